@@ -1,0 +1,1 @@
+"""Tacker management driver for Kubernetes cluster VNFs, built with kubespray."""

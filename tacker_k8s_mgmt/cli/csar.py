@@ -1,0 +1,138 @@
+"""``tacker-k8s-mgmt csar``: VNF packages."""
+
+import argparse
+import sys
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.csar.build import build
+from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.csar.site import Site
+from tacker_k8s_mgmt.errors import PackageError
+
+_EXAMPLES = """examples:
+  tacker-k8s-mgmt csar build simple -o simple.zip
+  tacker-k8s-mgmt csar build simple -o simple.zip --force \\
+      --image ubuntu-24.04 --flavor m1.large --flavor externalLB=m1.small
+  tacker-k8s-mgmt csar check simple.zip
+
+exit codes: 0 all is well, 1 the package has problems, 2 the command line is wrong
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the group to the command line."""
+    group = subparsers.add_parser(
+        "csar",
+        help="build and check VNF packages",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = group.add_subparsers(dest="verb", required=True, metavar="VERB")
+    _add_build(verbs)
+    verb = verbs.add_parser(
+        "check", help="find everything that is wrong with a package"
+    )
+    verb.add_argument("package", type=Path, metavar="PACKAGE.zip")
+    verb.set_defaults(function=_check)
+
+
+def _add_build(verbs: Any) -> None:
+    verb = verbs.add_parser("build", help="build a package and check it")
+    verb.add_argument("flavour", help="deployment flavour, for instance: simple")
+    verb.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: FLAVOUR.zip"
+    )
+    verb.add_argument("--force", action="store_true", help="replace an existing FILE")
+    verb.add_argument(
+        "--types",
+        type=Path,
+        metavar="DIR",
+        help=f"SOL001 types to use instead of ours: {', '.join(sources.TYPES)}",
+    )
+    verb.add_argument(
+        "--source",
+        type=Path,
+        metavar="DIR",
+        help="your own vnfd/FLAVOUR and hot/FLAVOUR, laid out as in "
+        f"{sources.samples()}",
+    )
+    for option, text in (("--image", "image"), ("--flavor", "Nova flavour")):
+        verb.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="[VDU=]NAME",
+            help=f"your site's name of the {text}, for one VDU or for all others",
+        )
+    verb.add_argument(
+        "--vnfd-id",
+        type=uuid.UUID,
+        metavar="UUID",
+        help="another VNFD id: Tacker takes only one package of each",
+    )
+    verb.set_defaults(function=_build)
+
+
+def _build(args: argparse.Namespace) -> int:
+    output = args.output or Path(f"{args.flavour}.zip")
+    wrong = _usage_problem(args, output)
+    if wrong:
+        print(f"tacker-k8s-mgmt csar build: {wrong}", file=sys.stderr)
+        return 2
+    names = Site(
+        images=_by_vdu(args.image),
+        flavors=_by_vdu(args.flavor),
+        vnfd_id=str(args.vnfd_id) if args.vnfd_id else None,
+    )
+    try:
+        built = build(
+            args.flavour, output, source=args.source, types=args.types, names=names
+        )
+    except PackageError as error:
+        _tell(f"{output} was not written", error.problems)
+        return 1
+    print(f"{built.path}: {len(built.files)} files, SHA-256 {built.sha256}")
+    return 0
+
+
+def _usage_problem(args: argparse.Namespace, output: Path) -> str:
+    source = args.source or sources.samples()
+    known = sources.flavours(source)
+    if args.flavour not in known:
+        return f"no flavour {args.flavour} in {source} (it has: {', '.join(known)})"
+    if output.exists() and not args.force:
+        return f"{output} exists; --force replaces it"
+    if not output.parent.is_dir():
+        return f"there is no directory {output.parent}"
+    if args.types and not args.types.is_dir():
+        return f"--types: there is no directory {args.types}"
+    return ""
+
+
+def _by_vdu(values: Iterable[str]) -> dict[str, str]:
+    """``["NAME", "VDU=NAME"]`` by VDU, "" for the one without."""
+    pairs = [value.rpartition("=") for value in values]
+    return {vdu: name for vdu, _, name in pairs}
+
+
+def _check(args: argparse.Namespace) -> int:
+    if not args.package.is_file():
+        print(f"tacker-k8s-mgmt csar check: no file {args.package}", file=sys.stderr)
+        return 2
+    report = check(args.package)
+    if report.problems:
+        _tell(str(args.package), report.problems)
+        return 1
+    print(f"{args.package}: no problems (flavours: {', '.join(report.flavours)})")
+    return 0
+
+
+def _tell(subject: str, problems: Iterable[str]) -> None:
+    listed = list(problems)
+    print(f"{subject}: {len(listed)} problem(s)")
+    for number, problem in enumerate(listed, 1):
+        print(f"{number:>3}. {problem}")

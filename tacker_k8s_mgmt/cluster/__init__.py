@@ -1,0 +1,1 @@
+"""Values and decisions about a cluster; no I/O."""

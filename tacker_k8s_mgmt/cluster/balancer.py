@@ -1,0 +1,130 @@
+"""The external load balancer as values: what is wanted of it, and what it reports.
+
+The other side is ``scripts/install_external_lb.sh``, or a script of the package's own
+that keeps the same contract: what its verbs take on the command line and what its
+``status`` prints. Nothing here reaches a host.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import SecretStr
+
+_STATUS_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class BalancerSpec:
+    """Everything that ``install`` sets; services that are exposed already are kept.
+
+    :param api_port: port on which the load balancer offers the Kubernetes API.
+    :param control_planes: name and address of each control-plane node.
+    :param workers: name and address of each worker node.
+    :param http_proxy: URL of the proxy through which the load balancer's VM fetches
+        the HAProxy package; it may hold a password.
+    """
+
+    api_port: int
+    control_planes: tuple[tuple[str, str], ...]
+    workers: tuple[tuple[str, str], ...]
+    http_proxy: SecretStr | None = None
+
+
+def install_arguments(spec: BalancerSpec) -> tuple[str, ...]:
+    """What follows the verb ``install`` on the command line.
+
+    The proxy's URL may hold a password and does not: the script reads it from its
+    standard input.
+    """
+    arguments = ["--api-port", str(spec.api_port)]
+    for name, address in spec.control_planes:
+        arguments += ["--control-plane", f"{name}={address}"]
+    for name, address in spec.workers:
+        arguments += ["--worker", f"{name}={address}"]
+    if spec.http_proxy is not None:
+        arguments += ["--http-proxy", "-"]
+    return tuple(arguments)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A node behind the load balancer.
+
+    :param state: HAProxy's word for it (``UP``, ``DOWN``, ``UP 1/3``), empty where
+        HAProxy has none or does not run.
+    """
+
+    name: str
+    address: str
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class ExposedService:
+    """A TCP port that is forwarded to a node port of every worker."""
+
+    name: str
+    port: int
+    node_port: int
+    servers: tuple[Server, ...]
+
+
+@dataclass(frozen=True)
+class BalancerStatus:
+    """The load balancer as it is.
+
+    :param active: HAProxy runs.
+    :param enabled: HAProxy starts with the VM.
+    :param current: the running HAProxy has the configuration that is wanted.
+    :param api_port: None when the load balancer was never installed.
+    """
+
+    active: bool
+    enabled: bool
+    current: bool
+    api_port: int | None
+    control_planes: tuple[Server, ...]
+    workers: tuple[Server, ...]
+    services: tuple[ExposedService, ...]
+
+
+def parse_status(text: str) -> BalancerStatus:
+    """Read what the script's ``status`` printed.
+
+    :raises ValueError: it is not a status report of the format that we know.
+    """
+    report = json.loads(text)
+    try:
+        if report["format"] != _STATUS_FORMAT:
+            raise ValueError(f"format {report['format']} is not known")
+        workers = tuple(_server(worker) for worker in report["workers"])
+        addresses = {worker.name: worker.address for worker in workers}
+        return BalancerStatus(
+            active=report["haproxy"]["active"],
+            enabled=report["haproxy"]["enabled"],
+            current=report["haproxy"]["current"],
+            api_port=report["api_port"],
+            control_planes=tuple(_server(one) for one in report["control_planes"]),
+            workers=workers,
+            services=tuple(_service(one, addresses) for one in report["services"]),
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a status report: {error!r}") from error
+
+
+def _server(report: Mapping[str, Any]) -> Server:
+    return Server(report["name"], report["address"], report.get("state") or "")
+
+
+def _service(report: Mapping[str, Any], addresses: Mapping[str, str]) -> ExposedService:
+    return ExposedService(
+        name=report["name"],
+        port=report["port"],
+        node_port=report["node_port"],
+        servers=tuple(
+            Server(one["name"], addresses[one["name"]], one["state"] or "")
+            for one in report["servers"]
+        ),
+    )

@@ -1,0 +1,143 @@
+"""VMs, and the cluster nodes that are made of them."""
+
+import enum
+import ipaddress
+import itertools
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from tacker_k8s_mgmt.errors import ClusterError
+
+
+class Role(enum.Enum):
+    """What a VM is for."""
+
+    CONTROL_PLANE = "control-plane"
+    WORKER = "worker"
+    LOAD_BALANCER = "load-balancer"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A VM as Heat describes it.
+
+    :param server_id: id of the Nova server.
+    :param ssh_address: where the Ansible server and Tacker reach it.
+    :param address: its address on the cluster's network.
+    """
+
+    role: Role
+    server_id: str
+    ssh_address: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Node:
+    """A VM with its names in the cluster, both kept for life.
+
+    :param name: name in the inventory and in Kubernetes, an RFC 1123 label.
+    :param etcd_member_name: "" on workers.
+    """
+
+    name: str
+    role: Role
+    server_id: str
+    ssh_address: str
+    address: str
+    etcd_member_name: str = ""
+
+
+def name_nodes(
+    machines: Iterable[Machine], previous: Sequence[Node] = ()
+) -> tuple[Node, ...]:
+    """Give every control-plane and worker VM its names.
+
+    Names are made of role and cluster address, so that a VM that Heat builds anew on
+    the same port gets the old name. Nodes of the previous inventory keep names and
+    places: kubespray takes the first control plane for the leading one, and numbers
+    etcd members by position unless told otherwise. New nodes come after them, control
+    planes first, by address.
+
+    :param previous: the nodes of the cluster's inventory so far.
+    :raises ClusterError: if two VMs have one address.
+    """
+    machines = tuple(machines)
+    _refuse_shared_addresses(machines)
+    former = _former_nodes(machines, previous)
+    positions = {node.name: position for position, node in enumerate(previous)}
+
+    def place(machine: Machine) -> tuple[bool, int, int, int]:
+        node = former.get(machine)
+        position = positions[node.name] if node else len(positions)
+        address = ipaddress.ip_address(machine.address)
+        leading = machine.role is Role.CONTROL_PLANE
+        return not leading, position, address.version, int(address)
+
+    return tuple(_named(sorted(machines, key=place), former, previous))
+
+
+def _named(
+    machines: Iterable[Machine],
+    former: Mapping[Machine, Node],
+    previous: Sequence[Node],
+) -> Iterator[Node]:
+    taken = {node.name for node in previous}
+    members = itertools.count(1 + max(map(_member_number, previous), default=0))
+    for machine in machines:
+        node = former.get(machine)
+        name = node.name if node else _free_name(machine, taken)
+        taken.add(name)
+        member = node.etcd_member_name if node else ""
+        if machine.role is Role.CONTROL_PLANE and not member:
+            member = f"etcd{next(members)}"
+        yield Node(
+            name=name,
+            role=machine.role,
+            server_id=machine.server_id,
+            ssh_address=machine.ssh_address,
+            address=machine.address,
+            etcd_member_name=member,
+        )
+
+
+def _former_nodes(
+    machines: Iterable[Machine], previous: Iterable[Node]
+) -> dict[Machine, Node]:
+    """The node that each machine was: by server first, for a port may have moved."""
+    former: dict[Machine, Node] = {}
+    left = set(previous)
+    for identity in (attrgetter("role", "server_id"), attrgetter("role", "address")):
+        nodes = {identity(node): node for node in left}
+        for machine in machines:
+            if machine not in former and identity(machine) in nodes:
+                former[machine] = nodes.pop(identity(machine))
+        left.difference_update(former.values())
+    return former
+
+
+def _refuse_shared_addresses(machines: Iterable[Machine]) -> None:
+    first: dict[object, Machine] = {}
+    for machine in machines:
+        other = first.setdefault(ipaddress.ip_address(machine.address), machine)
+        if other is not machine:
+            raise ClusterError(
+                detail=f"The servers {other.server_id} and {machine.server_id} have "
+                f"the same address on the cluster network, {machine.address}.",
+                hint="Every node needs an address of its own.",
+            )
+
+
+def _free_name(machine: Machine, taken: Container[str]) -> str:
+    # Exploded, because "fd00::" would end the name with a hyphen.
+    address = re.sub("[.:]", "-", ipaddress.ip_address(machine.address).exploded)
+    name = f"{machine.role.value}-{address}"
+    others = (f"{name}-{number}" for number in itertools.count(2))
+    return next(n for n in itertools.chain([name], others) if n not in taken)
+
+
+def _member_number(node: Node) -> int:
+    digits = node.etcd_member_name.removeprefix("etcd")
+    return int(digits) if digits.isdecimal() else 0

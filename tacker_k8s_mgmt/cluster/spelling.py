@@ -1,0 +1,187 @@
+"""How a request spells its attributes.
+
+Requests use the names of the specification (``master_node``). Tacker's GET view shows
+stored parameters in camelCase (``masterNode``) and users copy from there, so both are
+read. Everything else is refused with the nearest known name, before pydantic sees it;
+what pydantic then complains about is named the way the user wrote it.
+"""
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, get_args
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import ErrorDetails
+
+Location = tuple[str, ...]
+
+_SENTENCES = {
+    "missing": "is missing",
+    "string_type": "must be text",
+    "int_type": "must be a whole number",
+    "model_type": "must be a structure with attributes",
+    "dict_type": "must be a structure with attributes",
+}
+
+
+class Structure(BaseModel):
+    """A structure of the request.
+
+    ``ignored`` names attributes that the user guide of the kubeadm driver knows and
+    this driver has no use for, each with the reason. They are accepted, so that a
+    request body made for that driver works unchanged.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, populate_by_name=True, hide_input_in_errors=True
+    )
+    ignored: ClassVar[Mapping[str, str]] = {}
+
+
+@dataclass
+class Reading:
+    """A request with the specification's names, and what was noticed on the way."""
+
+    values: dict[str, Any]
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    written: dict[Location, str] = field(default_factory=dict)
+
+    def dotted(self, *location: str) -> str:
+        """The attribute's dotted name as the user wrote it."""
+        return ".".join(
+            self.written.get(location[: depth + 1], name)
+            for depth, name in enumerate(location)
+        )
+
+    def get(self, *location: str) -> Any:
+        """The value at a place, or None where there is none."""
+        value: Any = self.values
+        for name in location:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    def sentence(self, error: ErrorDetails, because: Mapping[str, str]) -> str:
+        """One of pydantic's errors in our words, without the offending value.
+
+        :param because: for attributes whose absence needs a reason.
+        """
+        name = self.dotted(*(str(part) for part in error["loc"]))
+        if error["type"] == "value_error":
+            return f"{name}: {error['ctx']['error']}"
+        text = _SENTENCES.get(error["type"], f"is not valid ({error['type']})")
+        if error["type"] == "missing" and name in because:
+            text = f"{text}; {because[name]}"
+        return f"{name}: {text}"
+
+
+def camel(name: str) -> str:
+    """The way Tacker's GET view writes a name (tacker/common/utils.py)."""
+    return re.sub("_([a-z])", lambda match: match[1].upper(), name)
+
+
+def snake(name: str) -> str:
+    """Undo :func:`camel` for a name that had no capitals."""
+    return re.sub("[A-Z]", lambda match: "_" + match[0].lower(), name)
+
+
+def read(model: type[Structure], raw: Mapping[Any, Any]) -> Reading:
+    """Bring a structure's attribute names into the specification's spelling."""
+    reading = Reading({})
+    reading.values = _read(model, raw, (), reading)
+    return reading
+
+
+def restore_keys(reading: Reading, name: str) -> None:
+    """Undo camelCase in a free-form mapping that was copied from Tacker's GET view.
+
+    The mapping's own keys had no capitals (kubespray's variables have none). Deeper
+    ones may have had some, and cannot be restored.
+    """
+    mapping = reading.values.get(name)
+    if reading.written.get((name,)) != camel(name) or not isinstance(mapping, Mapping):
+        return
+    restored: dict[str, Any] = {}
+    for key, value in mapping.items():
+        original = snake(str(key))
+        restored[original] = value
+        reading.written[(name, original)] = str(key)
+        if _has_capitals(value):
+            reading.problems.append(
+                f"{reading.dotted(name, original)}: Tacker's output has changed the "
+                f"names inside; write them as kubespray has them, under {name}"
+            )
+    reading.values[name] = restored
+
+
+def border_names(model: type[Structure]) -> dict[str, type[Structure] | None]:
+    """The attributes of a structure, each with its own structure if it has one."""
+    return {
+        info.alias or name: _structure_in(info.annotation)
+        for name, info in model.model_fields.items()
+        if not info.exclude
+    }
+
+
+def _read(
+    model: type[Structure], raw: Mapping[Any, Any], place: Location, reading: Reading
+) -> dict[str, Any]:
+    known = border_names(model)
+    spellings = {
+        spelled: name
+        for name in (*known, *model.ignored)
+        for spelled in (name, camel(name))
+    }
+    values: dict[str, Any] = {}
+    for key, value in raw.items():
+        name = spellings.get(key)
+        here = (*place, name or "")
+        if name is None:
+            hint = _nearest(str(key), spellings)
+            reading.problems.append(f"{_shown(reading, place, key)}: {hint}")
+        elif here in reading.written:
+            first = reading.dotted(*here)
+            again = _shown(reading, place, key)
+            reading.problems.append(f"{again}: is given twice, the first is {first}")
+        elif name in model.ignored:
+            reading.written[here] = key
+            if value:
+                why = f"is not used, {model.ignored[name]}"
+                reading.warnings.append(f"{reading.dotted(*here)}: {why}")
+        else:
+            reading.written[here] = key
+            nested = known[name]
+            if nested and isinstance(value, Mapping):
+                value = _read(nested, value, here, reading)
+            values[name] = value
+    return values
+
+
+def _shown(reading: Reading, place: Location, key: Any) -> str:
+    harmless = re.fullmatch(r"[\w.-]{1,64}", str(key))
+    name = str(key) if harmless else repr(key)[:64]
+    return f"{reading.dotted(*place)}.{name}" if place else name
+
+
+def _nearest(key: str, spellings: Mapping[str, str]) -> str:
+    near = difflib.get_close_matches(key[:64], spellings, n=1)
+    hint = f"; did you mean {spellings[near[0]]}?" if near else ""
+    return f"is not a known attribute{hint}"
+
+
+def _structure_in(annotation: Any) -> type[Structure] | None:
+    for candidate in (annotation, *get_args(annotation)):
+        if isinstance(candidate, type) and issubclass(candidate, Structure):
+            return candidate
+    return None
+
+
+def _has_capitals(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(
+            str(key) != str(key).lower() or _has_capitals(inner)
+            for key, inner in value.items()
+        )
+    return isinstance(value, list) and any(_has_capitals(inner) for inner in value)

@@ -1,0 +1,256 @@
+"""Which VMs of a Heat stack are the cluster's.
+
+The parameters name Heat resources: a group of VMs (``aspect_id``) and the ports or
+floating IPs of a VM (``*_cp_name``). Heat describes a group's members as stacks nested
+in the group, at any depth, so a VM of a role is a stack that has resources of both
+names; a single VM is the same thing in the top stack.
+"""
+
+import ipaddress
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from tacker_k8s_mgmt.cluster.nodes import Machine, Role
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.errors import DiscoveryError
+
+_PORT = "OS::Neutron::Port"
+_FLOATING_IP = "OS::Neutron::FloatingIP"
+_GROUPS = frozenset({"OS::Heat::AutoScalingGroup", "OS::Heat::ResourceGroup"})
+
+
+@dataclass(frozen=True)
+class StackResource:
+    """One resource of a stack or of a stack nested in it.
+
+    :param stack_id: the stack that the resource is in.
+    :param physical_id: id of what the resource made, e.g. of the port.
+    :param status: such as ``CREATE_COMPLETE``.
+    :param nested_stack_id: the stack that the resource is, if it is one.
+    :param attributes: Neutron's, of ports and floating IPs only.
+    """
+
+    stack_id: str
+    name: str
+    type: str
+    physical_id: str
+    status: str
+    nested_stack_id: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def complete(self) -> bool:
+        """Whether the resource exists and is not on its way out."""
+        action, _, state = self.status.partition("_")
+        return state == "COMPLETE" and action != "DELETE"
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The VMs of a cluster."""
+
+    control_planes: tuple[Machine, ...]
+    workers: tuple[Machine, ...]
+    load_balancer: Machine | None
+
+
+def find_machines(
+    stack_id: str, resources: Sequence[StackResource], params: InstallParams
+) -> Machines:
+    """The VMs that the parameters describe.
+
+    VMs that Heat has not finished, failed at or is deleting are left out. A group
+    without members has no VMs, which is right for workers that were all scaled in.
+
+    :param resources: of the stack and of every stack nested in it.
+    :raises DiscoveryError: naming everything that does not fit.
+    """
+    tree = _Tree(resources)
+    problems: list[str] = []
+    found = {
+        wanted.role: _find(wanted, tree, problems) for wanted in _wanted_roles(params)
+    }
+    balancers = found.get(Role.LOAD_BALANCER, [])
+    everything = [machine for machines in found.values() for machine in machines]
+    problems += _found_twice(everything)
+    if problems:
+        raise DiscoveryError(stack_id, list(dict.fromkeys(problems)))
+    return Machines(
+        control_planes=tuple(found[Role.CONTROL_PLANE]),
+        workers=tuple(found[Role.WORKER]),
+        load_balancer=balancers[0] if balancers else None,
+    )
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What the parameters say about the VMs of one role.
+
+    :param attribute: the structure of the request that says so.
+    """
+
+    role: Role
+    attribute: str
+    ssh_cp: str
+    nic_cp: str
+    aspect_id: str | None = None
+
+
+def _wanted_roles(params: InstallParams) -> Iterator[_Wanted]:
+    for role, attribute, group in (
+        (Role.CONTROL_PLANE, "master_node", params.control_plane),
+        (Role.WORKER, "worker_node", params.workers),
+    ):
+        yield _Wanted(role, attribute, group.ssh_cp, group.nic_cp, group.aspect_id)
+    balancer = params.load_balancer
+    if balancer:
+        nic_cp = balancer.nic_cp or balancer.ssh_cp
+        yield _Wanted(Role.LOAD_BALANCER, "external_lb_param", balancer.ssh_cp, nic_cp)
+
+
+class _Tree:
+    """A stack's resources by the stacks that they are in."""
+
+    def __init__(self, resources: Sequence[StackResource]) -> None:
+        self._stacks: dict[str, dict[str, StackResource]] = defaultdict(dict)
+        for resource in resources:
+            self._stacks[resource.stack_id][resource.name] = resource
+        self._owners = {r.nested_stack_id: r for r in resources if r.nested_stack_id}
+
+    def group(self, aspect_id: str | None) -> StackResource | None:
+        """The resource of that name that is a stack of its own."""
+        named = (r for r in self._owners.values() if r.name == aspect_id)
+        return next(named, None)
+
+    def stacks(
+        self, group: StackResource | None
+    ) -> Iterator[tuple[str, Mapping[str, StackResource]]]:
+        """The stacks in a group, or all where there is none."""
+        for stack_id, resources in self._stacks.items():
+            if group is None or any(own is group for own in self.owners(stack_id)):
+                yield stack_id, resources
+
+    def owners(self, stack_id: str) -> Iterator[StackResource]:
+        """The resources that a stack is nested in, the nearest first."""
+        while stack_id in self._owners:
+            owner = self._owners[stack_id]
+            yield owner
+            stack_id = owner.stack_id
+
+
+def _find(wanted: _Wanted, tree: _Tree, problems: list[str]) -> list[Machine]:
+    group = tree.group(wanted.aspect_id)
+    stacks = dict(tree.stacks(group))
+    there = [stack_id for stack_id in stacks if wanted.ssh_cp in stacks[stack_id]]
+    found: list[Machine] = []
+    unfinished: list[str] = []
+    for stack_id in there:
+        part = _unfinished_part(wanted, stacks[stack_id], tree.owners(stack_id))
+        if part:
+            unfinished.append(f"{part.name} is {part.status}")
+            continue
+        try:
+            found.append(_machine(wanted, stacks[stack_id]))
+        except _Mismatch as mismatch:
+            problems.append(f"{wanted.attribute}.{mismatch}")
+    name = f"{wanted.attribute}.ssh_cp_name"
+    place = f"the group {group.name}" if group else "the stack"
+    all_scaled_in = group and not stacks and wanted.role is Role.WORKER
+    if not there and not all_scaled_in:
+        problems.append(f"{name}: there is no {wanted.ssh_cp} in {place}")
+    elif there and len(unfinished) == len(there):
+        problems.append(f"{name}: no VM in {place} is complete, {unfinished[0]}")
+    problems += [f"{name}: {text}" for text in _wrong_count(wanted.role, len(there))]
+    return found
+
+
+def _wrong_count(role: Role, count: int) -> Iterator[str]:
+    if role is Role.CONTROL_PLANE and count and count % 2 == 0:
+        yield f"there are {count} VMs; etcd wants an odd number of them"
+    if role is Role.LOAD_BALANCER and count > 1:
+        yield f"there are {count} VMs; one load balancer is supported"
+
+
+def _unfinished_part(
+    wanted: _Wanted,
+    stack: Mapping[str, StackResource],
+    owners: Iterator[StackResource],
+) -> StackResource | None:
+    """A part of a VM that Heat has not finished, failed at or is deleting.
+
+    A group that failed to grow is not such a part: its other members are well.
+    """
+    ports = [stack[name] for name in (wanted.ssh_cp, wanted.nic_cp) if name in stack]
+    servers = {port.attributes.get("device_id") for port in ports} - {"", None}
+    parts = [
+        *ports,
+        *(resource for resource in stack.values() if resource.physical_id in servers),
+        *(owner for owner in owners if owner.type not in _GROUPS),
+    ]
+    return next((part for part in parts if not part.complete), None)
+
+
+class _Mismatch(Exception):
+    """A VM is not as the parameters say; begins with the attribute's name."""
+
+
+def _machine(wanted: _Wanted, stack: Mapping[str, StackResource]) -> Machine:
+    ssh = stack[wanted.ssh_cp]
+    nic = stack.get(wanted.nic_cp)
+    if nic is None:
+        raise _Mismatch(
+            f"nic_cp_name: there is no {wanted.nic_cp} beside {wanted.ssh_cp}"
+        )
+    if nic.type == _FLOATING_IP:
+        raise _Mismatch(
+            f"nic_cp_name: {nic.name} is a floating IP; the VM's port must be named, "
+            "whose address is on the VM itself"
+        )
+    server_id = _server_id("nic_cp_name", nic)
+    if ssh.type == _FLOATING_IP:
+        ssh_address = str(ssh.attributes.get("floating_ip_address") or "")
+    else:
+        if _server_id("ssh_cp_name", ssh) != server_id:
+            raise _Mismatch(
+                f"nic_cp_name: {nic.name} belongs to another VM than {ssh.name}"
+            )
+        ssh_address = _fixed_address(ssh)
+    address = _fixed_address(nic)
+    for name, resource, found in (
+        ("ssh_cp_name", ssh, ssh_address),
+        ("nic_cp_name", nic, address),
+    ):
+        if not found:
+            raise _Mismatch(f"{name}: {resource.name} has no address")
+    return Machine(wanted.role, server_id, ssh_address, address)
+
+
+def _server_id(attribute: str, port: StackResource) -> str:
+    if port.type != _PORT:
+        raise _Mismatch(
+            f"{attribute}: {port.name} is an {port.type}, not a port or floating IP"
+        )
+    server_id = port.attributes.get("device_id")
+    if not server_id:
+        raise _Mismatch(f"{attribute}: the port {port.name} is not attached to a VM")
+    return str(server_id)
+
+
+def _fixed_address(port: StackResource) -> str:
+    """The first IPv4 address, or the first IPv6 one where there is no IPv4.
+
+    Neutron lists a dual-stack port's addresses in no useful order.
+    """
+    fixed_ips = port.attributes.get("fixed_ips") or ()
+    addresses = [ipaddress.ip_address(fixed["ip_address"]) for fixed in fixed_ips]
+    addresses.sort(key=lambda address: address.version)
+    return str(addresses[0]) if addresses else ""
+
+
+def _found_twice(machines: Sequence[Machine]) -> Iterator[str]:
+    for server_id, times in Counter(m.server_id for m in machines).items():
+        if times > 1:
+            yield f"the VM {server_id} was found for {times} roles; name its ports once"

@@ -1,0 +1,84 @@
+"""Options of the driver: the group ``[k8s_mgmt]`` of ``tacker.conf``.
+
+Every remote call and every wait takes its limit from here, so that an operator can
+fit them to a site. All limits are seconds.
+"""
+
+from oslo_config import cfg
+
+GROUP = "k8s_mgmt"
+
+OPTIONS: tuple[cfg.Opt, ...] = (
+    cfg.StrOpt(
+        "state_path",
+        help="Directory for journals and for the host keys of Ansible servers. "
+        "Default: k8s_mgmt below Tacker's own state_path.",
+    ),
+    cfg.FloatOpt(
+        "connect_timeout",
+        default=30,
+        min=1,
+        help="Limit for an SSH connection to a host that is expected to be up.",
+    ),
+    cfg.FloatOpt(
+        "boot_timeout",
+        default=600,
+        min=1,
+        help="Limit for all new VMs to accept SSH logins.",
+    ),
+    cfg.FloatOpt(
+        "load_balancer_timeout",
+        default=900,
+        min=1,
+        help="Limit for the load balancer's script, which may install packages.",
+    ),
+    cfg.FloatOpt(
+        "playbook_base_timeout",
+        default=7200,
+        min=1,
+        help="Limit for a playbook run, whatever the number of nodes.",
+    ),
+    cfg.FloatOpt(
+        "playbook_node_timeout",
+        default=900,
+        min=0,
+        help="What each node adds to playbook_base_timeout.",
+    ),
+    cfg.FloatOpt(
+        "playbook_idle_timeout",
+        default=2700,
+        min=1,
+        help="Limit for a playbook run that reports no new task.",
+    ),
+    cfg.FloatOpt(
+        "poll_interval",
+        default=5,
+        min=0.2,
+        help="Pause between two looks at something that is under way.",
+    ),
+    cfg.FloatOpt(
+        "ready_timeout",
+        default=600,
+        min=1,
+        help="Limit for all nodes to become Ready after the playbook has ended.",
+    ),
+)
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Make the options known to *conf*; calling it again is harmless."""
+    conf.register_opts(OPTIONS, group=GROUP)
+
+
+def list_opts() -> list[tuple[str, tuple[cfg.Opt, ...]]]:
+    """The options for ``oslo-config-generator``."""
+    return [(GROUP, OPTIONS)]
+
+
+def state_path(conf: cfg.ConfigOpts) -> str:
+    """The driver's state directory: the option, or ``k8s_mgmt`` below Tacker's."""
+    own = conf[GROUP].state_path
+    if own:
+        return str(own)
+    tacker = getattr(conf, "state_path", None) or "/var/lib/tacker"
+    return f"{tacker}/k8s_mgmt"

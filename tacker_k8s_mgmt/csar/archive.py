@@ -1,0 +1,95 @@
+"""Zip files: the same input always gives the same bytes, and reading trusts nobody."""
+
+import os
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from tacker_k8s_mgmt.errors import PackageError
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_LIMIT = 512 * 1024 * 1024
+# RuntimeError: it is encrypted, or compressed in a way that zipfile does not know.
+_UNREADABLE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
+
+def write(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write a zip of *files* with fixed order, times and modes.
+
+    Scripts are executable: Tacker keeps the modes when it unpacks the package.
+    """
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as package:
+        for name in sorted(files):
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.create_system = 3  # Unix, wherever it is built
+            mode = 0o755 if name.endswith(".sh") else 0o644
+            info.external_attr = (stat.S_IFREG | mode) << 16
+            package.writestr(info, files[name])
+
+
+def read(path: Path) -> dict[str, bytes]:
+    """The files of the zip at *path*.
+
+    :raises PackageError: it is no zip, is damaged, or has names that leave it.
+    """
+    try:
+        with zipfile.ZipFile(path) as package:
+            members = [info for info in package.infolist() if not info.is_dir()]
+            wrong = _member_problems(members)
+            if wrong:
+                raise PackageError(str(path), wrong)
+            return {info.filename: package.read(info) for info in members}
+    except _UNREADABLE as error:
+        raise PackageError(
+            str(path), [f"it cannot be read as a zip: {error}"]
+        ) from error
+
+
+def _member_problems(members: list[zipfile.ZipInfo]) -> list[str]:
+    names = [info.filename for info in members]
+    found = [
+        f"{name} occurs more than once"
+        for name in sorted(set(names))
+        if names.count(name) > 1
+    ]
+    for name in names:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or "\\" in name:
+            found.append(f"{name!r} would be unpacked outside the package")
+    size = sum(info.file_size for info in members)
+    if size > _LIMIT:
+        found.append(f"{size} bytes are too much to check (limit: {_LIMIT})")
+    return found
+
+
+@contextmanager
+def unpacked(files: Mapping[str, bytes]) -> Iterator[Path]:
+    """A temporary directory with *files*."""
+    with tempfile.TemporaryDirectory(prefix="csar-") as directory:
+        root = Path(directory)
+        for name, content in files.items():
+            target = root / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        yield root
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary name beside *path* that takes its place if all goes well."""
+    handle, name = tempfile.mkstemp(
+        prefix=f".{path.name}.", suffix=".zip", dir=path.parent
+    )
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

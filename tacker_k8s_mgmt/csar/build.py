@@ -1,0 +1,63 @@
+"""Build a VNF package from its parts."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacker_k8s_mgmt.csar import archive, meta, site, sources
+from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.errors import PackageError
+
+_NOTHING = site.Site()
+
+
+@dataclass(frozen=True)
+class Built:
+    """A finished package.
+
+    :param sha256: of the zip; the same parts give the same zip.
+    """
+
+    path: Path
+    files: tuple[str, ...]
+    sha256: str
+
+
+def build(
+    flavour: str,
+    output: Path,
+    *,
+    source: Path | None = None,
+    types: Path | None = None,
+    names: site.Site = _NOTHING,
+) -> Built:
+    """Build the package of *flavour*, check it, and only then put it at *output*.
+
+    :param source: a directory laid out as our ``samples/``; default: ours.
+    :param types: SOL001 types; default: ``vnfd/types`` of *source*, or ours.
+    :raises PackageError: a part is missing, or the package has a problem; *output* is
+        as it was.
+    """
+    source = source or sources.samples()
+    own_types = source / "vnfd" / "types"
+    fallback = own_types if own_types.is_dir() else sources.samples() / "vnfd" / "types"
+    files = sources.collect(flavour, source=source, types=types or fallback)
+    files = site.fit(files, names)
+    files[meta.PATH] = meta.render(files, _entry(flavour, files))
+    with archive.replacing(output) as temporary:
+        archive.write(temporary, files)
+        problems = check(temporary).problems
+        if problems:
+            raise PackageError(flavour, problems)
+        digest = hashlib.sha256(temporary.read_bytes()).hexdigest()
+    return Built(output, tuple(sorted(files)), digest)
+
+
+def _entry(flavour: str, files: dict[str, bytes]) -> str:
+    entries = [name for name in files if name.endswith((".vnfd.yaml", ".vnfd.yml"))]
+    if len(entries) != 1:
+        named = ", ".join(sorted(entries)) or "none"
+        raise PackageError(
+            flavour, [f"exactly one file must be named *.vnfd.yaml, there is: {named}"]
+        )
+    return entries[0]

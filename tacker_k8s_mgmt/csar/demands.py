@@ -1,0 +1,173 @@
+"""What Tacker 16 takes for granted in a VNFD, beyond that it is valid TOSCA.
+
+Without these things the upload succeeds and an operation fails later, in the middle
+(``tacker/vnflcm/utils.py``, ``tacker/tosca/utils.py``, ``vnflcm_driver.py``).
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.csar.vnfd import CP, VDU, Flavour
+
+_ASPECTS = "tosca.policies.nfv.ScalingAspects"
+_STEPS = "tosca.policies.nfv.VduScalingAspectDeltas"
+_INITIAL = "tosca.policies.nfv.VduInitialDelta"
+_LEVELS = "tosca.policies.nfv.InstantiationLevels"
+_VDU_LEVELS = "tosca.policies.nfv.VduInstantiationLevels"
+
+_HOOKS = (
+    "instantiate_end",
+    "terminate_end",
+    "scale_start",
+    "scale_end",
+    "heal_start",
+    "heal_end",
+)
+_IDENTITY = (
+    "descriptor_id",
+    "descriptor_version",
+    "provider",
+    "product_name",
+    "software_version",
+)
+
+
+def of_entry(tree: Mapping[str, Any]) -> list[str]:
+    """What is missing in the entry file; defaults of the node type do not count."""
+    nodes = mapping(dig(tree, "topology_template", "node_templates"))
+    known = [set(mapping(dig(node, "properties"))) for node in nodes.values()]
+    best = max(known, key=lambda keys: len(keys & set(_IDENTITY)), default=set())
+    return [
+        f"no node template has the property {k}" for k in _IDENTITY if k not in best
+    ]
+
+
+def of_flavour(flavour: Flavour, driver: str, driver_file: str) -> list[str]:
+    """What is missing in a deployment flavour.
+
+    :param driver: the name that implements the hooks.
+    :param driver_file: path of the driver's copy in the package.
+    """
+    return [
+        *_shape(flavour),
+        *_hooks(flavour, driver, driver_file),
+        *_machines(flavour),
+        *_external(flavour),
+        *_aspects(flavour),
+        *_levels(flavour),
+    ]
+
+
+def _shape(flavour: Flavour) -> Iterator[str]:
+    if not isinstance(flavour.topology.get("inputs"), Mapping):
+        yield "topology_template has no inputs, and Tacker iterates over them"
+    if "requirements" not in flavour.substitution:
+        yield "substitution_mappings has no requirements, and Tacker removes them"
+
+
+def _hooks(flavour: Flavour, driver: str, driver_file: str) -> Iterator[str]:
+    if "VNF" not in flavour.nodes:
+        yield "no node template is named VNF, so Tacker finds no hooks"
+        return
+    vnf = flavour.nodes["VNF"]
+    if vnf.get("type") != flavour.substitution.get("node_type"):
+        yield "the node template VNF is not of the node_type of substitution_mappings"
+    named = mapping(dig(vnf, "interfaces", "Vnflcm"))
+    for hook in _HOOKS:
+        if hook not in named:
+            yield f"the hook {hook} is not named in interfaces of the VNF"
+    for hook, operation in named.items():
+        implementation = dig(operation, "implementation")
+        if implementation != driver:
+            yield f"{hook} has the implementation {implementation} instead of {driver}"
+    file = dig(vnf, "artifacts", driver, "file")
+    if file != driver_file:
+        yield f"the artifact {driver} has the file {file} instead of {driver_file}"
+
+
+def _machines(flavour: Flavour) -> Iterator[str]:
+    for name, node in flavour.of_type(VDU).items():
+        if not dig(node, "properties", "sw_image_data", "name"):
+            yield f"{name} has no sw_image_data with the name of an image"
+        if not dig(
+            node,
+            "capabilities",
+            "virtual_compute",
+            "properties",
+            "requested_additional_capabilities",
+            "properties",
+            "requested_additional_capability_name",
+        ):
+            yield f"{name} has no requested_additional_capability_name (flavour)"
+
+
+def external_cps(flavour: Flavour) -> set[str]:
+    """The connection points without a link inside the VNF."""
+    return {
+        name
+        for name in flavour.of_type(CP)
+        if flavour.requirement(name, "virtual_link") is None
+    }
+
+
+def _external(flavour: Flavour) -> Iterator[str]:
+    mapped = set()
+    for name, target in mapping(flavour.substitution.get("requirements")).items():
+        node = str(target[0]) if isinstance(target, list) and target else str(target)
+        mapped.add(node)
+        if node not in flavour.of_type(CP):
+            yield f"substitution_mappings maps {name} to {node}, which is no VduCp"
+    for cp in sorted(external_cps(flavour) - mapped):
+        yield f"{cp} has no virtual_link, and substitution_mappings does not map it"
+
+
+def _aspects(flavour: Flavour) -> Iterator[str]:
+    aspects = _aspect_names(flavour)
+    initial = _targets(flavour, _INITIAL)
+    stepped = set()
+    for name, policy in flavour.policies(_STEPS).items():
+        aspect = str(dig(policy, "properties", "aspect"))
+        stepped.add(aspect)
+        if aspect not in aspects:
+            yield f"{name} belongs to the unknown aspect {aspect}"
+        for vdu in map(str, sequence(policy.get("targets"))):
+            if vdu not in initial:
+                yield f"{vdu} is scaled by {name}, but no VduInitialDelta names it"
+    for aspect in sorted(aspects - stepped):
+        yield f"no VduScalingAspectDeltas belongs to the aspect {aspect}"
+
+
+def _aspect_names(flavour: Flavour) -> set[str]:
+    return {
+        str(name)
+        for policy in flavour.policies(_ASPECTS).values()
+        for name in mapping(dig(policy, "properties", "aspects"))
+    }
+
+
+def _targets(flavour: Flavour, kind: str) -> set[str]:
+    return {
+        str(vdu)
+        for policy in flavour.policies(kind).values()
+        for vdu in sequence(policy.get("targets"))
+    }
+
+
+def _levels(flavour: Flavour) -> Iterator[str]:
+    aspects, known = _aspect_names(flavour), set()
+    if aspects and not flavour.policies(_LEVELS):
+        yield "there are scaling aspects but no InstantiationLevels"
+    for name, policy in flavour.policies(_LEVELS).items():
+        levels = mapping(dig(policy, "properties", "levels"))
+        known |= set(levels)
+        default = dig(policy, "properties", "default_level")
+        if default not in list(levels):
+            yield f"{name} has the default_level {default}, which is no level"
+        for level, content in levels.items():
+            for aspect in sorted(aspects - set(mapping(dig(content, "scale_info")))):
+                yield f"the level {level} says nothing about the aspect {aspect}"
+    for name, policy in flavour.policies(_VDU_LEVELS).items():
+        for level in mapping(dig(policy, "properties", "levels")):
+            if level not in known:
+                yield f"{name} has the unknown level {level}"

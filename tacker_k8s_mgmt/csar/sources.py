@@ -1,0 +1,95 @@
+"""Where the parts of a VNF package come from."""
+
+import re
+from pathlib import Path
+
+import tacker_k8s_mgmt
+from tacker_k8s_mgmt.errors import PackageError
+
+DRIVER = "mgmt-drivers-kubespray"
+"""Entry point, item of ``vnflcm_mgmt_driver`` and artifact key: all one name."""
+
+DRIVER_FILE = "Scripts/kubespray_mgmt.py"
+"""The copy of the driver's file, whose hash Tacker compares at every hook."""
+
+SCRIPTS = ("install_external_lb.sh",)
+"""What goes from ``scripts/`` into the package; requests name it in ``script_path``."""
+
+TYPES = ("etsi_nfv_sol001_common_types.yaml", "etsi_nfv_sol001_vnfd_types.yaml")
+"""The SOL001 types: ours, or the official files of the same names."""
+
+_HERE = Path(tacker_k8s_mgmt.__file__).parent
+
+
+def _root(name: str) -> Path:
+    """``samples`` or ``scripts``: inside the installed package or beside the source."""
+    installed = _HERE / name
+    return installed if installed.is_dir() else _HERE.parent / name
+
+
+def samples() -> Path:
+    """The directory of our samples (``vnfd/``, ``hot/``, ``requests/``)."""
+    return _root("samples")
+
+
+def driver() -> bytes:
+    """The installed driver's file, byte by byte as Tacker hashes it."""
+    return (_HERE / "kubespray_mgmt.py").read_bytes()
+
+
+def flavours(source: Path) -> tuple[str, ...]:
+    """Names of the deployment flavours of which *source* has VNFD and HOT."""
+    return tuple(
+        sorted(
+            path.name
+            for path in source.glob("vnfd/*")
+            if (path / "Definitions").is_dir() and (source / "hot" / path.name).is_dir()
+        )
+    )
+
+
+def collect(flavour: str, *, source: Path, types: Path) -> dict[str, bytes]:
+    """The files of a package by their path in it, without TOSCA.meta.
+
+    :param source: a directory laid out as our ``samples/``.
+    :param types: a directory with the SOL001 types.
+    :raises PackageError: naming everything that is not there.
+    """
+    wanted = {f"Scripts/{name}": _root("scripts") / name for name in SCRIPTS}
+    wanted |= {f"Definitions/{name}": types / name for name in TYPES}
+    wanted |= _tree(source / "vnfd" / flavour, "")
+    wanted |= _tree(source / "hot" / flavour, f"BaseHOT/{flavour}/")
+    missing = [
+        f"{name} is missing: there is no file {path}"
+        for name, path in sorted(wanted.items())
+        if not path.is_file()
+    ]
+    if flavour not in flavours(source):
+        known = ", ".join(flavours(source)) or "none"
+        missing.insert(0, f"{source} has no flavour {flavour} (it has: {known})")
+    if missing:
+        raise PackageError(flavour, missing)
+    files = {name: path.read_bytes() for name, path in wanted.items()}
+    for name in (f"Definitions/{name}" for name in TYPES):
+        files[name] = _without_urls(files[name])
+    return {**files, DRIVER_FILE: driver()}
+
+
+def _without_urls(types_file: bytes) -> bytes:
+    """The official types import each other from the Internet; both are in the package.
+
+    A Tacker from PyPI has no copy of its own, so it would fetch them at every parsing.
+    """
+    names = b"|".join(re.escape(name.encode()) for name in TYPES)
+    return re.sub(rb"https?://[\w./-]+/(" + names + rb")", rb"\1", types_file)
+
+
+def _tree(root: Path, prefix: str) -> dict[str, Path]:
+    """Files below *root*, without what Python, editors and file managers leave."""
+    found = {}
+    for path in root.rglob("*"):
+        parts = path.relative_to(root).parts
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
+        if path.is_file() and not hidden and not path.name.endswith(("~", ".pyc")):
+            found[prefix + "/".join(parts)] = path
+    return found

@@ -1,0 +1,144 @@
+"""Reading a VNFD, as Tacker does.
+
+Tacker 16 reads it twice: with tosca-parser when the package is uploaded
+(``tacker/common/csar_utils.py``), and as a plain mapping in every operation
+(``tacker/vnflcm/utils.py``, ``_get_flavour_based_vnfd``).
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+
+VDU = "tosca.nodes.nfv.Vdu.Compute"
+CP = "tosca.nodes.nfv.VduCp"
+
+
+@dataclass(frozen=True)
+class Flavour:
+    """One deployment flavour's file, as the mapping that Tacker works on.
+
+    :param path: the file on disk; imports are relative to it.
+    :param topology: its ``topology_template``.
+    """
+
+    id: str
+    path: Path
+    topology: Mapping[str, Any]
+
+    @property
+    def substitution(self) -> Mapping[str, Any]:
+        return mapping(self.topology.get("substitution_mappings"))
+
+    @property
+    def nodes(self) -> dict[str, Mapping[str, Any]]:
+        templates = mapping(self.topology.get("node_templates"))
+        return {str(name): mapping(node) for name, node in templates.items()}
+
+    def of_type(self, kind: str) -> dict[str, Mapping[str, Any]]:
+        """The node templates of exactly this type; Tacker does not look at parents."""
+        return {name: n for name, n in self.nodes.items() if n.get("type") == kind}
+
+    def policies(self, kind: str) -> dict[str, Mapping[str, Any]]:
+        """The policies of one type by name."""
+        return {
+            str(name): mapping(policy)
+            for entry in sequence(self.topology.get("policies"))
+            for name, policy in mapping(entry).items()
+            if mapping(policy).get("type") == kind
+        }
+
+    def requirement(self, node: str, name: str) -> str | None:
+        """The node template that *node* names in its requirement *name*."""
+        for entry in sequence(self.nodes[node].get("requirements")):
+            target = mapping(entry).get(name)
+            if target is not None:
+                return str(dig(target, "node") or target)
+        return None
+
+
+def flavours(definitions: Path) -> tuple[Flavour, ...]:
+    """The deployment flavours in a package's ``Definitions``, sorted by id."""
+    found = []
+    for path in sorted(definitions.glob("*.y*ml")):
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+        topology = mapping(mapping(tree).get("topology_template"))
+        flavour_id = dig(topology, "substitution_mappings", "properties", "flavour_id")
+        if flavour_id:
+            found.append(Flavour(str(flavour_id), path, topology))
+    return tuple(sorted(found, key=lambda flavour: flavour.id))
+
+
+def parse_package(package: Path, entry: Path) -> tuple[set[str], list[str]]:
+    """Parse as Tacker does at upload: references in the zip, then the whole VNFD.
+
+    :param package: the zip.
+    :param entry: the entry file, unpacked.
+    :returns: the flavours that the entry file leads to, and tosca-parser's complaints.
+    """
+    # Imported late: this takes a second that other commands need not spend.
+    from toscaparser.prereq.csar import CSAR
+    from toscaparser.tosca_template import ToscaTemplate
+
+    try:
+        with quiet():
+            CSAR(str(package)).validate()
+            tosca = ToscaTemplate(str(entry), None, True)
+        nested = tosca.nested_tosca_templates_with_topology
+        return {_flavour_id(topology) for topology in nested}, []
+    except Exception as error:  # tosca-parser raises whatever its dictionaries raise
+        return set(), complaints(error, entry.parent)
+
+
+def _flavour_id(topology: Any) -> str:
+    return str(dig(topology.substitution_mappings.properties, "flavour_id"))
+
+
+def parse_flavour(flavour: Flavour) -> Any:
+    """tosca-parser's ToscaTemplate of one flavour alone, as Tacker makes it.
+
+    :raises Exception: whatever tosca-parser raises.
+    """
+    from toscaparser.tosca_template import ToscaTemplate
+
+    tree = yaml.safe_load(flavour.path.read_text(encoding="utf-8"))
+    here = flavour.path.parent
+    tree["imports"] = [str(here / name) for name in tree.get("imports") or []]
+    tree["topology_template"]["substitution_mappings"].pop("requirements", None)
+    with quiet():
+        return ToscaTemplate(parsed_params={}, a_file=False, yaml_dict_tpl=tree)
+
+
+def complaints(error: Exception, root: Path) -> list[str]:
+    """One sentence for each thing that tosca-parser found before it raised *error*.
+
+    The error's own text has a traceback of each, so the collected ones are taken.
+
+    :param root: directory whose name is left out of the text.
+    """
+    from toscaparser.common.exception import ExceptionCollector
+
+    said = ExceptionCollector.getExceptionsReport(False)
+    ExceptionCollector.clear()
+    said = said or [f"{type(error).__name__}: {error}"]
+    return [f"tosca-parser: {text}".replace(f"{root}/", "") for text in said]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the notes that tosca-parser and heat-translator log about valid files."""
+    loggers = [logging.getLogger(name) for name in ("tosca", "heat-translator")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)

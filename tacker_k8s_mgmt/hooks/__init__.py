@@ -1,0 +1,1 @@
+"""Tacker's world to ours and back; the only code that imports tacker."""

@@ -1,0 +1,284 @@
+"""The real site of an operation in the v1 API: Tacker's objects joined with effects.
+
+Sessions are opened when they are first needed, opened again when they have dropped
+(a playbook may run for hours), and closed with the site.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any
+
+from oslo_log import log
+from tacker import objects
+from tacker.vnflcm import utils as vnflcm_utils
+from tacker.vnfm.infra_drivers.openstack import heat_client
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import kubespray, stack
+from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.redact import Redactor
+from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, Progress
+from tacker_k8s_mgmt.hooks.vim import VimRegistry
+from tacker_k8s_mgmt.remote import heat, server, ssh
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tacker_k8s_mgmt.remote.kubectl import KubeControl
+from tacker_k8s_mgmt.remote.loadbalancer import Balancer
+from tacker_k8s_mgmt.remote.playbook import PlaybookRunner
+from tacker_k8s_mgmt.remote.waiting import Backoff
+from tacker_k8s_mgmt.remote.workdir import WorkDir
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+_KNOWN_HOSTS = "known_hosts"
+_PARALLEL_LOGINS = 8
+_LAST_TRY = 5.0  # seconds for a VM whose turn comes when boot_timeout has passed
+
+
+class Playbooks:
+    """Playbook runs with the limits that the options give them."""
+
+    def __init__(self, runner: PlaybookRunner, options: Any) -> None:
+        self._runner = runner
+        self._options = options
+
+    def done(self, playbook: str, inputs: Sequence[str]) -> bool:
+        """Whether the newest run was this playbook with these inputs, and went well."""
+        last = self._runner.last()
+        wanted = PlaybookRequest(playbook, inputs=tuple(inputs)).digest
+        return last is not None and last.digest == wanted and last.rc == 0
+
+    def run(
+        self,
+        playbook: str,
+        inputs: Sequence[str],
+        nodes: int,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        """Run it, or re-attach to the run that is under way."""
+        options = self._options
+        self._runner.run(
+            PlaybookRequest(playbook, inputs=tuple(inputs)),
+            total=options.playbook_base_timeout + nodes * options.playbook_node_timeout,
+            idle=options.playbook_idle_timeout,
+            poll=options.poll_interval,
+            on_progress=on_progress,
+        )
+
+    def stop(self) -> bool:
+        """End a run that is under way."""
+        return self._runner.stop()
+
+
+class V1Site:
+    """Everything that an operation on one VNF instance may touch.
+
+    :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        vnf_instance: Any,
+        params: InstallParams,
+        options: Any,
+        state_path: str,
+    ) -> None:
+        self._context = context
+        self._instance = vnf_instance
+        self._params = params
+        self._options = options
+        self._redact = Redactor(params.secrets())
+        self._server_keys = server.KeyFile(os.path.join(state_path, _KNOWN_HOSTS))
+        self._server: ssh.Session | None = None
+        self._node_keys: HostKeys | None = None
+        self._sessions: dict[str, ssh.Session] = {}
+        self.vims = VimRegistry(context, vnf_instance)
+
+    def __enter__(self) -> "V1Site":
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for session in (*self._sessions.values(), self._server):
+            if session is not None:
+                session.close()
+
+    # Heat and the package
+
+    def machines(self) -> stack.Machines:
+        """The VNF's VMs, from its Heat stack."""
+        stack_id = self._instance.instantiated_vnf_info.instance_id
+        vim = vnflcm_utils._get_vim(self._context, self._instance.vim_connection_info)
+        info = objects.VimConnectionInfo.obj_from_primitive(vim, self._context)
+        client = heat_client.HeatClient(
+            info.access_info, region_name=info.access_info.get("region")
+        )
+        resources = heat.list_resources(client.resources, stack_id)
+        return stack.find_machines(stack_id, resources, self._params)
+
+    def package_findings(self) -> Sequence[str]:
+        """What the VNF package lacks."""
+        if self._params.load_balancer is None:
+            return ()
+        if os.path.isfile(self._script_path()):
+            return ()
+        path = self._params.load_balancer.script_path
+        return (f"external_lb_param.script_path: the VNF package has no file {path}",)
+
+    def _script_path(self) -> str:
+        root = vnflcm_utils._get_vnf_package_path(self._context, self._instance.vnfd_id)
+        balancer = self._params.load_balancer
+        return os.path.join(root, balancer.script_path if balancer else "")
+
+    # The Ansible server
+
+    def server_findings(self) -> Sequence[str]:
+        """What is wrong on the Ansible server, or why it cannot be reached."""
+        ansible = self._params.ansible
+        try:
+            survey = server.survey(
+                self._server_session(), ansible.kubespray_root, ansible.venv
+            )
+            foreign = self.workdir.obstacle()
+        except errors.RemoteError as exc:
+            return (f"ansible: {exc}",)
+        wanted = self._params.kubespray_vars.get("kube_version")
+        found = kubespray.findings(
+            survey.checkout, survey.ansible_version, survey.has_sshpass, wanted
+        )
+        return (*found, *((foreign,) if foreign else ()))
+
+    @property
+    def workdir(self) -> WorkDir:
+        """The cluster's directory on the Ansible server."""
+        return WorkDir(
+            self._server_session(), self._params.ansible.directory, self._instance.id
+        )
+
+    @property
+    def playbooks(self) -> Playbooks:
+        """Playbook runs in the cluster's directory."""
+        ansible = self._params.ansible
+        runner = PlaybookRunner(
+            self._connect_server,
+            workdir=ansible.directory,
+            kubespray_root=ansible.kubespray_root,
+            venv=ansible.venv,
+        )
+        return Playbooks(runner, self._options)
+
+    def _server_session(self) -> ssh.Session:
+        if self._server is None or not self._server.alive:
+            self._server = self._connect_server()
+        return self._server
+
+    def _connect_server(self) -> ssh.Session:
+        ansible = self._params.ansible
+        endpoint = ssh.Endpoint(
+            ansible.host, ansible.username, ansible.password, ansible.port
+        )
+        keys = self._server_keys.load()
+        session = self._connect(endpoint, keys, self._options.connect_timeout)
+        self._server_keys.add(keys)
+        return session
+
+    # The VMs
+
+    def wait_reachable(self, machines: Sequence[Machine]) -> None:
+        """Wait until every VM accepts a login and sudo, side by side.
+
+        :raises RemoteError: with every VM that did not, within ``boot_timeout``.
+        """
+
+        waiting = Backoff(self._options.boot_timeout)
+        self._keys()  # read once, here: the threads below share them
+
+        def probe(machine: Machine) -> str:
+            # One limit for all: those that come late find their VM long booted.
+            limit = max(_LAST_TRY, self._options.boot_timeout - waiting.elapsed())
+            try:
+                with self._open(machine, limit, auth_grace=60) as session:
+                    session.run(["true"], timeout=60, sudo=True)
+            except errors.RemoteError as exc:
+                return f"{machine.role.value} VM {machine.server_id}: {exc}"
+            return ""
+
+        with ThreadPoolExecutor(_PARALLEL_LOGINS) as pool:
+            found = [text for text in pool.map(probe, machines) if text]
+        if found:
+            raise errors.RemoteError(detail=" ".join(found))
+
+    def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:
+        """Drop host keys (by address) and facts (by node name) of VMs made anew."""
+        keys = self._keys()
+        for address in hosts:
+            keys.forget(address)
+        self.workdir.drop_facts(facts)
+
+    def save_host_keys(self) -> None:
+        """Store the VMs' host keys beside the inventory, where Ansible reads them."""
+        self.workdir.write(_KNOWN_HOSTS, self._keys().text())
+
+    def cluster(self, control_plane: Node) -> KubeControl:
+        """The cluster, through a control-plane node."""
+        session = self._session(control_plane)
+        return KubeControl(session)
+
+    def balancer(self, machine: Machine) -> Balancer:
+        """The load balancer, with the script of the VNF package."""
+        with open(self._script_path(), "rb") as file:
+            script = file.read()
+        limit = self._options.load_balancer_timeout
+        return Balancer(self._session(machine), script, install_limit=limit)
+
+    def _session(self, machine: Machine | Node) -> ssh.Session:
+        session = self._sessions.get(machine.ssh_address)
+        if session is None or not session.alive:
+            session = self._open(machine, self._options.connect_timeout)
+            self._sessions[machine.ssh_address] = session
+        return session
+
+    def _open(
+        self, machine: Machine | Node, limit: float, auth_grace: float = 0
+    ) -> ssh.Session:
+        endpoint = self._endpoint(machine)
+        return self._connect(endpoint, self._keys(), limit, auth_grace)
+
+    def _endpoint(self, machine: Machine | Node) -> ssh.Endpoint:
+        accounts: Mapping[Role, Any] = {
+            Role.CONTROL_PLANE: self._params.control_plane,
+            Role.WORKER: self._params.workers,
+            Role.LOAD_BALANCER: self._params.load_balancer,
+        }
+        account = accounts[machine.role]
+        return ssh.Endpoint(machine.ssh_address, account.username, account.password)
+
+    def _keys(self) -> HostKeys:
+        if self._node_keys is None:
+            workdir = self.workdir
+            label = f"{workdir.path}/{_KNOWN_HOSTS} on {self._params.ansible.host}"
+            self._node_keys = HostKeys(workdir.read(_KNOWN_HOSTS) or "", label)
+        return self._node_keys
+
+    def _connect(
+        self,
+        endpoint: ssh.Endpoint,
+        keys: HostKeys,
+        limit: float,
+        auth_grace: float = 0,
+    ) -> ssh.Session:
+        return ssh.connect(
+            endpoint,
+            host_keys=keys,
+            redact=self._redact,
+            deadline=limit,
+            auth_grace=auth_grace,
+        )

@@ -1,0 +1,1 @@
+"""The order of work: each operation as the steps an operator would do by hand."""

@@ -1,0 +1,153 @@
+"""What the order of work needs from the world, as Protocols.
+
+The real ones live in :mod:`tacker_k8s_mgmt.remote` and :mod:`tacker_k8s_mgmt.hooks`;
+tests use fakes. Nothing here or in the operations imports an effect.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import SecretStr
+
+from tacker_k8s_mgmt.cluster.balancer import BalancerSpec, BalancerStatus
+from tacker_k8s_mgmt.cluster.nodes import Machine, Node
+from tacker_k8s_mgmt.cluster.runs import Progress
+from tacker_k8s_mgmt.cluster.stack import Machines
+
+
+class Journal(Protocol):
+    """Where the steps of an operation are recorded."""
+
+    def record(self, event: str, **fields: Any) -> None: ...
+
+
+class Clock(Protocol):
+    """Time, so that tests need not wait."""
+
+    def now(self) -> float: ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+
+class WorkDir(Protocol):
+    """The cluster's own directory on the Ansible server."""
+
+    @property
+    def path(self) -> str: ...
+
+    def owner(self) -> str | None: ...
+
+    def claim(self) -> None: ...
+
+    def write(self, name: str, text: str) -> bool: ...
+
+    def read(self, name: str) -> str | None: ...
+
+    def remove(self) -> bool: ...
+
+
+class Playbooks(Protocol):
+    """Playbook runs for this cluster on the Ansible server."""
+
+    def done(self, playbook: str, inputs: Sequence[str]) -> bool: ...
+
+    def run(
+        self,
+        playbook: str,
+        inputs: Sequence[str],
+        nodes: int,
+        on_progress: Callable[[Progress], None],
+    ) -> None: ...
+
+    def stop(self) -> bool: ...
+
+
+class ClusterNode(Protocol):
+    """A Node object of the cluster."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def ready(self) -> bool: ...
+
+    @property
+    def reason(self) -> str: ...
+
+
+class ClusterAccess(Protocol):
+    """An administrator's access to the cluster's API."""
+
+    @property
+    def token(self) -> SecretStr: ...
+
+    @property
+    def ca_certificate(self) -> str: ...
+
+
+class Cluster(Protocol):
+    """The cluster as seen from a control-plane node."""
+
+    def nodes(self) -> Sequence[ClusterNode]: ...
+
+    def admin_access(self) -> ClusterAccess: ...
+
+
+class Balancer(Protocol):
+    """The external load balancer."""
+
+    def install(self, spec: BalancerSpec) -> None: ...
+
+    def status(self) -> BalancerStatus: ...
+
+
+@dataclass(frozen=True)
+class VimSpec:
+    """What is registered in Tacker for the cluster."""
+
+    name: str
+    auth_url: str
+    token: SecretStr
+    ca_certificate: str
+
+
+class Vims(Protocol):
+    """Tacker's VIM registry, seen from one VNF instance."""
+
+    def name_taken(self, name: str) -> bool: ...
+
+    def register(self, spec: VimSpec) -> str: ...
+
+    def in_use(self) -> bool: ...
+
+    def remove(self) -> bool: ...
+
+
+class Site(Protocol):
+    """Everything that an operation on one VNF instance may touch."""
+
+    def machines(self) -> Machines: ...
+
+    def package_findings(self) -> Sequence[str]: ...
+
+    def server_findings(self) -> Sequence[str]: ...
+
+    def wait_reachable(self, machines: Sequence[Machine]) -> None: ...
+
+    def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None: ...
+
+    def save_host_keys(self) -> None: ...
+
+    @property
+    def workdir(self) -> WorkDir: ...
+
+    @property
+    def playbooks(self) -> Playbooks: ...
+
+    @property
+    def vims(self) -> Vims: ...
+
+    def cluster(self, control_plane: Node) -> Cluster: ...
+
+    def balancer(self, machine: Machine) -> Balancer: ...

@@ -1,0 +1,1 @@
+"""Effects: the only code that touches other hosts and services."""

@@ -1,0 +1,95 @@
+"""The external load balancer's VM, worked on through the script of the VNF package.
+
+Each call sends the script again, as the specification asks for, into a directory of its
+own, runs it with sudo and removes the directory. The script keeps the earlier
+configuration when it fails, and says why in one line.
+"""
+
+from collections.abc import Sequence
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import balancer
+from tacker_k8s_mgmt.cluster.balancer import BalancerSpec, BalancerStatus
+from tacker_k8s_mgmt.remote.exchange import Result
+from tacker_k8s_mgmt.remote.ssh import Session
+
+_STATUS_LIMIT = 60.0  # seconds
+_HINT = "Its earlier configuration is still in place; mend the cause and retry."
+
+
+class Balancer:
+    """The load balancer behind one SSH session.
+
+    :param script: content of the package's ``script_path``.
+    :param install_limit: seconds that ``install`` may take; it may install packages.
+    """
+
+    def __init__(
+        self, session: Session, script: bytes, *, install_limit: float = 900
+    ) -> None:
+        self._session = session
+        self._script = script
+        self._install_limit = install_limit
+
+    def install(self, spec: BalancerSpec) -> None:
+        """Install HAProxy where it is absent, and set control planes and workers.
+
+        Specification, "Instantiate Kubernetes cluster VNF", last step. Done again
+        with the same spec it changes nothing.
+
+        :raises LoadBalancerError: the script failed; the earlier configuration stays.
+        :raises RemoteError: the VM cannot be reached or the limit has passed.
+        """
+        proxy = spec.http_proxy
+        self._call(
+            "install",
+            balancer.install_arguments(spec),
+            limit=self._install_limit,
+            stdin=f"{proxy.get_secret_value()}\n" if proxy else None,
+        )
+
+    def status(self) -> BalancerStatus:
+        """What is configured and how it is doing.
+
+        :raises LoadBalancerError: the script failed or printed no status report.
+        :raises RemoteError: the VM cannot be reached or the limit has passed.
+        """
+        report = self._call("status", limit=_STATUS_LIMIT)
+        try:
+            return balancer.parse_status(report)
+        except ValueError as error:
+            raise errors.LoadBalancerError(
+                host=self._session.host,
+                verb="status",
+                reason=f"the script printed no status report ({error}).",
+            ) from error
+
+    def _call(
+        self,
+        verb: str,
+        arguments: Sequence[str] = (),
+        *,
+        limit: float,
+        stdin: str | None = None,
+    ) -> str:
+        """Send the script and run one verb of it; returns its standard output."""
+        with self._session.scratch() as directory:
+            path = f"{directory}/load-balancer.sh"
+            self._session.copy(self._script, path, 0o700)
+            argv = ["bash", path, verb, *arguments]
+            result = self._session.run(
+                argv, stdin=stdin, timeout=limit, sudo=True, check=False
+            )
+        if result.rc != 0:
+            reason = self._session.redact(_reason(result))
+            raise errors.LoadBalancerError(
+                host=self._session.host, verb=verb, reason=reason, hint=_HINT
+            )
+        return result.stdout
+
+
+def _reason(result: Result) -> str:
+    """The script's one line: sudo may have put warnings of its own before it."""
+    lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
+    reason = lines[-1] if lines else f"exit code {result.rc} and no word why"
+    return f"{reason.rstrip('.')}."

@@ -1,0 +1,104 @@
+#!/bin/bash
+# Runs one playbook, detached from whoever asked for it; all that is known of the run
+# is in its directory. Started by playbook.py as
+#   env K8S_MGMT_RUN=<run directory> setsid -f bash run.sh \
+#       WORKDIR RUN_ID LATEST KUBESPRAY_ROOT VENV PLAYBOOK [ARGUMENT...]
+# LATEST is the run that had the lock last when this one was decided on; it and VENV may
+# be empty. No argument holds a secret.
+set -u
+workdir=${1:?} id=${2:?} latest=$3 root=${4:?} venv=$5 playbook=${6:?}
+shift 6
+run=$workdir/runs/$id
+operators_umask=$(umask)
+umask 077
+exec </dev/null >>"$run/log" 2>&1
+
+record() { # FILE TEXT: appears whole or not at all
+    printf '%s\n' "$2" >"$1.tmp" && sync "$1.tmp" && mv "$1.tmp" "$1"
+}
+
+# One run per cluster. Ansible inherits the lock, so it is held as long as any of the
+# two lives. A moment's patience: whoever follows a run tests the lock.
+exec 9<>"$workdir/run.lock"
+if ! flock -w 3 9 || [ "$(<"$workdir/run.lock")" != "$latest" ]; then
+    # Another run was quicker, and whoever asked for this one has to look again.
+    rm -rf -- "$run"
+    exit 75
+fi
+echo "$id" >"$workdir/run.lock"
+stat=$(<"/proc/$$/stat")
+read -ra stat <<<"${stat##*) }"
+boot=$(</proc/sys/kernel/random/boot_id)
+record "$run/pid" "$$ ${stat[19]} $boot $(date +%s.%3N)"
+
+# A run that was killed left its sockets behind.
+for file in "$workdir"/runs/*/control; do
+    [ -e "$file" ] && rm -rf -- "$(<"$file")" "$file"
+done
+earlier=("$workdir"/runs/*/)
+for ((i = 0; i < ${#earlier[@]} - 10; i++)); do
+    rm -rf -- "${earlier[i]}"
+done
+
+child=
+end() {
+    echo "tacker-k8s-mgmt: the run is ended on request"
+    [ -n "$child" ] && kill -TERM "$child" 2>/dev/null
+}
+trap end TERM INT HUP
+
+# A Unix socket's path may have some 100 characters, a work directory's more.
+control=$(mktemp -d /tmp/k8s-mgmt.XXXXXX)
+record "$run/control" "$control"
+ssh_options=(
+    -o ControlMaster=auto -o ControlPersist=60s -o ConnectTimeout=30
+    -o ServerAliveInterval=10 -o ServerAliveCountMax=6
+    -o StrictHostKeyChecking=accept-new
+    -o "'UserKnownHostsFile=\"$workdir/known_hosts\"'"
+)
+if [ -n "$venv" ]; then
+    export VIRTUAL_ENV=$venv PATH=$venv/bin:$PATH
+fi
+case ${LC_ALL:-${LC_CTYPE:-${LANG:-}}} in
+*[Uu][Tt][Ff]*) ;;
+*) export LC_ALL=C.UTF-8 ;; # Ansible insists on UTF-8
+esac
+# Named, since Ansible ignores the one of a world-writable current directory.
+[ -e "$root/ansible.cfg" ] && export ANSIBLE_CONFIG=$root/ansible.cfg
+callbacks=${ANSIBLE_CALLBACK_PLUGINS:-~/.ansible/plugins/callback:/usr/share/ansible/plugins/callback}
+export K8S_MGMT_EVENTS=$run/events.jsonl \
+    ANSIBLE_CALLBACK_PLUGINS=$run/plugins:$callbacks \
+    ANSIBLE_CACHE_PLUGIN=jsonfile ANSIBLE_CACHE_PLUGIN_CONNECTION=$workdir/facts \
+    ANSIBLE_SSH_ARGS="${ssh_options[*]}" ANSIBLE_SSH_CONTROL_PATH_DIR=$control \
+    ANSIBLE_HOST_KEY_CHECKING=True ANSIBLE_LOCAL_TEMP=$run/tmp \
+    ANSIBLE_RETRY_FILES_ENABLED=False ANSIBLE_NOCOLOR=1 PYTHONUNBUFFERED=1
+
+# Ansible would make it open to others, and facts hold the hosts' environment.
+mkdir -p "$workdir/facts"
+variables=()
+for file in "$workdir/vars.json" "$run/vars.json"; do
+    [ -e "$file" ] && variables+=(-e "@$file")
+done
+if cd "$root"; then
+    # What kubespray puts on this server is the operator's, not ours.
+    (
+        umask "$operators_umask"
+        exec ansible-playbook -i "$workdir/hosts.yaml" --become --become-user=root \
+            "${variables[@]}" "$@" "$playbook"
+    ) &
+    child=$!
+    wait "$child"
+    rc=$?
+    while kill -0 "$child" 2>/dev/null; do # a trap ended the wait, not the child
+        wait "$child"
+        rc=$?
+    done
+else
+    rc=1
+fi
+
+for socket in "$control"/*; do
+    [ -S "$socket" ] && timeout 5 ssh -o "ControlPath=$socket" -O exit host 2>/dev/null
+done
+rm -rf -- "$control" "$run/control" "$run/tmp"
+record "$run/rc" "$rc $(date +%s.%3N)"

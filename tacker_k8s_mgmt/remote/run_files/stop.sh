@@ -1,0 +1,49 @@
+# Ends a run with everything it started on this server. Read by bash from standard input:
+#   bash -s -- WORKDIR RUN_ID GRACE
+# TERM, after GRACE seconds KILL. An exit code is recorded if the run could not do so.
+set -u
+workdir=$1 id=${2:?} grace=$3
+run=$workdir/runs/$id
+
+# Ansible's workers may lead sessions of their own, so the process group alone is not
+# enough; every process of the run carries its mark.
+marked() { grep -slzxF -- "K8S_MGMT_RUN=$run" /proc/[0-9]*/environ; }
+
+signal() {
+    local pid start boot stat
+    if read -r pid start boot _ <"$run/pid" 2>/dev/null &&
+        [ "$boot" = "$(</proc/sys/kernel/random/boot_id)" ] &&
+        stat=$(cat "/proc/$pid/stat" 2>/dev/null); then
+        read -ra stat <<<"${stat##*) }"
+        [ "${stat[19]}" = "$start" ] && kill "-$1" -- "-$pid" 2>/dev/null
+    fi
+    marked | while IFS=/ read -r _ _ pid _; do
+        kill "-$1" "$pid" 2>/dev/null
+    done
+}
+
+# A moment's patience: whoever follows the run tests the lock, too.
+alive() {
+    [ -n "$(marked)" ] || ! flock -w 1 "$workdir/run.lock" true
+}
+
+signal TERM
+for ((end = SECONDS + grace; SECONDS < end; )); do
+    alive || break
+    sleep 0.2
+done
+# Again and again: one that is just being started is not seen by the first look.
+for ((end = SECONDS + 5; SECONDS < end; )); do
+    alive || break
+    signal KILL
+    sleep 0.1
+done
+[ -e "$run/control" ] && rm -rf -- "$(<"$run/control")" "$run/control"
+if [ -d "$run" ] && [ ! -e "$run/rc" ]; then
+    echo "137 $(date +%s.%3N)" >"$run/rc.tmp" && mv "$run/rc.tmp" "$run/rc"
+fi
+if alive; then
+    left=$(marked | tr -dc '0-9\n' | tr '\n' ' ')
+    echo "processes of run $id are still there: ${left:-one holds run.lock}" >&2
+    exit 1
+fi

@@ -1,0 +1,49 @@
+# Says how a run is doing; changes nothing. Read by bash from standard input as
+#   bash -s -- WORKDIR RUN_ID OFFSET LIMIT
+# Prints one line of JSON, then the run's event lines from byte OFFSET on, at most LIMIT
+# bytes. Without RUN_ID it is about the live run or else the newest one.
+set -u
+workdir=$1 id=$2 offset=$3 limit=$4
+
+asked=$id
+if [ -z "$asked" ]; then
+    for directory in "$workdir"/runs/*/; do # their names sort by time
+        [ -d "$directory" ] && id=$(basename "$directory")
+    done
+fi
+# The order matters: a run records its pid after it has the lock, and its exit code
+# before it gives the lock back.
+[ -n "$id" ] && [ -e "$workdir/runs/$id/pid" ] && begun=yes || begun=
+holder=
+latest=
+if [ -e "$workdir/run.lock" ]; then
+    flock -n "$workdir/run.lock" true || holder=yes
+    latest=$(<"$workdir/run.lock")
+    [ -n "$holder" ] && [ ! -e "$workdir/runs/$latest/rc" ] && holder=$latest || holder=
+fi
+[ -z "$asked" ] && [ -n "$holder" ] && id=$holder
+run=$workdir/runs/$id
+
+started=null rc=null ended=null
+[ -e "$run/pid" ] && read -r _ _ _ started <"$run/pid"
+[ -e "$run/rc" ] && read -r rc ended <"$run/rc"
+if [ -z "$id" ] || [ ! -d "$run" ]; then
+    state=absent
+elif [ "$rc" != null ]; then
+    state='done'
+elif [ "$holder" = "$id" ]; then
+    state=running
+elif [ -n "$begun" ]; then
+    state=lost
+else
+    state=starting
+fi
+# Of a file that is not there, stat prints nothing.
+changed=$(stat -c %.3Y "$run/request.json" "$run/pid" "$run/events.jsonl" 2>/dev/null)
+printf '{"run":"%s","state":"%s","rc":%s,"started":%s,"ended":%s,"latest":"%s",' \
+    "$id" "$state" "$rc" "$started" "$ended" "$latest"
+printf '"now":%s,"changed":[%s],"stamp":"%s"}\n' \
+    "$(date +%s.%3N)" "${changed//$'\n'/,}" "$(date -u +%Y%m%dT%H%M%S%3NZ)"
+if [ -e "$run/events.jsonl" ]; then
+    tail -c "+$((offset + 1))" "$run/events.jsonl" | head -c "$limit"
+fi

@@ -1,0 +1,85 @@
+"""The Ansible server: what lies on it, and its recorded host keys."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TextIO
+
+from tacker_k8s_mgmt.cluster import kubespray
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tacker_k8s_mgmt.remote.ssh import Session
+
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the preflight checks want to know."""
+
+    checkout: kubespray.Checkout
+    ansible_version: str | None
+    has_sshpass: bool
+
+
+def survey(session: Session, kubespray_root: str, venv: str | None) -> Survey:
+    """Look at the server; changes nothing.
+
+    :param venv: the virtual environment whose Ansible is used; None for the PATH's.
+    :raises RemoteError: the session broke.
+    """
+    galaxy = session.get(f"{kubespray_root}/{kubespray.GALAXY_FILE}")
+    limits = session.get(f"{kubespray_root}/{kubespray.ANSIBLE_VERSION_FILE}")
+    program = f"{venv}/bin/ansible-playbook" if venv else "ansible-playbook"
+    # Ansible insists on UTF-8, whatever the login has (see run_files/run.sh).
+    asked = ["env", "LC_ALL=C.UTF-8", program, "--version"]
+    version = session.run(asked, timeout=_SECONDS, check=False)
+    sshpass = session.run(
+        ["sh", "-c", "command -v sshpass"], timeout=_SECONDS, check=False
+    )
+    return Survey(
+        checkout=kubespray.Checkout.from_texts(_text(galaxy), _text(limits)),
+        ansible_version=kubespray.ansible_version_from(version.stdout),
+        has_sshpass=sshpass.rc == 0,
+    )
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode(errors="replace")
+
+
+class KeyFile:
+    """The ``known_hosts`` file of Ansible servers on the conductor's host.
+
+    Ansible servers outlive clusters, so their keys are kept beside the journals and not
+    in a cluster's directory. Hooks run side by side, so the file is used under a lock.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def load(self) -> HostKeys:
+        """The keys as they are now."""
+        with self._locked() as file:
+            return HostKeys(file.read(), self._path)
+
+    def add(self, keys: HostKeys) -> None:
+        """Store what was learnt since *keys* was loaded."""
+        with self._locked() as file:
+            known = file.read()
+            there = {line.strip() for line in known.splitlines()}
+            new = [
+                line for line in keys.text().splitlines() if line.strip() not in there
+            ]
+            # People edit this file, and not every editor ends the last line.
+            start = "\n" if new and known and not known.endswith("\n") else ""
+            file.write(start + "".join(f"{line}\n" for line in new))
+
+    @contextmanager
+    def _locked(self) -> Iterator[TextIO]:
+        os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
