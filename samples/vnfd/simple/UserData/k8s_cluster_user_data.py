@@ -1,0 +1,95 @@
+"""User data for Tacker's v1 API: makes the Base HOT's parameters out of a request.
+
+Flavours and images come from the VNFD and from nowhere else: when Tacker heals a VM, it
+fills these parameters from the VNFD again, and any other value would make Heat replace
+machines that nobody asked to replace.
+"""
+
+from tacker.extensions import vnfm
+from tacker.vnfm.lcm_user_data import utils
+from tacker.vnfm.lcm_user_data.abstract_user_data import AbstractUserData
+
+
+class KubernetesClusterUserData(AbstractUserData):
+    @staticmethod
+    def instantiate(
+        base_hot_dict=None, vnfd_dict=None, inst_req_info=None, grant_info=None
+    ):
+        """Fill the Base HOT's parameters.
+
+        :param base_hot_dict: the templates by file name; the top one is named
+            ``heat_template``.
+        :param inst_req_info: Tacker's InstantiateVnfRequest. Keys of its
+            additionalParams that are parameters of the Base HOT override its defaults.
+        :raises LCMUserDataFailed: with everything that is missing, for the operator.
+        """
+        wanted = utils.create_initial_param_server_port_dict(base_hot_dict)["nfv"]
+        flavors = utils.create_vdu_flavor_capability_name_dict(vnfd_dict)
+        images = utils.create_sw_image_dict(vnfd_dict)
+        ports = _external_ports(inst_req_info)
+        problems = [
+            *_absent("the VNFD names no flavour for {}", wanted["VDU"], flavors),
+            *_absent("the VNFD names no image for {}", wanted["VDU"], images),
+            *_absent("extVirtualLinks has no entry for {}", wanted["CP"], ports),
+            *_shared_addresses(ports, base_hot_dict["heat_template"]),
+        ]
+        if problems:
+            raise vnfm.LCMUserDataFailed(reason="failed: " + "; ".join(problems))
+        parameters = utils.get_diff_base_hot_param_from_api(
+            base_hot_dict, inst_req_info
+        )
+        parameters["nfv"] = {
+            "VDU": {
+                vdu: {"flavor": flavors[vdu], "image": images[vdu]}
+                for vdu in wanted["VDU"]
+            },
+            "CP": {cp: ports[cp] for cp in wanted["CP"]},
+        }
+        return parameters
+
+
+def _absent(text, names, given):
+    return [text.format(name) for name in names if not given.get(name)]
+
+
+def _external_ports(request):
+    """What the request says about each external connection point.
+
+    ``ipOverEthernet`` may be absent, which leaves the choice of addresses to the VIM.
+    """
+    ports = {}
+    for link in request.ext_virtual_links or []:
+        for cp in link.ext_cps:
+            addresses = [
+                address
+                for config in cp.cp_config
+                for protocol in config.cp_protocol_data
+                if protocol.ip_over_ethernet
+                for address in protocol.ip_over_ethernet.ip_addresses or []
+            ]
+            ports[cp.cpd_id] = {
+                "network": link.resource_id,
+                "fixed_ips": [
+                    fixed for address in addresses for fixed in _fixed_ips(address)
+                ],
+            }
+    return ports
+
+
+def _fixed_ips(address):
+    """The ``fixed_ips`` of a port for one entry of ``ipAddresses``."""
+    subnet = {"subnet": address.subnet_id} if address.subnet_id else {}
+    fixed = [{"ip_address": ip, **subnet} for ip in address.fixed_addresses or []]
+    return fixed or ([subnet] if subnet else [])
+
+
+def _shared_addresses(ports, top):
+    """Fixed addresses that several members of a scaling group would have to share."""
+    return [
+        f"{cp} cannot have the fixed address {fixed['ip_address']}, "
+        "because the VMs of a scaling group would all get it"
+        for cp, port in ports.items()
+        if cp not in top["resources"]
+        for fixed in port["fixed_ips"]
+        if "ip_address" in fixed
+    ]

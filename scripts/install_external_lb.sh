@@ -1,0 +1,698 @@
+#!/usr/bin/env bash
+#
+# The external load balancer of a Kubernetes cluster VNF, made of HAProxy.
+#
+# It goes into the VNF package as `script_path`. The management driver sends it to the
+# load balancer's VM and runs it there with sudo. It can be run by hand in the same way.
+#
+# Usage: install_external_lb.sh VERB [ARGUMENT ...]
+#
+#   install [--api-port PORT] --control-plane NAME=ADDRESS[:PORT] ...
+#           [--worker NAME=ADDRESS ...] [--http-proxy URL]
+#       Install HAProxy if it is absent and set the whole list of control planes and
+#       workers; exposed services are kept. PORT is 6443 where it is not given. URL is
+#       the proxy through which the package is fetched; "-": read it from standard
+#       input, for a URL with a password.
+#   add-worker NAME=ADDRESS ...
+#   remove-worker NAME ...
+#   expose NAME --port PORT --node-port PORT [--protocol tcp] [--check-port PORT]
+#       Forward PORT of the load balancer to the node port of every worker. A worker
+#       is healthy while its check port (default: the node port) accepts connections.
+#   unexpose NAME
+#   status
+#       Print as JSON what is configured and how it is doing; needs no root.
+#
+# NAME is the name of a Kubernetes node or a service, and is always matched whole.
+# ADDRESS is IPv4 or IPv6; an IPv6 address that is followed by a port has brackets.
+#
+# A verb that changes something prints "changed" or "unchanged". The wanted state is
+# kept in one file; the whole haproxy.cfg is rendered from it, checked by HAProxy,
+# renamed into place and reloaded, so open connections go on. The state is written
+# last, when the running HAProxy has the new configuration; on any failure the earlier
+# haproxy.cfg comes back, the exit code is not 0 and standard error is one line.
+#
+# HAProxy 2.4 or later, with systemd. Nothing but the distribution's package is
+# fetched. These environment variables change where and how; tests use them:
+#
+#   LB_STATE_FILE      the wanted state (no secrets, mode 0644)
+#   LB_HAPROXY_CFG     haproxy.cfg; the distribution's own is kept once beside it
+#   LB_LOCK_FILE       held while something is changed
+#   LB_LOCK_SECONDS    how long to wait for another call to end
+#   LB_HAPROXY         the haproxy program
+#   LB_HAPROXY_USER    the user and group that HAProxy runs as, empty: the caller
+#   LB_SYSTEMCTL       the systemctl program
+#   LB_BIND            the address to listen on; default: all, IPv6 and IPv4
+#   LB_STATS_PORT      port of HAProxy's read-only statistics socket on 127.0.0.1
+#   LB_VERIFY_SECONDS  how long the running HAProxy may take to show the new
+#                      configuration; 0: do not look at it, nor for ports in use
+#   LB_APT_TRIES       how often to try while another apt-get holds the lock,
+#   LB_APT_PAUSE       and the seconds between two tries
+
+set -Eeuo pipefail
+umask 022
+export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+
+: "${LB_STATE_FILE:=/etc/tacker-k8s-mgmt/load-balancer.state}"
+: "${LB_HAPROXY_CFG:=/etc/haproxy/haproxy.cfg}"
+: "${LB_LOCK_FILE:=/run/tacker-k8s-mgmt-load-balancer.lock}"
+: "${LB_LOCK_SECONDS:=300}"
+: "${LB_HAPROXY:=haproxy}"
+: "${LB_HAPROXY_USER=haproxy}"
+: "${LB_SYSTEMCTL:=systemctl}"
+: "${LB_BIND:=}"
+: "${LB_STATS_PORT:=8404}"
+: "${LB_VERIFY_SECONDS:=15}"
+: "${LB_APT_TRIES:=30}"
+: "${LB_APT_PAUSE:=10}"
+
+readonly STATE_HEADER="# tacker-k8s-mgmt load balancer, format 1"
+readonly CFG_HEADER="# Written by tacker-k8s-mgmt's install_external_lb.sh; edits are overwritten."
+
+api_port=""              # empty: not installed
+declare -A control_planes=() # name -> "address port"
+declare -A workers=()        # name -> address
+declare -A services=()       # name -> "port node-port check-port"
+
+work=""                  # this call's scratch directory
+locked=0                 # 1 while this call may write
+undo=0                   # 1 while a failure must bring the earlier haproxy.cfg back
+
+# --- failing: one line on standard error, whatever the tools below have printed
+
+begin() {
+    work=$(mktemp -d)
+    exec 3>&2 2>"$work/stderr"
+    trap on_exit EXIT
+    trap 'unexpected "$LINENO" "$BASH_COMMAND"' ERR
+    trap 'fail "ended by a signal"' HUP INT TERM
+}
+
+fail() {
+    [[ -s $work/reason ]] || printf '%s' "$1" >"$work/reason"
+    exit 1
+}
+
+unexpected() {
+    [[ -s $work/reason ]] ||
+        printf 'line %s: %s: %s' "$1" "$2" "$(problem_in "$work/stderr")" >"$work/reason"
+}
+
+on_exit() {
+    local rc=$? reason
+    trap - ERR
+    trap '' HUP INT TERM
+    set +e
+    ((undo == 0)) || put_back
+    ((locked == 0)) || rm -f "$LB_STATE_FILE.new" "$LB_HAPROXY_CFG.new"
+    if ((rc != 0)); then
+        reason=$(<"$work/reason")
+        reason=${reason:-ended with exit code $rc}
+        reason=${reason//[[:cntrl:]]/ }
+        printf '%s\n' "${reason:0:600}" >&3
+    fi
+    rm -rf "$work"
+    exit "$rc"
+}
+
+# The line of a tool's output that says what is wrong.
+problem_in() {
+    awk '/\[ALERT\]|^E: |[Ee]rror/ { found = $0; exit }
+         NF { last = $0 }
+         END { $0 = found ? found : last; sub(/^\[ALERT\][^:]*: /, ""); print }' "$1"
+}
+
+# --- checking what was given
+
+is_name() {
+    ((${#1} <= 253)) && [[ $1 =~ ^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$ ]]
+}
+
+is_port() {
+    [[ $1 =~ ^[1-9][0-9]{0,4}$ ]] && (($1 <= 65535))
+}
+
+is_ipv4() {
+    local octet='(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])'
+    [[ $1 =~ ^$octet(\.$octet){3}$ && $1 != 0.0.0.0 ]]
+}
+
+is_ipv6() {
+    local hex='[0-9a-f]{1,4}' groups
+    [[ $1 =~ ^$hex(:$hex){7}$ ]] && return
+    [[ $1 =~ ^($hex(:$hex)*)?::($hex(:$hex)*)?$ && $1 != :: ]] || return 1
+    read -ra groups <<<"${1//:/ }"
+    ((${#groups[@]} <= 7))
+}
+
+need_port() {
+    is_port "$2" || fail "$1 '$2' is not a port number between 1 and 65535"
+}
+
+need_name() {
+    is_name "$2" || fail "$1 '$2' is not a name of lower-case letters, digits, '-' and '.'"
+}
+
+# Splits NAME=ADDRESS[:PORT] into the globals NAME, ADDRESS and PORT; PORT is $3 when
+# none is given.
+parse_server() {
+    local what=$1
+    [[ $2 == *=* ]] || fail "$what '$2' is not NAME=ADDRESS"
+    NAME=${2%%=*} ADDRESS=${2#*=} PORT=$3
+    need_name "$what" "$NAME"
+    if [[ $ADDRESS =~ ^\[(.*:.*)\](:(.*))?$ ]]; then
+        ADDRESS=${BASH_REMATCH[1]}
+        [[ -z ${BASH_REMATCH[2]} ]] || PORT=${BASH_REMATCH[3]}
+    elif [[ $ADDRESS =~ ^([^:]*):([^:]*)$ ]]; then
+        ADDRESS=${BASH_REMATCH[1]} PORT=${BASH_REMATCH[2]}
+    fi
+    ADDRESS=${ADDRESS,,}
+    is_ipv4 "$ADDRESS" || is_ipv6 "$ADDRESS" ||
+        fail "$what '$2' has no valid IPv4 or IPv6 address"
+}
+
+parse_control_plane() {
+    parse_server control-plane "$1" 6443
+    need_port "control-plane $NAME: port" "$PORT"
+}
+
+parse_worker() {
+    parse_server worker "$1" none
+    [[ $PORT == none ]] || fail "worker '$1' must be given without a port"
+}
+
+# A worker's address belongs to one worker.
+claim_worker() {
+    local other
+    for other in "${!workers[@]}"; do
+        [[ $other == "$1" || ${workers[$other]} != "$2" ]] ||
+            fail "worker $1: address $2 is already that of worker $other"
+    done
+    workers[$1]=$2
+}
+
+check_ports() {
+    local name port _
+    local -A owner=([$LB_STATS_PORT]="HAProxy's own statistics")
+    for name in "" "${!services[@]}"; do
+        port=$api_port
+        [[ -z $name ]] || read -r port _ <<<"${services[$name]}"
+        [[ -z ${owner[$port]-} ]] ||
+            fail "port $port is used twice: by ${owner[$port]} and by ${name:-the Kubernetes API}"
+        owner[$port]=${name:-the Kubernetes API}
+    done
+}
+
+# --- the wanted state
+
+sorted() {
+    (($# == 0)) || printf '%s\n' "$@" | sort -V
+}
+
+print_state() {
+    local name names
+    printf '%s\napi-port %s\n' "$STATE_HEADER" "$api_port"
+    names=$(sorted "${!control_planes[@]}")
+    for name in $names; do printf 'control-plane %s %s\n' "$name" "${control_planes[$name]}"; done
+    names=$(sorted "${!workers[@]}")
+    for name in $names; do printf 'worker %s %s\n' "$name" "${workers[$name]}"; done
+    names=$(sorted "${!services[@]}")
+    for name in $names; do printf 'service %s %s\n' "$name" "${services[$name]}"; done
+}
+
+load_state() {
+    local line word
+    [[ -e $LB_STATE_FILE ]] || return 0
+    while IFS= read -r line; do
+        read -ra word <<<"$line"
+        case ${word[0]-}/${#word[@]} in
+            api-port/2) api_port=${word[1]} ;;
+            control-plane/4) control_planes[${word[1]}]="${word[2]} ${word[3]}" ;;
+            worker/3) workers[${word[1]}]=${word[2]} ;;
+            service/5) services[${word[1]}]="${word[*]:2}" ;;
+            *) [[ $line == "$STATE_HEADER" ]] ||
+                fail "$LB_STATE_FILE is damaged at '$line'; remove it and install again" ;;
+        esac
+    done <"$LB_STATE_FILE"
+    is_port "$api_port" || fail "$LB_STATE_FILE is damaged; remove it and install again"
+}
+
+# Takes the lock and reads the state, for a verb that changes it.
+open_state() {
+    exec 9>"$LB_LOCK_FILE" || fail "$LB_LOCK_FILE cannot be written: run this script as root"
+    flock -w "$LB_LOCK_SECONDS" 9 ||
+        fail "another call of this script is still running after $LB_LOCK_SECONDS s"
+    locked=1
+    load_state
+}
+
+open_installed_state() {
+    open_state
+    [[ -n $api_port ]] || fail "the load balancer is not installed yet: call install first"
+}
+
+# --- haproxy.cfg
+
+bracketed() {
+    if [[ $1 == *:* ]]; then printf '[%s]' "$1"; else printf '%s' "$1"; fi
+}
+
+print_bind() {
+    local address=$LB_BIND
+    if [[ -z $address ]]; then
+        if [[ -e /proc/net/if_inet6 ]]; then address=::; else address=0.0.0.0; fi
+    fi
+    printf '    bind %s:%s' "$(bracketed "$address")" "$1"
+    if [[ $address == :: ]]; then printf ' v4v6'; fi
+    printf '\n'
+}
+
+print_global() {
+    printf '%s\nglobal\n    description %s\n' "$CFG_HEADER" "$1"
+    cat <<EOF
+    log stderr format raw daemon notice
+    stats socket ipv4@127.0.0.1:$LB_STATS_PORT level user
+    # a worker process with connections that never end goes after this many reloads
+    mworker-max-reloads 50
+EOF
+    if [[ -n $LB_HAPROXY_USER ]]; then
+        printf '    user %s\n    group %s\n' "$LB_HAPROXY_USER" "$LB_HAPROXY_USER"
+        printf '    chroot /var/lib/haproxy\n'
+    fi
+    # Watches and CNF connections may be silent for hours; TCP keepalive finds dead peers.
+    cat <<EOF
+
+defaults
+    mode tcp
+    log global
+    option redispatch 1
+    retries 3
+    option clitcpka
+    clitcpka-idle 60s
+    clitcpka-intvl 10s
+    clitcpka-cnt 3
+    option srvtcpka
+    srvtcpka-idle 60s
+    srvtcpka-intvl 10s
+    srvtcpka-cnt 3
+    timeout connect 5s
+    timeout check 5s
+    timeout client 24h
+    timeout server 24h
+EOF
+}
+
+readonly CHECK="inter 3s fastinter 1s downinter 1s rise 2 fall 3"
+
+print_api() {
+    local name names address port moving=""
+    # Clients of a server that is down are sent away only where they can go to another.
+    ((${#control_planes[@]} == 1)) || moving=" on-marked-down shutdown-sessions"
+    printf '\nfrontend kubernetes-api\n'
+    print_bind "$api_port"
+    # 401: anonymous requests are switched off, the API server is alive. Not so 403,
+    # which is also what it answers while it starts.
+    cat <<EOF
+    default_backend kubernetes-api
+
+backend kubernetes-api
+    balance leastconn
+    option httpchk GET /readyz
+    http-check expect status 200,401
+EOF
+    names=$(sorted "${!control_planes[@]}")
+    for name in $names; do
+        read -r address port <<<"${control_planes[$name]}"
+        printf '    server %s %s:%s check check-ssl verify none %s%s\n' \
+            "$name" "$(bracketed "$address")" "$port" "$CHECK" "$moving"
+    done
+}
+
+print_service() {
+    local name=$1 names worker port node_port check_port
+    read -r port node_port check_port <<<"${services[$name]}"
+    printf '\nfrontend service-%s\n' "$name"
+    print_bind "$port"
+    printf '    default_backend service-%s\n\nbackend service-%s\n' "$name" "$name"
+    printf '    balance leastconn\n'
+    names=$(sorted "${!workers[@]}")
+    for worker in $names; do
+        printf '    server %s %s:%s check port %s %s\n' "$worker" \
+            "$(bracketed "${workers[$worker]}")" "$node_port" "$check_port" "$CHECK"
+    done
+}
+
+print_config() {
+    local name names
+    print_global "$1"
+    print_api
+    names=$(sorted "${!services[@]}")
+    for name in $names; do print_service "$name"; done
+}
+
+# A port that the configuration in place does not use must be free. Waiting for HAProxy
+# to find out would stop it from accepting connections for two seconds.
+check_free() {
+    local port _ word
+    for word in "$api_port" "${services[@]}"; do
+        read -r port _ <<<"$word"
+        if ! grep -Eqs "^ +bind .*:$port( |\$)" "$LB_HAPROXY_CFG" &&
+            (exec 7<>"/dev/tcp/127.0.0.1/$port"); then
+            fail "port $port is in use by another program on the load balancer"
+        fi
+    done
+}
+
+# Identifies a configuration; a running HAProxy tells its own (see running_digest).
+digest() {
+    local sum
+    sum=$(print_config - | sha256sum)
+    printf '%s' "${sum:0:16}"
+}
+
+# --- the running HAProxy
+
+# The daemon must inherit neither the lock nor the caller's standard error.
+service() {
+    "$LB_SYSTEMCTL" "$@" haproxy </dev/null >"$work/systemctl" 2>&1 3>&- 9>&-
+}
+
+# Asks the statistics socket; no answer when HAProxy does not run.
+ask() {
+    (exec 7<>"/dev/tcp/127.0.0.1/$LB_STATS_PORT" && printf '%s\n' "$1" >&7 &&
+        timeout 5 cat <&7) || true
+}
+
+running_digest() {
+    ask 'show info' | awk '$1 == "description:" { print $2 }'
+}
+
+# HAProxy's master says yes to a reload even when the new worker cannot start, for
+# instance when another program listens on a port: look at what really runs.
+await_digest() {
+    local tries=$((LB_VERIFY_SECONDS * 10))
+    while ((tries-- > 0)); do
+        if [[ $(running_digest) == "$1" ]]; then return 0; fi
+        sleep 0.1
+    done
+    ((LB_VERIFY_SECONDS == 0))
+}
+
+ensure_running() {
+    service is-enabled --quiet && service is-active --quiet && return
+    service enable --now || fail "systemctl could not start haproxy: $(problem_in "$work/systemctl")"
+    service is-active --quiet || fail "haproxy ended right after its start (journalctl -u haproxy)"
+}
+
+# --- from the wanted state to the running HAProxy
+
+put_back() {
+    if [[ -e $work/previous.cfg ]]; then
+        cp -p "$work/previous.cfg" "$LB_HAPROXY_CFG.new"
+        mv -f "$LB_HAPROXY_CFG.new" "$LB_HAPROXY_CFG"
+    else
+        rm -f "$LB_HAPROXY_CFG"
+    fi
+    if [[ -e $work/was-active ]]; then
+        { service reload || service enable --now; } && await_digest "$(<"$work/previous-digest")" ||
+            printf '; the earlier haproxy.cfg is back but haproxy does not take it' >>"$work/reason"
+    fi
+}
+
+keep_original() {
+    local copy="$LB_HAPROXY_CFG.before-tacker-k8s-mgmt" first=""
+    [[ -e $LB_HAPROXY_CFG && ! -e $copy ]] || return 0
+    read -r first <"$LB_HAPROXY_CFG" || true
+    [[ $first == "$CFG_HEADER" ]] || cp -p "$LB_HAPROXY_CFG" "$copy"
+}
+
+replace_config() {
+    keep_original
+    if [[ -e $LB_HAPROXY_CFG ]]; then cp -p "$LB_HAPROXY_CFG" "$work/previous.cfg"; fi
+    if service is-active --quiet; then touch "$work/was-active"; fi
+    running_digest >"$work/previous-digest"
+    ((LB_VERIFY_SECONDS == 0)) || check_free
+    sync "$LB_STATE_FILE.new" "$LB_HAPROXY_CFG.new"
+    undo=1
+    mv -f "$LB_HAPROXY_CFG.new" "$LB_HAPROXY_CFG"
+    if [[ -e $work/was-active ]]; then
+        service reload || fail "systemctl could not reload haproxy: $(problem_in "$work/systemctl")"
+    fi
+    ensure_running
+    await_digest "$1" ||
+        fail "haproxy did not take the new configuration within $LB_VERIFY_SECONDS s; is one of its ports in use? (journalctl -u haproxy)"
+    mv -f "$LB_STATE_FILE.new" "$LB_STATE_FILE"
+    undo=0
+}
+
+commit() {
+    local wanted
+    check_ports
+    wanted=$(digest)
+    mkdir -p "$(dirname "$LB_STATE_FILE")" "$(dirname "$LB_HAPROXY_CFG")"
+    print_state >"$LB_STATE_FILE.new"
+    print_config "$wanted" >"$LB_HAPROXY_CFG.new"
+    if ! "$LB_HAPROXY" -c -f "$LB_HAPROXY_CFG.new" >"$work/check" 2>&1; then
+        fail "haproxy refuses the new configuration: $(problem_in "$work/check")"
+    fi
+    if ! cmp -s "$LB_HAPROXY_CFG.new" "$LB_HAPROXY_CFG"; then
+        replace_config "$wanted"
+    elif cmp -s "$LB_STATE_FILE.new" "$LB_STATE_FILE"; then
+        ensure_running
+        echo unchanged
+        return
+    elif [[ $(running_digest) == "$wanted" ]]; then
+        # Workers came or went while no service is exposed.
+        mv -f "$LB_STATE_FILE.new" "$LB_STATE_FILE"
+    else
+        # An earlier call was killed before its reload.
+        replace_config "$wanted"
+    fi
+    echo changed
+}
+
+# --- the package
+
+# A VM that has just booted often runs apt-get by itself.
+apt_get() {
+    local tries=$LB_APT_TRIES
+    until DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 "$@" \
+        </dev/null >"$work/packages" 2>&1 3>&- 9>&-; do
+        if ((--tries <= 0)) || ! grep -q 'Could not get lock' "$work/packages"; then
+            fail "apt-get $1 failed: $(problem_in "$work/packages")"
+        fi
+        sleep "$LB_APT_PAUSE"
+    done
+}
+
+ensure_package() {
+    command -v "$LB_HAPROXY" >/dev/null && return
+    if command -v apt-get >/dev/null; then
+        apt_get update
+        apt_get install --no-install-recommends haproxy
+    elif command -v dnf >/dev/null; then
+        dnf -q -y install haproxy </dev/null >"$work/packages" 2>&1 3>&- 9>&- ||
+            fail "dnf install failed: $(problem_in "$work/packages")"
+    else
+        fail "haproxy is not installed, and neither apt-get nor dnf is there to install it"
+    fi
+    command -v "$LB_HAPROXY" >/dev/null || fail "$LB_HAPROXY is still not there after the installation"
+}
+
+# SELinux of the RHEL family lets HAProxy use only a few ports otherwise.
+allow_any_port() {
+    if command -v selinuxenabled >/dev/null && selinuxenabled; then
+        [[ $(getsebool haproxy_connect_any) == *on ]] || setsebool -P haproxy_connect_any on
+    fi
+}
+
+# The URL may hold a password, so no message shows it.
+use_proxy() {
+    local url=$1
+    [[ $url != - ]] || read -r url || fail "the proxy's URL was not given on standard input"
+    [[ $url =~ ^https?://[^[:space:]]+$ ]] || fail "the proxy's URL does not begin with http:// or https://"
+    export http_proxy=$url https_proxy=$url
+}
+
+# --- the verbs
+
+install() {
+    local port=6443 proxy=""
+    local -A wanted_planes=() wanted_workers=()
+    while (($#)); do
+        (($# > 1)) || fail "$1 needs a value"
+        case $1 in
+            --api-port) need_port "$1" "$2"; port=$2 ;;
+            --control-plane)
+                parse_control_plane "$2"
+                [[ -z ${wanted_planes[$NAME]-} ]] || fail "control-plane $NAME is given twice"
+                wanted_planes[$NAME]="$ADDRESS $PORT" ;;
+            --worker)
+                parse_worker "$2"
+                [[ -z ${wanted_workers[$NAME]-} ]] || fail "worker $NAME is given twice"
+                wanted_workers[$NAME]=$ADDRESS ;;
+            --http-proxy) proxy=$2 ;;
+            *) fail "install does not know '$1'" ;;
+        esac
+        shift 2
+    done
+    ((${#wanted_planes[@]})) || fail "install needs at least one --control-plane"
+    [[ -z $proxy ]] || use_proxy "$proxy"
+    open_state
+    api_port=$port control_planes=() workers=()
+    local name
+    for name in "${!wanted_planes[@]}"; do control_planes[$name]=${wanted_planes[$name]}; done
+    for name in "${!wanted_workers[@]}"; do claim_worker "$name" "${wanted_workers[$name]}"; done
+    check_ports
+    ensure_package
+    allow_any_port
+    commit
+}
+
+add_worker() {
+    (($#)) || fail "add-worker needs NAME=ADDRESS"
+    local value
+    for value; do parse_worker "$value"; done
+    open_installed_state
+    for value; do
+        parse_worker "$value"
+        claim_worker "$NAME" "$ADDRESS"
+    done
+    commit
+}
+
+remove_worker() {
+    (($#)) || fail "remove-worker needs NAME"
+    local name
+    for name; do need_name worker "$name"; done
+    open_installed_state
+    for name; do unset "workers[$name]"; done
+    commit
+}
+
+expose() {
+    (($#)) || fail "expose needs NAME"
+    local name=$1 port="" node_port="" check_port=""
+    need_name service "$name"
+    shift
+    while (($#)); do
+        (($# > 1)) || fail "$1 needs a value"
+        case $1 in
+            --port) need_port "$1" "$2"; port=$2 ;;
+            --node-port) need_port "$1" "$2"; node_port=$2 ;;
+            --check-port) need_port "$1" "$2"; check_port=$2 ;;
+            --protocol) [[ $2 == tcp ]] ||
+                fail "service $name cannot be exposed over '$2': HAProxy forwards TCP only" ;;
+            *) fail "expose does not know '$1'" ;;
+        esac
+        shift 2
+    done
+    [[ -n $port && -n $node_port ]] || fail "expose needs --port and --node-port"
+    open_installed_state
+    services[$name]="$port $node_port ${check_port:-$node_port}"
+    commit
+}
+
+unexpose() {
+    (($# == 1)) || fail "unexpose needs one NAME"
+    need_name service "$1"
+    open_installed_state
+    unset "services[$1]"
+    commit
+}
+
+# --- status
+
+declare -A server_states=() # "backend/server" -> state
+
+read_server_states() {
+    local -a field
+    while IFS=, read -ra field; do
+        if ((${#field[@]} > 17)); then server_states[${field[0]}/${field[1]}]="\"${field[17]}\""; fi
+    done < <(ask 'show stat')
+}
+
+# Prints one JSON array: "$1" is the command that prints the object for each name.
+print_array() {
+    local print=$1 name names separator=""
+    shift
+    names=$(sorted "$@")
+    printf '['
+    for name in $names; do
+        printf '%s' "$separator"
+        "$print" "$name"
+        separator=,
+    done
+    printf ']'
+}
+
+print_control_plane_status() {
+    local address port
+    read -r address port <<<"${control_planes[$1]}"
+    printf '{"name":"%s","address":"%s","port":%s,"state":%s}' "$1" "$address" "$port" \
+        "${server_states[kubernetes-api/$1]:-null}"
+}
+
+print_worker_status() {
+    printf '{"name":"%s","address":"%s"}' "$1" "${workers[$1]}"
+}
+
+print_service_status() {
+    local exposed=$1 port node_port check_port
+    read -r port node_port check_port <<<"${services[$1]}"
+    printf '{"name":"%s","protocol":"tcp","port":%s,"node_port":%s,"check_port":%s,"servers":' \
+        "$1" "$port" "$node_port" "$check_port"
+    print_array print_server_status "${!workers[@]}"
+    printf '}'
+}
+
+print_server_status() {
+    printf '{"name":"%s","state":%s}' "$1" "${server_states[service-$exposed/$1]:-null}"
+}
+
+status() {
+    (($# == 0)) || fail "status takes no argument"
+    local version=null active=false enabled=false current=false
+    load_state
+    if command -v "$LB_HAPROXY" >/dev/null; then
+        version=$("$LB_HAPROXY" -v | awk 'NR == 1 { print "\"" $3 "\"" }')
+    fi
+    if service is-active --quiet; then active=true; fi
+    if service is-enabled --quiet; then enabled=true; fi
+    if [[ -n $api_port && $(running_digest) == "$(digest)" ]]; then current=true; fi
+    read_server_states
+    printf '{"format":1,"haproxy":{"version":%s,"active":%s,"enabled":%s,"current":%s},' \
+        "$version" "$active" "$enabled" "$current"
+    printf '"api_port":%s,"control_planes":' "${api_port:-null}"
+    print_array print_control_plane_status "${!control_planes[@]}"
+    printf ',"workers":'
+    print_array print_worker_status "${!workers[@]}"
+    printf ',"services":'
+    print_array print_service_status "${!services[@]}"
+    printf '}\n'
+}
+
+usage() {
+    awk 'NR < 3 { next } !/^#/ { exit } { sub(/^# ?/, ""); print }' "${BASH_SOURCE[0]}"
+}
+
+main() {
+    local verb=${1-}
+    if [[ $verb == -h || $verb == --help ]]; then
+        usage
+        return
+    fi
+    begin
+    (($#)) || fail "no verb is given; see --help"
+    shift
+    case $verb in
+        install) install "$@" ;;
+        add-worker) add_worker "$@" ;;
+        remove-worker) remove_worker "$@" ;;
+        expose) expose "$@" ;;
+        unexpose) unexpose "$@" ;;
+        status) status "$@" ;;
+        *) fail "the verb '$verb' is not known; see --help" ;;
+    esac
+}
+
+main "$@"
