@@ -1,0 +1,160 @@
+"""``python3 -m lab.cloud``: the cloud's verbs, run inside the lab's namespaces.
+
+Heat's plugins call ``create``, ``delete``, ``detach``, ``net-create`` and
+``net-delete``; the lab's start calls ``prepare``; people call the rest, through
+``python3 -m lab host``.
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from lab import environments
+from lab.cloud import CloudError, ansible_server, base, cli, networks
+from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL
+from lab.cloud.hosts import Hosts, find
+from lab.cloud.settings import Settings
+from lab.cloud.state import State
+from lab.settings import from_environment
+
+
+def prepare(state: Path, masks: list[Path]) -> None:
+    """Make what hosts need: file layers, the external network, the Ansible server.
+
+    Can be repeated; what is there stays. ``$LAB_STATE`` and ``$LAB_CACHE`` say which
+    lab it is.
+
+    :param masks: directories of the machine that hosts must not see.
+    :raises CloudError: a tool or an environment is missing, or the kernel refuses.
+    """
+    base.check_tools()
+    lab = from_environment()
+    settings = Settings(
+        state=state,
+        cache=lab.cache,
+        masks=(lab.state, *masks),
+        ansible_environment=environments.path(lab, "ansible"),
+        kubectl=lab.kubectl,
+    )
+    if base.mount(settings):
+        try:
+            base.make_common_layer(settings)
+            base.make_accounts(settings.layer("vm"), base.VM_ACCOUNT)
+            base.make_accounts(
+                settings.layer(ansible_server.ROLE), ansible_server.ACCOUNT
+            )
+        except BaseException:
+            base.unmount(settings)
+            raise
+    settings.save()
+    networks.create_bridge(EXTERNAL, f"{CONTROLLER_ADDRESS}/24")
+    # Networks outlive the lab's namespaces when its state is kept.
+    for network in State(state).read()["networks"].values():
+        networks.create_bridge(network["bridge"])
+    ansible_server.prepare(Hosts(state), settings)
+
+
+def show(hosts: Hosts, *, as_json: bool) -> None:
+    """Print every host with its id, addresses and state."""
+    states = hosts.states()
+    rows: list[dict[str, Any]] = [
+        {
+            "name": host.name,
+            "id": host.id,
+            "addresses": list(host.addresses),
+            "state": states[host.id],
+        }
+        for host in hosts.all()
+    ]
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    cells: list[list[str]] = [["NAME", "ID", "ADDRESSES", "STATE"]]
+    cells += [
+        [row["name"], row["id"], " ".join(row["addresses"]), row["state"]]
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        padded = (c.ljust(w) for c, w in zip(line, widths, strict=True))
+        print("  ".join(padded).rstrip())
+
+
+def _run(args: argparse.Namespace) -> None:
+    hosts = Hosts(args.state)
+    match args.verb:
+        case "prepare":
+            prepare(args.state, args.mask)
+        case "create":
+            hosts.create(_document())
+        case "delete":
+            hosts.delete(args.id)
+        case "detach":
+            hosts.detach(args.id)
+        case "net-create":
+            networks.create_bridge(networks.bridge_name(_document()["id"]))
+        case "net-delete":
+            networks.delete_bridge(networks.bridge_name(args.id))
+        case "list":
+            show(hosts, as_json=args.json)
+        case "cut" | "restore":
+            host = find(hosts.all(), args.host)
+            hosts.connect(host, up=args.verb == "restore")
+        case "kill":
+            hosts.kill(find(hosts.all(), args.host))
+        case "exec":
+            host = find(hosts.all(), args.host)
+            argv = hosts.enter(host, cli.command_of(args.argv))
+            os.execvp(argv[0], argv)  # noqa: S606  becomes the command
+
+
+def _document() -> dict[str, Any]:
+    document: dict[str, Any] = json.load(sys.stdin)
+    return document
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python3 -m lab.cloud")
+    parser.add_argument(
+        "--state",
+        type=Path,
+        default=os.environ.get("LAB_CLOUD_STATE"),
+        help="the cloud's state directory (default: $LAB_CLOUD_STATE)",
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    prepared = verbs.add_parser("prepare", help="make what hosts need")
+    prepared.add_argument(
+        "--mask",
+        type=Path,
+        action="append",
+        default=[],
+        help="directory of the machine that hosts must not see, besides $LAB_STATE",
+    )
+    verbs.add_parser("create", help="start the host whose document is on stdin")
+    verbs.add_parser("delete", help="remove a host").add_argument("id")
+    verbs.add_parser("detach", help="take a host's ports away").add_argument("id")
+    verbs.add_parser("net-create", help="make the network whose document is on stdin")
+    verbs.add_parser("net-delete", help="remove a network").add_argument("id")
+    cli.add_verbs(verbs)
+    return parser
+
+
+def main() -> int:
+    """Run one verb."""
+    parser = _parser()
+    args = parser.parse_args()
+    if not args.state:
+        parser.error("--state or $LAB_CLOUD_STATE is needed")
+    try:
+        _run(args)
+    except CloudError as error:
+        print(error, file=sys.stderr)
+        return error.code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

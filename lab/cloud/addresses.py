@@ -1,0 +1,219 @@
+"""Which address a port gets: the pools of the lab's networks, without any I/O."""
+
+import ipaddress
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lab.cloud import CloudError
+
+EXTERNAL = "external"
+EXTERNAL_CIDR = "10.99.0.0/24"
+CONTROLLER_ADDRESS = "10.99.0.1"
+ANSIBLE_SERVER_ADDRESS = "10.99.0.5"
+FIRST_EXTERNAL_ADDRESS = "10.99.0.10"
+
+Records = dict[str, dict[str, dict[str, Any]]]
+Range = tuple[ipaddress.IPv4Address, ipaddress.IPv4Address]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The addresses of one subnet.
+
+    :ivar network: reference of the network as its ports show it.
+    :ivar subnet: id of the subnet as its ports show it.
+    :ivar bridge: name of the Linux bridge behind the network.
+    :ivar ranges: first and last address of each allocation pool.
+    :ivar reserved: addresses that no port may have.
+    """
+
+    network: str
+    subnet: str
+    bridge: str
+    cidr: ipaddress.IPv4Network
+    ranges: tuple[Range, ...]
+    reserved: frozenset[str]
+
+    def take(self, used: Collection[str], wanted: str | None = None) -> str:
+        """An address that is not in use: the wanted one, or the lowest free one.
+
+        :raises CloudError: the wanted address is taken, reserved or not of this
+            subnet, or nothing is free.
+        """
+        if wanted:
+            return self._check(wanted, used)
+        for address in self._candidates():
+            if address not in used and address not in self.reserved:
+                return address
+        raise CloudError(f"No more IP addresses available on network {self.network}")
+
+    def _check(self, wanted: str, used: Collection[str]) -> str:
+        try:
+            inside = ipaddress.IPv4Address(wanted) in self.cidr
+        except ValueError as error:
+            raise CloudError(f"IP address {wanted}: {error}") from error
+        if not inside:
+            raise CloudError(f"IP address {wanted} is not in {self.cidr}")
+        if wanted in used or wanted in self.reserved:
+            raise CloudError(f"IP address {wanted} is already in use")
+        return wanted
+
+    def _candidates(self) -> Iterator[str]:
+        for first, last in self.ranges:
+            for number in range(int(first), int(last) + 1):
+                yield str(ipaddress.IPv4Address(number))
+
+
+def find_network(records: Records, reference: str) -> dict[str, Any] | None:
+    """The network made in the lab that has this id or name."""
+    networks = records["networks"]
+    if reference in networks:
+        return networks[reference]
+    named = [row for row in networks.values() if row["name"] == reference]
+    if len(named) > 1:
+        raise CloudError(f"More than one network is named {reference}: use its id")
+    return named[0] if named else None
+
+
+def find_pool(records: Records, network: str, subnet: str | None = None) -> Pool:
+    """The pool that a port on a network takes its address from.
+
+    :param network: id or name; whatever is not a network made in the lab is the
+        external network.
+    :param subnet: id or name of one of the network's subnets; default: its first one.
+    :raises CloudError: the network has no (such) subnet.
+    """
+    row = find_network(records, network)
+    if row is None:
+        return external_pool(network)
+    subnets = [s for s in records["subnets"].values() if s["network_id"] == row["id"]]
+    if subnet:
+        subnets = [s for s in subnets if subnet in (s["id"], s["name"])]
+    if not subnets:
+        raise CloudError(
+            f"Network {row['name']} has no subnet{f' {subnet}' if subnet else ''} yet:"
+            " let what makes the port depend on the subnet"
+        )
+    return subnet_pool(subnets[0], row["bridge"])
+
+
+def external_pool(reference: str = EXTERNAL) -> Pool:
+    """The pool of the external network, which every foreign reference means."""
+    cidr = ipaddress.IPv4Network(EXTERNAL_CIDR)
+    first = ipaddress.IPv4Address(FIRST_EXTERNAL_ADDRESS)
+    return Pool(
+        network=reference or EXTERNAL,
+        subnet=f"{EXTERNAL}-subnet",
+        bridge=EXTERNAL,
+        cidr=cidr,
+        ranges=((first, cidr.broadcast_address - 1),),
+        reserved=frozenset({CONTROLLER_ADDRESS, ANSIBLE_SERVER_ADDRESS}),
+    )
+
+
+def subnet_pool(subnet: Mapping[str, Any], bridge: str) -> Pool:
+    """The pool of a subnet made in the lab."""
+    return Pool(
+        network=subnet["network_id"],
+        subnet=subnet["id"],
+        bridge=bridge,
+        cidr=ipaddress.IPv4Network(subnet["cidr"]),
+        ranges=tuple(
+            (ipaddress.IPv4Address(p["start"]), ipaddress.IPv4Address(p["end"]))
+            for p in subnet["allocation_pools"]
+        ),
+        reserved=frozenset({subnet["gateway_ip"]} - {None}),
+    )
+
+
+def new_subnet(
+    subnet_id: str,
+    name: str,
+    network_id: str,
+    cidr: str | None,
+    *,
+    gateway: str | None = None,
+    with_gateway: bool = True,
+    pools: Collection[Mapping[str, str]] = (),
+) -> dict[str, Any]:
+    """The record of a subnet, filled in as Neutron does.
+
+    :param gateway: default: the first address, unless ``with_gateway`` is false.
+    :param pools: default: every address but the gateway's.
+    :raises CloudError: not an IPv4 CIDR with room for hosts.
+    """
+    if not cidr:
+        raise CloudError("A subnet in the lab needs a cidr: there are no subnet pools")
+    try:
+        network = ipaddress.IPv4Network(cidr)
+    except ValueError as error:
+        raise CloudError(
+            f"cidr {cidr}: {error} (the lab's networks are IPv4)"
+        ) from error
+    if network.prefixlen > 29:
+        raise CloudError(f"cidr {cidr} has no room for hosts")
+    first, last = network.network_address + 1, network.broadcast_address - 1
+    if with_gateway and not gateway:
+        gateway = str(first)
+    default = {"start": str(first), "end": str(last)}
+    return {
+        "id": subnet_id,
+        "name": name,
+        "network_id": network_id,
+        "cidr": str(network),
+        "ip_version": 4,
+        "gateway_ip": gateway if with_gateway else None,
+        "allocation_pools": [dict(p) for p in pools] or [default],
+        "enable_dhcp": False,
+        "dns_nameservers": [],
+        "host_routes": [],
+        "tenant_id": "",
+    }
+
+
+def new_port(
+    records: Records,
+    port_id: str,
+    name: str,
+    network: str,
+    *,
+    subnet: str | None = None,
+    address: str | None = None,
+    mac: str | None = None,
+) -> dict[str, Any]:
+    """Record a port with an address of its own and return its record.
+
+    :raises CloudError: see :func:`find_pool` and :meth:`Pool.take`.
+    """
+    pool = find_pool(records, network, subnet)
+    used = {
+        port["address"]
+        for port in records["ports"].values()
+        if port["bridge"] == pool.bridge and not port["released"]
+    }
+    digits = port_id.replace("-", "")
+    records["ports"][port_id] = {
+        "id": port_id,
+        "name": name,
+        "network_id": pool.network,
+        "subnet_id": pool.subnet,
+        "bridge": pool.bridge,
+        "address": pool.take(used, address),
+        "prefix": pool.cidr.prefixlen,
+        "mac": mac or f"fa:16:3e:{digits[0:2]}:{digits[2:4]}:{digits[4:6]}",
+        "server_id": "",
+        "released": False,
+    }
+    return records["ports"][port_id]
+
+
+def nic(port: Mapping[str, Any]) -> dict[str, Any]:
+    """What a server's document says about one of its ports."""
+    return {
+        "bridge": port["bridge"],
+        "address": port["address"],
+        "prefix": port["prefix"],
+        "mac": port["mac"],
+        "port_id": port["id"],
+    }

@@ -1,0 +1,237 @@
+"""The hosts' file layers: what lies between the machine's files and a host's own.
+
+One tmpfs in the lab's mount namespace holds a layer that all hosts share and one layer
+per role. A directory marked opaque hides what the machine has there: accounts, keys,
+settings and logs of the machine do not show in a host.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.cloud import CloudError
+from lab.cloud.settings import LAYER_OF_ALL, Settings
+
+HERE = Path(__file__).parent
+NOBODY = 65534
+FIRST_PERSON = 1000
+
+OPAQUE = (
+    "etc/ssh",
+    "etc/sudoers.d",
+    "etc/systemd/system",
+    "home",
+    "media",
+    "mnt",
+    "opt",
+    "root",
+    "srv",
+    "var/log",
+)
+
+TOOLS = {
+    "ip": "iproute2",
+    "nsenter": "util-linux",
+    "openssl": "openssl",
+    "ssh-keygen": "openssh-client",
+    "sshd": "openssh-server",
+    "sshpass": "sshpass",
+    "sudo": "sudo",
+    "unshare": "util-linux",
+}
+
+SSHD_CONFIG = """\
+HostKey /etc/ssh/ssh_host_ed25519_key
+PasswordAuthentication yes
+KbdInteractiveAuthentication no
+PermitRootLogin no
+UsePAM yes
+UseDNS no
+PrintMotd no
+AcceptEnv LANG LC_*
+MaxStartups 100:30:200
+MaxSessions 100
+Subsystem sftp internal-sftp
+"""
+
+# The machine's own PAM stacks may ask for what a namespace has not (audit, logind).
+PAM_SSHD = """\
+auth     required pam_unix.so
+account  required pam_nologin.so
+account  required pam_unix.so
+session  required pam_unix.so
+session  optional pam_env.so
+password required pam_deny.so
+"""
+PAM_SUDO = """\
+auth     required pam_unix.so
+account  required pam_unix.so
+session  required pam_unix.so
+session  optional pam_env.so
+"""
+
+SUDOERS = """\
+Defaults env_reset
+Defaults secure_path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+root ALL=(ALL:ALL) ALL
+@includedir /etc/sudoers.d
+"""
+
+ENVIRONMENT = """\
+PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+LANG=C.UTF-8
+"""
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user who may log in to a host with a password.
+
+    :ivar sudo: whether the user may do everything as root without a password.
+    """
+
+    name: str
+    password: str
+    sudo: bool
+
+
+VM_ACCOUNT = Account("ubuntu", "ubuntu", sudo=True)
+
+
+def check_tools() -> None:
+    """Raise a CloudError that names what is missing and how to get it."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+    packages = {p for tool, p in TOOLS.items() if not shutil.which(tool, path=path)}
+    if packages:
+        names = " ".join(sorted(packages))
+        raise CloudError(f"The lab's hosts need more: apt-get install {names}")
+
+
+def mount(settings: Settings) -> bool:
+    """Make the place for the layers, in memory, and the hosts' mount point.
+
+    :return: whether it is new, and empty.
+    :raises CloudError: the kernel refused the mount.
+    """
+    for directory in (settings.base, settings.mount_point):
+        directory.mkdir(parents=True, exist_ok=True)
+    if os.path.ismount(settings.base):
+        return False
+    argv = ["mount", "-t", "tmpfs", "-o", "mode=0755,size=256m", "lab-base"]
+    done = subprocess.run(
+        [*argv, str(settings.base)], capture_output=True, text=True, timeout=20
+    )
+    if done.returncode:
+        raise CloudError(f"The hosts' file layers: {done.stderr.strip()}")
+    return True
+
+
+def unmount(settings: Settings) -> None:
+    """Take away layers that could not be finished."""
+    subprocess.run(["umount", str(settings.base)], check=True, timeout=20)
+
+
+def make_common_layer(settings: Settings) -> None:
+    """The layer of all hosts: sshd, sudo, PAM, systemctl's stand-in."""
+    layer = settings.layer(LAYER_OF_ALL)
+    for name in OPAQUE:
+        make_opaque(layer / name)
+    # Enter it is all that other users may: the cache can lie below.
+    (layer / "root").chmod(0o711)
+    write(layer / "etc/ssh/sshd_config", SSHD_CONFIG + _sshd_extra())
+    write(layer / "etc/pam.d/sshd", PAM_SSHD)
+    write(layer / "etc/pam.d/sudo", PAM_SUDO)
+    write(layer / "etc/sudoers", SUDOERS, 0o440)
+    write(layer / "etc/environment", ENVIRONMENT)
+    # Nothing serves names there, so look-ups fail at once instead of timing out.
+    write(layer / "etc/resolv.conf", "nameserver 10.99.0.1\n")
+    # Plain files: where the machine has links, a host would write through them.
+    for name in ("etc/hostname", "etc/hosts", "etc/machine-id"):
+        write(layer / name, "")
+    (layer / "var/lib/dbus").mkdir(parents=True)
+    (layer / "var/lib/dbus/machine-id").symlink_to("/etc/machine-id")
+    systemctl = (HERE / "systemctl").read_text()
+    write(layer / "usr/bin/systemctl", systemctl, 0o755)
+    if not Path("/bin").is_symlink():
+        write(layer / "bin/systemctl", systemctl, 0o755)
+    write(layer / "usr/lib/lab-host/main.sh", (HERE / "host_main.sh").read_text())
+
+
+def make_accounts(layer: Path, account: Account) -> None:
+    """The users of a host: the machine's system users, locked, and one who logs in."""
+    user = f"{account.name}:x:{FIRST_PERSON}"
+    home = f"/home/{account.name}"
+    users = [*_system_lines("/etc/passwd"), f"{user}:{FIRST_PERSON}::{home}:/bin/bash"]
+    groups = [*_system_lines("/etc/group"), f"{user}:"]
+    write(layer / "etc/passwd", "\n".join(users) + "\n")
+    write(layer / "etc/group", "\n".join(groups) + "\n")
+    hashed = {account.name: _hash(account.password)}
+    shadow = [f"{n}:{hashed.get(n, '*')}:19000:0:99999:7:::" for n in _names(users)]
+    write(layer / "etc/shadow", "\n".join(shadow) + "\n", 0o600)
+    gshadow = [f"{name}:*::" for name in _names(groups)]
+    write(layer / "etc/gshadow", "\n".join(gshadow) + "\n", 0o600)
+    if account.sudo:
+        rule = f"{account.name} ALL=(ALL:ALL) NOPASSWD: ALL\n"
+        write(layer / "etc/sudoers.d/90-cloud-init-users", rule, 0o440)
+    make_home(layer / "home" / account.name)
+
+
+def make_home(home: Path) -> None:
+    """A home directory with the files that a new user gets."""
+    home.mkdir(parents=True)
+    for name in (".bashrc", ".profile"):
+        if Path("/etc/skel", name).exists():
+            shutil.copy(Path("/etc/skel", name), home / name)
+    own(home)
+
+
+def own(tree: Path) -> None:
+    """Give a tree to the user who logs in."""
+    for path in (tree, *tree.rglob("*")):
+        os.chown(path, FIRST_PERSON, FIRST_PERSON, follow_symlinks=False)
+
+
+def write(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a file of a layer, with the directories above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+
+
+def make_opaque(directory: Path) -> None:
+    """A directory of a layer that hides the machine's directory of that name."""
+    directory.mkdir(parents=True)
+    os.setxattr(directory, "trusted.overlay.opaque", b"y")
+
+
+def _sshd_extra() -> str:
+    """Newer servers shut out who gives wrong passwords; tests and users will."""
+    option = "PerSourcePenalties no"
+    argv = ["/usr/sbin/sshd", "-G", "-f", "/dev/null", "-o", option]
+    known = subprocess.run(argv, capture_output=True, timeout=20).returncode == 0
+    return f"{option}\n" if known else ""
+
+
+def _system_lines(file: str) -> list[str]:
+    lines = Path(file).read_text().splitlines()
+    return [line for line in lines if _is_system(line.split(":"))]
+
+
+def _is_system(fields: list[str]) -> bool:
+    number = int(fields[2]) if len(fields) > 2 and fields[2].isdigit() else FIRST_PERSON
+    return number < FIRST_PERSON or number == NOBODY
+
+
+def _names(lines: Iterable[str]) -> list[str]:
+    return [line.split(":")[0] for line in lines]
+
+
+def _hash(password: str) -> str:
+    argv = ["openssl", "passwd", "-6", "-stdin"]
+    done = subprocess.run(
+        argv, input=password, capture_output=True, text=True, check=True, timeout=20
+    )
+    return done.stdout.strip()

@@ -1,0 +1,226 @@
+"""OS::Nova::* in the lab: a server is a host made of Linux namespaces.
+
+Also answers the constraints for which Heat would ask Nova, Neutron, Glance or Cinder.
+"""
+
+import uuid
+from pathlib import Path
+
+from heat.common import exception
+from heat.engine.resources.openstack.nova import server, server_group
+from oslo_config import cfg
+
+from lab.cloud import CloudError, addresses
+from lab.cloud.heat_resource import HostCommand, LabResource, state
+from lab.cloud.hosts import Hosts
+
+DETACH_LIMIT = 30.0
+
+
+class Server(LabResource):
+    """A host on the lab's networks, made and removed by the host command."""
+
+    properties_schema = server.Server.properties_schema
+    attributes_schema = server.Server.attributes_schema
+    table = "servers"
+
+    REPORTED = ("image", "flavor", "key_name", "availability_zone", "metadata")
+
+    def add_dependencies(self, deps):
+        super().add_dependencies(deps)
+        self.depend_on_subnets(
+            deps, lambda: map(_network, self.properties.get("networks") or [])
+        )
+
+    def new_row(self, records, row_id):
+        row = super().new_row(records, row_id)
+        for key in self.REPORTED:
+            row[key] = self.properties.get(key)
+        given = self.properties.get("user_data")
+        row["user_data"] = None if given is None else str(given)
+        row["status"] = "BUILD"
+        networks = self.properties.get("networks") or []
+        ports = [self._port(records, wanted, row) for wanted in networks]
+        for port in ports:
+            port["server_id"] = row_id
+        row["ports"] = [port["id"] for port in ports]
+        row["nics"] = [addresses.nic(port) for port in ports]
+        return row
+
+    def _port(self, records, wanted, row):
+        """The port of one entry of ``networks``: a given one or one of its own."""
+        port_id = wanted.get("port")
+        if not port_id:
+            port = addresses.new_port(
+                records,
+                str(uuid.uuid4()),
+                row["name"],
+                str(_network(wanted)),
+                subnet=wanted.get("subnet"),
+                address=wanted.get("fixed_ip"),
+            )
+            port["own"] = True
+            return port
+        port = records["ports"].get(port_id)
+        if port is None:
+            raise CloudError(f"Port {port_id} could not be found")
+        if port["server_id"] in records["servers"]:
+            raise CloudError(f"Port {port_id} is still in use")
+        return port
+
+    def handle_create(self):
+        return HostCommand("create", document=self.add_row())
+
+    def check_create_complete(self, command):
+        try:
+            done = command.finished()
+        except CloudError as error:
+            self._set_status("ERROR")
+            raise exception.ResourceInError(
+                resource_status="ERROR", status_reason=str(error)
+            ) from error
+        if done:
+            self._set_status("ACTIVE")
+        return done
+
+    def _set_status(self, status):
+        with state().edit() as records:
+            self.row(records)["status"] = status
+
+    def needs_replace_with_prop_diff(self, changed, after, before):
+        """A server whose image, flavor, user data or ports change is a new host."""
+        return not {"image", "flavor", "networks", "user_data"}.isdisjoint(changed)
+
+    def prepare_for_replace(self):
+        """As the real one: detach the ports, the replacement takes them."""
+        if self.resource_id is None:
+            return
+        HostCommand("detach", self.resource_id).wait(DETACH_LIMIT)
+        with state().edit() as records:
+            self._release_ports(records)
+
+    def _release_ports(self, records):
+        for port in records["ports"].values():
+            if port["server_id"] == self.resource_id:
+                port["server_id"] = ""
+
+    def handle_delete(self):
+        if self.resource_id is None:
+            return None
+        return HostCommand("delete", self.resource_id)
+
+    def check_delete_complete(self, command):
+        if command is None:
+            return True
+        done = command.finished()
+        if done:
+            self._forget()
+        return done
+
+    def _forget(self):
+        with state().edit() as records:
+            row = records[self.table].pop(self.resource_id, {"ports": []})
+            for port_id in row["ports"]:
+                if records["ports"].get(port_id, {}).get("own"):
+                    del records["ports"][port_id]
+            self._release_ports(records)
+
+    def handle_check(self):
+        status = self.shown()["status"]
+        if status != "ACTIVE":
+            raise CloudError(f"Server {self.resource_id} is {status}, not ACTIVE")
+
+    def shown(self):
+        records = state().read()
+        row = self.row(records)
+        status = row["status"]
+        if status == "ACTIVE" and not _runs(row["id"]):
+            status = "SHUTOFF"
+        ports = [records["ports"][p] for p in row["ports"] if p in records["ports"]]
+        networks, addressed = {}, {}
+        for port in ports:
+            networks.setdefault(port["network_id"], []).append(port["address"])
+            addressed.setdefault(port["network_id"], []).append(_address(port))
+        first = ports[0]["address"] if ports else ""
+        return {
+            "id": row["id"],
+            "name": row["name"],
+            "status": status,
+            "image": row["image"],
+            "flavor": row["flavor"],
+            "key_name": row["key_name"],
+            "metadata": row["metadata"],
+            "networks": networks,
+            "addresses": addressed,
+            "first_address": first,
+            "accessIPv4": first,
+            "accessIPv6": "",
+            "instance_name": row["name"],
+            "console_urls": {},
+            "tags": [],
+            "os_collect_config": {},
+        }
+
+
+def _network(wanted):
+    return wanted.get("network") or wanted.get("uuid")
+
+
+def _runs(server_id):
+    return Hosts(Path(cfg.CONF.lab.state_dir)).pid(server_id) is not None
+
+
+def _address(port):
+    return {
+        "addr": port["address"],
+        "version": 4,
+        "port": port["id"],
+        "subnets": [],
+        "OS-EXT-IPS-MAC:mac_addr": port["mac"],
+        "OS-EXT-IPS:type": "fixed",
+    }
+
+
+class ServerGroup(LabResource):
+    """A record: all hosts of the lab are on one machine."""
+
+    properties_schema = server_group.ServerGroup.properties_schema
+    attributes_schema = server_group.ServerGroup.attributes_schema
+
+
+class LabConstraint:
+    """What a service would be asked for exists."""
+
+    def validate(self, value, context):
+        return True
+
+    def error(self, value):
+        return ""
+
+
+def resource_mapping():
+    return {"OS::Nova::Server": Server, "OS::Nova::ServerGroup": ServerGroup}
+
+
+def constraint_mapping():
+    names = (
+        "nova.flavor",
+        "nova.keypair",
+        "nova.server",
+        "nova.network",
+        "nova.host",
+        "glance.image",
+        "neutron.network",
+        "neutron.subnet",
+        "neutron.port",
+        "neutron.security_group",
+        "neutron.qos_policy",
+        "neutron.router",
+        "neutron.subnetpool",
+        "neutron.address_scope",
+        "neutron.segment",
+        "cinder.volume",
+        "cinder.snapshot",
+        "cinder.vtype",
+    )
+    return dict.fromkeys(names, LabConstraint)

@@ -1,0 +1,191 @@
+"""OS::Neutron::* in the lab: networks are bridges, ports are addresses on them."""
+
+from heat.engine.resources.openstack.neutron import (
+    floatingip,
+    net,
+    port,
+    security_group,
+    subnet,
+)
+
+from lab.cloud import addresses, networks
+from lab.cloud.heat_resource import HostCommand, LabResource, network_of, state
+
+
+class Net(LabResource):
+    """An isolated bridge."""
+
+    properties_schema = net.Net.properties_schema
+    attributes_schema = net.Net.attributes_schema
+    table = "networks"
+
+    def new_row(self, records, row_id):
+        row = super().new_row(records, row_id)
+        return {**row, "bridge": networks.bridge_name(row_id)}
+
+    def handle_create(self):
+        return HostCommand("net-create", document=self.add_row())
+
+    def check_create_complete(self, command):
+        return command.finished()
+
+    def handle_delete(self):
+        if self.resource_id is None:
+            return None
+        return HostCommand("net-delete", self.resource_id)
+
+    def check_delete_complete(self, command):
+        if command is None:
+            return True
+        done = command.finished()
+        if done:
+            self.remove_row()
+        return done
+
+    def shown(self):
+        records = state().read()
+        row = self.row(records)
+        subnets = records["subnets"].values()
+        return {
+            "id": row["id"],
+            "name": row["name"],
+            "status": "ACTIVE",
+            "admin_state_up": True,
+            "subnets": [s["id"] for s in subnets if s["network_id"] == row["id"]],
+            "mtu": 1500,
+            "port_security_enabled": False,
+            "shared": False,
+            "tenant_id": "",
+            "qos_policy_id": None,
+            "l2_adjacency": True,
+            "segments": None,
+        }
+
+
+class Subnet(LabResource):
+    """The addresses of a network."""
+
+    properties_schema = subnet.Subnet.properties_schema
+    attributes_schema = subnet.Subnet.attributes_schema
+    table = "subnets"
+
+    def new_row(self, records, row_id):
+        given = self.properties
+        reference = str(network_of(given))
+        network = addresses.find_network(records, reference)
+        gateway = given.get("gateway_ip")
+        return addresses.new_subnet(
+            row_id,
+            self.display_name(),
+            network["id"] if network else reference,
+            given.get("cidr"),
+            gateway=gateway,
+            # An empty gateway is how a template says that there is none.
+            with_gateway=gateway not in ("", "~"),
+            pools=given.get("allocation_pools") or (),
+        )
+
+
+class Port(LabResource):
+    """An address on a network; who uses it changes, the address stays."""
+
+    properties_schema = port.Port.properties_schema
+    attributes_schema = port.Port.attributes_schema
+    table = "ports"
+
+    def add_dependencies(self, deps):
+        super().add_dependencies(deps)
+        self.depend_on_subnets(deps, lambda: [network_of(self.properties)])
+
+    def new_row(self, records, row_id):
+        fixed = (self.properties.get("fixed_ips") or [{}])[0]
+        return addresses.new_port(
+            records,
+            row_id,
+            self.display_name(),
+            str(network_of(self.properties)),
+            subnet=fixed.get("subnet") or fixed.get("subnet_id"),
+            address=fixed.get("ip_address"),
+            mac=self.properties.get("mac_address"),
+        )
+
+    def needs_replace_with_prop_diff(self, changed, after, before):
+        """A host takes its address at boot, so another address is another port."""
+        return "fixed_ips" in changed
+
+    def prepare_for_replace(self):
+        """As the real one: the address is given up, the replacement may take it."""
+        if self.resource_id is None:
+            return
+        with state().edit() as records:
+            self.row(records)["released"] = True
+
+    def shown(self):
+        row = self.row(state().read())
+        fixed = {"subnet_id": row["subnet_id"], "ip_address": row["address"]}
+        return {
+            "id": row["id"],
+            "name": row["name"],
+            "status": "ACTIVE" if row["server_id"] else "DOWN",
+            "admin_state_up": True,
+            "device_id": row["server_id"],
+            "device_owner": "compute:lab" if row["server_id"] else "",
+            "mac_address": row["mac"],
+            "network_id": row["network_id"],
+            "fixed_ips": [fixed],
+            "subnets": [{"id": row["subnet_id"]}],
+            "tenant_id": "",
+            "security_groups": [],
+            "allowed_address_pairs": [],
+            "dns_assignment": None,
+            "port_security_enabled": False,
+            "propagate_uplink_status": None,
+            "qos_policy_id": None,
+        }
+
+
+class FloatingIP(LabResource):
+    """The external network is reached directly, so it is its port's own address."""
+
+    properties_schema = floatingip.FloatingIP.properties_schema
+    attributes_schema = floatingip.FloatingIP.attributes_schema
+
+    def new_row(self, records, row_id):
+        given = self.properties
+        network = given.get("floating_network") or given.get("floating_network_id")
+        return {
+            "id": row_id,
+            "port_id": given.get("port_id"),
+            "floating_network_id": str(network),
+        }
+
+    def shown(self):
+        records = state().read()
+        row = self.row(records)
+        address = records["ports"].get(row["port_id"], {}).get("address")
+        return {
+            "id": row["id"],
+            "port_id": row["port_id"],
+            "floating_network_id": row["floating_network_id"],
+            "floating_ip_address": address,
+            "fixed_ip_address": address,
+            "router_id": None,
+            "tenant_id": "",
+        }
+
+
+class SecurityGroup(LabResource):
+    """A record: nothing is filtered in the lab."""
+
+    properties_schema = security_group.SecurityGroup.properties_schema
+    attributes_schema = security_group.SecurityGroup.attributes_schema
+
+
+def resource_mapping():
+    return {
+        "OS::Neutron::FloatingIP": FloatingIP,
+        "OS::Neutron::Net": Net,
+        "OS::Neutron::Port": Port,
+        "OS::Neutron::SecurityGroup": SecurityGroup,
+        "OS::Neutron::Subnet": Subnet,
+    }

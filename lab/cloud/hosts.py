@@ -1,0 +1,223 @@
+"""The hosts: which exist, which run, and what can be done to them.
+
+A host is a directory ``hosts/<id>`` under the cloud's state: ``host.json`` is the
+document that it was created from, ``pid`` names its process 1 while it has one,
+``boot.log`` is what it said when it started.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.cloud import CloudError, boot, networks
+from lab.cloud.settings import Settings
+from lab.namespace import start_time
+from lab.settings import PATH
+
+STOP_LIMIT = 10.0
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host as it was asked for.
+
+    :ivar role: file layer that makes it what it is: ``vm`` or ``ansible-server``.
+    """
+
+    id: str
+    name: str
+    role: str
+    nics: tuple[networks.Nic, ...]
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Host":
+        """A host from the document that Heat sends; unknown keys are left alone.
+
+        :raises CloudError: the document lacks something.
+        """
+        names = networks.Nic.__dataclass_fields__
+        try:
+            nics = [{key: n[key] for key in names} for n in document.get("nics", [])]
+            return cls(
+                id=document["id"],
+                name=document["name"],
+                role=document.get("role", "vm"),
+                nics=tuple(networks.Nic(**nic) for nic in nics),
+            )
+        except KeyError as error:
+            raise CloudError(f"The server's document has no {error}") from error
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses in the order of the ports."""
+        return tuple(nic.address for nic in self.nics)
+
+    def matches(self, text: str) -> bool:
+        """Whether a user may mean this host: name, start of the id, or address."""
+        by_id = len(text) >= 4 and self.id.startswith(text)
+        return text == self.name or by_id or text in self.addresses
+
+
+def host_name(server_name: str) -> str:
+    """The host name that a server of this name gets: lower case, RFC 1123."""
+    name = re.sub(r"[^a-z0-9-]+", "-", server_name.lower())[:63].strip("-")
+    return name or "host"
+
+
+def find(hosts: Sequence[Host], text: str) -> Host:
+    """The one host that is meant.
+
+    :raises CloudError: none, or several: then all of them are named.
+    """
+    found = [host for host in hosts if host.matches(text)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        known = ", ".join(sorted(host.name for host in hosts)) or "none"
+        raise CloudError(f"No host {text}; there are: {known}")
+    listed = "; ".join(f"{h.id} {h.name} {' '.join(h.addresses)}" for h in found)
+    raise CloudError(f"{text} means more than one host: {listed}")
+
+
+class Hosts:
+    """The hosts of one lab; usable only inside the lab's namespaces.
+
+    :param state: the cloud's state directory.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._directory = state / "hosts"
+
+    def create(self, document: Mapping[str, Any]) -> None:
+        """Start a host; one that exists already is rebuilt from scratch.
+
+        :raises CloudError: it did not come up.
+        """
+        host = Host.from_document(document)
+        settings = Settings.load(self._state)
+        with self._locked(host.id):
+            home = self._directory / host.id
+            self._stop(host)
+            home.mkdir(parents=True, exist_ok=True)
+            (home / "host.json").write_text(json.dumps(document))
+            machine = boot.Machine(
+                hostname=host_name(host.name),
+                nics=host.nics,
+                layers=settings.layers(host.role),
+                mount=settings.mount_point,
+                masks=settings.masks,
+                visible=settings.cache,
+            )
+            pid = boot.start(machine, home / "boot.log")
+            (home / "pid").write_text(f"{pid} {start_time(pid)}")
+
+    def delete(self, host_id: str) -> None:
+        """Stop a host and forget it; it may be gone already."""
+        with self._locked(host_id):
+            host = self._load(host_id)
+            if host:
+                self._stop(host)
+                shutil.rmtree(self._directory / host_id)
+
+    def kill(self, host: Host) -> None:
+        """Switch a host off at once; its file system is lost, its record stays."""
+        with self._locked(host.id):
+            self._stop(host)
+
+    def detach(self, host_id: str) -> None:
+        """Take away a host's ports for good, so that another host can have them."""
+        with self._locked(host_id):
+            host, pid = self._load(host_id), self.pid(host_id)
+            if host and pid:
+                networks.unplug(len(host.nics), pid)
+
+    def connect(self, host: Host, *, up: bool) -> None:
+        """Plug in the cables of a host, or pull them out at the bridge.
+
+        :raises CloudError: the host is off.
+        """
+        self._running(host)
+        networks.set_links(host.nics, up=up)
+
+    def all(self) -> list[Host]:
+        """Every host, running or not, by name."""
+        ids = [path.parent.name for path in self._directory.glob("*/host.json")]
+        hosts = [host for host in map(self._load, ids) if host]
+        return sorted(hosts, key=lambda host: (host.name, host.id))
+
+    def pid(self, host_id: str) -> int | None:
+        """Process 1 of a host that runs."""
+        try:
+            pid, started = (self._directory / host_id / "pid").read_text().split()
+        except FileNotFoundError:
+            return None
+        return int(pid) if start_time(int(pid)) == started else None
+
+    def states(self) -> dict[str, str]:
+        """``running``, ``cut`` (a cable is out) or ``off``, by id."""
+        down = networks.links_down()
+        states = {}
+        for host in self.all():
+            cut = any(nic.link in down for nic in host.nics)
+            running = "cut" if cut else "running"
+            states[host.id] = running if self.pid(host.id) else "off"
+        return states
+
+    def enter(self, host: Host, argv: Sequence[str]) -> list[str]:
+        """The command that runs ``argv`` as root on a host's console.
+
+        :raises CloudError: the host is off.
+        """
+        pid = self._running(host)
+        # --wd without a value: with --wd=/ the working directory is broken.
+        namespaces = ["--mount", "--uts", "--ipc", "--pid", "--net", "--root", "--wd"]
+        clean = ["env", "-i", f"PATH={PATH}", "HOME=/root", "LANG=C.UTF-8"]
+        return ["nsenter", "--target", str(pid), *namespaces, *clean, *argv]
+
+    def _running(self, host: Host) -> int:
+        pid = self.pid(host.id)
+        if not pid:
+            raise CloudError(f"Host {host.name} is off")
+        return pid
+
+    def _load(self, host_id: str) -> Host | None:
+        try:
+            text = (self._directory / host_id / "host.json").read_text()
+        except FileNotFoundError:
+            return None
+        return Host.from_document(json.loads(text))
+
+    def _stop(self, host: Host) -> None:
+        pid = self.pid(host.id)
+        if pid:
+            networks.unplug(len(host.nics), pid)
+            # Process 1 of the namespace: the kernel ends all others with it.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            _wait_for_end(pid, host.name)
+        (self._directory / host.id / "pid").unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def _locked(self, host_id: str) -> Iterator[None]:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        with open(self._directory / f"{host_id}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+def _wait_for_end(pid: int, name: str) -> None:
+    deadline = time.monotonic() + STOP_LIMIT
+    while start_time(pid):
+        if time.monotonic() > deadline:
+            raise CloudError(f"Host {name} (process {pid}) does not end")
+        time.sleep(0.005)

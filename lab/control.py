@@ -1,0 +1,171 @@
+"""The lab as its user commands it; runs outside the lab's namespaces."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab import LabError, environments, files, kubectl, packages, project, seed, tasks
+from lab.namespace import Namespace, clean_environment, user_environment
+from lab.report import Report
+from lab.settings import SYSTEM_PYTHON, Settings, places
+
+TAIL_LINES = "100"
+
+
+class Lab:
+    """One lab."""
+
+    def __init__(self, settings: Settings, report: Report) -> None:
+        self._settings = settings
+        self._report = report
+        self._namespace = Namespace(settings)
+
+    def install(self, *, with_tests: bool = False) -> None:
+        """Install what is missing: programs, environments, the project.
+
+        Whoever is not root gets the environments, and is told which programs the lab
+        would need.
+
+        :param with_tests: the test tools as well.
+        :raises LabError: something cannot be installed; exit code 2 when the user must.
+        """
+        tools = (*packages.TOOLS, *(packages.TEST_TOOLS if with_tests else ()))
+        missing = packages.missing(tools)
+        self._settings.cache.mkdir(parents=True, exist_ok=True)
+        with files.locked(self._settings.cache / "lock", self._busy):
+            self._install(missing)
+            project.install(self._settings, self._report)
+            if with_tests:
+                environments.add_tests(self._settings, self._report)
+
+    def _install(self, missing: Sequence[packages.Tool]) -> None:
+        settings, log = self._settings, self._settings.cache / "install.log"
+        ready = all(environments.is_ready(settings, n) for n in environments.NAMES)
+        # Environments need this one only, so they are built while apt does the rest.
+        if not ready and packages.lacks_venv():
+            with self._report.step(packages.VENV.package):
+                packages.install([packages.VENV], log)
+        work = [
+            tasks.Task("kubectl", lambda: kubectl.prepare(settings)),
+            tasks.Task(
+                "environments", lambda: environments.prepare(settings, self._report)
+            ),
+        ]
+        if missing and os.geteuid() != 0:
+            self._report.line(packages.explain(missing))
+        elif missing:
+            names = " ".join(sorted({tool.package for tool in missing}))
+
+            def apt() -> None:
+                with self._report.step(f"apt: {names}"):
+                    packages.install(missing, log)
+
+            work.append(tasks.Task("apt", apt))
+        tasks.run_all(work)
+
+    def up(self) -> None:
+        """Install what is missing and start what does not run.
+
+        :raises LabError: with what failed and where the log is.
+        """
+        _require_root()
+        began = time.monotonic()
+        self.install()
+        with files.locked(self._settings.cache / "seeds.lock", self._busy):
+            seed.make(self._settings, self._report)
+        with files.locked(self._lock(), self._busy):
+            files.claim(self._settings.state)
+            seed.copy(self._settings)
+            self._namespace.start()
+            if self._inside("is-up") == 0:
+                self._report.line(f"The lab is up already: {self._settings.state}")
+                return
+            self._report.line(f"services, in {self._settings.state}:")
+            if self._inside("up"):
+                raise LabError(
+                    "The lab is not complete. Look: python3 -m lab logs."
+                    " Try again: python3 -m lab up. Give up: python3 -m lab down"
+                )
+        self._report.line(f"The lab is up after {time.monotonic() - began:.0f} s.")
+
+    def down(self, *, keep: bool = False) -> None:
+        """Take the lab away.
+
+        :param keep: leave the state directory, for a later ``up``.
+        :raises LabError: the state directory is not a lab's.
+        """
+        _require_root()
+        if not self._settings.state.exists():
+            self._report.line("There is no lab.")
+            return
+        if not files.is_ours(self._settings.state):
+            raise LabError(f"{self._settings.state} is not a lab's", 2)
+        began = time.monotonic()
+        with files.locked(self._lock(), self._busy):
+            # What is thrown away need not be stopped with care.
+            if keep and self._namespace.pid():
+                self._inside("stop")
+            self._namespace.end()
+            if not keep:
+                files.remove(self._settings.state)
+        self._report.line(f"The lab is down after {time.monotonic() - began:.1f} s.")
+
+    def status(self) -> int:
+        """Print what runs; 0 when all does, 1 when a part does, 3 when nothing does."""
+        _require_root()
+        pid = self._namespace.pid()
+        if pid is None:
+            self._report.line(f"No lab runs in {self._settings.state}.")
+            return 3
+        self._report.line(f"Lab in {self._settings.state}, anchor process {pid}")
+        return self._inside("status")
+
+    def restart(self, names: Sequence[str], *, kill: bool) -> int:
+        """Restart services; the exit code."""
+        _require_root()
+        return self._inside("restart", *(["--kill"] if kill else []), *names)
+
+    def logs(self, name: str | None, *, follow: bool) -> None:
+        """Become ``tail`` on one log, or on all of them.
+
+        :raises LabError: there is no such log.
+        """
+        directory = self._settings.log
+        chosen = (
+            [directory / f"{name}.log"] if name else sorted(directory.glob("*.log"))
+        )
+        if not chosen or not chosen[0].exists():
+            there = ", ".join(sorted(path.stem for path in directory.glob("*.log")))
+            raise LabError(f"No such log; there are: {there or 'none'}", 2)
+        words = ["-n", TAIL_LINES, *(["-F"] if follow else [])]
+        os.execvp("tail", ["tail", *words, *map(str, chosen)])  # noqa: S606
+
+    def execute(self, argv: Sequence[str]) -> None:
+        """Become a command inside the lab.
+
+        :raises LabError: the lab does not run.
+        """
+        _require_root()
+        command = self._namespace.argv(argv, Path.cwd())
+        os.execvpe(command[0], command, user_environment(self._settings))  # noqa: S606
+
+    def _inside(self, *words: str) -> int:
+        command = [SYSTEM_PYTHON, "-m", "lab.services", *words]
+        env = {**clean_environment(), **places(self._settings)}
+        return self._namespace.run(command, env)
+
+    def _busy(self) -> None:
+        self._report.line("  waiting for another command of the lab ...")
+
+    def _lock(self) -> Path:
+        # Outside the state directory, which is removed under it.
+        name = str(self._settings.state).strip("/").replace("/", "-")
+        return self._settings.cache / "locks" / name
+
+
+def _require_root() -> None:
+    if os.geteuid() != 0:
+        raise LabError(
+            "The lab makes namespaces and mounts and needs root: use sudo", 2
+        )

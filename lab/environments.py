@@ -1,0 +1,173 @@
+"""The Python environments: built from pins, kept in the cache, rebuilt with new pins.
+
+Each environment's name carries a digest of its pins, so a finished one is never
+changed under a running lab (except for the project itself, see project.py). The pins
+name every package, so nothing has to be resolved; uv installs them, and pip where uv
+cannot.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from lab import LabError, command, files
+from lab.report import Report
+from lab.settings import SYSTEM_PYTHON, Settings
+
+PINS = Path(__file__).parent / "constraints"
+NAMES = ("openstack", "tacker", "ansible")
+TOOLS = "tools"
+TESTS = "tests"
+COMPLETE = ".complete"
+# Change it when environments are to be built in another way from the same pins.
+RECIPE = "1"
+LIMIT = 1800
+
+
+def pins(name: str) -> Path:
+    """The file with every package of an environment and its version."""
+    return PINS / f"{name}.txt"
+
+
+def key(name: str) -> str:
+    """What an environment depends on, as a short digest."""
+    # The name of the file that it really is has the version: python3.11.
+    python = os.path.realpath(SYSTEM_PYTHON)
+    return files.digest([pins(name)], python, RECIPE)
+
+
+def path(settings: Settings, name: str) -> Path:
+    """Directory of an environment, whether it is built or not."""
+    return settings.cache / "envs" / f"{name}-{key(name)}"
+
+
+def program(settings: Settings, name: str, word: str) -> str:
+    """A program of an environment."""
+    return str(path(settings, name) / "bin" / word)
+
+
+def is_ready(settings: Settings, name: str) -> bool:
+    """Whether an environment is built."""
+    return (path(settings, name) / COMPLETE).exists()
+
+
+def has_tests(settings: Settings) -> bool:
+    """Whether the Tacker environment has the test tools."""
+    stamp = path(settings, "tacker") / f".{TESTS}"
+    return stamp.exists() and stamp.read_text() == key(TESTS)
+
+
+def prepare(settings: Settings, report: Report, names: Sequence[str] = NAMES) -> None:
+    """Build the environments that are missing, and remove those of former pins.
+
+    :raises LabError: an installation failed.
+    """
+    wanted = [name for name in names if not is_ready(settings, name)]
+    if not wanted:
+        return
+    if not is_ready(settings, TOOLS):
+        _build(settings, report, TOOLS)
+    with ThreadPoolExecutor(len(wanted)) as pool:
+        # A list, to see the exceptions.
+        list(pool.map(lambda name: _build(settings, report, name), wanted))
+    if not _in_use(settings):
+        _remove_former(settings)
+
+
+def add_tests(settings: Settings, report: Report) -> None:
+    """Put the test tools into the Tacker environment."""
+    if has_tests(settings):
+        return
+    environment = path(settings, "tacker")
+    with report.step("test tools"):
+        install(settings, environment, ["--no-deps", "-r", str(pins(TESTS))])
+        (environment / f".{TESTS}").write_text(key(TESTS))
+
+
+def install(settings: Settings, environment: Path, words: Sequence[str]) -> None:
+    """Install what *words* say into an environment, with uv, else with pip.
+
+    :raises LabError: both failed; with pip's reason.
+    """
+    python = str(environment / "bin" / "python")
+    log = settings.cache / "install.log"
+    uv = program(settings, TOOLS, "uv")
+    pip = program(settings, TOOLS, "pip")
+    fast = [uv, "pip", "install", "--quiet", "--python", python]
+    plain = [pip, "--python", python, "install", "--quiet"]
+    env = _uv_environment(settings, pip)
+    try:
+        command.run([*fast, *words], limit=LIMIT, log=log, env=env)
+    except LabError:
+        command.run([*plain, *words], limit=LIMIT, log=log)
+
+
+def _build(settings: Settings, report: Report, name: str) -> None:
+    target = path(settings, name)
+    with report.step(f"environment {name}"):
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        venv = [SYSTEM_PYTHON, "-m", "venv"]
+        if name == TOOLS:
+            command.run([*venv, str(target)], limit=LIMIT)
+            pip = program(settings, TOOLS, "pip")
+            words = ["install", "--quiet", "-r", str(pins(name))]
+            command.run([pip, *words], limit=LIMIT, log=settings.cache / "install.log")
+        else:
+            command.run([*venv, "--without-pip", str(target)], limit=LIMIT)
+            install(settings, target, ["--no-deps", "-r", str(pins(name))])
+            _compile(target)
+        (target / COMPLETE).touch()
+
+
+def _compile(target: Path) -> None:
+    """Byte code for all but tests: hosts see environments read-only."""
+    words = ["-m", "compileall", "-q", "-j", "0", "-x", "/tests?/", "lib"]
+    # A file that is no Python of this version is not imported either.
+    subprocess.run(
+        [str(target / "bin" / "python"), *words],
+        cwd=target,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+
+def _uv_environment(settings: Settings, pip: str) -> dict[str, str]:
+    """The index and certificates that pip is configured for; uv reads other files."""
+    found = {}
+    for line in command.run([pip, "config", "list"], limit=60).splitlines():
+        name, _, value = line.partition("=")
+        found[name.rpartition(".")[2]] = value.strip("'")
+    given = {
+        "UV_CACHE_DIR": str(settings.cache / "uv"),
+        "UV_SYSTEM_CERTS": "1",
+        "UV_NO_CONFIG": "1",
+    }
+    if "index-url" in found:
+        given["UV_DEFAULT_INDEX"] = found["index-url"]
+    if "cert" in found:
+        given["SSL_CERT_FILE"] = found["cert"]
+    return {**os.environ, **given}
+
+
+def _remove_former(settings: Settings) -> None:
+    current = {path(settings, name) for name in (*NAMES, TOOLS)}
+    for found in (settings.cache / "envs").iterdir():
+        if found not in current:
+            shutil.rmtree(found)
+
+
+def _in_use(settings: Settings, proc: Path = Path("/proc")) -> bool:
+    """Whether a lab runs with environments of this cache, be they former ones."""
+    needle = f"{settings.cache}/envs/".encode()
+    for entry in proc.glob("[0-9]*/cmdline"):
+        try:
+            if needle in entry.read_bytes():
+                return True
+        except OSError:
+            continue
+    return False

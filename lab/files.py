@@ -1,0 +1,83 @@
+"""Locks, digests and directories that are certainly ours."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lab import LabError
+
+MARKER = ".tacker-k8s-lab"
+
+
+@contextmanager
+def locked(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold a lock file; waits for whoever holds it.
+
+    The holder may remove the file: then the next one makes it anew.
+
+    :param busy: called before waiting.
+    """
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                busy()
+                fcntl.flock(file, fcntl.LOCK_EX)
+            if _is_still(path, file.fileno()):
+                yield
+                return
+
+
+def _is_still(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def digest(paths: Iterable[Path], *words: str) -> str:
+    """A short name for the contents of files, their names, and some words."""
+    total = hashlib.sha256("\0".join(words).encode())
+    for path in sorted(paths):
+        total.update(f"\0{path.name}\0".encode())
+        total.update(path.read_bytes())
+    return total.hexdigest()[:12]
+
+
+def claim(directory: Path) -> None:
+    """Make a directory ours, so that :func:`remove` may remove it.
+
+    :raises LabError: it has contents that are not ours.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    marker = directory / MARKER
+    if marker.exists():
+        return
+    if any(directory.iterdir()):
+        raise LabError(
+            f"{directory} is not empty and not a lab's: choose another --state", 2
+        )
+    marker.write_text("Made by python3 -m lab, which also removes this directory.\n")
+
+
+def is_ours(directory: Path) -> bool:
+    """Whether a directory was made by :func:`claim`."""
+    return (directory / MARKER).exists()
+
+
+def remove(directory: Path) -> None:
+    """Remove a directory that is ours; one that is not there is fine.
+
+    :raises LabError: it is not ours.
+    """
+    if not directory.exists():
+        return
+    if not is_ours(directory):
+        raise LabError(f"{directory} is not a lab's: not removed", 2)
+    shutil.rmtree(directory)

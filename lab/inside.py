@@ -1,0 +1,98 @@
+"""What the demo and the integration tests do inside the lab's namespaces.
+
+Runs with the Tacker environment's Python, in the environment that ``python3 -m lab
+exec`` gives: ``OS_*`` for Keystone, ``LAB_STATE`` and ``LAB_CLOUD_STATE``.
+"""
+
+import base64
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import requests
+import yaml
+
+from lab.tacker_api import Tacker
+
+SYSTEM_PYTHON = "/usr/bin/python3"
+ADMIN_CONF = "/etc/kubernetes/admin.conf"
+TACKER = "http://127.0.0.1:9890"
+
+
+def state() -> Path:
+    """The lab's state directory."""
+    return Path(os.environ["LAB_STATE"])
+
+
+def tacker() -> Tacker:
+    """A client of the lab's Tacker, as the user ``nfv_user``."""
+    names = {
+        "auth_url": "OS_AUTH_URL",
+        "username": "OS_USERNAME",
+        "password": "OS_PASSWORD",
+        "project_name": "OS_PROJECT_NAME",
+        "user_domain_name": "OS_USER_DOMAIN_NAME",
+        "project_domain_name": "OS_PROJECT_DOMAIN_NAME",
+    }
+    return Tacker({key: os.environ[name] for key, name in names.items()}, TACKER)
+
+
+def command(argv: Sequence[str], limit: float = 60) -> str:
+    """What *argv* prints; its error output when it fails.
+
+    :raises RuntimeError: it failed, with what it said.
+    """
+    done = subprocess.run(
+        argv, capture_output=True, text=True, timeout=limit, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(argv)}: {done.stderr or done.stdout}")
+    return done.stdout
+
+
+def on_host(name: str, *argv: str) -> str:
+    """What a command prints on a host's console, as root.
+
+    :param name: the host's name, address or the beginning of its id.
+    """
+    return command([SYSTEM_PYTHON, "-m", "lab.cloud", "exec", name, "--", *argv])
+
+
+def hosts() -> list[dict[str, Any]]:
+    """Every host with ``name``, ``id``, ``addresses`` and ``state``."""
+    found = command([SYSTEM_PYTHON, "-m", "lab.cloud", "list", "--json"])
+    return list(yaml.safe_load(found) or [])
+
+
+class ClusterApi:
+    """A cluster's API through its load balancer, certificate verified.
+
+    :param control_plane: the control-plane host, for ``kubectl``'s credentials.
+    :param address: the load balancer's address and port.
+    :param kubeconfig: where the credentials are put, for ``kubectl``.
+    """
+
+    def __init__(self, control_plane: str, address: str, kubeconfig: Path) -> None:
+        config = yaml.safe_load(on_host(control_plane, "cat", ADMIN_CONF))
+        cluster = config["clusters"][0]["cluster"]
+        cluster["server"] = f"https://{address}"
+        self.address = address
+        self.kubeconfig = kubeconfig
+        self.ca = kubeconfig.with_suffix(".ca.pem")
+        self.ca.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
+        kubeconfig.touch(mode=0o600)
+        kubeconfig.write_text(yaml.safe_dump(config))
+
+    def get(self, path: str) -> str:
+        """The answer of the API server to an anonymous GET."""
+        answer = requests.get(
+            f"https://{self.address}{path}", verify=str(self.ca), timeout=10
+        )
+        answer.raise_for_status()
+        return answer.text
+
+    def kubectl(self, *argv: str) -> str:
+        """What the real kubectl prints."""
+        return command(["kubectl", "--kubeconfig", str(self.kubeconfig), *argv])

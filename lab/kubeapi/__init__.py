@@ -1,0 +1,16 @@
+"""A stand-in for a Kubernetes API server, for the laboratory and for tests.
+
+Real ``kubectl`` (1.20 to 1.33 were tried) can get, describe, apply, label, taint,
+cordon, drain and delete against it; Tacker registers it as a VIM. Scheduler,
+controllers and the containers of pods are simulated in one thread. Nodes are not: a
+node is Ready only while something posts its heartbeats, as in a real cluster.
+
+It is **not** Kubernetes: no validation, no quotas, no jobs, no logs of containers, no
+custom resources. Only the standard library is used, so that it runs with the Python of
+any Debian or Ubuntu host: ``python3 -m kubeapi --help``.
+
+Failure annotations: ``kapi.sim/ready: "false"`` on a node silences its kubelet at once,
+on a pod it keeps the pod from getting Ready.
+"""
+
+READY_ANNOTATION = "kapi.sim/ready"

@@ -1,0 +1,90 @@
+"""Defaults that a real API server fills in when an object is written."""
+
+import base64
+import ipaddress
+import random
+from collections.abc import Callable
+
+from .objects import Obj, name_of
+
+SERVICE_NETWORK = "10.233.0.0/18"
+"""Where service addresses come from unless the server was told otherwise."""
+
+_NODE_PORTS = range(30000, 32768)
+
+
+def encode(text: str) -> str:
+    """Base64, as the values of a Secret's ``data`` are written."""
+    return base64.b64encode(text.encode()).decode()
+
+
+def random_address(network: str) -> str:
+    """An address of the network; its first ten stay free, as kubespray uses some."""
+    net = ipaddress.ip_network(network)
+    return str(net[random.randrange(11, min(net.num_addresses, 1 << 16) - 1)])
+
+
+def _namespace(obj: Obj, _network: str) -> None:
+    obj["status"] = {"phase": "Active"}
+    obj["spec"]["finalizers"] = ["kubernetes"]
+    labels = obj["metadata"].setdefault("labels", {})
+    labels["kubernetes.io/metadata.name"] = name_of(obj)
+
+
+def _node(obj: Obj, _network: str) -> None:
+    labels = obj["metadata"].setdefault("labels", {})
+    labels.setdefault("kubernetes.io/hostname", name_of(obj))
+    labels.setdefault("kubernetes.io/os", "linux")
+    labels.setdefault("kubernetes.io/arch", "amd64")
+
+
+def _pod(obj: Obj, _network: str) -> None:
+    spec = obj["spec"]
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("serviceAccountName", "default")
+    obj.setdefault("status", {}).setdefault("phase", "Pending")
+
+
+def _secret(obj: Obj, _network: str) -> None:
+    texts = obj.pop("stringData", None) or {}
+    if texts:
+        encoded = {key: encode(value) for key, value in texts.items()}
+        obj["data"] = {**(obj.get("data") or {}), **encoded}
+    obj.setdefault("type", "Opaque")
+
+
+def _service(obj: Obj, network: str) -> None:
+    spec = obj["spec"]
+    spec.setdefault("type", "ClusterIP")
+    spec.setdefault("clusterIP", random_address(network))
+    for port in spec.get("ports", []):
+        port.setdefault("protocol", "TCP")
+        port.setdefault("targetPort", port["port"])
+        if spec["type"] in ("NodePort", "LoadBalancer"):
+            port.setdefault("nodePort", random.choice(_NODE_PORTS))
+
+
+def _replicas(obj: Obj, _network: str) -> None:
+    obj["spec"].setdefault("replicas", 1)
+
+
+_DEFAULTS: dict[str, Callable[[Obj, str], None]] = {
+    "namespaces": _namespace,
+    "nodes": _node,
+    "pods": _pod,
+    "secrets": _secret,
+    "services": _service,
+    "deployments": _replicas,
+    "replicasets": _replicas,
+    "statefulsets": _replicas,
+}
+_ALWAYS_SPEC = ("nodes", "pods", "namespaces", "services")
+
+
+def fill_defaults(plural: str, obj: Obj, service_network: str) -> None:
+    """Fill in what the kind defaults; changes ``obj``, which nobody else has yet."""
+    if plural in _ALWAYS_SPEC:
+        obj.setdefault("spec", {})
+    if plural in _DEFAULTS:
+        _DEFAULTS[plural](obj, service_network)

@@ -1,0 +1,115 @@
+"""One stand-in cluster: the store and everything that runs on it."""
+
+import contextlib
+import ipaddress
+import secrets
+import sys
+import threading
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import persistence
+from .controllers import accounts, endpoints, workloads
+from .controllers.hollow import HollowKubelets
+from .controllers.nodes import LEASE_NAMESPACE, NodeMonitor
+from .controllers.pods import PodLife
+from .errors import ApiError
+from .eviction import budget_status
+from .objects import Obj
+from .resources import BUDGETS, CLUSTER_ROLES, NAMESPACES, SERVICES, Resource
+from .settings import Settings
+from .store import Store
+from .tokens import Tokens
+
+_PERIOD = 0.1  # seconds between two rounds of the controllers
+_ROUNDS_PER_SAVE = 5
+_ALL = ["*"]
+
+
+class Cluster:
+    """Store, tokens and controllers.
+
+    :param state: file to keep the store in; without one it is lost at the end.
+    :param hollow_nodes: nodes whose kubelets are inside this process.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        state: Path | None = None,
+        hollow_nodes: Sequence[str] = (),
+    ) -> None:
+        self.settings = settings
+        self.store = Store(settings.service_network)
+        self._state = state
+        key = persistence.load(self.store, state) if state else None
+        self.tokens = Tokens(self.store, key or secrets.token_urlsafe(32))
+        self._bootstrap()
+        self._hollow = HollowKubelets(self.store, settings, hollow_nodes)
+        self._hollow.register()
+        self._monitor = NodeMonitor(self.store, settings.node_grace)
+        self._pods = PodLife(self.store, settings)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _bootstrap(self) -> None:
+        for name in ("default", "kube-system", "kube-public", LEASE_NAMESPACE):
+            self._ensure(NAMESPACES, None, {"metadata": {"name": name}})
+        rule = {"apiGroups": _ALL, "resources": _ALL, "verbs": _ALL}
+        admin = {"metadata": {"name": "cluster-admin"}, "rules": [rule]}
+        self._ensure(CLUSTER_ROLES, None, admin)
+        network = ipaddress.ip_network(self.settings.service_network)
+        api = {
+            "metadata": {"name": "kubernetes"},
+            "spec": {
+                "clusterIP": str(network[1]),
+                "ports": [{"name": "https", "port": 443, "targetPort": 6443}],
+            },
+        }
+        self._ensure(SERVICES, "default", api)
+
+    def _ensure(self, resource: Resource, namespace: str | None, obj: Obj) -> None:
+        with contextlib.suppress(ApiError):
+            self.store.create(resource, namespace, obj)
+
+    def step(self) -> None:
+        """One round of every controller."""
+        with self.store.lock:
+            self._hollow.step()
+            self._monitor.step()
+            accounts.step(self.store, self.tokens, self.settings.ca_certificate)
+            workloads.step(self.store)
+            self._pods.step()
+            endpoints.step(self.store)
+            for budget in self.store.all(BUDGETS):
+                status = budget_status(self.store, budget)
+                self.store.replace(BUDGETS, budget, status=status)
+
+    def save(self) -> None:
+        """Write the state file, if there is one and anything changed."""
+        if self._state:
+            persistence.save(self.store, self._state, self.tokens.signing_key)
+
+    def _run(self) -> None:
+        rounds, trouble = 0, ""
+        while not self._stopping.wait(_PERIOD):
+            rounds += 1
+            try:
+                self.step()
+                if rounds % _ROUNDS_PER_SAVE == 0:
+                    self.save()
+            except Exception:  # one bad object must not stop the cluster
+                if traceback.format_exc() != trouble:
+                    trouble = traceback.format_exc()
+                    print(trouble, file=sys.stderr, flush=True)
+
+    def start(self) -> None:
+        """Run the controllers in a thread of their own."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the controllers and keep the state."""
+        self._stopping.set()
+        self._thread.join()
+        self.save()

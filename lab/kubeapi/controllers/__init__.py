@@ -1,0 +1,1 @@
+"""The simulated control loops. Each looks at the store and mends one kind of thing."""

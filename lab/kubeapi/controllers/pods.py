@@ -1,0 +1,100 @@
+"""The life of pods on their nodes: scheduled, started, stopped, collected."""
+
+import time
+
+from ..admission import random_address
+from ..objects import (
+    Obj,
+    age,
+    held_unready,
+    is_ready,
+    is_terminating,
+    name_of,
+    timestamp,
+)
+from ..resources import NODES, PODS
+from ..settings import Settings
+from ..store import Store
+from .scheduling import schedule
+
+_STARTED = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+
+
+class PodLife:
+    """What scheduler, kubelets and the pod collector do to pods."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self._stopping_since: dict[str, float] = {}
+
+    def step(self) -> None:
+        """One round over all pods."""
+        nodes = {name_of(node): node for node in self._store.all(NODES)}
+        pods = self._store.all(PODS)
+        living = {pod["metadata"]["uid"] for pod in pods}
+        self._stopping_since = {
+            uid: at for uid, at in self._stopping_since.items() if uid in living
+        }
+        for pod in pods:
+            self._step(pod, nodes)
+
+    def _step(self, pod: Obj, nodes: dict[str, Obj]) -> None:
+        node_name = pod["spec"].get("nodeName")
+        if not node_name:
+            if not is_terminating(pod):
+                schedule(self._store, pod)
+            return
+        node = nodes.get(node_name)
+        if node is None:
+            self._store.remove(PODS, pod)
+        elif is_terminating(pod):
+            if is_ready(node):
+                self._stop(pod)
+        elif not is_ready(node):
+            self._lose(pod)
+        elif not is_ready(pod):
+            self._start(pod)
+
+    def _stop(self, pod: Obj) -> None:
+        """Containers of a terminating pod end; only on a node that is there."""
+        metadata = pod["metadata"]
+        since = self._stopping_since.setdefault(metadata["uid"], time.monotonic())
+        grace = metadata.get("deletionGracePeriodSeconds", 0)
+        delay = min(grace, self._settings.stop_delay)
+        if time.monotonic() - since >= delay and not metadata.get("finalizers"):
+            self._store.remove(PODS, pod)
+
+    def _lose(self, pod: Obj) -> None:
+        if is_ready(pod):
+            lost = [{"type": "Ready", "status": "False"}]
+            status = {**pod["status"], "conditions": lost}
+            self._store.replace(PODS, pod, status=status)
+
+    def _start(self, pod: Obj) -> None:
+        if pod["status"].get("phase") not in ("Pending", "Running"):
+            return
+        waited = age(pod["metadata"]["creationTimestamp"])
+        if held_unready(pod) or waited < self._settings.start_delay:
+            return
+        containers = [
+            {
+                "name": container["name"],
+                "image": container.get("image", ""),
+                "imageID": "",
+                "ready": True,
+                "restartCount": 0,
+                "state": {"running": {"startedAt": timestamp()}},
+            }
+            for container in pod["spec"].get("containers", [])
+        ]
+        address = pod["status"].get("podIP")
+        status = {
+            **pod["status"],
+            "phase": "Running",
+            "startTime": timestamp(),
+            "containerStatuses": containers,
+            "podIP": address or random_address(self._settings.pod_network),
+            "conditions": [{"type": kind, "status": "True"} for kind in _STARTED],
+        }
+        self._store.replace(PODS, pod, status=status)

@@ -1,0 +1,183 @@
+"""Deployments, ReplicaSets, StatefulSets and DaemonSets make and remove their pods."""
+
+import copy
+import hashlib
+import json
+
+from ..objects import Obj, is_ready, is_terminating, name_of, namespace_of
+from ..objects import owner_reference as reference_to
+from ..resources import (
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    NODES,
+    PODS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    Resource,
+)
+from ..store import Store
+from . import nodes as node_taints
+from .scheduling import pinned_node, pinned_to, tolerates
+
+_HASH_LABEL = "pod-template-hash"
+
+
+def step(store: Store) -> None:
+    """One round over all of them."""
+    for deployment in store.all(DEPLOYMENTS):
+        _deployment(store, deployment)
+    for replica_set in store.all(REPLICA_SETS):
+        _replica_set(store, replica_set)
+    for stateful_set in store.all(STATEFUL_SETS):
+        _stateful_set(store, stateful_set)
+    for daemon_set in store.all(DAEMON_SETS):
+        _daemon_set(store, daemon_set)
+
+
+def _deployment(store: Store, deployment: Obj) -> None:
+    spec = deployment["spec"]
+    text = json.dumps(spec["template"], sort_keys=True).encode()
+    digest = hashlib.sha256(text).hexdigest()[:9]
+    name, current = f"{name_of(deployment)}-{digest}", None
+    for replica_set in store.owned(REPLICA_SETS, deployment):
+        is_current = name_of(replica_set) == name
+        wanted = spec["replicas"] if is_current else 0
+        scaled = {**replica_set["spec"], "replicas": wanted}
+        replica_set = store.replace(REPLICA_SETS, replica_set, spec=scaled)
+        current = replica_set if is_current else current
+    if current is None:
+        current = _new_replica_set(store, deployment, name, digest)
+    status = current.get("status") or {}
+    replicas, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
+    available = {
+        "type": "Available",
+        "status": str(ready >= spec["replicas"]),
+        "reason": "MinimumReplicasAvailable",
+    }
+    store.replace(
+        DEPLOYMENTS,
+        deployment,
+        status={
+            "observedGeneration": deployment["metadata"]["generation"],
+            "replicas": replicas,
+            "updatedReplicas": replicas,
+            "readyReplicas": ready,
+            "availableReplicas": ready,
+            "conditions": [available],
+        },
+    )
+
+
+def _new_replica_set(store: Store, deployment: Obj, name: str, digest: str) -> Obj:
+    spec = deployment["spec"]
+    template = copy.deepcopy(spec["template"])
+    labels = template.setdefault("metadata", {}).setdefault("labels", {})
+    labels[_HASH_LABEL] = digest
+    selected = {**(spec["selector"].get("matchLabels") or {}), _HASH_LABEL: digest}
+    new = {
+        "metadata": {
+            "name": name,
+            "labels": labels,
+            "ownerReferences": [reference_to(deployment)],
+        },
+        "spec": {
+            "replicas": spec["replicas"],
+            "selector": {"matchLabels": selected},
+            "template": template,
+        },
+    }
+    return store.create(REPLICA_SETS, namespace_of(deployment), new)
+
+
+def _spawn(store: Store, owner: Obj, name: str = "", node: str = "") -> None:
+    template = copy.deepcopy(owner["spec"]["template"])
+    metadata = {
+        **(template.get("metadata") or {}),
+        "ownerReferences": [reference_to(owner)],
+    }
+    if name:
+        metadata["name"] = name
+    else:
+        metadata["generateName"] = f"{name_of(owner)}-"
+    spec = pinned_to(template["spec"], node) if node else template["spec"]
+    store.create(PODS, namespace_of(owner), {"metadata": metadata, "spec": spec})
+
+
+def _living(pods: list[Obj]) -> list[Obj]:
+    return [pod for pod in pods if not is_terminating(pod)]
+
+
+def _replica_set(store: Store, owner: Obj) -> None:
+    wanted = owner["spec"]["replicas"]
+    living = _living(store.owned(PODS, owner))
+    for _ in range(wanted - len(living)):
+        _spawn(store, owner)
+    _remove_surplus(store, living, wanted)
+    _count_replicas(store, REPLICA_SETS, owner, living)
+
+
+def _stateful_set(store: Store, owner: Obj) -> None:
+    wanted = owner["spec"]["replicas"]
+    pods = store.owned(PODS, owner)
+    taken = {name_of(pod) for pod in pods}
+    for number in range(wanted):
+        if f"{name_of(owner)}-{number}" not in taken:
+            _spawn(store, owner, name=f"{name_of(owner)}-{number}")
+    _remove_surplus(store, _living(pods), wanted)
+    _count_replicas(store, STATEFUL_SETS, owner, _living(pods))
+
+
+def _remove_surplus(store: Store, living: list[Obj], wanted: int) -> None:
+    for pod in sorted(living, key=name_of)[wanted:]:
+        store.delete(PODS, pod)
+
+
+def _count_replicas(
+    store: Store, resource: Resource, owner: Obj, living: list[Obj]
+) -> None:
+    ready, count = sum(map(is_ready, living)), len(living)
+    status = {
+        "replicas": count,
+        "readyReplicas": ready,
+        "availableReplicas": ready,
+        "currentReplicas": count,
+        "updatedReplicas": count,
+        "observedGeneration": owner["metadata"]["generation"],
+    }
+    store.replace(resource, owner, status=status)
+
+
+_DAEMON_TOLERATIONS = [
+    {"operator": "Exists", "key": key}
+    for key in (
+        node_taints.UNSCHEDULABLE,
+        node_taints.UNREACHABLE,
+        node_taints.NOT_READY,
+    )
+]
+
+
+def _daemon_set(store: Store, owner: Obj) -> None:
+    pods = store.owned(PODS, owner)
+    own = owner["spec"]["template"]["spec"].get("tolerations") or []
+    taken = {pod["spec"].get("nodeName") or pinned_node(pod) for pod in pods}
+    wanted = [
+        name_of(node)
+        for node in store.all(NODES)
+        if tolerates(node, [*own, *_DAEMON_TOLERATIONS])
+    ]
+    for name in wanted:
+        if name not in taken:
+            _spawn(store, owner, node=name)
+    living = _living(pods)
+    ready = sum(map(is_ready, living))
+    status = {
+        "currentNumberScheduled": len(living),
+        "desiredNumberScheduled": len(wanted),
+        "updatedNumberScheduled": len(living),
+        "numberMisscheduled": 0,
+        "numberReady": ready,
+        "numberAvailable": ready,
+        "observedGeneration": owner["metadata"]["generation"],
+    }
+    store.replace(DAEMON_SETS, owner, status=status)

@@ -1,0 +1,127 @@
+"""Which kinds the stand-in serves; discovery, OpenAPI and routing come from here."""
+
+from dataclasses import dataclass
+
+Key = tuple[str, str]
+"""Group and plural name: what identifies a kind in the store."""
+
+_TABLE = """
+# group|- versions(preferred first) Kind plural namespaced short-names
+#   subresources, each name[:Kind[:group/version]]
+- v1 Namespace namespaces 0 ns status,finalize
+- v1 Node nodes 0 no status
+- v1 Pod pods 1 po status,log,binding:Binding,eviction:Eviction:policy/v1
+- v1 ServiceAccount serviceaccounts 1 sa token:TokenRequest:authentication.k8s.io/v1
+- v1 Secret secrets 1 - -
+- v1 ConfigMap configmaps 1 cm -
+- v1 Service services 1 svc status
+- v1 Endpoints endpoints 1 ep -
+- v1 Event events 1 ev -
+- v1 PersistentVolume persistentvolumes 0 pv status
+- v1 PersistentVolumeClaim persistentvolumeclaims 1 pvc status
+- v1 ReplicationController replicationcontrollers 1 rc status
+- v1 LimitRange limitranges 1 limits -
+- v1 ResourceQuota resourcequotas 1 quota status
+apps v1 Deployment deployments 1 deploy status,scale:Scale:autoscaling/v1
+apps v1 ReplicaSet replicasets 1 rs status,scale:Scale:autoscaling/v1
+apps v1 StatefulSet statefulsets 1 sts status,scale:Scale:autoscaling/v1
+apps v1 DaemonSet daemonsets 1 ds status
+apps v1 ControllerRevision controllerrevisions 1 - -
+batch v1 Job jobs 1 - status
+batch v1 CronJob cronjobs 1 cj status
+policy v1,v1beta1 PodDisruptionBudget poddisruptionbudgets 1 pdb status
+rbac.authorization.k8s.io v1 ClusterRole clusterroles 0 - -
+rbac.authorization.k8s.io v1 ClusterRoleBinding clusterrolebindings 0 - -
+rbac.authorization.k8s.io v1 Role roles 1 - -
+rbac.authorization.k8s.io v1 RoleBinding rolebindings 1 - -
+storage.k8s.io v1 StorageClass storageclasses 0 sc -
+storage.k8s.io v1 VolumeAttachment volumeattachments 0 - status
+coordination.k8s.io v1 Lease leases 1 - -
+networking.k8s.io v1 NetworkPolicy networkpolicies 1 netpol -
+networking.k8s.io v1 Ingress ingresses 1 ing status
+scheduling.k8s.io v1 PriorityClass priorityclasses 0 pc -
+apiextensions.k8s.io v1 CustomResourceDefinition customresourcedefinitions 0 crd,crds status
+events.k8s.io v1 Event events 1 ev -
+autoscaling v1 HorizontalPodAutoscaler horizontalpodautoscalers 1 hpa status
+authentication.k8s.io v1 TokenReview tokenreviews 0 - -
+authorization.k8s.io v1 SelfSubjectAccessReview selfsubjectaccessreviews 0 - -
+"""  # noqa: E501
+
+
+@dataclass(frozen=True)
+class Subresource:
+    """``/status``, ``/eviction``...; ``kind`` is "" where it is the parent's own."""
+
+    name: str
+    kind: str = ""
+    group_version: str = ""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One kind, as ``kubectl api-resources`` lists it."""
+
+    group: str
+    versions: tuple[str, ...]
+    kind: str
+    plural: str
+    namespaced: bool
+    short_names: tuple[str, ...]
+    subresources: tuple[Subresource, ...]
+
+    @property
+    def key(self) -> Key:
+        return self.group, self.plural
+
+    @property
+    def qualified_name(self) -> str:
+        """``deployments.apps``: how messages name the resource."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def api_version(self, version: str = "") -> str:
+        """``apps/v1``; the preferred version where none is given."""
+        version = version or self.versions[0]
+        return f"{self.group}/{version}" if self.group else version
+
+
+def _read(line: str) -> Resource:
+    group, versions, kind, plural, namespaced, short, subs = line.split()
+    return Resource(
+        group="" if group == "-" else group,
+        versions=tuple(versions.split(",")),
+        kind=kind,
+        plural=plural,
+        namespaced=namespaced == "1",
+        short_names=() if short == "-" else tuple(short.split(",")),
+        subresources=()
+        if subs == "-"
+        else tuple(Subresource(*sub.split(":")) for sub in subs.split(",")),
+    )
+
+
+_LINES = [ln for ln in _TABLE.strip().splitlines() if not ln.startswith("#")]
+
+RESOURCES: dict[Key, Resource] = {r.key: r for r in map(_read, _LINES)}
+
+NAMESPACES = RESOURCES["", "namespaces"]
+NODES = RESOURCES["", "nodes"]
+PODS = RESOURCES["", "pods"]
+SECRETS = RESOURCES["", "secrets"]
+SERVICE_ACCOUNTS = RESOURCES["", "serviceaccounts"]
+SERVICES = RESOURCES["", "services"]
+ENDPOINTS = RESOURCES["", "endpoints"]
+DEPLOYMENTS = RESOURCES["apps", "deployments"]
+REPLICA_SETS = RESOURCES["apps", "replicasets"]
+STATEFUL_SETS = RESOURCES["apps", "statefulsets"]
+DAEMON_SETS = RESOURCES["apps", "daemonsets"]
+BUDGETS = RESOURCES["policy", "poddisruptionbudgets"]
+LEASES = RESOURCES["coordination.k8s.io", "leases"]
+CLUSTER_ROLES = RESOURCES["rbac.authorization.k8s.io", "clusterroles"]
+CLUSTER_ROLE_BINDINGS = RESOURCES["rbac.authorization.k8s.io", "clusterrolebindings"]
+ROLES = RESOURCES["rbac.authorization.k8s.io", "roles"]
+ROLE_BINDINGS = RESOURCES["rbac.authorization.k8s.io", "rolebindings"]
+
+
+def served(group: str, version: str) -> list[Resource]:
+    """The resources of one group and version, in the table's order."""
+    return [r for r in RESOURCES.values() if r.group == group and version in r.versions]

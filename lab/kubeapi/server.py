@@ -1,0 +1,229 @@
+"""HTTPS: who asks, what for, and the answer on the wire."""
+
+import contextlib
+import json
+import socket
+import ssl
+import threading
+import traceback
+import urllib.parse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from . import access, discovery, protobuf, routes, verbs, watch
+from .access import ANONYMOUS, MASTERS, Identity
+from .cluster import Cluster
+from .errors import ApiError
+from .settings import Settings
+
+_ASKING_ABOUT_ONESELF = ("selfsubjectaccessreviews",)
+_HANDSHAKE_LIMIT, _IDLE_LIMIT = 10.0, 300.0  # seconds
+_STOP_LOOK_UP = 0.05
+_GONE = (BrokenPipeError, ConnectionResetError, ssl.SSLError, TimeoutError)
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Where the server listens and how it proves itself.
+
+    :param certificate: PEM file; without one it speaks plain HTTP.
+    :param ca: PEM file of the CA that client certificates must come from.
+    :param admin_tokens: bearer tokens of members of ``system:masters``.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 6443
+    certificate: str = ""
+    key: str = ""
+    ca: str = ""
+    admin_tokens: frozenset[str] = frozenset()
+    verbose: bool = False
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = _IDLE_LIMIT
+    server: "Server"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        if self.server.listener.verbose:
+            super().log_message(format, *args)
+
+    def _handle(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        raw = self.rfile.read(length) if length else b""
+        try:
+            self._answer(raw)
+        except ApiError as error:
+            self._send(error.code, error.status)
+        except _GONE:
+            self.close_connection = True
+        except Exception as error:  # a bug must reach the client, and the log
+            traceback.print_exc()
+            text = f"the stand-in failed: {error!r}"
+            self._send(500, ApiError(500, "InternalError", text).status)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle
+
+    def _send(self, code: int, body: Any, content_type: str = "") -> None:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        if not content_type:
+            is_text = isinstance(body, bytes)
+            content_type = "text/plain" if is_text else "application/json"
+        self.send_response(code)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _answer(self, raw: bytes) -> None:
+        url = urllib.parse.urlsplit(self.path)
+        parts = [urllib.parse.unquote(p) for p in url.path.strip("/").split("/")]
+        identity = self._identity()
+        if routes.is_resource_path(parts):
+            pairs = urllib.parse.parse_qs(url.query, keep_blank_values=True)
+            query = {key: values[-1] for key, values in pairs.items()}
+            self._answer_resource(parts, query, identity, raw)
+            return
+        if identity is ANONYMOUS and not discovery.is_open(parts):
+            text = f'forbidden: User "{identity.user}" cannot get path "{url.path}"'
+            raise ApiError(403, "Forbidden", text)
+        version = self.server.cluster.settings.version
+        host = self.headers.get("Host", "")
+        self._send(200, *discovery.answer(parts, version, host))
+
+    def _answer_resource(
+        self, parts: list[str], query: dict[str, str], identity: Identity, raw: bytes
+    ) -> None:
+        cluster, target = self.server.cluster, routes.parse(parts)
+        wanted = routes.access_of(target, self.command, query)
+        accept = self.headers.get("Accept") or ""
+        request = verbs.Request(
+            target=target,
+            method=self.command,
+            query=query,
+            identity=identity,
+            content_type=(self.headers.get("Content-Type") or "").split(";")[0],
+            wants_table=self.command == "GET" and "as=Table" in accept,
+        )
+        with cluster.store.lock:
+            if target.resource.plural not in _ASKING_ABOUT_ONESELF:
+                access.check(cluster.store, identity, wanted)
+            if wanted.verb != "watch":
+                request = replace(request, body=self._body(request, raw))
+                reply = verbs.serve(cluster, request)
+        if wanted.verb == "watch":
+            self._stream(request)
+        else:
+            self._send(*reply)
+
+    def _body(self, request: verbs.Request, raw: bytes) -> Any:
+        if "protobuf" in request.content_type and raw:
+            return protobuf.decode(raw)
+        try:
+            return json.loads(raw or b"{}")
+        except ValueError as error:
+            text = f"the body is not JSON: {error}"
+            raise ApiError(400, "BadRequest", text) from error
+
+    def _stream(self, request: verbs.Request) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for line in watch.stream(self.server.cluster, request):
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _identity(self) -> Identity:
+        """:raises ApiError: 401 for credentials that are not good."""
+        header = self.headers.get("Authorization") or ""
+        token = header.removeprefix("Bearer ").strip()
+        if token in self.server.listener.admin_tokens:
+            return Identity("admin", frozenset({MASTERS, "system:authenticated"}))
+        if token:
+            with contextlib.suppress(ValueError, KeyError):
+                user = self.server.cluster.tokens.user_of(token)
+                if user:
+                    return access.service_account_identity(user)
+            raise ApiError(401, "Unauthorized", "Unauthorized")
+        if isinstance(self.connection, ssl.SSLSocket):
+            certificate = self.connection.getpeercert() or {}
+            if certificate:
+                return access.certificate_identity(certificate)
+        return ANONYMOUS
+
+
+class Server(ThreadingHTTPServer):
+    """A thread per connection; the TLS handshake happens in that thread."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, listener: Listener, cluster: Cluster) -> None:
+        self.listener = listener
+        self.cluster = cluster
+        self._tls = _tls_context(listener) if listener.certificate else None
+        if ":" in listener.host:
+            self.address_family = socket.AF_INET6
+        super().__init__((listener.host, listener.port), Handler)
+
+    @property
+    def port(self) -> int:
+        return self.server_address[1]
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls:
+            request.settimeout(_HANDSHAKE_LIMIT)
+            try:
+                request = self._tls.wrap_socket(request, server_side=True)
+            except OSError:  # a health check that only connects, or a scanner
+                return
+        Handler(request, client_address, self)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Connections that end early are everyday life."""
+
+
+def _tls_context(listener: Listener) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(listener.certificate, listener.key)
+    if listener.ca:
+        context.load_verify_locations(listener.ca)
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def start(
+    listener: Listener,
+    settings: Settings | None = None,
+    state: Path | None = None,
+    hollow_nodes: Sequence[str] = (),
+) -> Server:
+    """Start a cluster and serve it in threads; ``server.port`` says where.
+
+    :raises OSError: if the address is taken or a file cannot be read.
+    """
+    settings = settings or Settings()
+    ca = listener.ca or listener.certificate
+    if ca and not settings.ca_certificate:
+        settings = replace(settings, ca_certificate=Path(ca).read_text())
+    cluster = Cluster(settings, state, hollow_nodes)
+    server = Server(listener, cluster)
+    cluster.start()
+    serving = {"poll_interval": _STOP_LOOK_UP}
+    threading.Thread(target=server.serve_forever, kwargs=serving, daemon=True).start()
+    return server
+
+
+def stop(server: Server) -> None:
+    """Stop serving, end the controllers, keep the state."""
+    server.shutdown()
+    server.server_close()
+    server.cluster.stop()

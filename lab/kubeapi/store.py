@@ -1,0 +1,261 @@
+"""The objects of the cluster, their versions, and the events that watches read."""
+
+import copy
+import threading
+import uuid
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from . import errors
+from .admission import SERVICE_NETWORK, fill_defaults
+from .objects import (
+    Obj,
+    is_terminating,
+    name_of,
+    namespace_of,
+    random_suffix,
+    timestamp,
+    with_metadata,
+)
+from .resources import LEASES, NAMESPACES, PODS, RESOURCES, Key, Resource
+
+_EVENTS_KEPT = 5000
+_IMMUTABLE = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "resourceVersion",
+    "generation",
+)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One change, as a watch reports it (``ADDED``, ``MODIFIED``, ``DELETED``)."""
+
+    version: int
+    type: str
+    key: Key
+    obj: Obj
+
+
+class Store:
+    """All objects, with the rules of writing them.
+
+    Whoever reads and then writes holds :attr:`lock` meanwhile; :attr:`changed` (on the
+    same lock) is notified after every change.
+    """
+
+    def __init__(self, service_network: str = SERVICE_NETWORK) -> None:
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.service_network = service_network
+        self.version = 1
+        self.saved_version = 1
+        self.events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
+        self.objects: dict[Key, dict[tuple[str | None, str], Obj]] = {
+            key: {} for key in RESOURCES
+        }
+
+    # --- reading ---
+
+    def all(self, resource: Resource, namespace: str | None = None) -> list[Obj]:
+        """The objects of a kind, of one namespace if one is given."""
+        objects = self.objects[resource.key].values()
+        return [o for o in objects if namespace in (None, namespace_of(o))]
+
+    def find(self, resource: Resource, namespace: str | None, name: str) -> Obj | None:
+        """The object of that name; of that namespace, if the kind has one."""
+        where = namespace if resource.namespaced else None
+        return self.objects[resource.key].get((where, name))
+
+    def get(self, resource: Resource, namespace: str | None, name: str) -> Obj:
+        """:raises ApiError: 404 if there is none."""
+        found = self.find(resource, namespace, name)
+        if found is None:
+            raise errors.not_found(resource, name)
+        return found
+
+    def owned(self, resource: Resource, owner: Obj) -> list[Obj]:
+        """The objects of a kind that the controller ``owner`` made."""
+        uid = owner["metadata"]["uid"]
+        return [
+            obj
+            for obj in self.objects[resource.key].values()
+            for reference in obj["metadata"].get("ownerReferences") or []
+            if reference.get("uid") == uid and reference.get("controller")
+        ]
+
+    # --- writing ---
+
+    def _put(self, event: str, resource: Resource, obj: Obj) -> Obj:
+        self.version += 1
+        obj = with_metadata(obj, resourceVersion=str(self.version))
+        place = (namespace_of(obj), name_of(obj))
+        if event == "DELETED":
+            self.objects[resource.key].pop(place, None)
+        else:
+            self.objects[resource.key][place] = obj
+        self.events.append(Event(self.version, event, resource.key, obj))
+        if resource is LEASES and self.saved_version == self.version - 1:
+            self.saved_version = self.version  # a heartbeat is not worth a save
+        with self.lock:
+            self.changed.notify_all()
+        return obj
+
+    def create(
+        self, resource: Resource, namespace: str | None, obj: Obj, dry_run: bool = False
+    ) -> Obj:
+        """Add an object; fills in names and defaults.
+
+        :raises ApiError: 404 (no such namespace), 409 (exists), 422 (no name).
+        """
+        obj = copy.deepcopy(obj)
+        metadata = obj.setdefault("metadata", {})
+        if resource.namespaced:
+            namespace = namespace or metadata.get("namespace") or "default"
+            metadata["namespace"] = namespace
+            self.get(NAMESPACES, None, namespace)
+        else:
+            metadata.pop("namespace", None)
+        if not metadata.get("name"):
+            if not metadata.get("generateName"):
+                text = "metadata.name: Required value: name or generateName is required"
+                raise errors.invalid(resource, "", text)
+            metadata["name"] = metadata["generateName"] + random_suffix(5)
+        if self.find(resource, namespace, metadata["name"]):
+            raise errors.already_exists(resource, metadata["name"])
+        metadata["uid"] = str(uuid.uuid4())
+        metadata["creationTimestamp"] = timestamp()
+        metadata.pop("deletionTimestamp", None)
+        obj.setdefault("kind", resource.kind)
+        obj["apiVersion"] = resource.api_version()
+        fill_defaults(resource.plural, obj, self.service_network)
+        if "spec" in obj:
+            metadata["generation"] = 1
+        return obj if dry_run else self._put("ADDED", resource, obj)
+
+    def update(
+        self,
+        resource: Resource,
+        old: Obj,
+        new: Obj,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Obj:
+        """Write what a client sent for an existing object.
+
+        :raises ApiError: 409 if the client saw another version or another object.
+        """
+        new = copy.deepcopy(new)
+        before, metadata = old["metadata"], new.setdefault("metadata", {})
+        if metadata.get("resourceVersion") not in (None, "", before["resourceVersion"]):
+            raise errors.conflict(resource, before["name"])
+        if metadata.get("uid") not in (None, before["uid"]):
+            raise errors.precondition_failed(metadata["uid"], before["uid"])
+        for field in _IMMUTABLE:
+            metadata.pop(field, None)
+            if field in before:
+                metadata[field] = before[field]
+        if subresource == "status":
+            new = _with_status_of(old, new)
+        elif "status" in old:
+            new["status"] = old["status"]
+        new["kind"], new["apiVersion"] = old["kind"], old["apiVersion"]
+        if "stringData" in new:
+            fill_defaults(resource.plural, new, self.service_network)
+        if new == old or dry_run:
+            return new
+        return self._put_update(resource, old, new)
+
+    def replace(self, resource: Resource, old: Obj, **parts: Any) -> Obj:
+        """Write parts of an object on a controller's behalf.
+
+        Nothing happens if that changes nothing, or if ``old`` is no longer what the
+        store holds: the controller will see the newer one on its next round.
+        """
+        new = {**old, **parts}
+        stale = self.find(resource, namespace_of(old), name_of(old)) is not old
+        return old if stale or new == old else self._put_update(resource, old, new)
+
+    def _put_update(self, resource: Resource, old: Obj, new: Obj) -> Obj:
+        generation = old["metadata"].get("generation")
+        if generation and new.get("spec") != old.get("spec"):
+            new = with_metadata(new, generation=generation + 1)
+        new = self._put("MODIFIED", resource, new)
+        finished = is_terminating(new) and not new["metadata"].get("finalizers")
+        if finished and resource is not PODS:
+            self.remove(resource, new)
+        return new
+
+    # --- deleting ---
+
+    def delete(
+        self,
+        resource: Resource,
+        obj: Obj,
+        options: Obj | None = None,
+        dry_run: bool = False,
+    ) -> Obj:
+        """Delete, or mark as terminating where a kubelet or finaliser comes first.
+
+        :raises ApiError: 409 if a uid precondition is not met.
+        """
+        options = options or {}
+        uid, metadata = obj["metadata"]["uid"], obj["metadata"]
+        wanted = (options.get("preconditions") or {}).get("uid") or uid
+        if wanted != uid:
+            raise errors.precondition_failed(wanted, uid)
+        if dry_run:
+            return obj
+        if resource is PODS:
+            grace = options.get("gracePeriodSeconds")
+            if grace is None:
+                grace = obj["spec"].get("terminationGracePeriodSeconds", 30)
+            if grace > 0 and obj["spec"].get("nodeName"):
+                return self._mark_terminating(resource, obj, grace)
+        if metadata.get("finalizers"):
+            return self._mark_terminating(resource, obj, 0)
+        self.remove(resource, obj, options.get("propagationPolicy") == "Orphan")
+        return obj
+
+    def _mark_terminating(self, resource: Resource, obj: Obj, grace: int) -> Obj:
+        if is_terminating(obj):
+            return obj
+        times: Obj = {"deletionTimestamp": timestamp(grace)}
+        if resource is PODS:
+            times["deletionGracePeriodSeconds"] = grace
+        return self._put("MODIFIED", resource, with_metadata(obj, **times))
+
+    def remove(self, resource: Resource, obj: Obj, orphan: bool = False) -> None:
+        """Take the object out at once, and with it (unless ``orphan``) what it owns."""
+        uid, name = obj["metadata"]["uid"], name_of(obj)
+        current = self.find(resource, namespace_of(obj), name)
+        if current is None or current["metadata"]["uid"] != uid:
+            return
+        self._put("DELETED", resource, current)
+        for kind in RESOURCES.values():
+            for child in self.all(kind):
+                references = child["metadata"].get("ownerReferences") or []
+                owned = any(r.get("uid") == uid for r in references)
+                if owned and orphan:
+                    kept = [r for r in references if r.get("uid") != uid]
+                    new = with_metadata(child, ownerReferences=kept)
+                    self.replace(kind, child, **new)
+                elif owned:
+                    self.delete(kind, child)
+                elif resource is NAMESPACES and namespace_of(child) == name:
+                    self.delete(kind, child, {"gracePeriodSeconds": 0})
+
+
+def _with_status_of(old: Obj, new: Obj) -> Obj:
+    metadata = {
+        key: new["metadata"][key]
+        for key in ("labels", "annotations")
+        if key in new["metadata"]
+    }
+    return {**with_metadata(old, **metadata), "status": new.get("status", {})}

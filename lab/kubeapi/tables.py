@@ -1,0 +1,152 @@
+"""The Table form that ``kubectl get`` asks for: which columns each kind shows."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from .objects import Obj, age, dig, is_terminating, labels_of, name_of
+from .resources import Resource
+
+_ROLE_LABEL = "node-role.kubernetes.io/"
+
+Cells = list[Any]
+
+
+class Columns(NamedTuple):
+    """Columns before ``Age``, and those after it (mostly for ``-o wide``)."""
+
+    names: tuple[str, ...]
+    cells: Callable[[Obj], Cells]
+    wide_names: tuple[str, ...] = ()
+    wide_cells: Callable[[Obj], Cells] = lambda _: []
+
+
+def _node_status(node: Obj) -> str:
+    conditions = dig(node, "status.conditions", [])
+    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
+    cordoned = ",SchedulingDisabled" if node["spec"].get("unschedulable") else ""
+    return ("Ready" if ready else "NotReady") + cordoned
+
+
+def _node_roles(node: Obj) -> str:
+    roles = [
+        label.removeprefix(_ROLE_LABEL)
+        for label in labels_of(node)
+        if label.startswith(_ROLE_LABEL)
+    ]
+    return ",".join(sorted(roles)) or "<none>"
+
+
+def _internal_ip(node: Obj) -> str:
+    addresses = dig(node, "status.addresses", [])
+    internal = (a["address"] for a in addresses if a["type"] == "InternalIP")
+    return next(internal, "<none>")
+
+
+def _pod_cells(pod: Obj) -> Cells:
+    statuses = pod["status"].get("containerStatuses", [])
+    ready = sum(status["ready"] for status in statuses)
+    phase = "Terminating" if is_terminating(pod) else pod["status"].get("phase")
+    return [f"{ready}/{len(pod['spec'].get('containers', []))}", phase, 0]
+
+
+def _deployment_cells(deployment: Obj) -> Cells:
+    ready = dig(deployment, "status.readyReplicas", 0)
+    return [
+        f"{ready}/{deployment['spec']['replicas']}",
+        dig(deployment, "status.updatedReplicas", 0),
+        dig(deployment, "status.availableReplicas", 0),
+    ]
+
+
+def _daemon_set_cells(daemon_set: Obj) -> Cells:
+    return [
+        dig(daemon_set, f"status.{field}", 0)
+        for field in ("desiredNumberScheduled", "currentNumberScheduled", "numberReady")
+    ]
+
+
+def _budget_cells(budget: Obj) -> Cells:
+    return [
+        str(budget["spec"].get("minAvailable", "N/A")),
+        str(budget["spec"].get("maxUnavailable", "N/A")),
+        dig(budget, "status.disruptionsAllowed", 0),
+    ]
+
+
+_COLUMNS = {
+    "nodes": Columns(
+        ("Status", "Roles"),
+        lambda n: [_node_status(n), _node_roles(n)],
+        ("Version", "Internal-IP"),
+        lambda n: [dig(n, "status.nodeInfo.kubeletVersion"), _internal_ip(n)],
+    ),
+    "pods": Columns(
+        ("Ready", "Status", "Restarts"),
+        _pod_cells,
+        ("IP", "Node"),
+        lambda p: [
+            dig(p, "status.podIP", "<none>"),
+            dig(p, "spec.nodeName", "<none>"),
+        ],
+    ),
+    "deployments": Columns(("Ready", "Up-to-date", "Available"), _deployment_cells),
+    "daemonsets": Columns(("Desired", "Current", "Ready"), _daemon_set_cells),
+    "poddisruptionbudgets": Columns(
+        ("Min Available", "Max Unavailable", "Allowed Disruptions"), _budget_cells
+    ),
+    "namespaces": Columns(("Status",), lambda n: [n["status"]["phase"]]),
+    "secrets": Columns(
+        ("Type", "Data"), lambda s: [s["type"], len(s.get("data") or {})]
+    ),
+    "services": Columns(
+        ("Type", "Cluster-IP"),
+        lambda s: [s["spec"].get("type"), s["spec"].get("clusterIP")],
+    ),
+    "leases": Columns(("Holder",), lambda x: [dig(x, "spec.holderIdentity")]),
+}
+_NOTHING_MORE = Columns((), lambda _: [])
+
+
+def _human(seconds: float) -> str:
+    for limit, size, unit in ((120, 1, "s"), (7200, 60, "m"), (172800, 3600, "h")):
+        if seconds < limit:
+            return f"{int(seconds) // size}{unit}"
+    return f"{int(seconds) // 86400}d"
+
+
+def _definition(name: str, priority: int) -> Obj:
+    return {
+        "name": name,
+        "type": "string",
+        "format": "name" if name == "Name" else "",
+        "description": "",
+        "priority": priority,
+    }
+
+
+def table(resource: Resource, objects: Iterable[Obj], list_version: str) -> Obj:
+    """A Table of the objects.
+
+    :param list_version: the list's resource version; "" for a single object.
+    """
+    columns = _COLUMNS.get(resource.plural, _NOTHING_MORE)
+    shown = [(n, 0) for n in ("Name", *columns.names, "Age")]
+    # VERSION is in plain `kubectl get nodes` as well.
+    shown += [(n, 0 if n == "Version" else 1) for n in columns.wide_names]
+    rows = []
+    for obj in objects:
+        how_old = _human(age(obj["metadata"]["creationTimestamp"]))
+        cells = [name_of(obj), *columns.cells(obj), how_old, *columns.wide_cells(obj)]
+        partial = {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": obj["metadata"],
+        }
+        rows.append({"cells": cells, "object": partial})
+    return {
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"resourceVersion": list_version} if list_version else {},
+        "columnDefinitions": [_definition(*column) for column in shown],
+        "rows": rows,
+    }

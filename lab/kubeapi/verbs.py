@@ -1,0 +1,249 @@
+"""What the requests on resources do: get, list, create, update, patch, delete.
+
+All of it runs while the caller holds the store's lock.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from . import access, patches
+from .access import Access, Identity
+from .cluster import Cluster
+from .errors import ApiError, invalid, method_not_allowed
+from .eviction import evict
+from .objects import Obj, dig, labels_of, name_of, namespace_of, timestamp
+from .resources import SERVICE_ACCOUNTS
+from .routes import Target
+from .selectors import fields_match, labels_match
+from .tables import table
+
+_APPLY = "application/apply-patch+yaml"
+_JSON_PATCH = "application/json-patch+json"
+_MERGE_PATCH = "application/merge-patch+json"
+_TOKEN_SECONDS = 3600
+
+Reply = tuple[int, Any]
+"""HTTP status and body."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request on a resource, authorised, with its body decoded."""
+
+    target: Target
+    method: str
+    query: Mapping[str, str]
+    identity: Identity
+    content_type: str = ""
+    wants_table: bool = False
+    body: Any = None
+
+    @property
+    def dry_run(self) -> bool:
+        return "dryRun" in self.query
+
+
+def shown(obj: Obj, target: Target) -> Obj:
+    """The object in the version that was asked for."""
+    return {**obj, "apiVersion": target.resource.api_version(target.version)}
+
+
+def selected(cluster: Cluster, request: Request) -> list[Obj]:
+    """The objects that namespace, name and selectors of the request leave."""
+    target = request.target
+    return [
+        obj
+        for obj in cluster.store.all(target.resource, target.namespace)
+        if matches(obj, request)
+    ]
+
+
+def matches(obj: Obj, request: Request) -> bool:
+    """Whether the request's namespace, name and selectors include the object."""
+    target, query = request.target, request.query
+    return (
+        target.namespace in (None, namespace_of(obj))
+        and target.name in ("", name_of(obj))
+        and labels_match(query.get("labelSelector", ""), labels_of(obj))
+        and fields_match(query.get("fieldSelector", ""), obj)
+    )
+
+
+def serve(cluster: Cluster, request: Request) -> Reply:
+    """Do what the request asks; everything but watches.
+
+    :raises ApiError: whatever the API answers other than success.
+    """
+    match request.method:
+        case "GET" if request.target.name:
+            return _get(cluster, request)
+        case "GET":
+            return _list(cluster, request)
+        case "POST":
+            return _post(cluster, request)
+        case "DELETE":
+            return _delete(cluster, request)
+        case "PUT" | "PATCH":
+            return _write(cluster, request)
+    raise method_not_allowed()
+
+
+def _find(cluster: Cluster, target: Target) -> Obj:
+    return cluster.store.get(target.resource, target.namespace, target.name)
+
+
+def _get(cluster: Cluster, request: Request) -> Reply:
+    target = request.target
+    found = _find(cluster, target)
+    if target.subresource == "log":
+        return 200, b""
+    if target.subresource == "scale":
+        return 200, _scale(found)
+    if request.wants_table:
+        return 200, table(target.resource, [shown(found, target)], "")
+    return 200, shown(found, target)
+
+
+def _list(cluster: Cluster, request: Request) -> Reply:
+    target, version = request.target, str(cluster.store.version)
+    found = [shown(obj, target) for obj in selected(cluster, request)]
+    found.sort(key=lambda obj: (namespace_of(obj) or "", name_of(obj)))
+    if request.wants_table:
+        return 200, table(target.resource, found, version)
+    return 200, {
+        "kind": f"{target.resource.kind}List",
+        "apiVersion": target.resource.api_version(target.version),
+        "metadata": {"resourceVersion": version},
+        "items": found,
+    }
+
+
+def _post(cluster: Cluster, request: Request) -> Reply:
+    target, body = request.target, request.body
+    match target.resource.plural, target.subresource:
+        case "pods", "eviction":
+            dry = request.dry_run or bool(dig(body, "deleteOptions.dryRun"))
+            done = evict(cluster.store, target.namespace, target.name, body, dry)
+            return 201, done
+        case "serviceaccounts", "token":
+            return 201, _token(cluster, target, body)
+        case "selfsubjectaccessreviews", "":
+            return 201, _review_access(cluster, request)
+        case "tokenreviews", "":
+            return 201, _review_token(cluster, body)
+    if target.name:
+        raise method_not_allowed()
+    if not isinstance(body, dict):
+        raise invalid(target.resource, "", "the body is not an object")
+    store = cluster.store
+    created = store.create(target.resource, target.namespace, body, request.dry_run)
+    return 201, shown(created, target)
+
+
+def _token(cluster: Cluster, target: Target, body: Obj) -> Obj:
+    account = cluster.store.get(SERVICE_ACCOUNTS, target.namespace, target.name)
+    seconds = dig(body, "spec.expirationSeconds", _TOKEN_SECONDS)
+    status = {
+        "token": cluster.tokens.issue(account, seconds),
+        "expirationTimestamp": timestamp(seconds),
+    }
+    return {**body, "status": status}
+
+
+def _review_access(cluster: Cluster, request: Request) -> Obj:
+    asked = dig(request.body, "spec.resourceAttributes", {})
+    plural, sub = asked.get("resource", ""), asked.get("subresource")
+    wanted = Access(
+        verb=asked.get("verb", ""),
+        group=asked.get("group", ""),
+        resource=f"{plural}/{sub}" if sub else plural,
+        namespace=asked.get("namespace") or None,
+        name=asked.get("name", ""),
+    )
+    allowed = access.allowed(cluster.store, request.identity, wanted)
+    return {**request.body, "status": {"allowed": allowed}}
+
+
+def _review_token(cluster: Cluster, body: Obj) -> Obj:
+    try:
+        user = cluster.tokens.user_of(dig(body, "spec.token"))
+    except (ValueError, KeyError):
+        user = None
+    status = {"authenticated": bool(user), "user": {"username": user or ""}}
+    return {**body, "status": status}
+
+
+def _delete(cluster: Cluster, request: Request) -> Reply:
+    target, store = request.target, cluster.store
+    options = dict(request.body or {})
+    if "gracePeriodSeconds" in request.query:
+        options["gracePeriodSeconds"] = int(request.query["gracePeriodSeconds"])
+    success: Obj = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+    }
+    if not target.name:
+        for obj in selected(cluster, request):
+            store.delete(target.resource, obj, options, request.dry_run)
+        return 200, success
+    found = _find(cluster, target)
+    deleted = store.delete(target.resource, found, options, request.dry_run)
+    if store.find(target.resource, target.namespace, target.name):
+        return 200, shown(deleted, target)
+    details = {
+        "name": target.name,
+        "group": target.resource.group,
+        "kind": target.resource.plural,
+        "uid": deleted["metadata"]["uid"],
+    }
+    return 200, {**success, "details": details}
+
+
+def _write(cluster: Cluster, request: Request) -> Reply:
+    target, store = request.target, cluster.store
+    old = store.find(target.resource, target.namespace, target.name)
+    is_apply = request.method == "PATCH" and request.content_type == _APPLY
+    if old is None and is_apply:
+        return _post(cluster, replace(request, target=replace(target, name="")))
+    old = _find(cluster, target)
+    is_scale = target.subresource == "scale"
+    new = request.body
+    if request.method == "PATCH":
+        new = _patched(_scale(old) if is_scale else old, request)
+    if not isinstance(new, dict):
+        raise invalid(target.resource, target.name, "the result is not an object")
+    if is_scale:
+        spec = {**old["spec"], "replicas": new["spec"]["replicas"]}
+        scaled = store.update(target.resource, old, {**old, "spec": spec})
+        return 200, _scale(scaled)
+    written = store.update(
+        target.resource, old, new, target.subresource, request.dry_run
+    )
+    return 200, shown(written, target)
+
+
+def _patched(old: Obj, request: Request) -> Any:
+    match request.content_type:
+        case content_type if content_type == _JSON_PATCH:
+            return patches.json_patch(old, request.body)
+        case content_type if content_type == _MERGE_PATCH:
+            return patches.merge(old, request.body)
+    if not isinstance(request.body, dict):
+        raise ApiError(400, "BadRequest", "the patch is not an object")
+    return patches.strategic(old, request.body)
+
+
+_SCALE_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def _scale(obj: Obj) -> Obj:
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: obj["metadata"][key] for key in _SCALE_METADATA},
+        "spec": {"replicas": obj["spec"].get("replicas", 0)},
+        "status": {"replicas": dig(obj, "status.replicas", 0)},
+    }

@@ -1,0 +1,74 @@
+"""Watches: the store's events as a stream."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from .cluster import Cluster
+from .errors import ApiError
+from .objects import Obj
+from .store import Event
+from .tables import table
+from .verbs import Request, matches, selected, shown
+
+_LONGEST = 1800.0  # seconds, unless the client asks for less
+_LOOK_UP_PERIOD = 1.0
+
+
+def _line(event_type: str, obj: Any) -> bytes:
+    return json.dumps({"type": event_type, "object": obj}).encode() + b"\n"
+
+
+def _encode(event_type: str, obj: Obj, request: Request) -> bytes:
+    obj = shown(obj, request.target)
+    if request.wants_table:
+        return _line(event_type, table(request.target.resource, [obj], ""))
+    return _line(event_type, obj)
+
+
+def _newer(cluster: Cluster, request: Request, since: int) -> list[Event]:
+    """The events after a version, oldest first; the store's lock is held."""
+    found = []
+    for event in reversed(cluster.store.events):
+        if event.version <= since:
+            break
+        if event.key == request.target.resource.key and matches(event.obj, request):
+            found.append(event)
+    return found[::-1]
+
+
+def _too_old(cluster: Cluster, since: int) -> bool:
+    events = cluster.store.events
+    oldest = events[0].version if events else cluster.store.version + 1
+    return since < oldest - 1 and since < cluster.store.version
+
+
+def stream(cluster: Cluster, request: Request) -> Iterator[bytes]:
+    """One line of JSON per event, until the watch's time is over.
+
+    Without a resource version (or with 0) it begins with what there is; with one that
+    is older than what is remembered, the only event is the 410 that makes the client
+    list again.
+    """
+    query, store = request.query, cluster.store
+    asked = query.get("resourceVersion") or "0"
+    deadline = time.monotonic() + float(query.get("timeoutSeconds") or _LONGEST)
+    with store.lock:
+        seen = int(asked) if asked.isdigit() and asked != "0" else store.version
+        present = selected(cluster, request) if asked == "0" else []
+        expired = _too_old(cluster, seen)
+    if expired:
+        text = f"too old resource version: {seen}"
+        yield _line("ERROR", ApiError(410, "Expired", text).status)
+        return
+    for obj in present:
+        yield _encode("ADDED", obj, request)
+    while (left := deadline - time.monotonic()) > 0:
+        with store.lock:
+            if store.version <= seen:
+                store.changed.wait(min(_LOOK_UP_PERIOD, left))
+            events = _newer(cluster, request, seen)
+            seen = store.version
+        for event in events:
+            yield _encode(event.type, event.obj, request)

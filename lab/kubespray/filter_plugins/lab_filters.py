@@ -1,0 +1,53 @@
+"""Filters; for addresses kubespray uses netaddr, which is not needed here."""
+
+import ipaddress
+from collections.abc import Callable, Iterable
+from typing import Any
+
+
+def is_network(text: str) -> bool:
+    """Whether the text is a network range like ``10.233.0.0/18``."""
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return "/" in text
+
+
+def overlaps(one: str, other: str) -> bool:
+    """Whether two network ranges share an address."""
+    networks = ipaddress.ip_network(one), ipaddress.ip_network(other)
+    same_version = networks[0].version == networks[1].version
+    return same_version and networks[0].overlaps(networks[1])
+
+
+def first_address(network: str) -> str:
+    """The first usable address, which the service ``kubernetes`` gets."""
+    return str(ipaddress.ip_network(network)[1])
+
+
+def not_booleans(pairs: Iterable[tuple[str, Any]]) -> list[str]:
+    """The names of those (name, value) pairs whose value is no boolean."""
+    return [name for name, value in pairs if not isinstance(value, bool)]
+
+
+def kubelet_certificate(node: str) -> dict[str, str]:
+    """What ``lab_certificates`` is to make for a node's kubelet."""
+    return {
+        "name": f"kubelet-{node}",
+        "common_name": f"system:node:{node}",
+        "organization": "system:nodes",
+    }
+
+
+class FilterModule:
+    """What Ansible asks for."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        return {
+            "lab_is_network": is_network,
+            "lab_overlaps": overlaps,
+            "lab_first_address": first_address,
+            "lab_kubelet_certificate": kubelet_certificate,
+            "lab_not_booleans": not_booleans,
+        }

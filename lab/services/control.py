@@ -1,0 +1,161 @@
+"""All services together: what depends on what, start, stop, look."""
+
+from collections.abc import Callable
+
+from lab import LabError
+from lab.report import Report
+from lab.services import (
+    barbican,
+    cloud,
+    config,
+    heat,
+    identity,
+    keystone,
+    mariadb,
+    rabbitmq,
+    tacker,
+)
+from lab.services.process import Processes, Service
+from lab.settings import Settings
+from lab.tasks import Task, run_all
+
+# In the order of their start; they are stopped in the opposite one.
+SERVICES: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
+    rabbitmq.NAME: (rabbitmq.service, ()),
+    mariadb.NAME: (mariadb.service, ()),
+    keystone.NAME: (keystone.service, (mariadb.NAME,)),
+    barbican.NAME: (barbican.service, ()),
+    heat.API: (heat.api, ()),
+    heat.ENGINE: (heat.engine, (mariadb.NAME, rabbitmq.NAME)),
+    tacker.SERVER: (tacker.server, (mariadb.NAME, rabbitmq.NAME)),
+    tacker.CONDUCTOR: (tacker.conductor, (mariadb.NAME, rabbitmq.NAME)),
+}
+CLOUD = "cloud"
+VIM = "default VIM"
+
+
+class Control:
+    """The services of one lab."""
+
+    def __init__(self, settings: Settings, report: Report) -> None:
+        self._settings = settings
+        self._report = report
+        self._processes = Processes(settings)
+        self._ready = settings.run / "ready"
+
+    def is_up(self) -> bool:
+        """Whether everything runs as it would be started now."""
+        config.write(self._settings)
+        return self._ready.exists() and all(
+            self._processes.is_current(make(self._settings))
+            for make, _ in SERVICES.values()
+        )
+
+    def up(self) -> None:
+        """Start what does not run, and what would now be started differently.
+
+        :raises LabError: something did not become ready.
+        """
+        config.write(self._settings)
+        self._ready.unlink(missing_ok=True)
+        tasks = [self._task(name) for name in SERVICES]
+        tasks.append(self._timed(CLOUD, lambda: cloud.prepare(self._settings)))
+        needs = (keystone.NAME, tacker.SERVER, barbican.NAME)
+        tasks.append(self._timed(VIM, tacker.register_vim, needs))
+        run_all(tasks)
+        self._ready.touch()
+
+    def restart(self, names: list[str], *, kill: bool) -> None:
+        """Stop services and start them again.
+
+        :param kill: without giving them time.
+        :raises LabError: there is no such service, or it did not become ready.
+        """
+        unknown = sorted(set(names) - set(SERVICES))
+        if unknown:
+            raise LabError(
+                f"No service {', '.join(unknown)}; there are: {', '.join(SERVICES)}", 2
+            )
+        chosen = [name for name in SERVICES if name in names]
+        for name in reversed(chosen):
+            self._stop(name, patience=not kill)
+        run_all([self._task(name, chosen) for name in chosen])
+
+    def stop(self) -> None:
+        """Stop all services, so that what they store can be used again."""
+        self._ready.unlink(missing_ok=True)
+        for name in reversed(SERVICES):
+            if self._processes.record(name):
+                with self._report.step(f"{name} stopped"):
+                    self._stop(name)
+
+    def status(self) -> bool:
+        """Print a line for each service; whether all run."""
+        total, complete = 0.0, True
+        self._report.line(f"  {'SERVICE':<18}{'PROCESSES':>10}{'MiB':>7}{'SINCE':>10}")
+        for name in SERVICES:
+            usage = self._processes.usage(name)
+            if usage is None:
+                complete = False
+                self._report.line(f"  {name:<18}{'stopped':>10}")
+                continue
+            total += usage.memory
+            since = f"{usage.seconds / 60:.0f} min"
+            row = f"{usage.processes:>10}{usage.memory:>7.0f}{since:>10}"
+            self._report.line(f"  {name:<18}{row}")
+        self._report.line(f"  {'together':<18}{'':>10}{total:>7.0f}")
+        return complete
+
+    def create_databases(self) -> None:
+        """Make the databases as they are in a new lab, and stop again; see seed.py.
+
+        :raises LabError: something failed.
+        """
+        config.write(self._settings)
+        settings, names = self._settings, (mariadb.NAME, keystone.NAME)
+        schemas = (
+            ("keystone schema", lambda: keystone.create_schema(settings)),
+            ("heat schema", lambda: heat.create_schema(settings)),
+            ("tacker schema", lambda: tacker.create_schema(settings)),
+        )
+        run_all(
+            [
+                self._timed("database files", lambda: mariadb.create(settings)),
+                Task("keys", lambda: keystone.create_keys(settings)),
+                self._task(mariadb.NAME, (), ("database files",)),
+                *(self._timed(name, run, (mariadb.NAME,)) for name, run in schemas),
+                self._task(keystone.NAME, (), ("keystone schema", "keys")),
+                self._timed("users and roles", identity.create, (keystone.NAME,)),
+            ]
+        )
+        for name in reversed(names):
+            self._stop(name)
+
+    def _task(
+        self,
+        name: str,
+        among: "list[str] | tuple[str, ...] | None" = None,
+        extra: tuple[str, ...] = (),
+    ) -> Task:
+        """The start of a service, after those of its needs that are started as well."""
+        make, needs = SERVICES[name]
+        wanted = needs if among is None else [n for n in needs if n in among]
+
+        def start() -> None:
+            self._processes.start(make(self._settings))
+
+        return self._timed(name, start, (*wanted, *extra))
+
+    def _timed(
+        self, name: str, run: Callable[[], object], needs: tuple[str, ...] = ()
+    ) -> Task:
+        def timed() -> None:
+            with self._report.step(name):
+                run()
+
+        return Task(name, timed, needs)
+
+    def _stop(self, name: str, *, patience: bool = True) -> None:
+        make, _ = SERVICES[name]
+        limit = make(self._settings).patience if patience else 0
+        self._processes.stop(name, limit)

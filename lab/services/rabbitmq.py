@@ -1,0 +1,57 @@
+"""RabbitMQ: messages between Tacker's, and between Heat's, processes."""
+
+import subprocess
+
+from lab import environments
+from lab.packages import RABBITMQ
+from lab.services.config import WSGI
+from lab.services.process import Service
+from lab.settings import ADDRESS, PORTS, Settings
+
+NAME = "rabbitmq"
+NODE = "lab@127.0.0.1"
+DISTRIBUTION_PORT = "25672"
+LOOK_LIMIT = 30
+
+
+def service(settings: Settings) -> Service:
+    """The broker; called without Debian's wrapper, which insists on system places."""
+    home = settings.data / "rabbitmq"
+    home.mkdir(exist_ok=True)
+    erlang = [
+        "-kernel inet_dist_use_interface {127,0,0,1}",
+        # As few threads as do, and none that spin while they wait for work.
+        "+S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none",
+    ]
+    return Service(
+        name=NAME,
+        argv=(RABBITMQ,),
+        # Said when everything is started; the port is open earlier.
+        ready=lambda said: "Server startup complete" in said,
+        environment={
+            "HOME": str(home),
+            "RABBITMQ_NODENAME": NODE,
+            # An address as its host: not every machine knows localhost.
+            "RABBITMQ_USE_LONGNAME": "true",
+            "RABBITMQ_CONFIG_FILE": str(settings.etc / "rabbitmq"),
+            "RABBITMQ_MNESIA_BASE": str(home / "mnesia"),
+            "RABBITMQ_LOG_BASE": str(home),
+            "RABBITMQ_LOGS": "-",
+            "RABBITMQ_PID_FILE": str(home / "pid"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(home / "enabled_plugins"),
+            "RABBITMQ_DIST_PORT": DISTRIBUTION_PORT,
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": " ".join(erlang),
+            "ERL_EPMD_ADDRESS": ADDRESS,
+        },
+        files=(settings.etc / "rabbitmq.conf",),
+        patience=15.0,
+    )
+
+
+def have_consumers(settings: Settings, *queues: str) -> bool:
+    """Whether somebody takes messages from each of the queues."""
+    python = environments.program(settings, "tacker", "python")
+    broker = f"{ADDRESS}:{PORTS[NAME]}"
+    argv = [python, str(WSGI / "consumers.py"), broker, *queues]
+    looked = subprocess.run(argv, capture_output=True, timeout=LOOK_LIMIT, check=False)
+    return looked.returncode == 0

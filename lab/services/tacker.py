@@ -1,0 +1,95 @@
+"""Tacker: server and conductor, with this project's driver in their environment."""
+
+from collections.abc import Callable
+
+from lab import command, environments, project
+from lab.namespace import clean_environment
+from lab.services import rabbitmq, rest
+from lab.services.config import WSGI
+from lab.services.process import Service
+from lab.services.rest import Session
+from lab.settings import (
+    IDENTITY_URL,
+    PASSWORD,
+    PROJECT,
+    USER,
+    VIM,
+    Settings,
+    url,
+)
+
+SERVER = "tacker-server"
+CONDUCTOR = "tacker-conductor"
+SCHEMA_LIMIT = 300
+SAID_LAST = "Selected multiprocessing start method"
+QUEUES = ("TACKER_CONDUCTOR", "TACKER_CONDUCTOR_V2")
+# The conductor does not end by itself for a long time.
+PATIENCE = 2.0
+DIRECTORIES = ("packages", "files", "state", "keys", "cache")
+
+
+def create_schema(settings: Settings) -> None:
+    """The tables."""
+    manage = environments.program(settings, "tacker", "tacker-db-manage")
+    config = settings.etc / "tacker.conf"
+    command.run(
+        [manage, "--config-file", str(config), "upgrade", "head"],
+        limit=SCHEMA_LIMIT,
+        log=settings.log / f"{SERVER}.log",
+        env=clean_environment(),
+    )
+
+
+def server(settings: Settings) -> Service:
+    """The API."""
+    return _service(settings, SERVER, lambda _: rest.answers(url("tacker")))
+
+
+def conductor(settings: Settings) -> Service:
+    """The process that does the work of operations."""
+
+    def ready(said: str) -> bool:
+        return SAID_LAST in said and rabbitmq.have_consumers(settings, *QUEUES)
+
+    return _service(settings, CONDUCTOR, ready)
+
+
+def register_vim() -> None:
+    """Make the lab's Heat the default VIM, unless it is known."""
+    session = Session(USER, PROJECT)
+    vims = f"{url('tacker')}/v1.0/vims"
+    if any(vim["name"] == VIM for vim in session.get(f"{vims}.json")["vims"]):
+        return
+    vim = {
+        "name": VIM,
+        "description": "The lab's OpenStack",
+        "type": "openstack",
+        "auth_url": IDENTITY_URL,
+        "is_default": True,
+        "vim_project": {"name": PROJECT, "project_domain_name": "Default"},
+        "auth_cred": {
+            "username": USER,
+            "password": PASSWORD,
+            "user_domain_name": "Default",
+            "cert_verify": "False",
+        },
+    }
+    session.post(f"{vims}.json", {"vim": vim})
+
+
+def _service(settings: Settings, name: str, ready: Callable[[str], bool]) -> Service:
+    for directory in DIRECTORIES:
+        (settings.data / "tacker" / directory).mkdir(parents=True, exist_ok=True)
+    config = settings.etc / "tacker.conf"
+    program = environments.program(settings, "tacker", name)
+    paste = settings.etc / "tacker-api-paste.ini"
+    # A driver's checksum is taken when the conductor starts.
+    installed = project.stamp(settings)
+    return Service(
+        name=name,
+        argv=(program, "--config-file", str(config)),
+        ready=ready,
+        environment={"PYTHONPATH": str(WSGI)},
+        files=(config, paste, installed),
+        patience=PATIENCE,
+    )

@@ -1,0 +1,149 @@
+"""Where one lab is and what its services are called: every path, port and password.
+
+Ports are fixed and passwords known: services listen on the loopback address of the
+lab's own network namespace, which nothing outside it can reach, so two labs never meet.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# Not the first python3 in PATH: hosts of the lab must find the same interpreter.
+SYSTEM_PYTHON = "/usr/bin/python3"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+STATE = "/var/lib/tacker-k8s-lab"
+CACHE = "/var/cache/tacker-k8s-lab"
+USER_CACHE = ".cache/tacker-k8s-lab"
+
+# In memory, inside the lab's mount namespace: a socket's path may have 107 characters,
+# and the state directory may lie anywhere.
+SOCKETS = Path("/run/lab")
+
+ADDRESS = "127.0.0.1"
+PASSWORD = "labpw"
+REGION = "RegionOne"
+PROJECT = "nfv"
+USER = "nfv_user"
+VIM = "openstack-lab"
+
+PORTS: Mapping[str, int] = {
+    "mariadb": 3306,
+    "rabbitmq": 5672,
+    "keystone": 5000,
+    "heat": 8004,
+    "barbican": 9311,
+    "tacker": 9890,
+}
+
+
+def url(service: str) -> str:
+    """Address of a service's API, without a path."""
+    return f"http://{ADDRESS}:{PORTS[service]}"
+
+
+IDENTITY_URL = f"{url('keystone')}/v3"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The directories of one lab.
+
+    :ivar state: everything that belongs to this lab; gone after ``down``.
+    :ivar cache: environments, downloads and the prepared databases; shared by labs.
+    """
+
+    state: Path
+    cache: Path
+
+    @property
+    def etc(self) -> Path:
+        """Configuration files, written at each start."""
+        return self.state / "etc"
+
+    @property
+    def data(self) -> Path:
+        """What the services store."""
+        return self.state / "data"
+
+    @property
+    def log(self) -> Path:
+        """One file for each service."""
+        return self.state / "log"
+
+    @property
+    def run(self) -> Path:
+        """Records of the running processes, and the services' lock files."""
+        return self.state / "run"
+
+    @property
+    def cloud(self) -> Path:
+        """State of the lab's cloud: hosts and networks."""
+        return self.state / "cloud"
+
+    @property
+    def anchor(self) -> Path:
+        """Record of the process that holds the lab's namespaces."""
+        return self.state / "anchor.pid"
+
+    @property
+    def journals(self) -> Path:
+        """State path of the management driver, with its journals."""
+        return self.data / "tacker" / "state" / "k8s_mgmt"
+
+    @property
+    def programs(self) -> Path:
+        """Programs that are not in a package of the system, such as kubectl."""
+        return self.cache / "bin"
+
+    @property
+    def kubectl(self) -> Path:
+        """The real kubectl, for the lab, its hosts and its users."""
+        return self.programs / "kubectl"
+
+
+def from_environment(
+    state: str | None = None,
+    cache: str | None = None,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    is_root: bool | None = None,
+) -> Settings:
+    """The settings of the lab that is meant.
+
+    :param state: state directory; default ``$LAB_STATE``, then :data:`STATE`.
+    :param cache: cache directory; default ``$LAB_CACHE``, then :data:`CACHE` for root
+        and a directory below the home for others.
+    """
+    if is_root is None:
+        is_root = os.geteuid() == 0
+    default = CACHE if is_root else str(Path(environ.get("HOME", "/")) / USER_CACHE)
+    return Settings(
+        state=Path(state or environ.get("LAB_STATE") or STATE).absolute(),
+        cache=Path(cache or environ.get("LAB_CACHE") or default).absolute(),
+    )
+
+
+def credentials() -> dict[str, str]:
+    """``OS_*`` of the lab's user."""
+    return {
+        "OS_AUTH_URL": IDENTITY_URL,
+        "OS_IDENTITY_API_VERSION": "3",
+        "OS_USERNAME": USER,
+        "OS_PASSWORD": PASSWORD,
+        "OS_PROJECT_NAME": PROJECT,
+        "OS_USER_DOMAIN_NAME": "Default",
+        "OS_PROJECT_DOMAIN_NAME": "Default",
+        "OS_REGION_NAME": REGION,
+    }
+
+
+def places(settings: Settings) -> dict[str, str]:
+    """``LAB_*``: tells every program inside the lab where the lab is."""
+    return {
+        "LAB_STATE": str(settings.state),
+        "LAB_CACHE": str(settings.cache),
+        "LAB_CLOUD_STATE": str(settings.cloud),
+    }

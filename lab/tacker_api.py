@@ -1,0 +1,201 @@
+"""Tacker's v1 REST API as the demo and the integration tests use it.
+
+Runs inside the lab's namespaces with the Tacker environment's Python. Every wait has a
+limit, and a failed operation shows the whole error that Tacker gives.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from keystoneauth1 import session
+from keystoneauth1.identity import v3
+
+HANDLED_LIMIT = 10.0
+TERMINAL_STATES = ("COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK")
+
+
+class Tacker:
+    """A client of one Tacker.
+
+    :param auth: keyword arguments of ``keystoneauth1.identity.v3.Password``.
+    :param endpoint: Tacker's address, e.g. ``http://127.0.0.1:9890``.
+    """
+
+    def __init__(self, auth: dict[str, str], endpoint: str) -> None:
+        self._session = session.Session(auth=v3.Password(**auth))
+        self._endpoint = endpoint.rstrip("/")
+
+    def _call(self, method: str, path: str, **kwargs: Any) -> Any:
+        headers = {"Version": "1.3.0", **kwargs.pop("headers", {})}
+        return self._session.request(
+            f"{self._endpoint}{path}",
+            method,
+            headers=headers,
+            raise_exc=False,
+            connect_retries=3,
+            timeout=120,
+            **kwargs,
+        )
+
+    def call(self, method: str, path: str, **kwargs: Any) -> Any:
+        """The response of a call that must succeed."""
+        response = self._call(method, path, **kwargs)
+        if response.status_code >= 400:
+            raise RuntimeError(
+                f"{method} {path}: HTTP {response.status_code}: {response.text}"
+            )
+        return response
+
+    def refused(self, method: str, path: str, **kwargs: Any) -> tuple[int, str]:
+        """Status code and text of a call that is expected to be refused."""
+        response = self._call(method, path, **kwargs)
+        return response.status_code, response.text
+
+    # packages
+
+    def packages(self) -> list[dict[str, Any]]:
+        """All VNF packages, whole: the list leaves out VNFD id and user data."""
+        path = "/vnfpkgm/v1/vnf_packages"
+        listed = self.call("GET", path).json()
+        return [self.call("GET", f"{path}/{one['id']}").json() for one in listed]
+
+    def upload_package(
+        self, csar: Path, user_data: dict[str, str], limit: float = 120
+    ) -> dict[str, Any]:
+        """Onboard the file *csar* and wait for it."""
+        body = {"userDefinedData": user_data}
+        package = self.call("POST", "/vnfpkgm/v1/vnf_packages", json=body).json()
+        path = f"/vnfpkgm/v1/vnf_packages/{package['id']}"
+        self.call(
+            "PUT",
+            f"{path}/package_content",
+            data=csar.read_bytes(),
+            headers={"Content-Type": "application/zip"},
+        )
+        return self._poll(
+            lambda: self.call("GET", path).json(),
+            lambda found: found["onboardingState"] == "ONBOARDED",
+            lambda found: (
+                found["onboardingState"] == "CREATED"
+                and f"the package was refused: {found}; see tacker-conductor.log"
+            ),
+            limit,
+        )
+
+    def delete_package(self, package_id: str) -> None:
+        """Disable and delete a VNF package."""
+        path = f"/vnfpkgm/v1/vnf_packages/{package_id}"
+        self._call("PATCH", path, json={"operationalState": "DISABLED"})
+        self.call("DELETE", path)
+
+    # VNF instances
+
+    def instances(self) -> list[dict[str, Any]]:
+        """All VNF instances."""
+        return list(self.call("GET", "/vnflcm/v1/vnf_instances").json())
+
+    def create(self, vnfd_id: str, name: str) -> dict[str, Any]:
+        """A new VNF instance."""
+        body = {"vnfdId": vnfd_id, "vnfInstanceName": name}
+        return dict(self.call("POST", "/vnflcm/v1/vnf_instances", json=body).json())
+
+    def show(self, vnf_id: str) -> dict[str, Any]:
+        """A VNF instance."""
+        return dict(self.call("GET", f"/vnflcm/v1/vnf_instances/{vnf_id}").json())
+
+    def delete(self, vnf_id: str) -> None:
+        """Delete a VNF instance that is not instantiated."""
+        self.call("DELETE", f"/vnflcm/v1/vnf_instances/{vnf_id}")
+
+    def operate(self, vnf_id: str, verb: str, body: dict[str, Any]) -> str:
+        """Start an operation; the id of its LCM operation occurrence."""
+        path = f"/vnflcm/v1/vnf_instances/{vnf_id}/{verb}"
+        return str(
+            self.call("POST", path, json=body).headers["Location"].rsplit("/", 1)[1]
+        )
+
+    # operation occurrences
+
+    def occurrence(self, occurrence_id: str) -> dict[str, Any]:
+        """An LCM operation occurrence."""
+        path = f"/vnflcm/v1/vnf_lcm_op_occs/{occurrence_id}"
+        return dict(self.call("GET", path).json())
+
+    def failed(self, vnf_id: str) -> list[str]:
+        """Ids of the operation occurrences of a VNF instance that are FAILED_TEMP."""
+        every = self.call("GET", "/vnflcm/v1/vnf_lcm_op_occs").json()
+        return [
+            one["id"]
+            for one in every
+            if one["vnfInstanceId"] == vnf_id and one["operationState"] == "FAILED_TEMP"
+        ]
+
+    def handle(self, occurrence_id: str, verb: str) -> None:
+        """``retry``, ``rollback`` or ``fail`` an operation occurrence.
+
+        Returns when it has left the state that it was in, so that :meth:`wait` does
+        not take that one for the outcome; or soon, for one that is back in it.
+        """
+        before = self.occurrence(occurrence_id)
+        self.call("POST", f"/vnflcm/v1/vnf_lcm_op_occs/{occurrence_id}/{verb}")
+        deadline = time.monotonic() + HANDLED_LIMIT
+        marks = ("operationState", "stateEnteredTime")
+        while time.monotonic() < deadline:
+            now = self.occurrence(occurrence_id)
+            if any(now[mark] != before[mark] for mark in marks):
+                return
+            time.sleep(0.1)
+
+    def wait(
+        self,
+        occurrence_id: str,
+        *wanted: str,
+        limit: float = 300,
+        tick: Callable[[], None] = lambda: None,
+    ) -> dict[str, Any]:
+        """Wait until the operation is in one of the *wanted* states.
+
+        :param tick: called at every look.
+        :raises RuntimeError: another final state came, or the limit passed.
+        """
+
+        def bad(found: dict[str, Any]) -> str | bool:
+            state = found["operationState"]
+            if state not in TERMINAL_STATES:
+                return False
+            return f"the operation is {state}: {found.get('error')}"
+
+        def look() -> dict[str, Any]:
+            tick()
+            return self.occurrence(occurrence_id)
+
+        return self._poll(
+            look, lambda found: found["operationState"] in wanted, bad, limit
+        )
+
+    # VIMs
+
+    def vims(self) -> list[dict[str, Any]]:
+        """All VIMs."""
+        return list(self.call("GET", "/v1.0/vims.json").json()["vims"])
+
+    @staticmethod
+    def _poll(
+        look: Callable[[], dict[str, Any]],
+        good: Callable[[dict[str, Any]], bool],
+        bad: Callable[[dict[str, Any]], str | bool],
+        limit: float,
+    ) -> dict[str, Any]:
+        deadline = time.monotonic() + limit
+        while True:
+            found = look()
+            if good(found):
+                return found
+            why = bad(found)
+            if why:
+                raise RuntimeError(why)
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"nothing final within {limit:g} s: {found}")
+            time.sleep(0.5)

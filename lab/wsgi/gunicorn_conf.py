@@ -1,0 +1,19 @@
+"""gunicorn's settings for Keystone, Heat and Barbican.
+
+One worker: Keystone's cache is in memory, and two of them would not agree.
+"""
+
+import os
+import sys
+
+worker_class = "gthread"
+workers = 1
+threads = 8
+timeout = 300
+graceful_timeout = 1
+control_socket_disable = True
+
+
+def post_fork(server, worker):
+    """Give the application a command line of its own: oslo.config reads gunicorn's."""
+    sys.argv = os.environ["LAB_ARGUMENTS"].split("\n")
