@@ -1,0 +1,1 @@
+"""The tests: unit, contract (the installed Tacker) and integration (in the lab)."""

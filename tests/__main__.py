@@ -1,0 +1,166 @@
+"""``make test``: set up, run every check, print one summary.
+
+Runs on the system's Python with the standard library only, because it is what builds
+the environment that the checks run in. Where it may not become root it leaves out what
+needs the lab and says so.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lab import environments
+from lab.settings import Settings, from_environment
+
+ROOT = Path(__file__).resolve().parent.parent
+LAB_STATE = "/var/lib/tacker-k8s-lab-test"
+SOURCES = ("tacker_k8s_mgmt", "lab", "tests", "samples", "doc", "setup.py")
+LEFT_OUT = "left out: needs root"
+
+
+@dataclass
+class Check:
+    """One line of the summary.
+
+    :ivar shown: its output is shown as it comes, not only when it fails.
+    """
+
+    name: str
+    argv: Sequence[str]
+    shown: bool = False
+    env: dict[str, str] = field(default_factory=dict)
+    outcome: str = "not run"
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether it passed; what was left out on purpose has passed."""
+        return self.outcome in ("passed", LEFT_OUT)
+
+    def run(self) -> None:
+        """Run it and tell how it ended."""
+        print(f"==> {self.name}", flush=True)
+        began = time.monotonic()
+        with tempfile.TemporaryFile("w+") as captured:
+            done = subprocess.run(
+                self.argv,
+                cwd=ROOT,
+                env={**os.environ, **self.env},
+                stdout=None if self.shown else captured,
+                stderr=None if self.shown else subprocess.STDOUT,
+                check=False,
+            )
+            if done.returncode and not self.shown:
+                captured.seek(0)
+                print(captured.read())
+        self.seconds = time.monotonic() - began
+        self.outcome = "passed" if done.returncode == 0 else "FAILED"
+        print(f"    {self.outcome}, {self.seconds:.1f} s", flush=True)
+
+
+def scripts() -> list[str]:
+    """Every shell script of the project."""
+    wanted = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(
+        wanted, cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    return [name for name in listed.split("\0") if name and is_shell(ROOT / name)]
+
+
+def is_shell(path: Path) -> bool:
+    """Whether the file is a program for a shell."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        first = file.readline(80).rstrip()
+    return first.startswith(b"#!") and first.endswith((b"bash", b"/sh"))
+
+
+def lab(*words: str) -> list[str]:
+    """A command of the tests' own lab."""
+    return [sys.executable, "-m", "lab", "--state", LAB_STATE, *words]
+
+
+def quick_checks(settings: Settings, scratch: str) -> list[Check]:
+    """Lint, documentation, unit and contract tests.
+
+    :param scratch: a directory that is thrown away.
+    """
+    programs = environments.path(settings, "tacker") / "bin"
+    ansible = environments.path(settings, "ansible") / "bin"
+    path = os.pathsep.join([str(programs), os.environ["PATH"], str(ansible)])
+    env = {
+        "PATH": f"{path}{os.pathsep}/usr/sbin{os.pathsep}{settings.programs}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    pytest = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    return [
+        Check("ruff check", ("ruff", "check", "--no-cache", *SOURCES), env=env),
+        Check(
+            "ruff format",
+            ("ruff", "format", "--no-cache", "--check", *SOURCES),
+            env=env,
+        ),
+        Check("mypy", ("mypy", "--cache-dir=/dev/null"), env=env),
+        Check("import-linter", ("lint-imports", "--no-cache"), env=env),
+        Check("shellcheck", ("shellcheck", *scripts()), env=env),
+        Check(
+            "docs",
+            ("sphinx-build", "-q", "-W", "-b", "html", "doc/source", scratch),
+            env=env,
+        ),
+        Check("unit tests", (*pytest, "tests/unit"), shown=True, env=env),
+        Check("contract tests", (*pytest, "tests/contract"), shown=True, env=env),
+    ]
+
+
+def lab_checks(settings: Settings) -> list[Check]:
+    """The lab, the tests in it, and its end."""
+    python = str(environments.program(settings, "tacker", "python"))
+    pytest = ("-m", "pytest", "-v", "-p", "no:cacheprovider", "tests/integration")
+    return [
+        Check("lab up", lab("up"), shown=True),
+        Check("integration tests", lab("exec", "--", python, *pytest), shown=True),
+        Check("lab down", lab("down"), shown=True),
+    ]
+
+
+def summary(checks: Sequence[Check]) -> int:
+    """Print the summary; the exit code of the whole run."""
+    print("\nsummary")
+    for check in checks:
+        print(f"  {check.name:<20} {check.outcome:<24} {check.seconds:>7.1f} s")
+    if any(check.outcome == LEFT_OUT for check in checks):
+        print("  The lab's tests need root: `sudo make test` runs all of them.")
+    failed = [check.name for check in checks if not check.ok]
+    print(f"  FAILED: {', '.join(failed)}" if failed else "  all passed")
+    return 1 if failed else 0
+
+
+def main() -> int:
+    """Run everything; the exit code."""
+    install = Check("install", lab("install", "--with-tests"), shown=True)
+    install.run()
+    if not install.ok:
+        return summary([install])
+    settings = from_environment(LAB_STATE)
+    with tempfile.TemporaryDirectory() as scratch:
+        checks = quick_checks(settings, scratch)
+        for check in checks:
+            check.run()
+    in_lab = lab_checks(settings)
+    for check in in_lab:
+        if os.geteuid() == 0:
+            check.run()
+        else:
+            check.outcome = LEFT_OUT
+    return summary([install, *checks, *in_lab])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

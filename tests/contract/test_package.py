@@ -1,0 +1,366 @@
+"""The installed Tacker takes the `simple` package and the sample requests.
+
+Tacker's own code runs here, from the upload to what it sends to Heat; only its
+database and Heat itself are stand-ins.
+"""
+
+import copy
+import json
+import logging
+import re
+import types
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker import context as tacker_context
+from tacker import objects
+from tacker.api.schemas import vnf_lcm
+from tacker.api.validation import validators
+from tacker.common import csar_utils, exceptions, utils
+from tacker.conf import CONF
+from tacker.extensions import vnfm
+from tacker.vnflcm import utils as vnflcm_utils
+from tacker.vnflcm import vnflcm_driver
+from tacker.vnfm.infra_drivers.openstack import openstack
+
+from tacker_k8s_mgmt.csar import archive, sources
+from tacker_k8s_mgmt.csar.build import build
+
+PACKAGE = "9c9c9c9c-0000-4000-8000-000000000001"
+VNF = "9c9c9c9c-0000-4000-8000-000000000002"
+HOOKS = [
+    f"{operation}_{moment}"
+    for operation in (
+        "instantiate",
+        "terminate",
+        "scale",
+        "heal",
+        "change_external_connectivity",
+        "modify_information",
+    )
+    for moment in ("start", "end")
+]
+
+
+def sample(name):
+    return json.loads((sources.samples() / "requests" / name).read_text())
+
+
+@pytest.fixture(scope="module")
+def onboarded(tmp_path_factory):
+    """The package as Tacker has it after the upload."""
+    objects.register_all()
+    # A Tacker from PyPI lacks its SOL001 files and logs that with a broken format.
+    logging.getLogger("tacker.tosca.utils").setLevel(logging.CRITICAL)
+    root = tmp_path_factory.mktemp("packages")
+    CONF.set_override("vnf_package_csar_path", str(root), group="vnf_package")
+    zip_path = root / "upload.zip"
+    build("simple", zip_path)
+    data, flavours, artifacts = csar_utils.load_csar_data(None, PACKAGE, str(zip_path))
+    yield types.SimpleNamespace(
+        path=root / PACKAGE, vnf_data=data, flavours=flavours, artifacts=artifacts
+    )
+    CONF.clear_override("vnf_package_csar_path", group="vnf_package")
+
+
+@pytest.fixture
+def tacker(onboarded, monkeypatch):
+    """Tacker's view of the package, without a database."""
+    monkeypatch.setattr(
+        objects.VnfPackageVnfd,
+        "get_by_id",
+        lambda *_: types.SimpleNamespace(package_uuid=PACKAGE),
+    )
+    return onboarded
+
+
+def request(body):
+    """A request body as Tacker's API hands it on."""
+    snake = utils.convert_camelcase_to_snakecase(copy.deepcopy(body))
+    return objects.InstantiateVnfRequest.obj_from_primitive(snake, None)
+
+
+class Heat:
+    """Takes the place of Tacker's Heat client and keeps what would be sent."""
+
+    def __init__(self):
+        self.created = None
+
+    def find_stack(self, **_):
+        return None
+
+    def create(self, fields):
+        self.created = fields
+        return {"stack": {"id": "stack"}}
+
+
+def instantiate(tacker, monkeypatch, body, **vnf):
+    """What Tacker's OpenStack driver sends to Heat for an instantiation."""
+    heat = Heat()
+    monkeypatch.setattr(openstack.hc, "HeatClient", lambda *_, **__: heat)
+    text = yaml.dump(tacker.flavours[0]["tpl_dict"])
+    vnf_dict = {
+        "id": VNF,
+        "attributes": {},
+        "vnfd": {"attributes": {"vnfd_simple": text}},
+        **vnf,
+    }
+    openstack.OpenStack().create(
+        None,
+        tacker_context.get_admin_context_without_session(),
+        vnf_dict,
+        {},
+        vnf_package_path=str(tacker.path),
+        inst_req_info=request(body),
+        grant_info={},
+        vnf_instance=types.SimpleNamespace(id=VNF, vnfd_id="vnfd"),
+    )
+    return heat.created, vnf_dict
+
+
+# --- upload
+
+
+def test_the_upload_is_accepted(onboarded):
+    assert onboarded.vnf_data["descriptor_id"] == sample("create.json")["vnfdId"]
+    assert onboarded.vnf_data["product_name"] == "Kubernetes cluster"
+    (flavour,) = onboarded.flavours
+    assert flavour["flavour_id"] == "simple"
+    assert set(flavour["instantiation_levels"]["levels"]) == {
+        "instantiation_level_1",
+        "instantiation_level_2",
+    }
+    assert {artifact["Source"] for artifact in onboarded.artifacts} >= {
+        "Scripts/kubespray_mgmt.py",
+        "Scripts/install_external_lb.sh",
+        "UserData/k8s_cluster_user_data.py",
+    }
+
+
+def test_an_upload_with_a_wrong_hash_is_refused(onboarded, tmp_path):
+    files = archive.read(onboarded.path.parent / "upload.zip")
+    files["Scripts/kubespray_mgmt.py"] += b"#"
+    changed = tmp_path / "changed.zip"
+    archive.write(changed, files)
+    with pytest.raises(exceptions.InvalidCSAR, match=r"Scripts/kubespray_mgmt\.py"):
+        csar_utils.load_csar_data(None, "changed", str(changed))
+
+
+def test_the_load_balancer_script_stays_executable(onboarded):
+    assert (onboarded.path / "Scripts/install_external_lb.sh").stat().st_mode & 0o100
+
+
+# --- requests
+
+BODIES = {
+    "create.json": vnf_lcm.create,
+    "instantiate-simple.json": vnf_lcm.instantiate,
+    "terminate.json": vnf_lcm.terminate,
+}
+
+
+@pytest.mark.parametrize(("name", "schema"), BODIES.items(), ids=BODIES.keys())
+def test_sample_requests_fit_the_api(name, schema):
+    validators._SchemaValidator(schema).validate(sample(name))
+
+
+def test_every_sample_request_is_covered():
+    names = {path.name for path in (sources.samples() / "requests").iterdir()}
+    assert names == set(BODIES)
+
+
+def test_the_request_names_files_of_the_package(onboarded):
+    params = sample("instantiate-simple.json")["additionalParams"]
+    script = params["k8s_cluster_installation_param"]["external_lb_param"]
+    assert (onboarded.path / script["script_path"]).is_file()
+    assert (onboarded.path / params["lcm-operation-user-data"]).is_file()
+
+
+# --- hooks
+
+
+@pytest.fixture
+def lcm_driver():
+    """Tacker's driver of operations with our management driver's hash."""
+    driver = object.__new__(vnflcm_driver.VnfLcmDriver)
+    installed = Path(sources.__file__).parents[1] / "kubespray_mgmt.py"
+    driver._mgmt_driver_hash = {sources.DRIVER: driver._get_file_hash(installed)}
+    return driver
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_every_hook_leads_to_our_driver(tacker, lcm_driver, hook):
+    vnfd = vnflcm_utils.get_vnfd_dict(None, "vnfd", "simple")
+    instance = types.SimpleNamespace(vnfd_id="vnfd")
+    assert lcm_driver._load_vnf_interface(None, hook, instance, vnfd) == sources.DRIVER
+
+
+def test_another_driver_file_in_the_package_is_refused(tacker, lcm_driver):
+    lcm_driver._mgmt_driver_hash = {sources.DRIVER: "0" * 64}
+    vnfd = vnflcm_utils.get_vnfd_dict(None, "vnfd", "simple")
+    instance = types.SimpleNamespace(vnfd_id="vnfd")
+    with pytest.raises(exceptions.MgmtDriverHashMatchFailure):
+        lcm_driver._load_vnf_interface(None, "instantiate_end", instance, vnfd)
+
+
+# --- instantiation
+
+
+def vnf_instance(tacker, body):
+    """The instance before the stack is made (conductor, ``_instantiate_grant``)."""
+    vnfd = vnflcm_utils.get_vnfd_dict(None, "vnfd", "simple")
+    info = objects.InstantiatedVnfInfo(flavour_id="simple", vnf_instance_id=VNF)
+    info.reinitialize()
+    instance = objects.VnfInstance(
+        id=VNF, instantiated_vnf_info=info, vim_connection_info=[]
+    )
+    vnflcm_utils._build_instantiated_vnf_info(vnfd, request(body), instance, "")
+    return instance
+
+
+@pytest.mark.parametrize(
+    ("level", "workers"),
+    [(None, 2), ("instantiation_level_1", 2), ("instantiation_level_2", 3)],
+)
+def test_the_level_decides_the_number_of_workers(tacker, monkeypatch, level, workers):
+    body = sample("instantiate-simple.json")
+    if level:
+        body["instantiationLevelId"] = level
+    expected = ["externalLB", "masterNode", *["workerNode"] * workers]
+    vnfcs = vnf_instance(tacker, body).instantiated_vnf_info.vnfc_resource_info
+    assert sorted(vnfc.vdu_id for vnfc in vnfcs) == expected
+    created, vnf = instantiate(tacker, monkeypatch, body)
+    assert created["parameters"]["worker_instance_desired_capacity"] == workers
+    (status,) = vnf["scale_status"]
+    assert (status.aspect_id, status.scale_level) == ("worker_instance", workers - 2)
+
+
+def test_the_sample_request_fills_the_hot(tacker, monkeypatch):
+    created, _ = instantiate(tacker, monkeypatch, sample("instantiate-simple.json"))
+    node = {"flavor": "m1.medium", "image": "ubuntu-24.04-server-cloudimg-amd64"}
+    external = {"network": "external", "fixed_ips": []}
+    assert created["parameters"] == {
+        "nfv": {
+            "VDU": {
+                "masterNode": node,
+                "workerNode": node,
+                "externalLB": {**node, "flavor": "m1.small"},
+            },
+            "CP": {
+                "masterNode_CP1": external,
+                "workerNode_CP2": external,
+                "externalLB_CP1": external,
+            },
+        },
+        "worker_instance_desired_capacity": 2,
+    }
+    assert list(created["files"]) == ["base_hot_nested_worker.yaml"]
+
+
+def test_every_value_that_the_hot_takes_is_given(tacker, monkeypatch):
+    created, _ = instantiate(tacker, monkeypatch, sample("instantiate-simple.json"))
+    paths = [
+        list(map(str.strip, path.split(",")))
+        for path in re.findall(
+            r"get_param: \[([^]]+)\]",
+            (tacker.path / "BaseHOT/simple/base_hot_top.yaml").read_text(),
+        )
+    ]
+    assert len(paths) == 12
+    for path in paths:
+        value = created["parameters"]
+        for key in path:
+            value = value[key]
+        assert value not in (None, "")
+
+
+def test_parameters_of_the_hot_can_be_overridden(tacker, monkeypatch):
+    body = sample("instantiate-simple.json")
+    body["additionalParams"] |= {"internal_cidr": "10.20.0.0/24", "nfv": "mine"}
+    created, _ = instantiate(tacker, monkeypatch, body)
+    assert created["parameters"]["internal_cidr"] == "10.20.0.0/24"
+    assert set(created["parameters"]["nfv"]) == {"VDU", "CP"}
+
+
+def cp_config(body, cp, *addresses):
+    """Ask for addresses of one connection point."""
+    for link in body["extVirtualLinks"]:
+        if link["extCps"][0]["cpdId"] == cp:
+            (protocol,) = link["extCps"][0]["cpConfig"][0]["cpProtocolData"]
+            protocol["ipOverEthernet"] = {"ipAddresses": list(addresses)}
+    return body
+
+
+ADDRESSES = {
+    "any": ({"numDynamicAddresses": 1}, []),
+    "of a subnet": ({"numDynamicAddresses": 1, "subnetId": "s"}, [{"subnet": "s"}]),
+    "fixed": ({"fixedAddresses": ["10.9.9.9"]}, [{"ip_address": "10.9.9.9"}]),
+    "two fixed of a subnet": (
+        {"fixedAddresses": ["10.9.9.9", "10.9.9.8"], "subnetId": "s"},
+        [
+            {"ip_address": "10.9.9.9", "subnet": "s"},
+            {"ip_address": "10.9.9.8", "subnet": "s"},
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("asked", "given"), ADDRESSES.values(), ids=ADDRESSES.keys())
+def test_addresses_of_the_request_reach_the_port(tacker, monkeypatch, asked, given):
+    body = sample("instantiate-simple.json")
+    cp_config(body, "externalLB_CP1", {"type": "IPV4", **asked})
+    validators._SchemaValidator(vnf_lcm.instantiate).validate(body)
+    created, _ = instantiate(tacker, monkeypatch, body)
+    port = created["parameters"]["nfv"]["CP"]["externalLB_CP1"]
+    assert port == {"network": "external", "fixed_ips": given}
+
+
+def test_workers_cannot_share_a_fixed_address(tacker, monkeypatch):
+    body = sample("instantiate-simple.json")
+    cp_config(body, "workerNode_CP2", {"type": "IPV4", "fixedAddresses": ["10.9.9.9"]})
+    with pytest.raises(vnfm.LCMUserDataFailed, match="workerNode_CP2 cannot have"):
+        instantiate(tacker, monkeypatch, body)
+
+
+def test_missing_networks_are_named_together(tacker, monkeypatch):
+    body = sample("instantiate-simple.json")
+    del body["extVirtualLinks"][:2]
+    with pytest.raises(vnfm.LCMUserDataFailed) as caught:
+        instantiate(tacker, monkeypatch, body)
+    assert str(caught.value) == (
+        "LCM user data failed: extVirtualLinks has no entry for masterNode_CP1; "
+        "extVirtualLinks has no entry for workerNode_CP2"
+    )
+
+
+# --- healing
+
+
+def test_healing_the_whole_vnf_keeps_the_workers_that_were_added(tacker, monkeypatch):
+    body = sample("instantiate-simple.json")
+    instance = vnf_instance(tacker, body)
+    again = objects.InstantiateVnfRequest.from_vnf_instance(instance)
+    monkeypatch.setitem(globals(), "request", lambda _: again)
+    scaled = [{"aspect_id": "worker_instance", "scale_level": 3}]
+    created, _ = instantiate(tacker, monkeypatch, body, scale_status=scaled)
+    group = yaml.safe_load(created["template"])["resources"]["worker_instance"]
+    assert group["properties"]["desired_capacity"] == 5
+    assert set(created["parameters"]["nfv"]["CP"]) == {
+        "masterNode_CP1",
+        "workerNode_CP2",
+        "externalLB_CP1",
+    }
+
+
+def test_healing_one_worker_changes_no_parameter(tacker, monkeypatch):
+    body = sample("instantiate-simple.json")
+    created, vnf = instantiate(tacker, monkeypatch, body)
+    info = vnf_instance(tacker, body).instantiated_vnf_info
+    one = [v.id for v in info.vnfc_resource_info if v.vdu_id == "workerNode"][:1]
+    heal = objects.HealVnfRequest(vnfc_instance_id=one)
+    vnf |= {"vnfd_id": "vnfd"}
+    assert vnflcm_utils.get_stack_param(None, vnf, heal, info) == created["parameters"]

@@ -1,0 +1,330 @@
+"""The installed Tacker's own classes load the driver and call it."""
+
+import dataclasses
+import hashlib
+import inspect
+import traceback
+import types
+import uuid
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from pydantic import SecretStr
+from tacker import objects
+from tacker.common import driver_manager
+from tacker.extensions import nfvo
+from tacker.vnflcm import utils as vnflcm_utils
+from tacker.vnflcm import vnflcm_driver
+
+import tacker_k8s_mgmt.kubespray_mgmt
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import v1, vim
+from tacker_k8s_mgmt.lifecycle.ports import VimSpec
+
+objects.register_all()
+
+NAME = "mgmt-drivers-kubespray"
+#: Never change this: packages in the field carry a file with exactly this hash.
+SHIM_SHA256 = "541dfb1b44cd1d1c1158d16d37f80beb79668f235ab6ce46a894ae068ae00d70"
+
+HOOKS = {
+    "instantiate": "instantiate_vnf_request",
+    "terminate": "terminate_vnf_request",
+    "scale": "scale_vnf_request",
+    "heal": "heal_vnf_request",
+    "change_external_connectivity": "change_ext_conn_request",
+    "modify_information": "modify_vnf_request",
+}
+
+
+@pytest.fixture(scope="module")
+def manager():
+    return driver_manager.DriverManager(
+        "tacker.tacker.mgmt.drivers", ["vnflcm_noop", NAME]
+    )
+
+
+def instance(additional_params=None):
+    info = types.SimpleNamespace(additional_params=additional_params, instance_id=None)
+    return types.SimpleNamespace(
+        id=str(uuid.uuid4()),
+        tenant_id="tenant",
+        vnfd_id="vnfd",
+        vnf_metadata={},
+        vim_connection_info=[],
+        instantiated_vnf_info=info,
+        saved=0,
+    )
+
+
+def bad_params():
+    return {"k8s_cluster_installation_param": {"ansible": {"password": "pa55-word"}}}
+
+
+class TestLoading:
+    def test_tacker_loads_it_by_its_entry_point(self, manager):
+        assert NAME in manager
+
+    def test_all_four_names_are_equal(self):
+        driver = tacker_k8s_mgmt.kubespray_mgmt.KubesprayMgmtDriver()
+        assert driver.get_type() == driver.get_name() == NAME
+
+    def test_shim_is_frozen(self):
+        path = inspect.getfile(tacker_k8s_mgmt.kubespray_mgmt.KubesprayMgmtDriver)
+        digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        assert Path(path).name == "kubespray_mgmt.py"
+        assert digest == SHIM_SHA256
+
+    def test_tacker_hashes_the_shim_and_not_what_is_behind_it(self, manager):
+        owner = types.SimpleNamespace(
+            _mgmt_manager=manager,
+            _get_file_hash=lambda path: hashlib.sha256(
+                Path(path).read_text("utf-8").encode("utf-8")
+            ).hexdigest(),
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                vnflcm_driver.CONF.tacker, "vnflcm_mgmt_driver", [NAME], raising=False
+            )
+            found = vnflcm_driver.VnfLcmDriver._init_mgmt_driver_hash(owner)
+        assert found[NAME] == SHIM_SHA256
+
+
+class TestHooks:
+    @pytest.mark.parametrize("phase", ["start", "end"])
+    @pytest.mark.parametrize("operation", HOOKS)
+    def test_every_hook_is_dormant_without_our_parameters(
+        self, manager, operation, phase
+    ):
+        request = types.SimpleNamespace(additional_params={"other": 1})
+        kwargs = {HOOKS[operation]: request, "grant": None, "grant_request": None}
+        if operation == "modify_information":
+            kwargs = {HOOKS[operation]: None}
+        manager.invoke(
+            NAME,
+            f"{operation}_{phase}",
+            context=None,
+            vnf_instance=instance({"other": 1}),
+            vnf={},
+            **kwargs,
+        )
+
+    def test_terminate_end_without_request_or_parameters(self, manager):
+        manager.invoke(
+            NAME,
+            "terminate_end",
+            context=None,
+            vnf_instance=instance(),
+            terminate_vnf_request=None,
+            grant=None,
+            grant_request=None,
+        )
+
+    @pytest.mark.parametrize("hook", ["instantiate_start", "instantiate_end"])
+    def test_bad_parameters_are_one_error_with_all_problems(self, manager, hook):
+        request = types.SimpleNamespace(additional_params=bad_params())
+        with pytest.raises(errors.ParamError) as caught:
+            manager.invoke(
+                NAME,
+                hook,
+                context=None,
+                vnf_instance=instance(),
+                instantiate_vnf_request=request,
+                grant=None,
+                grant_request=None,
+            )
+        text = str(caught.value)
+        assert "ansible.username" in text
+        assert "worker_node" in text
+        assert "pa55-word" not in text
+        assert ("nothing was changed" in text) is (hook == "instantiate_start")
+        assert ("`rollback`" in text) is (hook == "instantiate_end")
+
+    @pytest.mark.parametrize(
+        ("hook", "word"),
+        [
+            ("scale_start", "fail"),
+            ("scale_end", "rollback"),
+            ("heal_start", "fail"),
+            ("heal_end", "fail"),
+        ],
+    )
+    def test_what_is_not_supported_is_refused_with_the_way_out(
+        self, manager, hook, word
+    ):
+        request = types.SimpleNamespace(additional_params={})
+        with pytest.raises(errors.UnsupportedOperation, match=f"`{word}`"):
+            manager.invoke(
+                NAME,
+                hook,
+                context=None,
+                vnf_instance=instance(bad_params()),
+                **{HOOKS[hook.split("_")[0]]: request},
+                grant=None,
+                grant_request=None,
+            )
+
+
+class FakePlugin:
+    """Tacker's NFVO plugin as far as VIMs go."""
+
+    def __init__(self):
+        self.vims = {}
+        self.used = set()
+
+    def get_vims(self, context):
+        return list(self.vims.values())
+
+    def create_vim(self, context, vim):
+        body = {**vim["vim"], "id": str(uuid.uuid4())}
+        self.vims[body["id"]] = body
+        return body
+
+    def delete_vim(self, context, vim_id):
+        if vim_id in self.used:
+            raise nfvo.VimInUseException(vim_id=vim_id)
+        del self.vims[vim_id]
+
+    def is_vim_still_in_use(self, context, vim_id):
+        if vim_id in self.used:
+            raise nfvo.VimInUseException(vim_id=vim_id)
+
+
+class Saved(types.SimpleNamespace):
+    def save(self):
+        self.saved += 1
+
+
+@pytest.fixture
+def plugin(monkeypatch):
+    fake = FakePlugin()
+    monkeypatch.setattr(vim, "_plugin", lambda: fake)
+    return fake
+
+
+def spec(name="cluster"):
+    return VimSpec(name, "https://192.0.2.9:6443", SecretStr("t0ken"), "CA")
+
+
+def saved_instance():
+    one = Saved(**vars(instance()))
+    one.vim_connection_info = [types.SimpleNamespace(vim_id="openstack")]
+    return one
+
+
+class TestVims:
+    def test_registering_twice_makes_one_vim_and_one_entry_never_first(self, plugin):
+        one = saved_instance()
+        first = vim.VimRegistry(None, one).register(spec())
+        assert vim.VimRegistry(None, one).register(spec()) == first
+        assert list(plugin.vims) == [first]
+        assert [info.vim_id for info in one.vim_connection_info] == ["openstack", first]
+        assert one.vnf_metadata == {vim.METADATA_KEY: first}
+        assert one.saved
+
+    def test_vim_is_found_again_when_its_id_was_never_saved(self, plugin):
+        one = saved_instance()
+        first = vim.VimRegistry(None, one).register(spec())
+        one.vnf_metadata, one.vim_connection_info = {}, one.vim_connection_info[:1]
+        assert vim.VimRegistry(None, one).register(spec()) == first
+
+    def test_after_a_rollback_the_first_entry_is_the_default_vim(
+        self, plugin, monkeypatch
+    ):
+        def default(context, infos):
+            assert not infos
+            return {"vim_id": "openstack", "vim_type": "openstack", "extra": {}}
+
+        monkeypatch.setattr(vnflcm_utils, "_get_vim", default)
+        one = saved_instance()
+        one.vim_connection_info = []  # as Tacker's _term_resource_update leaves it
+        ours = vim.VimRegistry(None, one).register(spec())
+        assert [info.vim_id for info in one.vim_connection_info] == ["openstack", ours]
+
+    def test_vim_of_a_cluster_that_is_gone_is_replaced(self, plugin):
+        one = saved_instance()
+        first = vim.VimRegistry(None, one).register(spec())
+        moved = dataclasses.replace(spec(), auth_url="https://192.0.2.10:6443")
+        second = vim.VimRegistry(None, one).register(moved)
+        assert second != first
+        assert [v["auth_url"] for v in plugin.vims.values()] == [moved.auth_url]
+        assert one.vim_connection_info[-1].vim_id == second
+        assert one.vnf_metadata == {vim.METADATA_KEY: second}
+
+    def test_metadata_is_a_new_dict(self, plugin):
+        one = saved_instance()
+        before = one.vnf_metadata
+        vim.VimRegistry(None, one).register(spec())
+        assert before == {}
+
+    def test_another_vnf_with_the_same_name_is_not_ours(self, plugin):
+        theirs = saved_instance()
+        vim.VimRegistry(None, theirs).register(spec())
+        ours = vim.VimRegistry(None, saved_instance())
+        assert ours.name_taken("cluster")
+        assert not ours.remove()
+        assert len(plugin.vims) == 1
+
+    def test_vim_of_another_project_with_our_mark_is_not_ours(self, plugin):
+        one = saved_instance()
+        foreign = types.SimpleNamespace(**{**vars(one), "tenant_id": "elsewhere"})
+        foreign.save = lambda: None
+        theirs = vim.VimRegistry(None, foreign).register(spec())
+        assert not vim.VimRegistry(None, one).remove()
+        assert list(plugin.vims) == [theirs]
+
+    def test_name_in_another_project_is_free(self, plugin):
+        theirs = saved_instance()
+        theirs.tenant_id = "elsewhere"
+        vim.VimRegistry(None, theirs).register(spec())
+        assert not vim.VimRegistry(None, saved_instance()).name_taken("cluster")
+
+    def test_own_name_is_free(self, plugin):
+        one = saved_instance()
+        vim.VimRegistry(None, one).register(spec())
+        assert not vim.VimRegistry(None, one).name_taken("cluster")
+
+    def test_remove_takes_registry_entry_and_instance_entry(self, plugin):
+        one = saved_instance()
+        vim.VimRegistry(None, one).register(spec())
+        assert vim.VimRegistry(None, one).remove()
+        assert plugin.vims == {}
+        assert one.vnf_metadata == {}
+        assert [info.vim_id for info in one.vim_connection_info] == ["openstack"]
+        assert not vim.VimRegistry(None, one).remove()
+
+    def test_vim_in_use_is_known_before_and_refused_after(self, plugin):
+        one = saved_instance()
+        registry = vim.VimRegistry(None, one)
+        assert not registry.in_use()
+        plugin.used.add(registry.register(spec()))
+        assert registry.in_use()
+        with pytest.raises(errors.VimError, match="still used"):
+            registry.remove()
+
+    def test_refusal_of_tacker_says_what_to_do(self, plugin):
+        def refuse(context, vim):
+            raise RuntimeError("unreachable")
+
+        plugin.create_vim = refuse
+        with pytest.raises(errors.VimError, match="use_barbican"):
+            vim.VimRegistry(None, saved_instance()).register(spec())
+
+    def test_refusal_that_quotes_the_token_does_not_reach_tackers_log(self, plugin):
+        def refuse(context, vim):
+            token = vim["vim"]["auth_cred"]["bearer_token"]
+            raise ValueError(f"Invalid header value b'Bearer {token}'")
+
+        plugin.create_vim = refuse
+        with pytest.raises(errors.VimError) as caught:
+            vim.VimRegistry(None, saved_instance()).register(spec())
+        logged = "".join(traceback.format_exception(caught.value))
+        assert "Invalid header value b'Bearer ***'" in logged
+        assert "t0ken" not in logged
+
+
+def test_driver_keeps_no_state():
+    assert vars(v1.MgmtDriver()) == {}

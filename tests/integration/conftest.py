@@ -1,0 +1,219 @@
+"""The lab as the integration tests see it, and clusters that clean up after themselves.
+
+``make test`` runs these tests inside the namespaces of a lab of their own.
+"""
+
+import contextlib
+import copy
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lab import inside, settings
+from tacker_k8s_mgmt.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+REQUESTS = ROOT / "samples" / "requests"
+ANSIBLE_SERVER = "10.99.0.5"
+PARAMETERS = "k8s_cluster_installation_param"
+#: Stands for every credential: it is one, and must turn up nowhere.
+PROXY_SECRET = "pr0xy-cr3dential"
+
+
+class Cluster:
+    """One VNF instance made from the sample request."""
+
+    def __init__(self, lab: "Lab", name: str, like: "Cluster | None") -> None:
+        self._lab = lab
+        self.name = name
+        self.id = lab.tacker.create(lab.vnfd_id, name)["id"]
+        self.vim_name = like.vim_name if like else f"vim-{name}"
+        self.directory = like.directory if like else f"/home/ansible/clusters/{name}"
+        self._operation = ""
+        self._seen: set[str] = set()
+        self.body: dict[str, Any] = {}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Our part of the request."""
+        ours: dict[str, Any] = self.body["additionalParams"][PARAMETERS]
+        return ours
+
+    def instantiate(self, expect: str = "COMPLETED") -> str:
+        """Instantiate; the error text of the operation."""
+        self._operation = self._lab.tacker.operate(self.id, "instantiate", self.body)
+        error = self._wait(expect)
+        self._seen |= set(self.servers())
+        return error
+
+    def handle(self, verb: str, expect: str) -> str:
+        """Retry, roll back or fail the last operation."""
+        self._lab.tacker.handle(self._operation, verb)
+        return self._wait(expect)
+
+    def terminate(self, expect: str = "COMPLETED") -> str:
+        """Terminate by force; the error text of the operation."""
+        body = json.loads((REQUESTS / "terminate.json").read_text())
+        self._operation = self._lab.tacker.operate(self.id, "terminate", body)
+        return self._wait(expect)
+
+    def _wait(self, expect: str) -> str:
+        found = self._lab.tacker.wait(self._operation, expect)
+        return str((found.get("error") or {}).get("detail", ""))
+
+    def occurrence(self) -> dict[str, Any]:
+        return self._lab.tacker.occurrence(self._operation)
+
+    def show(self) -> dict[str, Any]:
+        return self._lab.tacker.show(self.id)
+
+    def stacks(self) -> list[str]:
+        """Names of the VNF's Heat stacks, nested ones included."""
+        rows = inside.command(
+            ["openstack", "stack", "list", "--nested", "-f", "json"], limit=120
+        )
+        return [
+            row["Stack Name"]
+            for row in json.loads(rows)
+            if self.id in row["Stack Name"]
+        ]
+
+    def servers(self) -> dict[str, str]:
+        """Server id and name of the VNF's VMs."""
+        info = self.show().get("instantiatedVnfInfo") or {}
+        return {
+            vnfc["computeResource"]["resourceId"]: vnfc["vduId"]
+            for vnfc in info.get("vnfcResourceInfo", [])
+        }
+
+    def server(self, vdu: str) -> str:
+        return next(one for one, name in self.servers().items() if name == vdu)
+
+    def _api(self) -> inside.ClusterApi:
+        balancer = next(
+            host for host in inside.hosts() if host["id"] == self.server("externalLB")
+        )
+        address = next(a for a in balancer["addresses"] if a.startswith("10.99."))
+        return inside.ClusterApi(
+            self.server("masterNode"),
+            f"{address}:6443",
+            self._lab.scratch / f"{self.name}.kubeconfig",
+        )
+
+    def api(self, path: str) -> str:
+        """What the API says through the load balancer, certificate verified."""
+        return self._api().get(path)
+
+    def ready_nodes(self) -> dict[str, bool]:
+        """Whether each node of the cluster is Ready, by the real kubectl."""
+        nodes = json.loads(self._api().kubectl("get", "nodes", "-o", "json"))
+        return {
+            node["metadata"]["name"]: any(
+                one["type"] == "Ready" and one["status"] == "True"
+                for one in node["status"]["conditions"]
+            )
+            for node in nodes["items"]
+        }
+
+    def assert_nothing_left(self) -> None:
+        """No VIM, directory, host or stack of this VNF."""
+        vims = [vim["name"] for vim in self._lab.tacker.vims()]
+        assert self.vim_name not in vims
+        assert "No such file" in self._lab.ansible(f"ls -d {self.directory} 2>&1; true")
+        assert self.stacks() == []
+        assert [host for host in inside.hosts() if host["id"] in self._seen] == []
+
+    @staticmethod
+    def assert_no_secret_in(text: str) -> None:
+        assert PROXY_SECRET not in text
+
+
+class Lab:
+    """The running lab and the package in it."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self.tacker = inside.tacker()
+        csar = scratch / "simple.zip"
+        # An id of its own: a lab may have the demo's package, too.
+        vnfd_id = ["--vnfd-id", str(uuid.uuid4())]
+        assert main(["csar", "build", "simple", "-o", str(csar), *vnfd_id]) == 0
+        package = self.tacker.upload_package(csar, {"test": uuid.uuid4().hex})
+        self.package_id, self.vnfd_id = package["id"], package["vnfdId"]
+
+    @contextlib.contextmanager
+    def instance(
+        self,
+        name: str,
+        like: Cluster | None = None,
+        dormant: bool = False,
+        **changes: Any,
+    ) -> Iterator[Cluster]:
+        """A VNF instance, deleted at the end whatever became of it.
+
+        :param like: use the directory and the VIM name of this one.
+        :param dormant: leave our parameters out of the request.
+        :param changes: structures of our parameters to change, by their name.
+        """
+        cluster = Cluster(self, f"{name}-{uuid.uuid4().hex[:6]}", like)
+        cluster.body = self._body(cluster, dormant, changes)
+        try:
+            yield cluster
+        finally:
+            self._clean(cluster)
+
+    @staticmethod
+    def _body(
+        cluster: Cluster, dormant: bool, changes: dict[str, Any]
+    ) -> dict[str, Any]:
+        body = json.loads((REQUESTS / "instantiate-simple.json").read_text())
+        given = body["additionalParams"]
+        if dormant:
+            del given[PARAMETERS]
+            return dict(body)
+        ours = given[PARAMETERS]
+        ours["vim_name"] = cluster.vim_name
+        ours["ansible"]["transferring_inventory_path"] = cluster.directory
+        ours["proxy"] = {
+            "http_proxy": f"http://someone:{PROXY_SECRET}@10.99.0.1:3128",
+            "k8s_node_cidr": "10.10.0.0/24",
+        }
+        for name, change in copy.deepcopy(changes).items():
+            ours[name] = {**ours.get(name, {}), **change}
+        return dict(body)
+
+    def _clean(self, cluster: Cluster) -> None:
+        with contextlib.suppress(RuntimeError):
+            if cluster.occurrence()["operationState"] == "FAILED_TEMP":
+                cluster.handle("rollback", "ROLLED_BACK")
+        if cluster.show()["instantiationState"] == "INSTANTIATED":
+            with contextlib.suppress(RuntimeError):
+                cluster.terminate()
+        with contextlib.suppress(RuntimeError):
+            self.tacker.delete(cluster.id)
+
+    def ansible(self, line: str) -> str:
+        """What a shell line prints on the Ansible server, as root."""
+        return inside.on_host(ANSIBLE_SERVER, "sh", "-c", line)
+
+    def logs(self) -> str:
+        """Everything that the services and our journals have written."""
+        places = (inside.state() / "log", settings.from_environment().journals)
+        return "".join(
+            path.read_text(errors="replace")
+            for place in places
+            for path in sorted(place.rglob("*"))
+            if path.is_file()
+        )
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    if "LAB_STATE" not in os.environ:
+        pytest.fail("these tests run inside the lab: make test")
+    return Lab(tmp_path_factory.mktemp("lab"))

@@ -1,0 +1,265 @@
+"""A real HAProxy with the rendered configuration, on loopback, as any user.
+
+systemctl's stand-in starts and reloads it as the distribution's unit does: in
+master-worker mode, with SIGUSR2.
+"""
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tacker_k8s_mgmt.cluster.balancer import BalancerStatus, parse_status
+
+from .sandbox import HAPROXY, Sandbox
+from .servers import ApiServer, Echo, Worker, free_ports, make_certificate, serving
+
+SYSTEMCTL = """#!/usr/bin/env bash
+cd "$(dirname "$0")" || exit
+echo "$*" >>calls
+case $1 in
+    is-active) [[ -e pid ]] && kill -0 "$(<pid)" ;;
+    enable)
+        "$LB_HAPROXY" -W -p "$PWD/started" -f "$LB_HAPROXY_CFG" 2>>log &
+        echo $! >pid
+        until [[ -s started ]]; do kill -0 $! && sleep 0.05 || exit; done ;;
+    reload) kill -USR2 "$(<pid)" ;;
+esac
+"""
+
+
+class Live(Sandbox):
+    """A sandbox whose HAProxy really runs."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, SYSTEMCTL)
+        self.api_port, stats_port = free_ports(2)
+        self.environment |= {
+            "LB_BIND": "127.0.0.1",
+            "LB_STATS_PORT": str(stats_port),
+            "LB_VERIFY_SECONDS": "10",
+        }
+
+    def report(self) -> BalancerStatus:
+        return parse_status(self.do("status"))
+
+    def stop(self) -> None:
+        pid_file = self.directory / "pid"
+        if not pid_file.exists():
+            return
+        pid = int(pid_file.read_text().split()[0])
+        pid_file.unlink()
+
+        def gone() -> bool:
+            # Said again each time: a master that just starts may miss it.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+            return not runs(pid)
+
+        wait_until(gone)
+
+
+def runs(pid: int) -> bool:
+    """Whether it still does; it is not our child, somebody else buries it."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not become true"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    if HAPROXY is None:
+        pytest.skip("haproxy is not installed (apt-get install haproxy)")
+    sandbox = Live(tmp_path)
+    yield sandbox
+    sandbox.stop()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tls") / "server.pem"
+    make_certificate(path)
+    return path
+
+
+def answer(live: Live, certificate: Path) -> str:
+    """Who answers for the API through the load balancer, its certificate verified."""
+    context = ssl.create_default_context(cafile=str(certificate))
+    connection = http.client.HTTPSConnection(
+        "127.0.0.1", live.api_port, timeout=5, context=context
+    )
+    with contextlib.closing(connection):
+        connection.request("GET", "/api")
+        return connection.getresponse().read().decode()
+
+
+def test_traffic_goes_only_to_control_planes_that_are_ready(
+    live: Live, certificate: Path
+) -> None:
+    readyz = {"ready": 200, "no-anonymous": 401, "starting": 403, "not-ready": 500}
+    with contextlib.ExitStack() as stack:
+        planes = []
+        for name, status in readyz.items():
+            server = ApiServer(name, status, certificate)
+            port = stack.enter_context(serving(server))
+            planes += ["--control-plane", f"{name}=127.0.0.1:{port}"]
+        (dead_port,) = free_ports(1)
+        planes += ["--control-plane", f"dead=127.0.0.1:{dead_port}"]
+        live.do("install", "--api-port", str(live.api_port), *planes)
+
+        def states() -> dict[str, str]:
+            return {one.name: one.state for one in live.report().control_planes}
+
+        wanted = dict.fromkeys(("starting", "not-ready", "dead"), "DOWN")
+        wanted |= dict.fromkeys(("ready", "no-anonymous"), "UP")
+        wait_until(lambda: states() == wanted)
+        answers = {answer(live, certificate) for _ in range(10)}
+        assert answers == {"ready", "no-anonymous"}
+
+
+@pytest.fixture
+def service(live: Live) -> Iterator[int]:
+    """Two workers with a CNF; the first is routed, on the port that is given."""
+    port, node_port = free_ports(2)
+    with contextlib.ExitStack() as stack:
+        for address in ("127.0.0.2", "127.0.0.3"):
+            worker = Worker((address, node_port), Echo)
+            stack.enter_context(serving(worker))
+        live.do(
+            *("install", "--api-port", str(live.api_port)),
+            *("--control-plane", "cp=127.0.0.1:9", "--worker", "w-1=127.0.0.2"),
+        )
+        live.do("expose", "cnf", "--port", str(port), "--node-port", str(node_port))
+        yield port
+
+
+def say(connection: socket.socket, text: str) -> str:
+    connection.sendall(f"{text}\n".encode())
+    return connection.recv(100).decode().strip()
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def workers_behind(port: int) -> set[str]:
+    seen = set()
+    for _ in range(8):
+        with connect(port) as connection:
+            seen.add(say(connection, "hello").split()[0])
+    return seen
+
+
+def test_open_connections_survive_workers_that_come_and_go(
+    live: Live, service: int
+) -> None:
+    with connect(service) as connection:
+        assert say(connection, "one") == "127.0.0.2 one"
+        assert live.do("add-worker", "w-2=127.0.0.3") == "changed"
+        assert say(connection, "two") == "127.0.0.2 two"
+        assert workers_behind(service) == {"127.0.0.2", "127.0.0.3"}
+        assert live.do("remove-worker", "w-1") == "changed"
+        assert workers_behind(service) == {"127.0.0.3"}
+        assert say(connection, "three") == "127.0.0.2 three"
+
+
+def test_no_connection_is_refused_while_reloading(live: Live, service: int) -> None:
+    failures: list[OSError] = []
+    done = threading.Event()
+
+    def knock() -> None:
+        while not done.is_set():
+            try:
+                with connect(service) as connection:
+                    assert say(connection, "x").endswith(" x")
+            except OSError as error:
+                failures.append(error)
+
+    thread = threading.Thread(target=knock)
+    thread.start()
+    try:
+        live.do("add-worker", "w-2=127.0.0.3")
+        live.do("remove-worker", "w-2")
+    finally:
+        done.set()
+        thread.join()
+    assert failures == []
+
+
+def test_a_port_that_another_program_uses_brings_the_old_configuration_back(
+    live: Live, service: int
+) -> None:
+    before = live.written()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))  # and does not listen: only HAProxy finds out
+        port = str(other.getsockname()[1])
+        line = live.refused(
+            *("expose", "taken", "--port", port, "--node-port", "30080"),
+            LB_VERIFY_SECONDS="3",
+        )
+    assert line.endswith("is one of its ports in use? (journalctl -u haproxy)")
+    assert live.written() == before
+    assert workers_behind(service) == {"127.0.0.2"}
+    assert live.report().current
+    assert live.do("add-worker", "w-2=127.0.0.3") == "changed"
+
+
+def test_a_port_that_another_program_serves_is_refused_before_the_reload(
+    live: Live, service: int
+) -> None:
+    before = live.written()
+    live.acts()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        line = live.refused("expose", "x", "--port", port, "--node-port", "30080")
+    assert line == f"port {port} is in use by another program on the load balancer"
+    assert live.acts() == []
+    assert live.written() == before
+
+
+def test_a_worker_that_does_not_answer_gets_no_traffic(
+    live: Live, service: int
+) -> None:
+    live.do("add-worker", "w-2=127.0.0.4")
+
+    def down() -> bool:
+        (exposed,) = live.report().services
+        states = {server.name: server.state for server in exposed.servers}
+        return states == {"w-1": "UP", "w-2": "DOWN"}
+
+    wait_until(down)
+    assert workers_behind(service) == {"127.0.0.2"}
+
+
+def test_status_follows_what_runs(live: Live) -> None:
+    live.do(
+        *("install", "--api-port", str(live.api_port)),
+        *("--control-plane", "cp=127.0.0.1:9"),
+    )
+    live.acts()
+    assert live.do("add-worker", "w-1=127.0.0.2") == "changed"
+    assert live.acts() == [], "nothing is exposed: nothing to reload"
+    status = live.report()
+    assert (status.active, status.enabled, status.current) == (True, True, True)
+    assert [worker.name for worker in status.workers] == ["w-1"]
+    live.stop()
+    status = live.report()
+    assert (status.active, status.current) == (False, False)
+    assert status.control_planes[0].state == ""

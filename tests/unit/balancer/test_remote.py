@@ -1,0 +1,174 @@
+"""The code that calls the script over SSH."""
+
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.balancer import (
+    BalancerSpec,
+    BalancerStatus,
+    Server,
+    install_arguments,
+    parse_status,
+)
+from tacker_k8s_mgmt.remote.exchange import Result
+from tacker_k8s_mgmt.remote.loadbalancer import Balancer
+
+from .sandbox import SCRIPT, Sandbox
+
+SPEC = BalancerSpec(
+    api_port=8443,
+    control_planes=(("cp-1", "10.0.0.1"), ("cp-2", "fd00::2")),
+    workers=(("w-1", "10.0.0.3"),),
+)
+
+
+def test_install_names_every_node() -> None:
+    assert install_arguments(SPEC) == (
+        *("--api-port", "8443"),
+        *("--control-plane", "cp-1=10.0.0.1", "--control-plane", "cp-2=fd00::2"),
+        *("--worker", "w-1=10.0.0.3"),
+    )
+
+
+def test_the_proxy_is_not_on_the_command_line() -> None:
+    spec = BalancerSpec(8443, SPEC.control_planes, (), SecretStr("http://u:pw@proxy"))
+    arguments = install_arguments(spec)
+    assert arguments[-2:] == ("--http-proxy", "-")
+    assert "pw" not in "".join(arguments)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("HAProxy is active", id="no JSON"),
+        pytest.param("[]", id="a list"),
+        pytest.param("{}", id="an empty object"),
+        pytest.param('{"format": 2}', id="another format"),
+        pytest.param('{"format": 1, "haproxy": null, "workers": []}', id="a hole"),
+    ],
+)
+def test_what_is_no_status_report_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        parse_status(text)
+
+
+class LocalHost:
+    """A load balancer's VM: commands run here, in the sandbox, without sudo."""
+
+    host = "10.99.0.12"
+
+    def __init__(self, environment: Mapping[str, str], sudo: str = "") -> None:
+        self.environment = dict(environment)
+        self.sudo_warning = sudo
+        self.commands: list[tuple[tuple[str, ...], bool]] = []
+        self.inputs: list[bytes | str | None] = []
+        self.directories: list[Path] = []
+
+    @property
+    def redact(self) -> Callable[[str], str]:
+        return lambda text: text.replace("s3cret", "***")
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes | str | None = None,
+        timeout: float,
+        sudo: bool = False,
+        check: bool = True,
+    ) -> Result:
+        assert not check
+        assert timeout > 0
+        self.commands.append((tuple(argv), sudo))
+        self.inputs.append(stdin)
+        done = subprocess.run(
+            list(argv),
+            env=self.environment,
+            input=stdin or "",
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+        return Result(done.returncode, done.stdout, self.sudo_warning + done.stderr)
+
+    def copy(self, data: bytes, path: str, mode: int) -> None:
+        Path(path).write_bytes(data)
+        Path(path).chmod(mode)
+
+    @contextmanager
+    def scratch(self) -> Iterator[str]:
+        with tempfile.TemporaryDirectory() as directory:
+            self.directories.append(Path(directory))
+            yield directory
+
+
+def test_install_and_status_work_with_the_real_script(fresh: Sandbox) -> None:
+    host = LocalHost(fresh.environment)
+    balancer = Balancer(host, SCRIPT.read_bytes())
+    balancer.install(SPEC)
+    assert balancer.status() == BalancerStatus(
+        active=True,
+        enabled=True,
+        current=False,
+        api_port=8443,
+        control_planes=(Server("cp-1", "10.0.0.1"), Server("cp-2", "fd00::2")),
+        workers=(Server("w-1", "10.0.0.3"),),
+        services=(),
+    )
+    assert [sudo for _, sudo in host.commands] == [True, True]
+    assert len(set(host.directories)) == 2, "sent again for each call"
+
+
+def test_exposed_services_are_read(serving: Sandbox) -> None:
+    status = Balancer(LocalHost(serving.environment), SCRIPT.read_bytes()).status()
+    (service,) = status.services
+    assert (service.name, service.port, service.node_port) == ("web", 80, 30080)
+    assert [server.address for server in service.servers] == [
+        "10.10.0.15",
+        "10.10.0.155",
+        "fd00::7",
+    ]
+
+
+def test_the_proxy_travels_on_standard_input() -> None:
+    host = LocalHost({})
+    spec = BalancerSpec(
+        8443, SPEC.control_planes, (), SecretStr("http://u:pr0xy-pa55@proxy")
+    )
+    Balancer(host, b'read -r url; [[ $url == "http://u:pr0xy-pa55@proxy" ]]').install(
+        spec
+    )
+    assert "pr0xy-pa55" not in str(host.commands)
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        pytest.param("echo 'port 80 is used' >&2; exit 1", "port 80 is used.", id="1"),
+        pytest.param("echo 'no s3cret.' >&2; exit 1", "no ***.", id="redacted"),
+        pytest.param("exit 3", "exit code 3 and no word why.", id="silent"),
+    ],
+)
+def test_a_failure_carries_the_scripts_line(script: str, reason: str) -> None:
+    host = LocalHost({}, sudo="sudo: unable to resolve host lb\n")
+    if script == "exit 3":
+        host.sudo_warning = ""
+    with pytest.raises(errors.LoadBalancerError) as caught:
+        Balancer(host, script.encode()).install(SPEC)
+    assert str(caught.value).startswith(
+        f"The load balancer on 10.99.0.12 refused `install`: {reason} Its earlier"
+    )
+
+
+def test_a_status_that_cannot_be_read_is_a_load_balancer_error() -> None:
+    with pytest.raises(errors.LoadBalancerError, match="no status report"):
+        Balancer(LocalHost({}), b"echo all is well").status()

@@ -1,0 +1,325 @@
+import dataclasses
+
+import pytest
+
+from tacker_k8s_mgmt.cluster.nodes import Machine, Role
+from tacker_k8s_mgmt.cluster.stack import StackResource, find_machines
+from tacker_k8s_mgmt.errors import DiscoveryError
+from tests.unit.cluster.samples import REMOVED, nested, parsed, port, vm
+
+ASG = "OS::Heat::AutoScalingGroup"
+RESOURCE_GROUP = "OS::Heat::ResourceGroup"
+FLOATING_IP = "OS::Neutron::FloatingIP"
+
+MASTER = vm(
+    "top",
+    "masterNode",
+    "m1",
+    {"masterNode_CP1": "10.99.0.11", "masterNode_CP2": "10.10.0.5"},
+)
+BALANCER = vm(
+    "top",
+    "externalLB",
+    "lb",
+    {"externalLB_CP1": "10.99.0.19", "externalLB_CP2": "10.10.0.9"},
+)
+
+
+def worker(number: int, stack_id: str, **options) -> list[StackResource]:
+    addresses = {
+        "workerNode_CP1": f"10.10.0.{number}",
+        "workerNode_CP2": f"10.99.0.{number}",
+    }
+    return vm(stack_id, "workerNode", f"w{number}", addresses, **options)
+
+
+def workers_group(*members: list[StackResource], kind=ASG, status="CREATE_COMPLETE"):
+    """An ASG and its members, each in a stack of its own."""
+    found = [nested("top", "worker_instance", kind, "asg", status)]
+    for number, resources in enumerate(members):
+        inner = resources[0].stack_id
+        found += [nested("asg", f"member{number}", "file:///worker.yaml", inner)]
+        found += resources
+    return found
+
+
+SIMPLE = [*MASTER, *BALANCER, *workers_group(worker(21, "w-a"), worker(22, "w-b"))]
+BOTH_WORKERS = (
+    Machine(Role.WORKER, "w21", "10.99.0.21", "10.10.0.21"),
+    Machine(Role.WORKER, "w22", "10.99.0.22", "10.10.0.22"),
+)
+
+
+def find(resources, changes=None):
+    return find_machines("top", resources, parsed(changes))
+
+
+def problems(resources, changes=None) -> tuple[str, ...]:
+    with pytest.raises(DiscoveryError) as caught:
+        find(resources, changes)
+    assert "stack top" in str(caught.value)
+    return caught.value.problems
+
+
+def with_changed(resources, which, **values):
+    return [
+        dataclasses.replace(resource, **values) if resource.name == which else resource
+        for resource in resources
+    ]
+
+
+def test_the_simple_package_is_one_control_plane_two_workers_and_a_load_balancer():
+    machines = find(SIMPLE)
+    assert machines.control_planes == (
+        Machine(Role.CONTROL_PLANE, "m1", "10.99.0.11", "10.10.0.5"),
+    )
+    assert machines.workers == BOTH_WORKERS
+    assert machines.load_balancer == Machine(
+        Role.LOAD_BALANCER, "lb", "10.99.0.19", "10.10.0.9"
+    )
+
+
+LAYOUTS = [
+    pytest.param(workers_group(worker(21, "a"), worker(22, "b")), {}, id="autoscaling"),
+    pytest.param(
+        workers_group(worker(21, "a"), worker(22, "b"), kind=RESOURCE_GROUP),
+        {},
+        id="resource-group",
+    ),
+    pytest.param(
+        [
+            nested("top", "wrapper", "file:///wrap.yaml", "wrap"),
+            nested("wrap", "worker_instance", ASG, "asg"),
+            nested("asg", "x", "file:///worker.yaml", "member"),
+            nested("member", "vdu", "file:///vdu.yaml", "vdu-a"),
+            *worker(21, "vdu-a"),
+            nested("asg", "y", "file:///worker.yaml", "member2"),
+            *worker(22, "member2"),
+        ],
+        {},
+        id="deeply-nested",
+    ),
+    pytest.param(
+        workers_group(worker(21, "a"), worker(22, "b")),
+        {"worker_node.aspect_id": "no_such_group"},
+        id="aspect-names-nothing",
+    ),
+    pytest.param(
+        workers_group(worker(21, "a"), worker(22, "b")),
+        {"worker_node.aspect_id": REMOVED},
+        id="no-aspect",
+    ),
+]
+
+
+@pytest.mark.parametrize(("workers", "changes"), LAYOUTS)
+def test_workers_are_found_in_every_layout(workers, changes):
+    assert find([*MASTER, *BALANCER, *workers], changes).workers == BOTH_WORKERS
+
+
+def test_a_single_worker_in_the_top_stack_is_found():
+    machines = find([*MASTER, *BALANCER, *worker(21, "top")])
+    assert machines.workers == BOTH_WORKERS[:1]
+
+
+def test_only_the_group_is_searched_when_it_exists():
+    stray = [nested("top", "other", ASG, "other"), *worker(23, "other")]
+    assert find([*SIMPLE, *stray]).workers == BOTH_WORKERS
+
+
+def test_a_group_without_members_has_no_workers():
+    assert find([*MASTER, *BALANCER, *workers_group()]).workers == ()
+
+
+def test_without_load_balancer_parameters_none_is_looked_for():
+    assert find(SIMPLE, {"external_lb_param": REMOVED}).load_balancer is None
+
+
+def test_the_load_balancers_cluster_address_defaults_to_its_ssh_address():
+    machines = find(SIMPLE, {"external_lb_param.nic_cp_name": REMOVED})
+    assert machines.load_balancer.address == "10.99.0.19"
+
+
+class TestAddresses:
+    def test_ipv4_is_taken_wherever_it_stands(self):
+        dual = port("top", "masterNode_CP2", "m1", "fd00::5", "10.10.0.5")
+        machines = find(
+            with_changed(SIMPLE, "masterNode_CP2", attributes=dual.attributes)
+        )
+        assert machines.control_planes[0].address == "10.10.0.5"
+
+    def test_ipv6_is_taken_where_there_is_no_ipv4(self):
+        only6 = port("top", "masterNode_CP2", "m1", "fd00::5", "fd00::6")
+        machines = find(
+            with_changed(SIMPLE, "masterNode_CP2", attributes=only6.attributes)
+        )
+        assert machines.control_planes[0].address == "fd00::5"
+
+    def test_a_floating_ip_is_the_ssh_address_and_the_nic_port_tells_the_server(self):
+        floating = with_changed(
+            SIMPLE,
+            "masterNode_CP1",
+            type=FLOATING_IP,
+            attributes={"floating_ip_address": "203.0.113.5"},
+        )
+        assert find(floating).control_planes == (
+            Machine(Role.CONTROL_PLANE, "m1", "203.0.113.5", "10.10.0.5"),
+        )
+
+
+class TestVmsInTransition:
+    @pytest.mark.parametrize(
+        "status",
+        ["CREATE_COMPLETE", "UPDATE_COMPLETE", "CHECK_COMPLETE", "RESUME_COMPLETE"],
+    )
+    def test_complete_vms_count(self, status):
+        members = workers_group(worker(21, "a", status=status))
+        assert len(find([*MASTER, *BALANCER, *members]).workers) == 1
+
+    @pytest.mark.parametrize(
+        "status",
+        ["CREATE_FAILED", "CREATE_IN_PROGRESS", "CHECK_FAILED", "DELETE_COMPLETE"],
+    )
+    @pytest.mark.parametrize("part", ["workerNode", "workerNode_CP1", "workerNode_CP2"])
+    def test_vms_with_an_unfinished_part_are_left_out(self, part, status):
+        unfinished = with_changed(worker(21, "a"), part, status=status)
+        members = workers_group(unfinished, worker(22, "b"))
+        assert find([*MASTER, *BALANCER, *members]).workers == BOTH_WORKERS[1:]
+
+    def test_members_that_are_being_deleted_are_left_out(self):
+        leaving = with_changed(SIMPLE, "member0", status="DELETE_IN_PROGRESS")
+        assert find(leaving).workers == BOTH_WORKERS[1:]
+
+    def test_a_group_that_failed_to_grow_keeps_its_good_members(self):
+        members = workers_group(
+            worker(21, "a"), worker(22, "b"), status="UPDATE_FAILED"
+        )
+        assert find([*MASTER, *BALANCER, *members]).workers == BOTH_WORKERS
+
+
+MISFITS = [
+    pytest.param(
+        with_changed(SIMPLE, "masterNode_CP1", name="other"),
+        {},
+        ["master_node.ssh_cp_name: there is no masterNode_CP1 in the stack"],
+        id="no-ssh-port",
+    ),
+    pytest.param(
+        SIMPLE,
+        {"worker_node.ssh_cp_name": "nope", "external_lb_param.ssh_cp_name": "missing"},
+        [
+            "worker_node.ssh_cp_name: there is no nope in the group worker_instance",
+            "external_lb_param.ssh_cp_name: there is no missing in the stack",
+        ],
+        id="everything-missing-at-once",
+    ),
+    pytest.param(
+        SIMPLE,
+        {"worker_node.nic_cp_name": "nope"},
+        ["worker_node.nic_cp_name: there is no nope beside workerNode_CP2"],
+        id="no-nic-port-said-once-for-all-workers",
+    ),
+    pytest.param(
+        with_changed(
+            SIMPLE,
+            "masterNode_CP1",
+            type=FLOATING_IP,
+            attributes={"floating_ip_address": "1.2.3.4"},
+        ),
+        {"master_node.nic_cp_name": "masterNode_CP1"},
+        [
+            "master_node.nic_cp_name: masterNode_CP1 is a floating IP; the VM's port "
+            "must be named, whose address is on the VM itself"
+        ],
+        id="floating-ip-as-nic",
+    ),
+    pytest.param(
+        with_changed(SIMPLE, "masterNode_CP1", type="OS::Nova::Server"),
+        {},
+        [
+            "master_node.ssh_cp_name: masterNode_CP1 is an OS::Nova::Server, not a "
+            "port or floating IP"
+        ],
+        id="not-a-port",
+    ),
+    pytest.param(
+        with_changed(SIMPLE, "masterNode_CP2", attributes={"device_id": "m1"}),
+        {},
+        ["master_node.nic_cp_name: masterNode_CP2 has no address"],
+        id="no-address",
+    ),
+    pytest.param(
+        with_changed(SIMPLE, "masterNode_CP1", type=FLOATING_IP, attributes={}),
+        {},
+        ["master_node.ssh_cp_name: masterNode_CP1 has no address"],
+        id="no-floating-address",
+    ),
+    pytest.param(
+        with_changed(SIMPLE, "masterNode_CP2", attributes={"device_id": ""}),
+        {},
+        ["master_node.nic_cp_name: the port masterNode_CP2 is not attached to a VM"],
+        id="not-attached",
+    ),
+    pytest.param(
+        SIMPLE,
+        {"master_node.nic_cp_name": "externalLB_CP2"},
+        [
+            "master_node.nic_cp_name: externalLB_CP2 belongs to another VM than "
+            "masterNode_CP1"
+        ],
+        id="ports-of-two-vms",
+    ),
+    pytest.param(
+        with_changed(SIMPLE, "masterNode", status="CREATE_FAILED"),
+        {},
+        [
+            "master_node.ssh_cp_name: no VM in the stack is complete, masterNode is "
+            "CREATE_FAILED"
+        ],
+        id="control-plane-failed",
+    ),
+    pytest.param(
+        SIMPLE,
+        {
+            "external_lb_param.ssh_cp_name": "masterNode_CP1",
+            "external_lb_param.nic_cp_name": REMOVED,
+        },
+        ["the VM m1 was found for 2 roles; name its ports once"],
+        id="one-vm-two-roles",
+    ),
+    pytest.param(
+        [
+            *SIMPLE,
+            nested("top", "more", ASG, "more"),
+            *vm(
+                "more",
+                "m",
+                "m2",
+                {"masterNode_CP1": "10.99.0.12", "masterNode_CP2": "10.10.0.6"},
+            ),
+            *vm(
+                "more",
+                "l",
+                "l2",
+                {"externalLB_CP1": "10.99.0.13", "externalLB_CP2": "10.10.0.8"},
+            ),
+        ],
+        {},
+        [
+            "master_node.ssh_cp_name: there are 2 VMs; etcd wants an odd number of "
+            "them",
+            "external_lb_param.ssh_cp_name: there are 2 VMs; one load balancer is "
+            "supported",
+        ],
+        id="too-many",
+    ),
+]
+
+
+@pytest.mark.parametrize(("resources", "changes", "expected"), MISFITS)
+def test_what_does_not_fit_is_named(resources, changes, expected):
+    assert list(problems(resources, changes)) == expected
+
+
+def test_an_empty_stack_names_every_role():
+    assert len(problems([])) == 3

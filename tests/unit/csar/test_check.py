@@ -1,0 +1,337 @@
+"""What would make Tacker stumble over a package is found before the upload."""
+
+import zipfile
+
+import pytest
+
+from tacker_k8s_mgmt.csar import archive, meta
+from tacker_k8s_mgmt.csar.check import check
+
+TOP = "Definitions/kubernetes_top.vnfd.yaml"
+DF = "Definitions/kubernetes_df_simple.yaml"
+HOT = "BaseHOT/simple/base_hot_top.yaml"
+NESTED = "BaseHOT/simple/nested/base_hot_nested_worker.yaml"
+DRIVER = "Scripts/kubespray_mgmt.py"
+
+
+def test_the_built_package_has_no_problems(package):
+    report = check(package)
+    assert report.problems == ()
+    assert report.flavours == ("simple",)
+
+
+# file, text in it, what takes its place, and words of the only problem that follows
+BROKEN = {
+    "invalid TOSCA": (
+        DF,
+        "layer_protocols: [ ipv4 ]",
+        "layer_protocols: [ ipv5 ]",
+        "tosca-parser: ValidationError: The value",
+    ),
+    "a type that no file defines": (
+        DF,
+        "    internalVL:\n      type: tosca.nodes.nfv.VnfVirtualLink",
+        "    internalVL:\n      type: tosca.nodes.nfv.Nothing",
+        "tosca.nodes.nfv.Nothing",
+    ),
+    "no VNF node template": (
+        DF,
+        "\n    VNF:\n",
+        "\n    TheVnf:\n",
+        "no node template is named VNF",
+    ),
+    "another driver's name": (
+        DF,
+        "scale_end:\n            implementation: mgmt-drivers-kubespray",
+        "scale_end:\n            implementation: mgmt-drivers-kubernetes",
+        "scale_end has the implementation mgmt-drivers-kubernetes",
+    ),
+    "another driver's file": (
+        DF,
+        "file: Scripts/kubespray_mgmt.py",
+        "file: Scripts/install_external_lb.sh",
+        "instead of Scripts/kubespray_mgmt.py",
+    ),
+    "a hook left out": (
+        DF,
+        "          heal_end:\n            implementation: mgmt-drivers-kubespray\n",
+        "",
+        "the hook heal_end is not named",
+    ),
+    "no inputs": (
+        DF,
+        "  inputs:\n",
+        "  outputs: {}\n  x-inputs:\n",
+        "inputs",
+    ),
+    "an entry file without the VNFD's id": (
+        TOP,
+        "        descriptor_id: fd374e20-60bb-4e56-bdb9-052e28185439\n",
+        "",
+        "no node template has the property descriptor_id",
+    ),
+    "types that leave occurrences to the parser": (
+        "Definitions/etsi_nfv_sol001_vnfd_types.yaml",
+        "          relationship: tosca.relationships.nfv.VirtualLinksTo\n"
+        "          occurrences: [ 0, 1 ]\n"
+        "      - virtual_binding",
+        "          relationship: tosca.relationships.nfv.VirtualLinksTo\n"
+        "      - virtual_binding",
+        'Relationship "virtual_link" in template "masterNode_CP1" has a wrong number '
+        "of occurrences (in kubernetes_df_simple.yaml alone)",
+    ),
+    "types from the Internet": (
+        TOP,
+        "  - etsi_nfv_sol001_vnfd_types.yaml\n",
+        "  - https://forge.etsi.org/etsi_nfv_sol001_vnfd_types.yaml\n",
+        "a Tacker without access to that address cannot use the package",
+    ),
+    "a flavour that the entry file does not import": (
+        TOP,
+        "  - kubernetes_df_simple.yaml\n",
+        "",
+        "does not import kubernetes_df_simple.yaml",
+    ),
+    "an external connection point that is not mapped": (
+        DF,
+        "      virtual_link_external_worker: [ workerNode_CP2, virtual_link ]\n",
+        "",
+        "substitution_mappings does not map it",
+    ),
+    "an aspect without steps": (
+        DF,
+        "          aspect: worker_instance\n",
+        "          aspect: workers\n",
+        "belongs to the unknown aspect workers",
+    ),
+    "an unknown default level": (
+        DF,
+        "default_level: instantiation_level_1",
+        "default_level: smallest",
+        "default_level smallest, which is no level",
+    ),
+    "a VDU without a server": (
+        HOT,
+        "  masterNode:\n    type: OS::Nova::Server",
+        "  controlPlane:\n    type: OS::Nova::Server",
+        "no OS::Nova::Server is named masterNode",
+    ),
+    "a connection point of another type": (
+        HOT,
+        "  externalLB_CP2:\n    type: OS::Neutron::Port",
+        "  externalLB_CP2:\n    type: OS::Neutron::FloatingIP",
+        "externalLB_CP2 is OS::Neutron::FloatingIP instead of OS::Neutron::Port",
+    ),
+    "ports in another order": (
+        NESTED,
+        "- port: { get_resource: workerNode_CP2 }\n"
+        "        - port: { get_resource: workerNode_CP1 }",
+        "- port: { get_resource: workerNode_CP1 }\n"
+        "        - port: { get_resource: workerNode_CP2 }",
+        "instead of workerNode_CP2, workerNode_CP1",
+    ),
+    "a hard-coded network": (
+        HOT,
+        "external_network: { get_param: [ nfv, CP, workerNode_CP2, network ] }",
+        "external_network: public",
+        "workerNode_CP2 must take its network from the parameter nfv.CP.workerNode_CP2",
+    ),
+    "a hard-coded image": (
+        HOT,
+        "image: { get_param: [ nfv, VDU, externalLB, image ] }",
+        "image: ubuntu",
+        "externalLB must take its image from the parameter nfv.VDU.externalLB.image",
+    ),
+    "the internal network left": (
+        NESTED,
+        "network: { get_param: internal_network }",
+        "network: { get_param: external_network }",
+        "workerNode_CP1 is not on the network internalVL",
+    ),
+    "a group that cannot grow as far as the aspect": (
+        HOT,
+        "max_size: 9",
+        "max_size: 4",
+        "worker_instance has the max_size 4 instead of 9",
+    ),
+    "a fixed number of workers": (
+        HOT,
+        "desired_capacity: { get_param: worker_instance_desired_capacity }",
+        "desired_capacity: 2",
+        "must take its desired_capacity from the parameter",
+    ),
+    "an aspect without its policy": (
+        HOT,
+        "  worker_instance_scale_in:\n",
+        "  worker_scale_in:\n",
+        "no OS::Heat::ScalingPolicy is named worker_instance_scale_in",
+    ),
+    "a policy with the wrong sign": (
+        HOT,
+        "scaling_adjustment: -1",
+        "scaling_adjustment: 1",
+        "has the scaling_adjustment 1 instead of -1",
+    ),
+    "a resource that does not exist": (
+        HOT,
+        "group: { get_resource: workers_apart }",
+        "group: { get_resource: worker_group }",
+        "worker_instance refers to worker_group with get_resource",
+    ),
+    "a dependency that does not exist": (
+        HOT,
+        "  externalLB:\n    type: OS::Nova::Server\n",
+        "  externalLB:\n    type: OS::Nova::Server\n    depends_on: [worker, moon]\n",
+        "externalLB refers to moon with depends_on",
+    ),
+    "a parameter that does not exist": (
+        NESTED,
+        "flavor: { get_param: flavor }",
+        "flavor: { get_param: flavour }",
+        "workerNode refers to flavour with get_param",
+    ),
+    "a nested parameter that nobody gives": (
+        HOT,
+        "          server_group: { get_resource: workers_apart }\n",
+        "",
+        "does not give base_hot_nested_worker.yaml the parameter server_group",
+    ),
+    "a nested template that is not there": (
+        HOT,
+        "type: base_hot_nested_worker.yaml",
+        "type: worker.yaml",
+        "uses worker.yaml, which is not in nested/",
+    ),
+    "a parameter that nobody fills": (
+        HOT,
+        "    default: 10.10.0.0/24\n",
+        "",
+        "nobody fills the parameter internal_cidr",
+    ),
+    "a value that no user data gives": (
+        HOT,
+        "fixed_ips: { get_param: [ nfv, CP, externalLB_CP1, fixed_ips ] }",
+        "fixed_ips: { get_param: [ nfv, CP, externalLB_CP2, fixed_ips ] }",
+        "nobody fills nfv.CP.externalLB_CP2.fixed_ips",
+    ),
+    "a HOT that is no YAML": (HOT, "parameters:\n", "parameters: [\n", "is no HOT"),
+    "a driver that is not the installed one": (
+        DRIVER,
+        "FROZEN",
+        "frozen",
+        "is not the installed driver's file",
+    ),
+    "user data that does not compile": (
+        "UserData/k8s_cluster_user_data.py",
+        "class KubernetesClusterUserData",
+        "klass KubernetesClusterUserData",
+        "UserData/k8s_cluster_user_data.py: invalid syntax",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "expected"), BROKEN.values(), ids=BROKEN.keys()
+)
+def test_a_broken_package_is_told_with_the_reason(
+    problems_of, parts, name, old, new, expected
+):
+    text = parts[name].decode()
+    assert old in text, "the sample has changed; this row must follow it"
+    problems = problems_of({name: text.replace(old, new, 1).encode()})
+    assert any(expected in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize("name", [DRIVER, HOT, NESTED, DF], ids=lambda n: n)
+def test_a_missing_file_is_told(problems_of, name):
+    assert problems_of({name: None})
+
+
+def test_all_problems_come_in_one_report(problems_of, parts):
+    problems = problems_of(
+        {
+            HOT: parts[HOT].replace(b"max_size: 9", b"max_size: 4"),
+            DRIVER: parts[DRIVER] + b"\n",
+            DF: parts[DF].replace(b"default_level: i", b"default_level: x"),
+        }
+    )
+    assert len(problems) == 3
+
+
+def test_an_invalid_vnfd_does_not_hide_problems_of_the_hot(problems_of, parts):
+    problems = problems_of(
+        {
+            DF: parts[DF].replace(b"num_virtual_cpu: 2", b"num_virtual_cpu: two"),
+            NESTED: parts[NESTED].replace(b"get_param: image", b"get_param: picture"),
+        }
+    )
+    assert any("tosca-parser" in problem for problem in problems)
+    assert any("picture" in problem for problem in problems)
+
+
+def test_a_resource_that_tacker_would_not_know_is_told(problems_of, parts):
+    extra = b"\n  bastion:\n    type: OS::Nova::Server\n"
+    (problem,) = problems_of({HOT: parts[HOT] + extra})
+    assert "bastion (OS::Nova::Server) is not in the VNFD" in problem
+
+
+WRONG_META = {
+    "a changed hash": ("Hash: ", "Hash: 0", "its sha-256 is"),
+    "an unknown algorithm": ("SHA-256", "MD5", "unknown hash algorithm md5"),
+    "a file that is not there": ("Name: BaseHOT", "Name: NoHOT", "which is not there"),
+    "no entry file": ("Entry-Definitions", "Entry", "Entry-Definitions names nothing"),
+    "another entry file": (TOP, "Definitions/top.yaml", "Definitions/top.yaml"),
+    "an entry file outside": (
+        TOP,
+        "/etc/hostname",
+        "names /etc/hostname, which is not",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"), WRONG_META.values(), ids=WRONG_META.keys()
+)
+def test_a_wrong_tosca_meta_is_told(problems_of, parts, old, new, expected):
+    text = meta.render(parts, TOP).decode()
+    problems = problems_of({}, text.replace(old, new, 1).encode())
+    assert any(expected in problem for problem in problems), problems
+
+
+def test_a_file_without_a_hash_is_told(problems_of, parts):
+    listed = {name: text for name, text in parts.items() if name != HOT}
+    (problem,) = problems_of({}, meta.render(listed, TOP))
+    assert problem == f"{meta.PATH}: no hash for {HOT}"
+
+
+def test_what_is_no_zip_is_told(tmp_path):
+    path = tmp_path / "text.zip"
+    path.write_text("not a zip")
+    (problem,) = check(path).problems
+    assert "cannot be read as a zip" in problem
+
+
+@pytest.mark.parametrize("position", [100, 200, 1000, 5000, -500, -22, -3])
+def test_a_damaged_zip_is_told(package, tmp_path, position):
+    content = bytearray(package.read_bytes())
+    content[position] ^= 0xFF
+    path = tmp_path / "damaged.zip"
+    path.write_bytes(content)
+    assert check(path).problems
+
+
+def test_a_zip_without_tosca_meta_is_told(parts, tmp_path):
+    path = tmp_path / "bare.zip"
+    archive.write(path, parts)
+    assert check(path).problems == (f"{meta.PATH} is missing",)
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil", "/etc/evil", "a/../../evil", "a\\..\\evil"]
+)
+def test_names_that_leave_the_package_are_refused(tmp_path, name):
+    path = tmp_path / "evil.zip"
+    with zipfile.ZipFile(path, "w") as package:
+        package.writestr(name, "x")
+    (problem,) = check(path).problems
+    assert "outside the package" in problem

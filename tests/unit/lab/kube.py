@@ -1,0 +1,194 @@
+"""What the tests of the Kubernetes API stand-in share: servers, clients, waiting."""
+
+import base64
+import http.client
+import json
+import shutil
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lab.kubeapi.server import Server
+from lab.kubeapi.settings import Settings
+
+ADMIN_TOKEN = "an-admin-token"
+QUICK = Settings(node_grace=10.0, start_delay=0.0, stop_delay=0.1)
+KUBECTL = shutil.which("kubectl")
+_LIMIT = 15.0
+
+
+def wait_for(what: Callable[[], Any], limit: float = _LIMIT) -> Any:
+    """The first true value of ``what``; fails the test when the time is over."""
+    deadline = time.monotonic() + limit
+    while time.monotonic() < deadline:
+        if value := what():
+            return value
+        time.sleep(0.05)
+    raise AssertionError(f"not so within {limit:g} s")
+
+
+def make_certificate(directory: Path) -> tuple[Path, Path]:
+    """A self-signed certificate for 127.0.0.1 and its key."""
+    certificate, key = directory / "server.crt", directory / "server.key"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"),
+            *("-pkeyopt", "ec_paramgen_curve:P-256", "-subj", "/CN=test"),
+            *("-addext", "subjectAltName=IP:127.0.0.1"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return certificate, key
+
+
+@dataclass(frozen=True)
+class Kube:
+    """A running server, and ways to talk to it."""
+
+    server: Server
+    certificate: Path
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.server.port}"
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        token: str = ADMIN_TOKEN,
+        content_type: str = "application/json",
+    ) -> tuple[int, Any, http.client.HTTPMessage]:
+        """Status, decoded body and headers of one request."""
+        context = ssl.create_default_context(cafile=str(self.certificate))
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self.server.port, timeout=10, context=context
+        )
+        headers = {"Content-Type": content_type}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        data = body if isinstance(body, bytes | None) else json.dumps(body)
+        connection.request(method, path, data, headers)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        is_json = "json" in (answer.headers["Content-Type"] or "")
+        return answer.status, json.loads(content) if is_json else content, answer.msg
+
+    def get(self, path: str, token: str = ADMIN_TOKEN) -> Any:
+        """The body of a GET that has to succeed."""
+        status, body, _ = self.request("GET", path, token=token)
+        assert status == 200, body
+        return body
+
+    def kubectl(
+        self,
+        *arguments: str,
+        stdin: str = "",
+        check: bool = True,
+        token: str = ADMIN_TOKEN,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the real kubectl; its warnings on stderr are no failure."""
+        access = ("--server", self.url, "--certificate-authority", self.certificate)
+        done = subprocess.run(
+            [KUBECTL or "kubectl", *access, "--token", token, *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={"HOME": str(self.certificate.parent), "PATH": "/usr/bin:/bin"},
+        )
+        if check:
+            assert done.returncode == 0, done.stderr
+        return done
+
+    def apply(self, *manifests: dict[str, Any]) -> str:
+        """``kubectl apply -f -``."""
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests})
+        return self.kubectl("apply", "-f", "-", stdin=text).stdout
+
+    def ready_nodes(self) -> set[str]:
+        return {
+            node["metadata"]["name"]
+            for node in self.get("/api/v1/nodes")["items"]
+            for condition in node.get("status", {}).get("conditions", [])
+            if condition["type"] == "Ready" and condition["status"] == "True"
+        }
+
+    def pods(self, namespace: str = "default") -> list[dict[str, Any]]:
+        return self.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
+
+    def running_pods(self, label: str = "app") -> dict[str, str]:
+        """Node of every pod that is Ready and not going away, by name."""
+        return {
+            pod["metadata"]["name"]: pod["spec"]["nodeName"]
+            for pod in self.pods()
+            if label in pod["metadata"].get("labels", {})
+            and "deletionTimestamp" not in pod["metadata"]
+            and pod["status"]["phase"] == "Running"
+        }
+
+
+def deployment(name: str, replicas: int, **pod: Any) -> dict[str, Any]:
+    """A Deployment whose pods carry ``app=NAME``."""
+    labels = {"app": name}
+    containers = [{"name": "main", "image": "none"}]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": containers, **pod},
+            },
+        },
+    }
+
+
+def budget(name: str, version: str = "policy/v1", **spec: Any) -> dict[str, Any]:
+    """A PodDisruptionBudget for the pods of :func:`deployment`."""
+    selector = {"matchLabels": {"app": name}}
+    return {
+        "apiVersion": version,
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"selector": selector, **spec},
+    }
+
+
+def admin_manifests(name: str) -> Sequence[dict[str, Any]]:
+    """A ServiceAccount that is bound to cluster-admin, with a token Secret."""
+    metadata = {"name": name, "namespace": "kube-system"}
+    group = "rbac.authorization.k8s.io"
+    role = {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"}
+    annotation = {"kubernetes.io/service-account.name": name}
+    return (
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": role,
+            "subjects": [{"kind": "ServiceAccount", **metadata}],
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "kubernetes.io/service-account-token",
+            "metadata": {**metadata, "annotations": annotation},
+        },
+    )
+
+
+def secret_value(secret: dict[str, Any], key: str) -> str:
+    return base64.b64decode(secret["data"][key]).decode()

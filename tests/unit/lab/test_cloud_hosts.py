@@ -1,0 +1,195 @@
+"""What the lab's cloud decides about hosts, without making any."""
+
+import json
+import uuid
+
+import pytest
+
+from lab.cloud import CloudError, base, hosts, networks
+from lab.cloud.settings import Settings
+
+ID = "0a1b2c3d-0000-4000-8000-000000000000"
+
+
+def document(host_id=ID, name="worker", address="10.99.0.10", bridge="external"):
+    nic = {
+        "bridge": bridge,
+        "address": address,
+        "prefix": 24,
+        "mac": "fa:16:3e:00:00:01",
+        "port_id": str(uuid.uuid5(uuid.NAMESPACE_DNS, host_id + address)),
+    }
+    return {"id": host_id, "name": name, "nics": [nic], "metadata": {}}
+
+
+def host(*args, **kwargs):
+    return hosts.Host.from_document(document(*args, **kwargs))
+
+
+@pytest.mark.parametrize(
+    ("server_name", "expected"),
+    [
+        pytest.param("masterNode", "masternode", id="upper-case"),
+        pytest.param("vnf_1.worker (2)", "vnf-1-worker-2", id="other-characters"),
+        pytest.param("a" * 62 + "-bcd", "a" * 62, id="too-long"),
+        pytest.param("???", "host", id="nothing-left"),
+    ],
+)
+def test_host_names_are_valid(server_name, expected):
+    assert hosts.host_name(server_name) == expected
+
+
+@pytest.mark.parametrize("missing", ["id", "name"])
+def test_an_incomplete_document_is_refused(missing):
+    given = document()
+    del given[missing]
+    with pytest.raises(CloudError, match=f"has no '{missing}'"):
+        hosts.Host.from_document(given)
+
+
+def test_a_document_with_an_incomplete_port_is_refused():
+    given = document()
+    del given["nics"][0]["mac"]
+    with pytest.raises(CloudError, match="has no 'mac'"):
+        hosts.Host.from_document(given)
+
+
+@pytest.mark.parametrize("text", ["worker", "0a1b2c3d", ID, "10.99.0.10"])
+def test_a_host_is_found_by(text):
+    other = host("ffffffff-0000-4000-8000-000000000000", "master", "10.99.0.11")
+    assert hosts.find([other, host()], text).id == ID
+
+
+@pytest.mark.parametrize("text", ["work", "0a1", "10.99.0.1", "10.99.0.100"])
+def test_only_whole_names_and_addresses_count(text):
+    with pytest.raises(CloudError, match=rf"No host {text}; there are: worker"):
+        hosts.find([host()], text)
+
+
+def test_an_ambiguous_name_lists_every_host_that_it_may_mean():
+    twins = [host(), host("ffffffff-0000-4000-8000-000000000000", address="10.99.0.11")]
+    with pytest.raises(CloudError) as refused:
+        hosts.find(twins, "worker")
+    for part in (ID, "10.99.0.10", "ffffffff", "10.99.0.11"):
+        assert part in str(refused.value)
+
+
+def test_a_host_without_process_is_off(tmp_path):
+    directory = tmp_path / "hosts" / ID
+    directory.mkdir(parents=True)
+    (directory / "host.json").write_text(json.dumps(document()))
+    # The number is one of a process that runs, but that one started at another time.
+    (directory / "pid").write_text("1 0")
+    known = hosts.Hosts(tmp_path)
+    assert [each.name for each in known.all()] == ["worker"]
+    assert known.pid(ID) is None
+    with pytest.raises(CloudError, match="Host worker is off"):
+        known.enter(known.all()[0], ["true"])
+    with pytest.raises(CloudError, match="Host worker is off"):
+        known.connect(known.all()[0], up=False)
+
+
+def test_deleting_a_host_twice_is_no_error(tmp_path):
+    directory = tmp_path / "hosts" / ID
+    directory.mkdir(parents=True)
+    (directory / "host.json").write_text(json.dumps(document()))
+    known = hosts.Hosts(tmp_path)
+    known.delete(ID)
+    known.delete(ID)
+    assert known.all() == []
+
+
+def test_interface_names_are_short_and_differ():
+    ids = [str(uuid.uuid5(uuid.NAMESPACE_DNS, str(n))) for n in range(500)]
+    names = {networks.link_name(i) for i in ids} | {
+        networks.bridge_name(i) for i in ids
+    }
+    assert len(names) == 1000
+    assert all(len(name) <= 15 for name in names)
+
+
+def test_the_default_route_goes_over_the_first_external_port():
+    inner = host(address="10.10.0.5", bridge="br-1").nics[0]
+    outer = host(address="10.99.0.10").nics[0]
+    second = host(address="10.99.0.11").nics[0]
+    assert networks.host_setup([inner, outer, second]).splitlines() == [
+        "link set lo up",
+        "address add 10.10.0.5/24 dev eth0",
+        "link set eth0 up",
+        "address add 10.99.0.10/24 dev eth1",
+        "link set eth1 up",
+        "address add 10.99.0.11/24 dev eth2",
+        "link set eth2 up",
+        "route add default via 10.99.0.1 dev eth1",
+    ]
+
+
+def test_a_host_without_external_port_has_no_default_route():
+    inner = host(address="10.10.0.5", bridge="br-1").nics[0]
+    assert "default" not in networks.host_setup([inner])
+
+
+def test_settings_are_what_prepare_was_told(tmp_path):
+    told = Settings(
+        state=tmp_path,
+        cache=tmp_path / "cache",
+        masks=(tmp_path, tmp_path / "secret"),
+        ansible_environment=tmp_path / "cache/envs/ansible-1",
+        kubectl=tmp_path / "cache/bin/kubectl",
+    )
+    told.save()
+    assert Settings.load(tmp_path) == told
+
+
+def test_a_cloud_that_is_not_prepared_says_so(tmp_path):
+    with pytest.raises(CloudError, match="run prepare"):
+        Settings.load(tmp_path)
+
+
+def test_an_unknown_role_is_refused(tmp_path):
+    settings = Settings(tmp_path, tmp_path, (), tmp_path, tmp_path)
+    settings.layer("common").mkdir(parents=True)
+    with pytest.raises(CloudError, match="No file layer for role vm"):
+        settings.layers("vm")
+
+
+def test_missing_tools_are_named_with_their_packages(monkeypatch):
+    monkeypatch.setattr(base, "TOOLS", {"no-such-tool": "its-package", "sh": "dash"})
+    with pytest.raises(CloudError, match=r"apt-get install its-package$"):
+        base.check_tools()
+
+
+def test_no_password_of_the_machine_gets_into_a_host(tmp_path, monkeypatch):
+    machine = {
+        "/etc/passwd": [
+            "root:x:0:0::/root:/bin/sh",
+            "ann:x:1001:1001::/home/ann:/bin/sh",
+        ],
+        "/etc/group": ["root:x:0:", "ann:x:1001:"],
+    }
+    monkeypatch.setattr(
+        base, "_system_lines", lambda f: [n for n in machine[f] if "ann" not in n]
+    )
+    monkeypatch.setattr(base, "_hash", lambda password: "$6$hash")
+    monkeypatch.setattr(base, "own", lambda tree: None)
+    base.make_accounts(tmp_path, base.Account("ubuntu", "ubuntu", sudo=True))
+    shadow = (tmp_path / "etc/shadow").read_text().splitlines()
+    assert [line.split(":")[:2] for line in shadow] == [
+        ["root", "*"],
+        ["ubuntu", "$6$hash"],
+    ]
+    assert (tmp_path / "etc/shadow").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("account", "rules"),
+    [
+        pytest.param(base.VM_ACCOUNT, ["90-cloud-init-users"], id="vm"),
+        pytest.param(base.Account("ansible", "ansible", sudo=False), [], id="no-sudo"),
+    ],
+)
+def test_sudo_is_for_those_who_shall_have_it(tmp_path, monkeypatch, account, rules):
+    monkeypatch.setattr(base, "_hash", lambda password: "$6$hash")
+    monkeypatch.setattr(base, "own", lambda tree: None)
+    base.make_accounts(tmp_path, account)
+    assert [path.name for path in tmp_path.glob("etc/sudoers.d/*")] == rules

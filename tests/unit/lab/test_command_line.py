@@ -1,0 +1,92 @@
+"""``python3 -m lab``."""
+
+import pytest
+
+from lab import LabError, __main__, control
+
+
+class Recorder:
+    """Takes the place of the lab."""
+
+    def __init__(self, settings, report):
+        self.settings = settings
+
+    def __getattr__(self, name):
+        def call(*args, **kwargs):
+            calls.append((name, *args, kwargs))
+
+        return call
+
+
+calls: list = []
+
+
+@pytest.fixture(autouse=True)
+def recorder(monkeypatch):
+    calls.clear()
+    monkeypatch.setattr(__main__, "Lab", Recorder)
+
+
+def run(monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["lab", *words])
+    return __main__.main()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(["up"], ("up", {}), id="up"),
+        pytest.param(["down"], ("down", {"keep": False}), id="down"),
+        pytest.param(["down", "--keep"], ("down", {"keep": True}), id="down, keep"),
+        pytest.param(["install"], ("install", {"with_tests": False}), id="install"),
+        pytest.param(
+            ["logs", "heat-api", "-f"],
+            ("logs", "heat-api", {"follow": True}),
+            id="logs of one, followed",
+        ),
+        pytest.param(["logs"], ("logs", None, {"follow": False}), id="all logs"),
+        pytest.param(
+            ["exec", "--", "ls", "-l", "--", "x"],
+            ("execute", ["ls", "-l", "--", "x"], {}),
+            id="options of a command are its own",
+        ),
+        pytest.param(
+            ["restart", "--kill", "tacker-conductor"],
+            ("restart", ["tacker-conductor"], {"kill": True}),
+            id="restart",
+        ),
+    ],
+)
+def test_commands(monkeypatch, words, expected):
+    assert run(monkeypatch, *words) == 0
+    assert calls == [expected]
+
+
+@pytest.mark.parametrize("code", [1, 2, 3])
+def test_an_error_is_one_text_and_its_code(monkeypatch, capsys, code):
+    def fail(self):
+        raise LabError("no disk: free some", code)
+
+    monkeypatch.setattr(Recorder, "up", fail, raising=False)
+    assert run(monkeypatch, "up") == code
+    assert capsys.readouterr().err == "no disk: free some\n"
+
+
+@pytest.mark.parametrize(
+    "words", [["up"], ["down"], ["status"], ["exec", "--", "true"], ["shell"]], ids=str
+)
+def test_only_root_runs_a_lab(monkeypatch, capsys, tmp_path, words):
+    monkeypatch.setattr(__main__, "Lab", control.Lab)
+    monkeypatch.setattr(control.os, "geteuid", lambda: 1000)
+    assert run(monkeypatch, "--state", str(tmp_path / "lab"), *words) == 2
+    assert "sudo" in capsys.readouterr().err
+    assert not (tmp_path / "lab").exists()
+
+
+def test_a_foreign_directory_is_not_taken_down(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(__main__, "Lab", control.Lab)
+    monkeypatch.setattr(control.os, "geteuid", lambda: 0)
+    (tmp_path / "letters").touch()
+    cache = str(tmp_path / "cache")
+    assert run(monkeypatch, "--state", str(tmp_path), "--cache", cache, "down") == 2
+    assert (tmp_path / "letters").exists()

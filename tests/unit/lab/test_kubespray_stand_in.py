@@ -1,0 +1,259 @@
+"""The stand-in for kubespray: what it refuses, and the parts that need no host."""
+
+import base64
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3] / "lab/kubespray"
+PLAYBOOKS = (
+    "cluster.yml",
+    "scale.yml",
+    "remove-node.yml",
+    "reset.yml",
+    "playbooks/facts.yml",
+)
+HOSTS = {"control-plane-10-10-0-5": 5, "worker-10-10-0-7": 7}
+
+needs_ansible = pytest.mark.skipif(
+    not shutil.which("ansible-playbook"), reason="no ansible-playbook on PATH"
+)
+
+
+def _load(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+filters = _load(ROOT / "filter_plugins/lab_filters.py")
+packing = _load(ROOT / "roles/control_plane/files/pack_kubeapi.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10.233.0.0/18", True),
+        ("fd00::/112", True),
+        ("10.233.0.0", False),
+        ("10.233.0.1/18", False),
+        ("nonsense", False),
+    ],
+)
+def test_network_ranges(text, expected):
+    assert filters.is_network(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("10.233.0.0/18", "10.233.64.0/18", False),
+        ("10.233.0.0/18", "10.233.32.0/20", True),
+        ("10.0.0.0/8", "10.233.0.0/18", True),
+        ("10.233.0.0/18", "fd00::/112", False),
+    ],
+)
+def test_overlap(one, other, expected):
+    assert filters.overlaps(one, other) is expected
+
+
+def test_the_archive_is_reproducible_and_runs(tmp_path):
+    archive = packing.pack(ROOT / "kubeapi")
+    assert archive == packing.pack(ROOT.parent / "kubeapi")
+    path = tmp_path / "kubeapi.pyz"
+    path.write_bytes(archive)
+    assert not any("pyc" in name for name in zipfile.ZipFile(path).namelist())
+    done = subprocess.run(
+        [sys.executable, str(path), "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "stand-in" in done.stdout
+
+
+def test_the_release_is_said_where_kubespray_says_it():
+    text = (ROOT / "galaxy.yml").read_text()
+    assert "name: kubespray\nversion: 2.31.0\n" in text
+    versions = (ROOT / "playbooks/ansible_version.yml").read_text()
+    assert "minimal_ansible_version: 2.18.0" in versions
+    assert "maximal_ansible_version: 2.19.0" in versions
+
+
+class Ansible:
+    """Runs playbooks of the stand-in on an inventory, in a directory of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.hosts = {
+            name: {"ansible_host": f"10.10.0.{n}", "ip": f"10.10.0.{n}"}
+            for name, n in HOSTS.items()
+        }
+        self.groups = {
+            "kube_control_plane": ["control-plane-10-10-0-5"],
+            "etcd": ["control-plane-10-10-0-5"],
+            "kube_node": ["worker-10-10-0-7"],
+        }
+
+    def _inventory(self) -> Path:
+        path = self.directory / "hosts.yaml"
+        groups = {
+            group: {"hosts": {name: {} for name in names}}
+            for group, names in self.groups.items()
+        }
+        groups["k8s_cluster"] = {
+            "children": {"kube_control_plane": {}, "kube_node": {}}
+        }
+        path.write_text(json.dumps({"all": {"hosts": self.hosts, "children": groups}}))
+        return path
+
+    def run(self, program: str, *arguments: str) -> tuple[int, str]:
+        """Exit code and output."""
+        environment = {
+            **os.environ,
+            "HOME": str(self.directory),
+            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(self.directory / "facts"),
+            "ANSIBLE_NOCOLOR": "1",
+        }
+        done = subprocess.run(
+            [program, *arguments],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    def play(self, *arguments: str, **variables) -> tuple[int, str]:
+        """``ansible-playbook`` with options and playbooks, and extra variables."""
+        common = ("-i", str(self._inventory()), "-e", json.dumps(variables))
+        return self.run("ansible-playbook", *common, *arguments)
+
+
+@pytest.fixture
+def ansible(tmp_path):
+    return Ansible(tmp_path)
+
+
+@needs_ansible
+def test_syntax(ansible):
+    code, output = ansible.play("--syntax-check", *PLAYBOOKS)
+    assert code == 0, output
+
+
+@needs_ansible
+def test_a_good_inventory_passes_the_checks(ansible):
+    code, output = ansible.play("playbooks/boilerplate.yml")
+    assert code == 0, output
+    assert "WARNING" not in output
+
+
+@needs_ansible
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"helm_enabled": "true"}, "Not booleans"),
+        ({"kube_version": "v1.35.4"}, "without a leading v"),
+        ({"kube_pods_subnet": "10.233.32.0/20"}, "overlap"),
+        ({"lab_fault": {"task": "Instal etcd"}}, "no phase of the stand-in"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_bad_variables_are_refused(ansible, variables, message):
+    code, output = ansible.play("playbooks/boilerplate.yml", **variables)
+    assert code == 2
+    assert message in output
+
+
+@needs_ansible
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({"etcd": list(HOSTS)}, "odd number of hosts"),
+        ({"kube_control_plane": list(HOSTS)}, "runs one API server"),
+    ],
+    ids=["even etcd", "two control planes"],
+)
+def test_bad_groups_are_refused(ansible, groups, message):
+    ansible.groups.update(groups)
+    code, output = ansible.play("playbooks/boilerplate.yml")
+    assert code == 2
+    assert message in output
+
+
+@needs_ansible
+def test_removal_needs_a_name_and_a_confirmation(ansible):
+    code, output = ansible.play("remove-node.yml")
+    assert code == 2
+    assert "localhost" in output
+    assert "No nodes specified for removal" in output
+    code, output = ansible.play("remove-node.yml", node="worker-10-10-0-7")
+    assert code == 2
+    assert "Delete nodes confirmation failed" in output
+
+
+@needs_ansible
+def test_the_first_control_plane_cannot_be_removed(ansible):
+    code, output = ansible.play(
+        "remove-node.yml",
+        node="control-plane-10-10-0-5",
+        skip_confirmation=True,
+        reset_nodes=False,
+    )
+    assert code == 2
+    assert "cannot be removed" in " ".join(output.split())
+
+
+@needs_ansible
+def test_certificates_are_made_again_only_when_they_have_to(ansible, tmp_path):
+    directory = tmp_path / "ssl"
+
+    def make(*addresses: str) -> list[str]:
+        certificate = {
+            "name": "apiserver",
+            "common_name": "kube-apiserver",
+            "addresses": addresses,
+        }
+        arguments = {"directory": str(directory), "certificates": [certificate]}
+        code, output = ansible.run(
+            *("ansible", "localhost", "-i", "localhost,", "-c", "local"),
+            *("-m", "lab_certificates", "-a", json.dumps(arguments)),
+            *("-e", f"ansible_python_interpreter={sys.executable}"),
+        )
+        assert code == 0, output
+        return json.loads(output[output.index("{") :])["renewed"]
+
+    assert make("10.10.0.5", "kubernetes") == ["ca", "apiserver"]
+    assert make("kubernetes", "10.10.0.5") == []
+    assert make("kubernetes", "10.10.0.5", "10.10.0.9") == ["apiserver"]
+    names = subprocess.run(
+        [
+            *("openssl", "x509", "-noout", "-ext", "subjectAltName"),
+            *("-in", str(directory / "apiserver.crt")),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "IP Address:10.10.0.9" in names
+    assert "DNS:kubernetes" in names
+    assert (directory / "apiserver.key").stat().st_mode & 0o077 == 0
+
+
+def test_the_archive_arrives_as_base64():
+    done = subprocess.run(
+        [sys.executable, str(packing.__file__), str(ROOT / "kubeapi")],
+        capture_output=True,
+        check=True,
+    )
+    assert base64.b64decode(done.stdout) == packing.pack(ROOT / "kubeapi")

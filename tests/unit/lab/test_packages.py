@@ -1,0 +1,118 @@
+"""Programs of the system."""
+
+import stat
+
+import pytest
+
+from lab import LabError, kubectl, packages
+from lab.packages import Tool
+
+TOOLS = [
+    Tool("mysqlfoo", "foo-server", "tables", ("foo.service",)),
+    Tool("/opt/bar/bin/barred", "bar", "messages"),
+]
+
+
+@pytest.fixture
+def apt(monkeypatch, tmp_path):
+    """The words that apt-get is called with; root on a Debian system with lists."""
+    calls = []
+    monkeypatch.setattr(packages, "POLICY", tmp_path / "policy-rc.d")
+    lists = tmp_path / "lists"
+    lists.mkdir()
+    (lists / "debian_dists_bookworm_main_binary-amd64_Packages").touch()
+    monkeypatch.setattr(packages, "LISTS", lists)
+    monkeypatch.setattr(packages.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(packages.shutil, "which", lambda name, **_: f"/bin/{name}")
+    monkeypatch.setattr(packages, "_disable", lambda units: calls.append(list(units)))
+    monkeypatch.setattr(packages, "_apt", lambda words, log, limit: calls.append(words))
+    return calls
+
+
+def test_only_programs_that_are_not_there_are_missing(tmp_path):
+    program = tmp_path / "mysqlfoo"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert packages.missing(TOOLS, str(tmp_path)) == TOOLS[1:]
+    assert packages.missing(TOOLS, "/nowhere") == TOOLS
+
+
+def test_what_is_missing_is_told_with_its_package_and_the_command():
+    said = packages.explain(TOOLS)
+    assert "mysqlfoo" in said
+    assert "tables" in said
+    assert "apt-get install bar foo-server" in said
+
+
+@pytest.mark.parametrize(
+    ("has_apt", "user"),
+    [pytest.param(False, 0, id="not Debian"), pytest.param(True, 1000, id="not root")],
+)
+def test_who_cannot_install_is_told_what_to_do(
+    monkeypatch, tmp_path, apt, has_apt, user
+):
+    monkeypatch.setattr(packages.os, "geteuid", lambda: user)
+    monkeypatch.setattr(packages.shutil, "which", lambda name, **_: has_apt or None)
+    with pytest.raises(LabError, match="foo-server") as caught:
+        packages.install(TOOLS, tmp_path / "log")
+    assert caught.value.code == 2
+    assert apt == []
+
+
+def test_lists_are_fetched_when_there_are_none(monkeypatch, tmp_path, apt):
+    monkeypatch.setattr(packages, "LISTS", tmp_path)
+    packages.install(TOOLS, tmp_path / "log")
+    assert [words[0] for words in apt[:-1]] == ["update", "install"]
+    assert apt[-2][-2:] == ["bar", "foo-server"]
+
+
+def test_lists_that_are_too_old_are_fetched_again(monkeypatch, tmp_path, apt):
+    calls = []
+
+    def run(words, log, limit):
+        calls.append(words[0])
+        if calls == ["install"]:
+            raise LabError("404 Not Found")
+
+    monkeypatch.setattr(packages, "_apt", run)
+    packages.install(TOOLS, tmp_path / "log")
+    assert calls == ["install", "update", "install"]
+
+
+def test_services_of_new_packages_stay_off(tmp_path, apt):
+    packages.install(TOOLS, tmp_path / "log")
+    assert apt[-1] == ["foo.service"]
+
+
+def test_services_are_held_back_during_an_installation_only(tmp_path):
+    policy = tmp_path / "policy-rc.d"
+    with packages.services_held_back(policy):
+        assert "exit 101" in policy.read_text()
+        assert policy.stat().st_mode & stat.S_IXUSR
+    assert not policy.exists()
+
+
+def test_a_machines_own_policy_stays(tmp_path):
+    policy = tmp_path / "policy-rc.d"
+    policy.write_text("exit 104\n")
+    with packages.services_held_back(policy):
+        assert policy.read_text() == "exit 104\n"
+    assert policy.read_text() == "exit 104\n"
+
+
+@pytest.mark.parametrize("version", [(3, 10), (2, 7)], ids=str)
+def test_an_old_python_is_refused_with_what_has_a_newer_one(version):
+    with pytest.raises(LabError, match="Debian 12") as caught:
+        packages.check_version(version)
+    assert caught.value.code == 2
+
+
+def test_a_new_enough_python_is_fine():
+    packages.check_version((3, 11))
+
+
+def test_a_script_named_kubectl_is_none(tmp_path):
+    script = tmp_path / "kubectl"
+    script.write_text("#!/bin/sh\necho 1.30\n")
+    script.chmod(0o755)
+    assert kubectl.version(str(script)) == (0, 0)

@@ -1,0 +1,315 @@
+"""Instantiate and terminate on fakes: order, faults at every step, second runs."""
+
+import json
+import traceback
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import inventory
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.redact import Redactor
+from tacker_k8s_mgmt.lifecycle import check
+from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.step import Runner
+from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
+from tests.unit.lifecycle.fakes import (
+    VNF,
+    FakeClock,
+    FakeJournal,
+    FakeNode,
+    FakeSite,
+    params,
+)
+
+EFFECTS = (
+    "machines",
+    "workdir.claim",
+    "wait_reachable",
+    "save_host_keys",
+    "workdir.write machines.json",
+    "workdir.write hosts.yaml",
+    "workdir.write vars.json",
+    "balancer.install",
+    "balancer.status",
+    "playbooks.run",
+    "cluster.nodes",
+    "cluster.admin_access",
+    "vims.register",
+)
+
+
+def instantiate(site: FakeSite, wanted: InstallParams | None = None) -> FakeJournal:
+    wanted = wanted or params()
+    clock, journal = FakeClock(), FakeJournal()
+    work = Instantiate(
+        wanted,
+        VNF,
+        site,
+        clock,
+        ready_timeout=60,
+        poll_interval=5,
+        on_progress=lambda progress: None,
+    )
+    runner = Runner(
+        "instantiate_end", journal, clock, Redactor(wanted.secrets()), work.left
+    )
+    runner.run(work.steps())
+    return journal
+
+
+def terminate(site: FakeSite, known: FakeSite | None) -> FakeJournal:
+    clock, journal = FakeClock(), FakeJournal()
+    work = TerminateEnd(VNF, site.vims, known)
+    Runner("terminate_end", journal, clock, Redactor(())).run(work.steps())
+    return journal
+
+
+class TestInstantiate:
+    def test_effects_come_in_the_order_of_work(self):
+        site = FakeSite()
+        instantiate(site)
+        assert tuple(dict.fromkeys(site.calls)) == EFFECTS
+
+    def test_outcome_is_a_registered_cluster(self):
+        site = FakeSite()
+        instantiate(site)
+        assert site.owner == VNF
+        names = [node.name for node in inventory.parse(site.files["hosts.yaml"])]
+        assert names == list(site.joining)
+        assert site.balanced.workers == (
+            ("worker-10-10-0-5", "10.10.0.5"),
+            ("worker-10-10-0-55", "10.10.0.55"),
+        )
+        assert site.vim.auth_url == "https://192.0.2.109:6443"
+        assert site.vim.name == f"kubernetes_vim_{VNF}"
+
+    def test_second_run_changes_nothing(self):
+        site = FakeSite()
+        instantiate(site)
+        site.changes.clear()
+        site.forgotten.clear()
+        journal = instantiate(site)
+        assert site.changes == []
+        assert site.forgotten == []
+        outcomes = {
+            record["step"]: record["outcome"]
+            for record in journal.records
+            if record["event"] == "step-end"
+        }
+        assert outcomes["run cluster.yml"] == "already so"
+
+    @pytest.mark.parametrize("fault", EFFECTS)
+    def test_retry_after_a_fault_anywhere_reaches_the_same_end(self, fault):
+        whole = FakeSite()
+        instantiate(whole)
+        site = FakeSite()
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed, match=f"fault in {fault}"):
+            instantiate(site)
+        instantiate(site)
+        assert (site.files, site.vim, site.balanced, site.ran) == (
+            whole.files,
+            whole.vim,
+            whole.balanced,
+            whole.ran,
+        )
+
+    @pytest.mark.parametrize("fault", EFFECTS)
+    def test_rollback_after_a_fault_anywhere_leaves_nothing(self, fault):
+        site = FakeSite()
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed):
+            instantiate(site)
+        terminate(site, site)
+        assert (site.owner, site.files, site.vim) == (None, {}, None)
+
+    def test_without_load_balancer_the_vim_is_the_control_plane(self):
+        site = FakeSite(load_balancer=False)
+        instantiate(site, params(external_lb_param=None))
+        assert "balancer.install" not in site.calls
+        assert site.vim.auth_url == "https://192.0.2.104:6443"
+
+    def test_load_balancer_that_does_not_run_stops_the_operation(self):
+        site = FakeSite()
+        site.balancer_runs = False
+        with pytest.raises(errors.StepFailed, match="HAProxy does not run"):
+            instantiate(site)
+        assert "playbooks.run" not in site.calls
+
+    def test_rebuilt_vms_lose_their_host_keys(self):
+        site = FakeSite()
+        instantiate(site)
+        known = json.loads(site.files["machines.json"])
+        known.pop("server-9")
+        site.files["machines.json"] = json.dumps(known)
+        site.forgotten.clear()
+        instantiate(site)
+        assert site.forgotten == ["192.0.2.109"]
+
+    def test_nodes_that_stay_unready_are_named_with_their_reason(self):
+        site = FakeSite()
+        site.joining = site.joining[:2]
+        site.change("cluster_nodes", [])
+        with pytest.raises(errors.StepFailed) as caught:
+            instantiate(site)
+        assert "worker-10-10-0-55: not in the cluster" in str(caught.value)
+        assert "worker-10-10-0-5:" not in str(caught.value)
+
+    def test_waits_for_ready_nodes(self):
+        site = FakeSite()
+        instantiate(site)
+        site.cluster_nodes = [
+            FakeNode(name, ready=False, reason="kubelet stopped posting")
+            for name in site.joining
+        ]
+        with pytest.raises(errors.StepFailed, match="kubelet stopped posting"):
+            instantiate(site)
+
+    def test_error_tells_step_what_is_left_and_what_next(self):
+        site = FakeSite()
+        site.faults.add("playbooks.run")
+        with pytest.raises(errors.StepFailed) as caught:
+            instantiate(site)
+        text = str(caught.value)
+        assert "instantiate_end: step 7/10 (run cluster.yml) failed" in text
+        assert "3 node VM(s) and the directory /srv/clusters/one on 192.0.2.5" in text
+        assert "retry" in text
+
+    def test_error_is_told_although_the_ansible_server_is_gone(self):
+        class Gone(FakeSite):
+            @property
+            def workdir(self):
+                if "playbooks.run" in self.calls:
+                    raise errors.RemoteError(detail="no connection")
+                return super().workdir
+
+        site = Gone()
+        site.faults.add("playbooks.run")
+        with pytest.raises(errors.StepFailed) as caught:
+            instantiate(site)
+        text = str(caught.value)
+        assert "fault in playbooks.run" in text
+        assert "the directory /srv/clusters/one on 192.0.2.5" in text
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            errors.CommandFailed(host="h", command="kubectl", rc=1, tail="refused"),
+            errors.CommandTimeout(host="h", command="kubectl", seconds=60),
+            errors.ConnectionLost(host="h", command="kubectl", reason="reset"),
+        ],
+        ids=lambda error: type(error).__name__,
+    )
+    def test_api_that_comes_and_goes_is_waited_for(self, error):
+        site = FakeSite()
+        site.faults.add("cluster.nodes")
+        site.error = error
+        instantiate(site)
+        assert site.vim is not None
+
+    def test_api_that_never_answers_is_told_after_the_limit(self):
+        site = FakeSite()
+        answer = errors.CommandFailed(host="h", command="kubectl", rc=1, tail="refused")
+
+        def never(control_plane):
+            raise answer
+
+        site.cluster = never
+        with pytest.raises(errors.StepFailed, match="refused"):
+            instantiate(site)
+
+    def test_unforeseen_error_is_wrapped_and_redacted(self, caplog):
+        site = FakeSite()
+
+        def broken(machines):
+            raise ValueError("login with n0de-secret")
+
+        site.wait_reachable = broken
+        with pytest.raises(errors.StepFailed) as caught:
+            instantiate(site)
+        assert "ValueError: login with ***" in str(caught.value)
+        # Tacker's conductor logs the whole chain.
+        logged = caplog.text + "".join(traceback.format_exception(caught.value))
+        assert "n0de-secret" not in logged
+        assert "in broken" in caplog.text
+
+
+class TestPreflight:
+    def test_all_findings_come_in_one_error_and_nothing_is_touched(self):
+        site = FakeSite()
+        site.package = ("no script",)
+        site.server = ("no kubespray", "no sshpass")
+        site.foreign_vims = {f"kubernetes_vim_{VNF}"}
+        with pytest.raises(errors.PreflightError) as caught:
+            check.Preflight(params(), VNF, site).check()
+        assert len(caught.value.findings) == 4
+        assert site.calls == []
+
+    def test_instantiate_end_checks_again_before_it_touches_anything(self):
+        site = FakeSite()
+        site.server = ("no kubespray",)
+        with pytest.raises(errors.StepFailed, match="no kubespray"):
+            instantiate(site)
+        assert site.calls == []
+
+
+class TestTerminate:
+    def test_refused_while_the_vim_is_in_use(self):
+        site = FakeSite()
+        site.vim_in_use = True
+        runner = Runner("terminate_start", FakeJournal(), FakeClock(), Redactor(()))
+        with pytest.raises(errors.StepFailed, match="still used"):
+            runner.run(TerminateStart(site.vims).steps())
+
+    def test_takes_everything_away_and_again_is_harmless(self):
+        site = FakeSite()
+        instantiate(site)
+        terminate(site, site)
+        assert (site.owner, site.files, site.vim) == (None, {}, None)
+        site.changes.clear()
+        terminate(site, site)
+        assert site.changes == []
+
+    def test_directory_of_another_vnf_is_left_alone(self):
+        site = FakeSite()
+        site.owner, site.files = "other", {"hosts.yaml": "theirs"}
+        terminate(site, site)
+        assert site.files == {"hosts.yaml": "theirs"}
+        assert "playbooks.stop" not in site.calls
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            None,
+            errors.OwnershipError(path="/p", host="h", reason="has a bad marker"),
+            PermissionError(13, "known_hosts"),
+        ],
+        ids=["unreachable", "marker-damaged", "no-state-path"],
+    )
+    @pytest.mark.parametrize("fault", ["workdir.owner", "playbooks.stop"])
+    def test_directory_that_cannot_be_removed_does_not_keep_the_vnf(
+        self, fault, error, caplog
+    ):
+        site = FakeSite()
+        instantiate(site)
+        site.faults.add(fault)
+        site.error = error
+        terminate(site, site)
+        assert site.vim is None
+        assert "delete it by hand" in caplog.text
+
+    def test_vim_goes_even_when_the_parameters_are_no_good(self):
+        site = FakeSite()
+        instantiate(site)
+        terminate(site, None)
+        assert site.vim is None
+        assert site.owner == VNF
+
+
+def test_secrets_never_reach_the_journal():
+    site = FakeSite()
+    journal = instantiate(site)
+    text = json.dumps(journal.records)
+    for secret in ("n0de-secret", "serv3r-secret", "b4lancer-secret", "t0ken"):
+        assert secret not in text

@@ -1,0 +1,1 @@
+"""Effects, against an SSH server in this process."""

@@ -1,0 +1,229 @@
+"""An SSH server in this process that really runs commands and serves files.
+
+It needs no root and no port of its own choosing: commands run as the caller with bash,
+their home is a temporary directory, SFTP works on the local file system. Faults are
+methods: refuse connections, drop sessions, never answer.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import threading
+from pathlib import Path
+
+import paramiko
+from pydantic import SecretStr
+
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tacker_k8s_mgmt.remote.ssh import Endpoint
+
+USER = "ansible"
+PASSWORD = "s3cret-p4ss w0rd"
+CHUNK = 32 * 1024
+
+
+class Sshd:
+    """The server; listens from the start, until :meth:`close`."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.bin = home / "bin"
+        self.bin.mkdir(parents=True, exist_ok=True)
+        self.key = paramiko.ECDSAKey.generate(bits=256)
+        self.logins = 0
+        self.commands: list[str] = []
+        self.refuse_connections = 0  # that many are closed at once
+        self.refuse_logins = 0  # that many good logins are refused
+        self.deaf = False  # exec requests are never answered
+        self._transports: list[paramiko.Transport] = []
+        self._processes: list[subprocess.Popen] = []
+        self._open = True
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def endpoint(self, password: str = PASSWORD, user: str = USER) -> Endpoint:
+        return Endpoint("127.0.0.1", user, SecretStr(password), self.port)
+
+    def host_keys(self) -> HostKeys:
+        return HostKeys(label="the test's host keys")
+
+    def program(self, name: str, script: str) -> Path:
+        """Put a bash script into the PATH of the commands."""
+        path = self.bin / name
+        path.write_text(f"#!/bin/bash\n{script}")
+        path.chmod(0o755)
+        return path
+
+    def drop(self) -> None:
+        """Cut every session; commands go on, as with a real sshd."""
+        for transport in self._transports:
+            transport.close()
+        self._transports.clear()
+
+    def close(self) -> None:
+        self._open = False
+        self._socket.close()
+        self.drop()
+        for process in self._processes:
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def environment(self) -> dict[str, str]:
+        return {
+            "HOME": str(self.home),
+            "PATH": f"{self.bin}:{os.environ['PATH']}",
+            "FAKE_BIN": str(self.bin),
+        }
+
+    def _accept(self) -> None:
+        while self._open:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            if self.refuse_connections:
+                self.refuse_connections -= 1
+                connection.close()
+                continue
+            threading.Thread(target=self._serve, args=(connection,)).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        transport = paramiko.Transport(connection)
+        transport.set_log_channel("tests.sshd")
+        self._transports.append(transport)
+        transport.add_server_key(self.key)
+        transport.set_subsystem_handler("sftp", paramiko.SFTPServer, LocalFiles)
+        with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
+            transport.start_server(server=Login(self))
+
+    def execute(self, channel: paramiko.Channel, command: str) -> None:
+        self.commands.append(command)
+        process = subprocess.Popen(
+            ["/bin/bash", "-c", command],
+            cwd=self.home,
+            env=self.environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._processes.append(process)
+        streams = (
+            threading.Thread(target=pump, args=(process.stdout, channel.sendall)),
+            threading.Thread(
+                target=pump, args=(process.stderr, channel.sendall_stderr)
+            ),
+        )
+        feeder = threading.Thread(target=feed, args=(channel, process.stdin))
+        for thread in (*streams, feeder):
+            thread.daemon = True
+            thread.start()
+        rc = process.wait()
+        with contextlib.suppress(OSError, EOFError, paramiko.SSHException):
+            # As OpenSSH: the exit code goes out at once, the end of the streams later.
+            channel.send_exit_status(rc if rc >= 0 else 128 - rc)
+            for thread in streams:
+                thread.join()
+            channel.shutdown_write()
+            channel.close()
+
+
+class Login(paramiko.ServerInterface):
+    def __init__(self, sshd: Sshd) -> None:
+        self.sshd = sshd
+
+    def get_allowed_auths(self, username: str) -> str:
+        return "password"
+
+    def check_auth_password(self, username: str, password: str) -> int:
+        good = password == PASSWORD and username in (USER, "root")
+        if good and self.sshd.refuse_logins:
+            self.sshd.refuse_logins -= 1
+            good = False
+        self.sshd.logins += good
+        return paramiko.AUTH_SUCCESSFUL if good else paramiko.AUTH_FAILED
+
+    def check_channel_request(self, kind: str, chanid: int) -> int:
+        return paramiko.OPEN_SUCCEEDED
+
+    def check_channel_exec_request(
+        self, channel: paramiko.Channel, command: bytes
+    ) -> bool:
+        if self.sshd.deaf:
+            threading.Event().wait(5)
+            return False
+        threading.Thread(
+            target=self.sshd.execute, args=(channel, command.decode()), daemon=True
+        ).start()
+        return True
+
+
+class LocalFiles(paramiko.SFTPServerInterface):
+    """SFTP on the local file system, paths taken as they are."""
+
+    def _do(self, call, *args):
+        try:
+            return call(*args)
+        except OSError as error:
+            return paramiko.SFTPServer.convert_errno(error.errno)
+
+    def list_folder(self, path):
+        def listing():
+            return [
+                paramiko.SFTPAttributes.from_stat(entry.stat(), entry.name)
+                for entry in os.scandir(path)
+            ]
+
+        return self._do(listing)
+
+    def stat(self, path):
+        return self._do(lambda: paramiko.SFTPAttributes.from_stat(os.stat(path)))
+
+    def lstat(self, path):
+        return self._do(lambda: paramiko.SFTPAttributes.from_stat(os.lstat(path)))
+
+    def open(self, path, flags, attr):
+        def opened():
+            descriptor = os.open(path, flags, 0o666)
+            writing = flags & (os.O_WRONLY | os.O_RDWR)
+            handle = paramiko.SFTPHandle(flags)
+            handle.readfile = handle.writefile = os.fdopen(
+                descriptor, "r+b" if writing else "rb", buffering=0
+            )
+            return handle
+
+        return self._do(opened)
+
+    def remove(self, path):
+        return self._do(os.remove, path) or paramiko.SFTP_OK
+
+    def posix_rename(self, oldpath, newpath):
+        return self._do(os.rename, oldpath, newpath) or paramiko.SFTP_OK
+
+    def mkdir(self, path, attr):
+        return self._do(os.mkdir, path) or paramiko.SFTP_OK
+
+    def chattr(self, path, attr):
+        return self._do(os.chmod, path, attr.st_mode) or paramiko.SFTP_OK
+
+
+def pump(stream, send) -> None:
+    """Pass output on; as with OpenSSH, it has no reader once the session is gone."""
+    with stream, contextlib.suppress(OSError, EOFError, paramiko.SSHException):
+        while chunk := stream.read1(CHUNK):
+            send(chunk)
+
+
+def feed(channel, stdin) -> None:
+    with contextlib.suppress(OSError, EOFError, ValueError):
+        while chunk := channel.recv(CHUNK):
+            stdin.write(chunk)
+            stdin.flush()
+    with contextlib.suppress(OSError):
+        stdin.close()

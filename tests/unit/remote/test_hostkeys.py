@@ -1,0 +1,112 @@
+"""known_hosts texts."""
+
+import subprocess
+import threading
+
+import pytest
+
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+
+TEXT = """\
+# a comment
+10.0.0.5 ssh-ed25519 KEY5
+10.0.0.50 ssh-ed25519 KEY50
+[10.0.0.5]:2222 ssh-ed25519 KEY2222
+a.example,10.0.0.7 ssh-rsa KEY7
+fd00::5 ssh-ed25519 KEYV6
+@revoked 10.0.0.9 ssh-ed25519 KEY9
+"""
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "key", "trusted"),
+    [
+        pytest.param("10.0.0.5", 22, "KEY5", True, id="recorded"),
+        pytest.param("10.0.0.5", 22, "OTHER", False, id="changed"),
+        pytest.param("10.0.0.5", 2222, "KEY2222", True, id="other-port"),
+        pytest.param("10.0.0.5", 2222, "KEY5", False, id="key-of-another-port"),
+        pytest.param("10.0.0.7", 22, "KEY7", False, id="other-type"),
+        pytest.param("fd00::5", 22, "KEYV6", True, id="ipv6"),
+        pytest.param("10.0.0.55", 22, "NEW", True, id="new"),
+    ],
+)
+def test_trust(host, port, key, trusted):
+    assert HostKeys(TEXT).trust(host, port, "ssh-ed25519", key) is trusted
+
+
+def test_refused_key_changes_nothing():
+    keys = HostKeys(TEXT)
+    keys.trust("10.0.0.5", 22, "ssh-ed25519", "OTHER")
+    assert keys.text() == TEXT
+
+
+def test_new_key_is_appended_as_openssh_writes_it():
+    keys = HostKeys("10.0.0.1 ssh-rsa OLD\n")
+    keys.trust("10.0.0.2", 22, "ssh-ed25519", "NEW")
+    keys.trust("fd00::2", 2022, "ssh-ed25519", "NEW6")
+    assert keys.text() == (
+        "10.0.0.1 ssh-rsa OLD\n"
+        "10.0.0.2 ssh-ed25519 NEW\n"
+        "[fd00::2]:2022 ssh-ed25519 NEW6\n"
+    )
+
+
+def test_forget_drops_one_host_on_all_ports_and_nothing_else():
+    keys = HostKeys(TEXT)
+    keys.forget("10.0.0.5")
+    keys.forget("10.0.0.7")
+    assert keys.text().splitlines() == [
+        "# a comment",
+        "10.0.0.50 ssh-ed25519 KEY50",
+        "a.example ssh-rsa KEY7",
+        "fd00::5 ssh-ed25519 KEYV6",
+        "@revoked 10.0.0.9 ssh-ed25519 KEY9",
+    ]
+    keys.forget("10.0.0.5")
+    assert keys.trust("10.0.0.5", 22, "ssh-ed25519", "REBUILT")
+
+
+def test_names_hashed_by_openssh_are_recognised(tmp_path):
+    path = tmp_path / "known_hosts"
+    path.write_text("10.0.0.5 ssh-ed25519 AAAAKEY5\n10.0.0.6 ssh-ed25519 AAAAKEY6\n")
+    subprocess.run(["ssh-keygen", "-q", "-H", "-f", path], check=True)
+    assert "10.0.0.5" not in path.read_text()
+    keys = HostKeys(path.read_text())
+    assert not keys.trust("10.0.0.5", 22, "ssh-ed25519", "OTHER")
+    keys.forget("10.0.0.5")
+    assert len(keys.text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("recorded", "first"),
+    [
+        ("", "ssh-ed25519"),
+        ("10.0.0.5 ecdsa-sha2-nistp256 KEY\n", "ecdsa-sha2-nistp256"),
+        ("10.0.0.5 ssh-rsa KEY\n", "rsa-sha2-512"),
+        ("10.0.0.6 ssh-rsa KEY\n", "ssh-ed25519"),
+    ],
+    ids=["unknown", "ecdsa", "rsa", "another-host"],
+)
+def test_the_recorded_kind_of_key_is_asked_for_first(recorded, first):
+    offered = ("ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512", "rsa-sha2-256")
+    preferred = HostKeys(recorded).preferred("10.0.0.5", 22, offered)
+    assert preferred[0] == first
+    assert sorted(preferred) == sorted(offered)
+
+
+def test_two_threads_cannot_trust_two_keys_of_one_host():
+    keys = HostKeys()
+    barrier = threading.Barrier(8)
+    answers = []
+
+    def work(number):
+        barrier.wait()
+        answers.append(keys.trust("10.0.0.5", 22, "ssh-ed25519", f"KEY{number}"))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == [False] * 7 + [True]
+    assert len(keys.text().splitlines()) == 1

@@ -1,0 +1,536 @@
+"""Detached runs, with real bash and flock and a stand-in for ansible-playbook.
+
+The stand-in runs the playbook, which here is a bash script that each test writes.
+"""
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import stat
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, RunRecord
+from tacker_k8s_mgmt.remote import playbook, rundirs, ssh
+from tests.unit.remote.sshd import PASSWORD
+
+FAKE_ANSIBLE = """
+printf '%s\\0' "$PWD" "$@" >"$HOME/argv"
+env >"$HOME/env"
+echo started >>"$HOME/starts"
+event() { (umask 077; printf '%s\\n' "$1" >>"$K8S_MGMT_EVENTS"); }
+wait_for() { until [ -e "$HOME/$1" ]; do sleep 0.02; done; }
+. "./${!#}"
+"""
+PLAY = """
+event '{"event": "playbook", "plays": 2, "time": 1}'
+event '{"event": "play", "name": "Prepare", "time": 2}'
+event '{"event": "task", "name": "kubeadm : Join", "time": 3}'
+"""
+
+
+@pytest.fixture
+def site(sshd, tmp_path, log_in):
+    place = Site(sshd, tmp_path, log_in)
+    yield place
+    for pid in marked(str(tmp_path)):
+        os.kill(pid, signal.SIGKILL)
+    for sockets in place.workdir.glob("runs/*/control"):
+        shutil.rmtree(sockets.read_text().strip())
+
+
+class Site:
+    """A kubespray checkout and a cluster's directory, and runners for it."""
+
+    def __init__(self, sshd, path, log_in):
+        self.sshd = sshd
+        self.log_in = log_in
+        self.root = path / "kube spray"
+        self.workdir = path / "clusters" / "a b"
+        self.root.mkdir()
+        self.workdir.mkdir(parents=True)
+        (self.workdir / "hosts.yaml").write_text("all: {}\n")
+        (self.workdir / "vars.json").write_text("{}")
+        (self.root / "ansible.cfg").touch()
+        self.program = sshd.program("ansible-playbook", FAKE_ANSIBLE)
+        self.playbook("exit 0")
+
+    def playbook(self, script, name="cluster.yml"):
+        (self.root / name).write_text(script)
+
+    def runner(self, connect=None, workdir=None, venv=None):
+        connect = connect or (lambda: self.log_in(deadline=5))
+        directory = str(workdir or self.workdir)
+        return playbook.PlaybookRunner(connect, directory, str(self.root), venv)
+
+    def run(self, request=None, runner=None, total=20, idle=20, **options):
+        request = request or PlaybookRequest("cluster.yml")
+        runner = runner or self.runner()
+        return runner.run(request, total=total, idle=idle, poll=0.05, **options)
+
+    def starts(self):
+        with contextlib.suppress(FileNotFoundError):
+            return len((self.sshd.home / "starts").read_text().splitlines())
+        return 0
+
+    def touch(self, name):
+        (self.sshd.home / name).touch()
+
+    def background(self, *args, **kwargs):
+        """Run in a thread; return a function that waits for the outcome."""
+        outcome = []
+
+        def work():
+            try:
+                outcome.append(self.run(*args, **kwargs))
+            except Exception as error:
+                outcome.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+
+        def join():
+            thread.join(20)
+            return outcome[0]
+
+        return join
+
+    def wait_for_start(self):
+        wait_until(self.starts)
+
+    def run_dirs(self):
+        return sorted((self.workdir / "runs").iterdir())
+
+
+def wait_until(condition, seconds=10):
+    ends = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < ends, "waited in vain"
+        time.sleep(0.02)
+
+
+def marked(path):
+    """Return the processes of the runs below a path."""
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if f"K8S_MGMT_RUN={path}".encode() in environ.read_bytes():
+                found.append(int(environ.parent.name))
+    return found
+
+
+def is_alive(pid):
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+# --- a run ---------------------------------------------------------------------------
+
+
+def test_run_to_the_end_is_recorded(site):
+    site.playbook(PLAY)
+    seen = []
+    before = time.time()
+    record = site.run(on_progress=seen.append)
+    assert (record.rc, record.live) == (0, False)
+    assert before - 1 < record.started <= record.ended < time.time() + 1
+    assert seen[-1].where() == 'play 1/2 "Prepare", task 1 "kubeadm : Join"'
+    assert site.runner().last() == record
+    assert record.digest == PlaybookRequest("cluster.yml").digest
+
+
+def test_ansible_gets_its_own_world(site):
+    request = PlaybookRequest(
+        "cluster.yml", {"node": "w 1"}, ("--limit", "w1,w2", "--tags", "it's")
+    )
+    record = site.run(request)
+    cwd, *argv = (site.sshd.home / "argv").read_text().split("\0")[:-1]
+    run = site.workdir / "runs" / record.run
+    assert cwd == str(site.root)
+    assert argv == [
+        *("-i", f"{site.workdir}/hosts.yaml", "--become", "--become-user=root"),
+        *("-e", f"@{site.workdir}/vars.json", "-e", f"@{run}/vars.json"),
+        *("--limit", "w1,w2", "--tags", "it's", "cluster.yml"),
+    ]
+    assert json.loads((run / "vars.json").read_text()) == {"node": "w 1"}
+    lines = (site.sshd.home / "env").read_text().splitlines()
+    env = dict(line.split("=", 1) for line in lines if "=" in line)
+    assert env["ANSIBLE_CONFIG"] == f"{site.root}/ansible.cfg"
+    assert env["ANSIBLE_CACHE_PLUGIN_CONNECTION"] == f"{site.workdir}/facts"
+    assert env["ANSIBLE_LOCAL_TEMP"] == f"{run}/tmp"
+    assert env["ANSIBLE_CALLBACK_PLUGINS"].startswith(f"{run}/plugins:")
+    options = shlex.split(env["ANSIBLE_SSH_ARGS"])
+    assert f'UserKnownHostsFile="{site.workdir}/known_hosts"' in options
+    assert "StrictHostKeyChecking=accept-new" in options
+    assert "ServerAliveInterval=10" in options
+    # ssh adds a hash of 40 characters and a suffix of 17; sun_path ends at 108.
+    assert len(env["ANSIBLE_SSH_CONTROL_PATH_DIR"]) < 45
+    assert not os.path.exists(env["ANSIBLE_SSH_CONTROL_PATH_DIR"])
+
+
+def test_virtual_environment_comes_first_in_the_path(site, tmp_path):
+    venv = tmp_path / "venv"
+    (venv / "bin").mkdir(parents=True)
+    site.program.rename(venv / "bin" / "ansible-playbook")
+    site.playbook('[ "$VIRTUAL_ENV" = "${PATH%%/bin:*}" ]')
+    assert site.run(runner=site.runner(venv=str(venv))).rc == 0
+
+
+def test_nothing_in_a_run_directory_is_for_others(site):
+    site.playbook("echo output; event '{}'")
+    site.run()
+    (run,) = site.run_dirs()
+    modes = {
+        path.relative_to(site.workdir): stat.S_IMODE(path.stat().st_mode)
+        for path in (run.parent, run, *run.rglob("*"))
+    }
+    assert {path.name for path in modes} >= {"log", "events.jsonl", "rc", "vars.json"}
+    assert {path: mode for path, mode in modes.items() if mode & 0o077} == {}
+
+
+def test_ansible_keeps_the_operators_umask(site):
+    site.playbook("umask >$HOME/umask")
+    site.run()
+    mask = os.umask(0)
+    os.umask(mask)
+    assert int((site.sshd.home / "umask").read_text(), 8) == mask
+
+
+def test_secret_variables_are_in_no_command(site):
+    site.run(PlaybookRequest("cluster.yml", {"registry_password": "r3gistry"}))
+    assert len(site.sshd.commands) > 3
+    assert not [line for line in site.sshd.commands if "r3gistry" in line]
+    assert "r3gistry" not in (site.sshd.home / "argv").read_text()
+
+
+def test_standard_input_is_empty(site):
+    site.playbook('read -r answer; [ -z "$answer" ]')
+    assert site.run().rc == 0
+
+
+def test_only_the_last_runs_are_kept(site):
+    for number in range(12):
+        old = site.workdir / "runs" / f"20200101T0000000{number:02}Z-cluster-00000000"
+        old.mkdir(parents=True)
+        (old / "rc").write_text("0 1\n")
+    record = site.run()
+    names = [path.name for path in site.run_dirs()]
+    assert len(names) == 10
+    assert names[-1] == record.run
+    assert names[0].startswith("20200101T000000003Z")
+
+
+# --- failures ------------------------------------------------------------------------
+
+
+def failed(host, message="it broke", event="failed", **fields):
+    fields |= {"event": event, "host": host, "task": "etcd : Start", "time": 5}
+    return f"event {shlex.quote(json.dumps(fields | {'message': message}))}\n"
+
+
+def recap(**hosts):
+    counts = {host: {"failed": n, "unreachable": 0} for host, n in hosts.items()}
+    return f"event {shlex.quote(json.dumps({'event': 'recap', 'hosts': counts}))}\n"
+
+
+def test_failure_names_host_task_and_message_without_secrets(site):
+    message = f"login with {PASSWORD}\n  failed"
+    site.playbook(failed("w2", message) + recap(w1=0, w2=1) + "exit 2")
+    with pytest.raises(errors.PlaybookFailed) as caught:
+        site.run()
+    assert caught.value.failures == ("w2: etcd : Start: login with *** failed",)
+    assert caught.value.fields["rc"] == 2
+    assert f"{site.workdir}/runs/" in str(caught.value)
+
+
+def test_exit_code_0_is_success_whatever_the_text_says(site):
+    site.playbook(failed("w2") + recap(w2=1) + "echo 'fatal: [w2]: FAILED! failed=1'")
+    assert site.run().rc == 0
+
+
+def test_exit_code_other_than_0_is_failure_whatever_the_text_says(site):
+    site.playbook(recap(w1=0) + "echo 'w1 : ok=5 failed=0'; exit 4")
+    with pytest.raises(errors.PlaybookFailed, match="failed=0"):
+        site.run()
+
+
+def test_failure_before_any_task_shows_the_end_of_the_log(site):
+    site.playbook(f"echo 'ERROR! the role {PASSWORD} was not found' >&2; exit 1")
+    with pytest.raises(errors.PlaybookFailed) as caught:
+        site.run()
+    assert caught.value.failures == (r"ERROR! the role *** was not found",)
+
+
+@pytest.mark.parametrize(
+    ("break_it", "reason"),
+    [
+        pytest.param(lambda site: site.program.unlink(), "not found", id="no-ansible"),
+        pytest.param(
+            lambda site: site.root.rename(site.root.parent / "gone"),
+            "No such file or directory",
+            id="no-checkout",
+        ),
+    ],
+)
+def test_missing_installation_is_a_failure_with_its_reason(site, break_it, reason):
+    break_it(site)
+    site.sshd.environment = lambda: {
+        "HOME": str(site.sshd.home),
+        "PATH": f"{site.sshd.bin}:/usr/bin:/bin",
+    }
+    with pytest.raises(errors.PlaybookFailed, match=reason):
+        site.run()
+
+
+def test_more_failures_than_can_be_read_are_counted(site):
+    hosts = {f"w{n}": 1 for n in range(1, 7)}
+    site.playbook("".join(map(failed, hosts)) + recap(**hosts) + "exit 2")
+    with pytest.raises(errors.PlaybookFailed) as caught:
+        site.run()
+    assert caught.value.failures[2:] == (
+        "w3: etcd : Start: it broke",
+        "3 more: w4, w5, w6",
+    )
+
+
+# --- it outlives the connection ------------------------------------------------------
+
+
+def test_dropped_sessions_do_not_matter(site):
+    site.playbook(PLAY + 'wait_for go; event \'{"event": "task", "name": "Last"}\'')
+    seen = []
+    join = site.background(on_progress=seen.append)
+    site.wait_for_start()
+    for _ in range(3):
+        wait_until(lambda: seen)
+        site.sshd.drop()
+        logins = site.sshd.logins
+        wait_until(lambda n=logins: site.sshd.logins > n)
+    site.touch("go")
+    assert join().rc == 0
+    assert site.starts() == 1
+    # Every event was counted once.
+    assert (seen[-1].tasks, seen[-1].task) == (2, "Last")
+
+
+def test_restarted_conductor_attaches_to_its_run(site):
+    site.playbook(PLAY + "wait_for go")
+
+    def die(progress):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        site.run(on_progress=die)
+    live = site.runner().last()
+    assert (live.live, live.rc) == (True, None)
+    seen = []
+    join = site.background(on_progress=seen.append)
+    wait_until(lambda: seen)
+    site.touch("go")
+    record = join()
+    assert (record.run, record.rc, site.starts()) == (live.run, 0, 1)
+    assert seen[-1].task == "kubeadm : Join"
+
+
+def test_no_contact_for_too_long_is_told_and_the_run_goes_on(site):
+    site.playbook(PLAY + "wait_for go")
+    seen = []
+    runner = site.runner(connect=lambda: site.log_in(deadline=0.2))
+    join = site.background(idle=1, runner=runner, on_progress=seen.append)
+    wait_until(lambda: seen)
+    site.sshd.refuse_connections = 10_000
+    site.sshd.drop()
+    outcome = join()
+    assert isinstance(outcome, errors.ConnectError)
+    site.sshd.refuse_connections = 0
+    live = site.runner().last()
+    assert live.live
+    seen.clear()
+    join = site.background(on_progress=seen.append)
+    wait_until(lambda: seen)
+    site.touch("go")
+    record = join()
+    assert (record.run, record.rc, site.starts()) == (live.run, 0, 1)
+
+
+def test_starting_twice_at_once_gives_one_run(site):
+    site.playbook(PLAY + "sleep 0.5")
+    joins = [site.background() for _ in range(3)]
+    records = [join() for join in joins]
+    assert [type(record) for record in records] == [RunRecord] * 3, records
+    assert len({record.run for record in records}) == 1
+    assert site.starts() == 1
+    assert len(site.run_dirs()) == 1
+
+
+def test_session_that_drops_while_starting_starts_no_second_run(site, monkeypatch):
+    real = rundirs.RunDirectories.start
+    calls = []
+
+    def broken(self, session, request, view):
+        run = real(self, session, request, view)
+        calls.append(run)
+        if len(calls) == 1:
+            raise errors.ConnectionLost(host="b", command="start", reason="cut")
+        return run
+
+    monkeypatch.setattr(rundirs.RunDirectories, "start", broken)
+    site.playbook("sleep 0.5")
+    assert site.run().run == calls[0]
+    assert site.starts() == 1
+
+
+def test_another_playbook_for_the_same_cluster_is_refused_while_one_runs(site):
+    site.playbook(PLAY + "wait_for go")
+    site.playbook("exit 0", name="scale.yml")
+    join = site.background()
+    site.wait_for_start()
+    with pytest.raises(errors.BusyError, match=r"cluster\.yml \(run 2.*-cluster-"):
+        site.run(PlaybookRequest("scale.yml"))
+    site.touch("go")
+    assert join().rc == 0
+    assert site.run(PlaybookRequest("scale.yml")).playbook == "scale.yml"
+
+
+def test_clusters_do_not_wait_for_each_other(site, tmp_path):
+    other = tmp_path / "clusters" / "b"
+    other.mkdir()
+    (other / "hosts.yaml").write_text("all: {}\n")
+    site.playbook("wait_for go")
+    join = site.background()
+    site.wait_for_start()
+    site.playbook("exit 0", name="scale.yml")
+    request = PlaybookRequest("scale.yml")
+    assert site.run(request, runner=site.runner(workdir=other)).rc == 0
+    site.touch("go")
+    assert join().rc == 0
+
+
+# --- limits --------------------------------------------------------------------------
+
+BUSY_FAMILY = """
+setsid bash -c 'trap "" TERM; sleep 100' &
+sleep 100 &
+echo $$ $! >"$HOME/pids"
+"""
+
+
+@pytest.mark.parametrize(
+    ("limits", "script", "reason"),
+    [
+        ({"idle": 0.8}, "sleep 100", "reported nothing for more than 0.8 s"),
+        (
+            {"total": 0.8},
+            "while sleep 0.1; do event '{}'; done",
+            "ran longer than 0.8 s",
+        ),
+    ],
+    ids=["idle", "total"],
+)
+def test_limit_ends_every_process_of_the_run(site, limits, script, reason, monkeypatch):
+    monkeypatch.setattr(rundirs, "_STOP_GRACE", 1)
+    site.playbook(PLAY + BUSY_FAMILY + script)
+    with pytest.raises(errors.PlaybookTimeout) as caught:
+        site.run(**limits)
+    assert reason in str(caught.value)
+    assert 'task 1 "kubeadm : Join"' in str(caught.value)
+    pids = (site.sshd.home / "pids").read_text().split()
+    assert [pid for pid in pids if is_alive(pid)] == []
+    assert marked(site.workdir) == []
+    record = site.runner().last()
+    assert (record.live, record.rc is not None and record.rc != 0) == (False, True)
+
+
+def test_run_that_nobody_watched_over_its_limit_makes_room(site):
+    site.playbook("wait_for never", name="old.yml")
+    join = site.background(PlaybookRequest("old.yml"))
+    site.wait_for_start()
+    time.sleep(0.2)
+    assert site.run(total=0.1, idle=0.1).rc == 0
+    assert isinstance(join(), errors.PlaybookFailed)
+
+
+def test_stop_ends_the_live_run_and_only_that(site):
+    site.playbook("wait_for never")
+    assert site.runner().stop() is False
+    join = site.background()
+    site.wait_for_start()
+    assert site.runner().stop() is True
+    outcome = join()
+    assert isinstance(outcome, errors.PlaybookFailed)
+    assert "ended on request" in str(outcome)
+    assert site.runner().stop() is False
+
+
+def test_killed_run_is_lost_and_can_be_started_again(site):
+    site.playbook("wait_for never")
+    join = site.background()
+    site.wait_for_start()
+    (run,) = site.run_dirs()
+    os.killpg(int((run / "pid").read_text().split()[0]), signal.SIGKILL)
+    outcome = join()
+    assert isinstance(outcome, errors.PlaybookLost)
+    assert outcome.retryable
+    last = site.runner().last()
+    assert (last.rc, last.live) == (None, False)
+    sockets = Path((run / "control").read_text().strip())
+    assert sockets.is_dir()
+    site.playbook("exit 0")
+    assert site.run().rc == 0
+    assert not sockets.exists()
+
+
+def test_run_counts_as_live_while_ansible_lives(site):
+    """Even if its wrapper was killed: a second one must not start beside it."""
+    site.playbook("wait_for go")
+    join = site.background()
+    site.wait_for_start()
+    (run,) = site.run_dirs()
+    os.kill(int((run / "pid").read_text().split()[0]), signal.SIGKILL)
+    time.sleep(0.2)
+    assert site.runner().last().live
+    site.touch("go")
+    assert isinstance(join(), errors.PlaybookLost)
+
+
+def test_server_where_no_run_gets_the_lock_is_an_error(site, monkeypatch):
+    monkeypatch.setattr(playbook, "START_LIMIT", 0.2)
+    site.sshd.program("flock", "exit 127")
+    with pytest.raises(errors.RemoteError, match="flock"):
+        site.run()
+    assert site.starts() == 0
+
+
+def test_last_of_a_directory_without_runs_is_none(site):
+    assert site.runner().last() is None
+
+
+def test_wrong_password_is_not_waited_out(site):
+    def refused():
+        return site.log_in(endpoint=site.sshd.endpoint(password="wrong"))
+
+    with pytest.raises(errors.AuthError):
+        site.run(runner=site.runner(connect=refused))
+
+
+def test_sessions_are_closed_after_a_run(site):
+    opened = []
+
+    def connect():
+        opened.append(site.log_in())
+        return opened[-1]
+
+    site.run(runner=site.runner(connect=connect))
+    assert opened
+    assert [session for session in opened if session.alive] == []
+    assert isinstance(opened[0], ssh.Session)

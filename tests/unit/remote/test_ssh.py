@@ -1,0 +1,372 @@
+"""Sessions against a server that really runs the commands."""
+
+import base64
+import logging
+import os
+import socket
+import stat
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote import exchange, ssh
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tests.unit.remote.sshd import PASSWORD
+
+FAKE_SUDO = r"""
+echo "$*" >>"$HOME/sudo.log"
+[ "$1" = -n ] && { [ -e "$HOME/nopasswd" ] || exit 1; }
+if [ "$1" = -k ]; then
+    IFS= read -r password
+    [ "$password" = "$(cat "$HOME/password")" ] || { echo "Sorry, try again." >&2; exit 1; }
+fi
+while [ "$1" != -- ]; do shift; done
+shift 3  # --, env, PATH=
+exec "$@"
+"""  # noqa: E501
+
+
+def is_alive(pid):
+    """A killed process may stay as a zombie where nobody reaps orphans."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+# --- connecting ----------------------------------------------------------------------
+
+
+def test_booting_host_is_retried_until_it_answers(sshd, log_in):
+    sshd.refuse_connections = 3
+    assert log_in().run(["echo", "up"], timeout=5).stdout == "up\n"
+    assert sshd.refuse_connections == 0
+
+
+def test_deadline_ends_the_tries_and_names_host_and_reason(sshd, log_in):
+    sshd.refuse_connections = 1000
+    started = time.monotonic()
+    with pytest.raises(errors.ConnectError) as caught:
+        log_in(deadline=1)
+    assert time.monotonic() - started < 3
+    assert f"ansible@127.0.0.1:{sshd.port} within 1 s" in str(caught.value)
+    assert caught.value.retryable
+
+
+@pytest.mark.parametrize("how", ["refused", "silent"])
+def test_host_without_sshd_is_a_connect_error(how, log_in, sshd):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        if how == "refused":
+            listener.close()
+        endpoint = ssh.Endpoint("127.0.0.1", "u", sshd.endpoint().password, port)
+        with pytest.raises(errors.ConnectError):
+            log_in(endpoint=endpoint, deadline=0.3)
+
+
+def test_unknown_host_name_is_not_retried(log_in, sshd, monkeypatch):
+    def unknown(*_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "create_connection", unknown)
+    started = time.monotonic()
+    with pytest.raises(errors.ConnectError, match="Name or service not known"):
+        log_in(deadline=60)
+    assert time.monotonic() - started < 1
+
+
+def test_wrong_password_fails_at_once_without_showing_it(sshd, log_in):
+    started = time.monotonic()
+    with pytest.raises(errors.AuthError) as caught:
+        log_in(endpoint=sshd.endpoint(password="wr0ng"), deadline=60)
+    assert time.monotonic() - started < 3
+    assert "wr0ng" not in str(caught.value)
+
+
+def test_login_refused_while_cloud_init_runs_is_retried_when_asked(sshd, log_in):
+    sshd.refuse_logins = 2
+    log_in(auth_grace=5)
+    assert sshd.logins == 1
+
+
+def test_grace_for_refused_logins_begins_when_the_host_answers(sshd, log_in):
+    # Booting alone takes longer than the grace.
+    sshd.refuse_connections, sshd.refuse_logins = 2, 1
+    log_in(auth_grace=0.5)
+    assert sshd.logins == 1
+
+
+def test_first_key_is_trusted_and_recorded(sshd, log_in):
+    keys = HostKeys()
+    log_in(host_keys=keys)
+    recorded = keys.text()
+    assert recorded.startswith(f"[127.0.0.1]:{sshd.port} ecdsa-sha2-nistp256 ")
+    log_in(host_keys=HostKeys(recorded))
+
+
+def test_changed_key_is_refused_before_the_password_is_sent(sshd, log_in):
+    other = base64.b64encode(b"another key").decode()
+    line = f"[127.0.0.1]:{sshd.port} ecdsa-sha2-nistp256 {other}\n"
+    keys = HostKeys(line, label="/state/known_hosts")
+    with pytest.raises(errors.HostKeyError, match="/state/known_hosts"):
+        log_in(host_keys=keys)
+    assert keys.text() == line
+    assert sshd.logins == 0
+
+
+def test_rebuilt_host_is_trusted_again_after_forget(sshd, log_in):
+    other = base64.b64encode(b"another key").decode()
+    keys = HostKeys(f"[127.0.0.1]:{sshd.port} ecdsa-sha2-nistp256 {other}\n")
+    keys.forget("127.0.0.1")
+    log_in(host_keys=keys)
+    assert sshd.logins == 1
+
+
+# --- commands ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["two words", "it's", '"', "$HOME", "`id`", ";exit 3", "*", "", "-n", "ü\n2"],
+)
+def test_arguments_arrive_as_they_were(word, session):
+    assert session.run(["printf", "[%s]", word], timeout=5).stdout == f"[{word}]"
+
+
+def test_input_is_passed_whole(session):
+    data = os.urandom(300_000).hex()
+    assert session.run(["cat"], stdin=data, timeout=20).stdout == data
+
+
+def test_without_input_a_reader_sees_the_end_at_once(session):
+    assert session.run(["cat"], timeout=5).stdout == ""
+
+
+def test_command_that_ignores_its_input_is_no_error(session):
+    data = "x" * 3_000_000
+    assert session.run(["true"], stdin=data, timeout=20).rc == 0
+
+
+def test_large_outputs_of_both_streams_do_not_block(session):
+    script = "head -c 5000000 /dev/zero | tr '\\0' e >&2; head -c 3000000 /dev/zero"
+    result = session.run(["bash", "-c", script + "; echo end >&2"], timeout=30)
+    assert len(result.stdout) == 3_000_000
+    assert len(result.stderr) == exchange.STDERR_KEPT
+    assert result.stderr.endswith("end\n")
+
+
+def test_output_over_the_cap_is_a_clear_error(session, monkeypatch):
+    monkeypatch.setattr(exchange, "STDOUT_CAP", 100_000)
+    with pytest.raises(errors.CommandFailed, match="bytes of output"):
+        session.run(["yes"], timeout=20)
+    assert session.run(["echo", "alive"], timeout=5).stdout == "alive\n"
+
+
+def test_failure_names_command_code_and_last_lines(session):
+    script = "echo out; seq 1 50 >&2; echo 'no such thing' >&2; exit 7"
+    with pytest.raises(errors.CommandFailed) as caught:
+        session.run(["bash", "-c", script], timeout=5)
+    assert caught.value.fields["rc"] == 7
+    assert "50 | no such thing" in str(caught.value)
+    assert "44" not in caught.value.fields["tail"]
+
+
+def test_failure_without_error_output_shows_the_output(session):
+    with pytest.raises(errors.CommandFailed, match="what it said"):
+        session.run(["bash", "-c", "echo what it said; exit 1"], timeout=5)
+
+
+def test_unchecked_failure_is_a_result(session):
+    assert session.run(["false"], timeout=5, check=False).rc == 1
+
+
+def test_secrets_are_in_no_error_log_or_repr(session, caplog):
+    caplog.set_level(logging.DEBUG)
+    script = 'echo "said: $1" >&2; exit 1'
+    with pytest.raises(errors.CommandFailed) as caught:
+        session.run(["bash", "-c", script, "_", PASSWORD], timeout=5)
+    result = session.run(["echo", PASSWORD], timeout=5)
+    assert "said: ***" in str(caught.value)
+    assert PASSWORD not in str(caught.value) + caplog.text + repr(result)
+    assert PASSWORD in result.stdout
+
+
+def test_command_over_its_limit_is_ended_on_the_host(session, sshd):
+    script = "sleep 60 & echo $$ $! >pids; wait"
+    with pytest.raises(errors.CommandTimeout, match=r"within 0\.5 s"):
+        session.run(["bash", "-c", script], timeout=0.5)
+    pids = (sshd.home / "pids").read_text().split()
+    assert [pid for pid in pids if is_alive(pid)] == []
+    assert session.run(["echo", "alive"], timeout=5).stdout == "alive\n"
+
+
+def test_command_that_ignores_term_is_killed(session, sshd, monkeypatch):
+    monkeypatch.setattr(ssh, "_KILL_AFTER", 0.3)
+    script = "echo $$ >pid; trap '' TERM; while :; do sleep 0.1; done"
+    with pytest.raises(errors.CommandTimeout):
+        session.run(["bash", "-c", script], timeout=0.3)
+    assert not is_alive((sshd.home / "pid").read_text().strip())
+
+
+def test_own_exit_code_124_is_not_taken_for_a_timeout(session):
+    assert session.run(["bash", "-c", "exit 124"], timeout=5, check=False).rc == 124
+
+
+def test_daemon_that_keeps_the_streams_does_not_hold_the_call(session):
+    started = time.monotonic()
+    result = session.run(["bash", "-c", "sleep 20 & echo started"], timeout=15)
+    assert result.stdout == "started\n"
+    assert time.monotonic() - started < 5
+
+
+def test_dropped_session_is_a_retryable_connection_error(session, sshd):
+    threading.Timer(0.3, sshd.drop).start()
+    with pytest.raises(errors.ConnectionLost, match="sleep 30") as caught:
+        session.run(["sleep", "30"], timeout=60)
+    assert caught.value.retryable
+    with pytest.raises(errors.ConnectionLost):
+        session.run(["true"], timeout=5)
+    with pytest.raises(errors.ConnectionLost):
+        session.get("/etc/hostname")
+
+
+def test_host_that_never_answers_breaks_the_session_at_the_limit(
+    session, sshd, monkeypatch
+):
+    monkeypatch.setattr(ssh, "_KILL_AFTER", 0)
+    monkeypatch.setattr(ssh, "_GRACE", 0.1)
+    sshd.deaf = True
+    started = time.monotonic()
+    with pytest.raises(errors.ConnectionLost, match="no answer within"):
+        session.run(["true"], timeout=0.2)
+    assert time.monotonic() - started < 3
+
+
+# --- sudo ----------------------------------------------------------------------------
+
+
+def test_silent_sudo_is_preferred_and_asked_once(session, sshd):
+    sshd.program("sudo", FAKE_SUDO)
+    (sshd.home / "nopasswd").touch()
+    for word in ("one", "two"):
+        assert session.run(["echo", word], timeout=5, sudo=True).stdout == f"{word}\n"
+    calls = (sshd.home / "sudo.log").read_text().splitlines()
+    assert [call.split()[-1] for call in calls] == ["true", "one", "two"]
+    assert all(call.startswith("-n -- env PATH=/usr/local/sbin:") for call in calls)
+
+
+def test_sudo_with_password_reads_it_first_and_leaves_the_input(session, sshd):
+    sshd.program("sudo", FAKE_SUDO)
+    (sshd.home / "password").write_text(PASSWORD)
+    result = session.run(["cat"], stdin="the input\n", timeout=5, sudo=True)
+    assert result.stdout == "the input\n"
+    assert PASSWORD not in (sshd.home / "sudo.log").read_text()
+
+
+def test_refused_sudo_says_what_to_configure(session, sshd):
+    sshd.program("sudo", FAKE_SUDO)
+    (sshd.home / "password").write_text("another")
+    with pytest.raises(errors.CommandFailed, match="Sorry, try again") as caught:
+        session.run(["cat"], stdin="input", timeout=5, sudo=True)
+    assert "Let user ansible run every command with sudo" in str(caught.value)
+
+
+def test_root_needs_no_sudo(log_in, sshd):
+    session = log_in(endpoint=sshd.endpoint(user="root"))
+    result = session.run(["bash", "-c", "echo $PATH"], timeout=5, sudo=True)
+    assert result.stdout.startswith("/usr/local/sbin:/usr/local/bin:")
+
+
+# --- files ---------------------------------------------------------------------------
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_put_writes_content_and_mode_and_leaves_no_temporary(session, tmp_path):
+    target = tmp_path / "file"
+    assert session.put(str(target), "content\n", 0o640)
+    assert (target.read_text(), mode(target)) == ("content\n", 0o640)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    ("before", "before_mode", "changed"),
+    [
+        pytest.param("same", 0o600, False, id="same"),
+        pytest.param("same", 0o644, True, id="other-mode"),
+        pytest.param("SAME", 0o600, True, id="other-content"),
+        pytest.param("shorter", 0o600, True, id="other-size"),
+    ],
+)
+def test_put_changes_only_what_differs(before, before_mode, changed, session, tmp_path):
+    target = tmp_path / "file"
+    target.write_text(before)
+    target.chmod(before_mode)
+    number = target.stat().st_ino
+    assert session.put(str(target), "same") is changed
+    assert (target.read_text(), mode(target)) == ("same", 0o600)
+    assert changed or target.stat().st_ino == number
+    assert session.put(str(target), "same") is False
+
+
+def test_put_replaces_a_link_and_not_what_it_points_to(session, tmp_path):
+    victim, link = tmp_path / "victim", tmp_path / "link"
+    victim.write_text("precious")
+    link.symlink_to(victim)
+    session.put(str(link), "new")
+    assert victim.read_text() == "precious"
+    assert not link.is_symlink()
+    assert link.read_text() == "new"
+
+
+def test_content_is_never_readable_by_others(session, tmp_path, monkeypatch):
+    seen = []
+    real = os.chmod
+
+    def watched(path, value):
+        seen.append((os.path.getsize(path), value))
+        real(path, value)
+
+    monkeypatch.setattr(os, "chmod", watched)
+    session.put(str(tmp_path / "secret"), "password")
+    assert seen == [(0, 0o600)]
+
+
+def test_put_into_nothing_names_host_and_path(session, tmp_path):
+    with pytest.raises(errors.RemoteError, match="nowhere/file could not be written"):
+        session.put(str(tmp_path / "nowhere" / "file"), "x")
+
+
+def test_get_returns_bytes_or_none(session, tmp_path):
+    (tmp_path / "file").write_bytes(b"\xff\x00")
+    assert session.get(str(tmp_path / "file")) == b"\xff\x00"
+    assert session.get(str(tmp_path / "absent")) is None
+
+
+def test_get_of_what_cannot_be_read_is_an_error_and_not_none(session, tmp_path):
+    with pytest.raises(errors.RemoteError, match="could not be read"):
+        session.get(str(tmp_path))
+
+
+def test_scp_copies_content_and_mode(session, tmp_path):
+    target = tmp_path / "a script's name.sh"
+    session.copy(b"#!/bin/sh\n", str(target), 0o700)
+    assert (target.read_bytes(), mode(target)) == (b"#!/bin/sh\n", 0o700)
+
+
+def test_failed_scp_names_host_and_path(session, tmp_path):
+    with pytest.raises(errors.RemoteError, match="nowhere/file could not be written"):
+        session.copy(b"x", str(tmp_path / "nowhere" / "file"))
+
+
+def test_scratch_directory_is_private_and_gone_after(session):
+    with session.scratch() as path:
+        session.copy(b"x", f"{path}/script", 0o700)
+        assert mode(Path(path)) == 0o700
+    assert not os.path.exists(path)

@@ -1,0 +1,261 @@
+"""The owned directory on a real file system behind SSH."""
+
+import json
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote.workdir import MARKER, WorkDir
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "clusters of all" / "simple's"
+
+
+@pytest.fixture
+def workdir(session, path):
+    return WorkDir(session, str(path), "vnf-1")
+
+
+@pytest.fixture
+def foreign(session, path):
+    return WorkDir(session, str(path), "vnf-2")
+
+
+def tree(path: Path):
+    return {
+        str(one.relative_to(path)): one.read_text() if one.is_file() else None
+        for one in path.rglob("*")
+    }
+
+
+def test_claim_makes_a_private_directory_with_our_marker(workdir, path):
+    assert workdir.owner() is None
+    workdir.claim()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert [one.name for one in path.iterdir()] == [MARKER]
+    assert stat.S_IMODE((path / MARKER).stat().st_mode) == 0o600
+    assert json.loads((path / MARKER).read_text())["owner"] == "vnf-1"
+    assert workdir.owner() == "vnf-1"
+    assert workdir.obstacle() is None
+
+
+def test_claim_again_changes_nothing(workdir, path):
+    workdir.claim()
+    workdir.write("hosts.yaml", "all: {}\n")
+    before, number = tree(path), (path / MARKER).stat().st_ino
+    workdir.claim()
+    assert tree(path) == before
+    assert (path / MARKER).stat().st_ino == number
+
+
+def test_what_a_broken_claim_left_does_not_bar_the_next_one(workdir, path):
+    path.mkdir(parents=True)
+    (path / f"{MARKER}.0a1b2c3d").write_text("{}")
+    (path / f".{MARKER}.0a1b2c3d.4e5f6071").write_text("")
+    workdir.claim()
+    assert workdir.owner() == "vnf-1"
+
+
+def test_empty_directory_may_be_claimed(workdir, path):
+    path.mkdir(parents=True, mode=0o755)
+    workdir.claim()
+    assert workdir.owner() == "vnf-1"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+
+
+def test_directory_that_a_broken_claim_left_may_be_claimed(workdir, path):
+    path.mkdir(parents=True)
+    (path / f"{MARKER}.0123abcd").write_text("{}")
+    workdir.claim()
+    assert workdir.owner() == "vnf-1"
+
+
+def with_content(path):
+    path.mkdir(parents=True)
+    (path / "precious").write_text("data")
+
+
+def as_file(path):
+    path.parent.mkdir(parents=True)
+    path.write_text("data")
+
+
+def as_link(path):
+    path.parent.mkdir(parents=True)
+    target = path.parent / "elsewhere"
+    target.mkdir()
+    path.symlink_to(target)
+
+
+def with_strange_marker(path):
+    path.mkdir(parents=True)
+    (path / MARKER).write_text("[1")
+
+
+@pytest.mark.parametrize(
+    ("prepare", "reason"),
+    [
+        (with_content, "is not empty and has no marker"),
+        (as_file, "is no directory"),
+        (as_link, "is a symbolic link"),
+        (with_strange_marker, "cannot be understood"),
+    ],
+)
+def test_what_is_not_ours_is_refused_and_untouched(workdir, path, prepare, reason):
+    prepare(path)
+    before = tree(path.parent)
+    assert reason in workdir.obstacle()
+    with pytest.raises(errors.OwnershipError, match=reason):
+        workdir.claim()
+    assert tree(path.parent) == before
+
+
+def test_another_owner_is_named(workdir, foreign):
+    foreign.claim()
+    assert "belongs to the VNF instance vnf-2" in workdir.obstacle()
+    with pytest.raises(errors.OwnershipError, match="vnf-2") as caught:
+        workdir.claim()
+    assert str(workdir.path) in str(caught.value)
+    assert workdir.owner() == "vnf-2"
+
+
+def test_asking_for_obstacles_makes_nothing(workdir, path):
+    assert workdir.obstacle() is None
+    assert not path.parent.exists()
+
+
+def test_of_two_that_claim_at_once_one_wins(log_in, path):
+    sessions = [log_in() for _ in range(4)]
+    path.mkdir(parents=True)
+    barrier = threading.Barrier(len(sessions))
+    outcomes = {}
+
+    def work(number, session):
+        barrier.wait()
+        try:
+            WorkDir(session, str(path), f"vnf-{number}").claim()
+            outcomes[number] = True
+        except errors.OwnershipError:
+            outcomes[number] = False
+
+    threads = [threading.Thread(target=work, args=item) for item in enumerate(sessions)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (winner,) = [number for number, won in outcomes.items() if won]
+    assert json.loads((path / MARKER).read_text())["owner"] == f"vnf-{winner}"
+    assert [one.name for one in path.iterdir()] == [MARKER]
+
+
+def test_marker_that_cannot_be_made_is_an_error(workdir, path, sshd):
+    sshd.program("ln", "echo 'ln: Operation not permitted' >&2; exit 1")
+    with pytest.raises(errors.RemoteError, match="Operation not permitted"):
+        workdir.claim()
+    assert workdir.owner() is None
+
+
+def test_write_and_read(workdir, path):
+    workdir.claim()
+    assert workdir.write("hosts.yaml", "grün\n") is True
+    assert workdir.write("hosts.yaml", "grün\n") is False
+    assert workdir.read("hosts.yaml") == "grün\n"
+    assert workdir.read("absent") is None
+    assert stat.S_IMODE((path / "hosts.yaml").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/etc/passwd", MARKER])
+def test_only_plain_names_are_files_of_the_directory(workdir, name):
+    with pytest.raises(ValueError, match="plain"):
+        workdir.write(name, "x")
+    with pytest.raises(ValueError, match="plain"):
+        workdir.read(name)
+    with pytest.raises(ValueError, match="plain"):
+        workdir.drop_facts([name])
+
+
+def test_facts_of_named_hosts_are_dropped(workdir, path):
+    workdir.claim()
+    (path / "facts").mkdir()
+    for name in ("worker-10-0-0-5", "worker-10-0-0-50"):
+        (path / "facts" / name).touch()
+    workdir.drop_facts(["worker-10-0-0-5", "never-seen"])
+    workdir.drop_facts([])
+    assert [one.name for one in (path / "facts").iterdir()] == ["worker-10-0-0-50"]
+
+
+def test_remove_takes_all_that_is_ours_and_nothing_beside(workdir, path):
+    workdir.claim()
+    workdir.write("hosts.yaml", "x")
+    (path / "runs" / "-rf").mkdir(parents=True)
+    (path / ".hidden").touch()
+    beside = path.parent / "other"
+    beside.mkdir()
+    (path / "link").symlink_to(beside)
+    (beside / "precious").touch()
+    assert workdir.remove() is True
+    assert not path.exists()
+    assert (beside / "precious").exists()
+    assert workdir.remove() is False
+
+
+@pytest.mark.parametrize("prepare", [None, with_content, as_file])
+def test_remove_leaves_what_has_no_marker(workdir, path, prepare):
+    if prepare:
+        prepare(path)
+    before = tree(path.parent) if prepare else None
+    assert workdir.remove() is False
+    assert before is None or tree(path.parent) == before
+
+
+def test_remove_leaves_what_belongs_to_another(workdir, foreign, path):
+    """A failed instantiation is rolled back: the other VNF's directory stays."""
+    foreign.claim()
+    foreign.write("hosts.yaml", "precious")
+    before = tree(path)
+    assert workdir.remove() is False
+    assert tree(path) == before
+
+
+def test_remove_does_not_follow_a_link_that_took_the_place(workdir, path):
+    workdir.claim()
+    moved = path.parent / "moved"
+    path.rename(moved)
+    path.symlink_to(moved)
+    with pytest.raises(errors.OwnershipError, match="symbolic link"):
+        workdir.remove()
+    assert (moved / MARKER).exists()
+
+
+def test_remove_refuses_a_copy_of_our_directory(session, workdir, path):
+    workdir.claim()
+    copy = path.rename(path.parent / "copy")
+    with pytest.raises(errors.OwnershipError, match="not where it was"):
+        WorkDir(session, str(copy), "vnf-1").remove()
+    assert (copy / MARKER).exists()
+
+
+def test_removal_that_broke_off_is_still_known_as_ours(workdir, path, sshd):
+    workdir.claim()
+    workdir.write("hosts.yaml", "x")
+    sshd.program("find", "rm -f hosts.yaml; exit 1")
+    with pytest.raises(errors.CommandFailed):
+        workdir.remove()
+    assert workdir.owner() == "vnf-1"
+    (sshd.bin / "find").unlink()
+    assert workdir.remove() is True
+
+
+def test_directory_below_a_link_can_be_claimed_and_removed(session, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk")
+    workdir = WorkDir(session, str(tmp_path / "link" / "cluster"), "vnf-1")
+    workdir.claim()
+    assert (tmp_path / "disk" / "cluster" / MARKER).exists()
+    assert workdir.remove() is True
+    assert not (tmp_path / "disk" / "cluster").exists()
