@@ -192,20 +192,30 @@ def new_port(
         for port in records["ports"].values()
         if port["bridge"] == pool.bridge and not port["released"]
     }
-    digits = port_id.replace("-", "")
+    taken = pool.take(used, address)
     records["ports"][port_id] = {
         "id": port_id,
         "name": name,
         "network_id": pool.network,
         "subnet_id": pool.subnet,
         "bridge": pool.bridge,
-        "address": pool.take(used, address),
+        "address": taken,
         "prefix": pool.cidr.prefixlen,
-        "mac": mac or f"fa:16:3e:{digits[0:2]}:{digits[2:4]}:{digits[4:6]}",
+        "mac": mac or mac_of(taken),
         "server_id": "",
         "released": False,
     }
     return records["ports"][port_id]
+
+
+def mac_of(address: str) -> str:
+    """The hardware address of whoever has this address.
+
+    Addresses are used again within seconds. With a hardware address of its own each
+    new owner would have to announce itself, and an announcement that is lost costs
+    its neighbours longer than Ansible's ConnectTimeout.
+    """
+    return "fa:16:3e:" + ":".join(f"{int(n):02x}" for n in address.split(".")[1:])
 
 
 def nic(port: Mapping[str, Any]) -> dict[str, Any]:

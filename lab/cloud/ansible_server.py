@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.cloud import CloudError, base
-from lab.cloud.addresses import ANSIBLE_SERVER_ADDRESS, EXTERNAL
+from lab.cloud.addresses import ANSIBLE_SERVER_ADDRESS, EXTERNAL, mac_of
 from lab.cloud.hosts import Host, Hosts
 from lab.cloud.settings import Settings
 
@@ -45,12 +45,11 @@ echo "$4" >"$3/.digest"
 
 def document() -> dict[str, Any]:
     """The document from which the Ansible server is created."""
-    digits = uuid.UUID(ID).hex
     nic = {
         "bridge": EXTERNAL,
         "address": ANSIBLE_SERVER_ADDRESS,
         "prefix": 24,
-        "mac": f"fa:16:3e:{digits[0:2]}:{digits[2:4]}:{digits[4:6]}",
+        "mac": mac_of(ANSIBLE_SERVER_ADDRESS),
         "port_id": ID,
     }
     return {"id": ID, "name": "ansible-server", "role": ROLE, "nics": [nic]}

@@ -14,8 +14,6 @@ read -r pid _ </proc/self/stat
 echo "PID $pid"
 read -r _
 
-# Addresses are used again: tell the neighbours at once that this one has moved here.
-echo 1 >/proc/sys/net/ipv4/conf/all/arp_notify
 printf '%s' "$HOST_NET" | ip -batch -
 hostname "$HOST_NAME"
 

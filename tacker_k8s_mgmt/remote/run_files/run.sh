@@ -71,7 +71,7 @@ export K8S_MGMT_EVENTS=$run/events.jsonl \
     ANSIBLE_CACHE_PLUGIN=jsonfile ANSIBLE_CACHE_PLUGIN_CONNECTION=$workdir/facts \
     ANSIBLE_SSH_ARGS="${ssh_options[*]}" ANSIBLE_SSH_CONTROL_PATH_DIR=$control \
     ANSIBLE_HOST_KEY_CHECKING=True ANSIBLE_LOCAL_TEMP=$run/tmp \
-    ANSIBLE_RETRY_FILES_ENABLED=False ANSIBLE_NOCOLOR=1 PYTHONUNBUFFERED=1
+    ANSIBLE_SSH_RETRIES=2 ANSIBLE_RETRY_FILES_ENABLED=False ANSIBLE_NOCOLOR=1 PYTHONUNBUFFERED=1
 
 # Ansible would make it open to others, and facts hold the hosts' environment.
 mkdir -p "$workdir/facts"

@@ -163,12 +163,21 @@ def test_mac_addresses_differ_and_can_be_chosen():
     assert port(data, 4, mac="02:00:00:00:00:01")["mac"] == "02:00:00:00:00:01"
 
 
+def test_whoever_gets_an_address_next_has_its_mac_too():
+    data = records()
+    first = port(data, 1)
+    first["released"] = True
+    second = port(data, 2)
+    assert second["address"] == first["address"]
+    assert second["mac"] == first["mac"]
+
+
 def test_a_servers_document_describes_its_nic():
     made = port(records(), 1)
     assert addresses.nic(made) == {
         "bridge": "br-1",
         "address": "10.10.0.2",
         "prefix": 29,
-        "mac": "fa:16:3e:01:01:01",
+        "mac": "fa:16:3e:0a:00:02",
         "port_id": made["id"],
     }
