@@ -39,25 +39,32 @@ def tacker() -> Tacker:
     return Tacker({key: os.environ[name] for key, name in names.items()}, TACKER)
 
 
-def command(argv: Sequence[str], limit: float = 60) -> str:
+def command(argv: Sequence[str], limit: float = 60, stdin: str | None = None) -> str:
     """What *argv* prints; its error output when it fails.
 
+    :param stdin: what it reads; None: nothing.
     :raises RuntimeError: it failed, with what it said.
     """
     done = subprocess.run(
-        argv, capture_output=True, text=True, timeout=limit, check=False
+        argv,
+        input=stdin or "",
+        capture_output=True,
+        text=True,
+        timeout=limit,
+        check=False,
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(argv)}: {done.stderr or done.stdout}")
     return done.stdout
 
 
-def on_host(name: str, *argv: str) -> str:
+def on_host(name: str, *argv: str, stdin: str | None = None) -> str:
     """What a command prints on a host's console, as root.
 
     :param name: the host's name, address or the beginning of its id.
     """
-    return command([SYSTEM_PYTHON, "-m", "lab.cloud", "exec", name, "--", *argv])
+    entered = [SYSTEM_PYTHON, "-m", "lab.cloud", "exec", name, "--", *argv]
+    return command(entered, stdin=stdin)
 
 
 def hosts() -> list[dict[str, Any]]:
@@ -93,6 +100,7 @@ class ClusterApi:
         answer.raise_for_status()
         return answer.text
 
-    def kubectl(self, *argv: str) -> str:
+    def kubectl(self, *argv: str, stdin: str | None = None) -> str:
         """What the real kubectl prints."""
-        return command(["kubectl", "--kubeconfig", str(self.kubeconfig), *argv])
+        kubectl = ["kubectl", "--kubeconfig", str(self.kubeconfig), *argv]
+        return command(kubectl, stdin=stdin)

@@ -4,6 +4,8 @@ Every remote call and every wait takes its limit from here, so that an operator 
 fit them to a site. All limits are seconds.
 """
 
+from typing import Any
+
 from oslo_config import cfg
 
 GROUP = "k8s_mgmt"
@@ -13,6 +15,15 @@ OPTIONS: tuple[cfg.Opt, ...] = (
         "state_path",
         help="Directory for journals and for the host keys of Ansible servers. "
         "Default: k8s_mgmt below Tacker's own state_path.",
+    ),
+    cfg.StrOpt(
+        "key_directory",
+        default="/etc/tacker/k8s-mgmt/keys",
+        help="Directory below which SSH private keys may lie that requests name by "
+        "their path. Whoever may send requests can use every key in it, and have one "
+        "for VMs copied to an Ansible server of his choice; {project_id} stands for "
+        "the id of the VNF's project and so keeps projects apart. Empty: no request "
+        "may name a file.",
     ),
     cfg.FloatOpt(
         "connect_timeout",
@@ -62,6 +73,12 @@ OPTIONS: tuple[cfg.Opt, ...] = (
         min=1,
         help="Limit for all nodes to become Ready after the playbook has ended.",
     ),
+    cfg.IntOpt(
+        "journal_keep",
+        default=50,
+        min=1,
+        help="How many operations of a VNF instance its journal keeps.",
+    ),
 )
 
 
@@ -73,6 +90,14 @@ def register(conf: cfg.ConfigOpts) -> None:
 def list_opts() -> list[tuple[str, tuple[cfg.Opt, ...]]]:
     """The options for ``oslo-config-generator``."""
     return [(GROUP, OPTIONS)]
+
+
+def key_directory(options: Any, project_id: str) -> str:
+    """Where the keys of a project's requests may lie.
+
+    :param options: the driver's group of options.
+    """
+    return str(options.key_directory).replace("{project_id}", project_id)
 
 
 def state_path(conf: cfg.ConfigOpts) -> str:

@@ -111,7 +111,13 @@ class AuthError(RemoteError):
     """The host answered and refused the credentials."""
 
     message = "{host}:{port} refused the SSH login of user {user}."
-    default_hint = "Correct the user name or password in the parameters."
+    default_hint = "Correct the user name, password or key in the parameters."
+
+
+class PrivateKeyError(RemoteError):
+    """A private key of the parameters cannot be used to log in."""
+
+    message = "{attribute} {reason}."
 
 
 class HostKeyError(RemoteError):
@@ -200,6 +206,23 @@ class BusyError(PlaybookError):
 
 class ClusterError(K8sMgmtError):
     """The Kubernetes cluster is not as it should be."""
+
+
+class DrainError(ClusterError):
+    """Nodes could not be emptied; they and their pods are left as they are.
+
+    :param failed: how many.
+    :param outcomes: one sentence for each node that was drained, or not.
+    """
+
+    message = "{failed} of {count} node(s) could not be drained: {listed}."
+
+    def __init__(
+        self, *, failed: int, outcomes: Sequence[str], hint: str | None = None
+    ) -> None:
+        self.outcomes = tuple(outcomes)
+        listed, count = _listed(self.outcomes), len(self.outcomes)
+        super().__init__(hint=hint, failed=failed, count=count, listed=listed)
 
 
 class LoadBalancerError(K8sMgmtError):

@@ -63,12 +63,25 @@ class Server:
 
 @dataclass(frozen=True)
 class ExposedService:
-    """A TCP port that is forwarded to a node port of every worker."""
+    """A TCP port that is forwarded to a node port of every worker.
+
+    :param check_port: a worker that accepts connections there is healthy; None: the
+        node port.
+    """
 
     name: str
     port: int
     node_port: int
     servers: tuple[Server, ...]
+    check_port: int | None = None
+
+
+def expose_arguments(service: ExposedService) -> tuple[str, ...]:
+    """What follows the verb ``expose`` on the command line."""
+    ports = ("--port", str(service.port), "--node-port", str(service.node_port))
+    if service.check_port is None:
+        return (service.name, *ports)
+    return (service.name, *ports, "--check-port", str(service.check_port))
 
 
 @dataclass(frozen=True)
@@ -127,4 +140,5 @@ def _service(report: Mapping[str, Any], addresses: Mapping[str, str]) -> Exposed
             Server(one["name"], addresses[one["name"]], one["state"] or "")
             for one in report["servers"]
         ),
+        check_port=report.get("check_port"),
     )

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from tacker_k8s_mgmt.cluster import kubespray
+from tacker_k8s_mgmt.cluster import fields, kubespray
 from tacker_k8s_mgmt.cluster.spelling import Location, Reading
 
 _POD_CIDR = ("master_node", "pod_cidr")
@@ -21,6 +21,14 @@ _CLUSTER_CIDR = ("master_node", "cluster_cidr")
 _NODE_CIDR = ("proxy", "k8s_node_cidr")
 _DIRECTORY = ("ansible", "transferring_inventory_path")
 _INSTALLED = (("ansible", "kubespray_root_path"), ("ansible", "venv_path"))
+_FAMILY = ("address_family",)
+#: Structures with a login, and how its attributes begin there.
+_LOGINS = (
+    ("ansible", ""),
+    ("master_node", ""),
+    ("worker_node", ""),
+    ("external_lb_param", "ssh_"),
+)
 _VARIABLES = "kubespray_vars"
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -32,7 +40,9 @@ class _Range(NamedTuple):
 
 
 def problems(reading: Reading) -> Iterator[str]:
-    """Sentences about networks that overlap, directories and variables."""
+    """Sentences about logins, networks, directories and variables."""
+    yield from _logins(reading)
+    yield from _families(reading)
     yield from _overlaps(reading)
     yield from _shared_directories(reading)
     yield from _refused_variables(reading)
@@ -50,10 +60,42 @@ def warnings(reading: Reading) -> Iterator[str]:
             yield f"{name}: the URL has no valid port"
 
 
+def _logins(reading: Reading) -> Iterator[str]:
+    for name, prefix in _LOGINS:
+        if not isinstance(reading.get(name), Mapping):
+            continue
+        password, key = f"{prefix}password", f"{prefix}private_key"
+        given = [_given(reading.get(name, one)) for one in (password, key)]
+        if not any(given):
+            yield f"{reading.dotted(name)}: {password} or {key} is missing"
+        passphrase = (name, f"{key}_passphrase")
+        if _given(reading.get(*passphrase)) and not given[1]:
+            yield f"{reading.dotted(*passphrase)}: there is no {key} that it opens"
+
+
+def _given(value: Any) -> bool:
+    return fields.blank_is_absent(value) is not None
+
+
+def _family(reading: Reading) -> str:
+    written = reading.get(*_FAMILY)
+    return written if written in ("ipv4", "ipv6") else "ipv4"
+
+
+def _families(reading: Reading) -> Iterator[str]:
+    family = _family(reading)
+    for location in (_POD_CIDR, _CLUSTER_CIDR):
+        network = _network(reading.get(*location))
+        if network and f"ipv{network.version}" != family:
+            name = reading.dotted(*location)
+            yield f"{name}: must be of the family that address_family names, {family}"
+
+
 def _overlaps(reading: Reading) -> Iterator[str]:
+    defaults = kubespray.NETWORKS[_family(reading)]
     ranges = [
-        *_range(reading, _POD_CIDR, kubespray.DEFAULT_PODS),
-        *_range(reading, _CLUSTER_CIDR, kubespray.DEFAULT_SERVICES),
+        *_range(reading, _POD_CIDR, defaults.pods),
+        *_range(reading, _CLUSTER_CIDR, defaults.services),
         *_range(reading, _NODE_CIDR, None),
     ]
     for one, other in combinations(ranges, 2):
@@ -101,7 +143,7 @@ def _holds(directory: str, path: str) -> bool:
 
 
 def _refused_variables(reading: Reading) -> Iterator[str]:
-    variables = reading.get(_VARIABLES)
+    variables, family = reading.get(_VARIABLES), _family(reading)
     if not isinstance(variables, Mapping):
         return
     for name, value in variables.items():
@@ -109,7 +151,7 @@ def _refused_variables(reading: Reading) -> Iterator[str]:
         if not isinstance(name, str) or not _VARIABLE_NAME.fullmatch(name):
             listed = reading.dotted(_VARIABLES)
             yield f"{listed}: {repr(name)[:64]} is not the name of a variable"
-        elif reason := kubespray.reserved(name):
+        elif reason := kubespray.reserved(name, family):
             yield f"{shown}: cannot be set here; {reason}"
         elif not _fits_json(value):
             yield f"{shown}: cannot be written as JSON"

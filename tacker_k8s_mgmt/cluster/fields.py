@@ -16,8 +16,13 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, SecretStr, Strict
 
 LONGEST_NAME = 255
+LONGEST_KEY = 32 * 1024
 #: Ansible splits its search paths at colons; OpenSSH expands or unquotes the others.
 _AMBIGUOUS = re.compile("[:%$\"']")
+_PEM = re.compile(
+    r"-----BEGIN ([A-Z]+ )?PRIVATE KEY-----\n.+\n-----END \1?PRIVATE KEY-----",
+    re.DOTALL,
+)
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 
 #: Nothing below these is anybody's to own; below the ones in ``_SHARED`` it is.
@@ -30,7 +35,7 @@ _SHARED = frozenset(
 )
 
 
-def _blank_is_absent(value: Any) -> Any:
+def blank_is_absent(value: Any) -> Any:
     """Templates leave optional attributes empty; that means "not given"."""
     return None if isinstance(value, str) and not value.strip() else value
 
@@ -46,6 +51,20 @@ def _plain(value: str) -> str:
 def _secret(value: SecretStr) -> SecretStr:
     _plain(value.get_secret_value())
     return value
+
+
+def _private_key(value: SecretStr) -> SecretStr:
+    """A path stays one; a key's text gets Unix line ends and nothing around it."""
+    text = value.get_secret_value().strip()
+    if text.startswith("/"):
+        return SecretStr(_absolute_path(text))
+    lines = "\n".join(line.strip() for line in text.splitlines())
+    if len(lines) > LONGEST_KEY or not _PEM.fullmatch(lines):
+        raise ValueError(
+            "must be the text of a private key (-----BEGIN ... PRIVATE KEY-----) or "
+            "the absolute path of a file with one on Tacker's conductor"
+        )
+    return SecretStr(f"{lines}\n")
 
 
 def _name(value: str) -> str:
@@ -73,10 +92,13 @@ def _host(value: str) -> str:
     return value
 
 
-def _port(value: int) -> int:
-    if not 1 <= value <= 65535:
-        raise ValueError("must be from 1 to 65535")
-    return value
+def _between(least: int, most: int) -> AfterValidator:
+    def check(value: int) -> int:
+        if not least <= value <= most:
+            raise ValueError(f"must be from {least} to {most}")
+        return value
+
+    return AfterValidator(check)
 
 
 def _absolute_path(value: str) -> str:
@@ -121,13 +143,6 @@ def _network(value: Any) -> IPv4Network | IPv6Network:
     raise ValueError("must be a network such as 10.233.64.0/18")
 
 
-def _network4(value: Any) -> IPv4Network:
-    network = _network(value)
-    if isinstance(network, IPv4Network):
-        return network
-    raise ValueError("must be an IPv4 network; IPv6 ranges are set in kubespray_vars")
-
-
 def _proxy_url(value: SecretStr) -> SecretStr:
     text = _plain(value.get_secret_value())
     problem = "must be an http:// or https:// URL with a host"
@@ -153,25 +168,32 @@ def _list_of_names(value: Any) -> tuple[str, ...]:
 
 Name = Annotated[str, AfterValidator(_name)]
 OptionalName = Annotated[
-    Annotated[str, AfterValidator(_name)] | None, BeforeValidator(_blank_is_absent)
+    Annotated[str, AfterValidator(_name)] | None, BeforeValidator(blank_is_absent)
 ]
-Secret = Annotated[SecretStr, AfterValidator(_secret)]
+OptionalSecret = Annotated[
+    Annotated[SecretStr, AfterValidator(_secret)] | None,
+    BeforeValidator(blank_is_absent),
+]
+OptionalPrivateKey = Annotated[
+    Annotated[SecretStr, AfterValidator(_private_key)] | None,
+    BeforeValidator(blank_is_absent),
+]
 Host = Annotated[str, AfterValidator(_host)]
-Port = Annotated[int, Strict(), AfterValidator(_port)]
+Port = Annotated[int, Strict(), _between(1, 65535)]
+Seconds = Annotated[int, Strict(), _between(1, 86400)]
+GracePeriod = Annotated[int, Strict(), _between(-1, 86400)]
+Count = Annotated[int, Strict(), _between(1, 100)]
+Flag = Annotated[bool, Strict()]
 AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
-OptionalAbsolutePath = Annotated[AbsolutePath | None, BeforeValidator(_blank_is_absent)]
+OptionalAbsolutePath = Annotated[AbsolutePath | None, BeforeValidator(blank_is_absent)]
 OwnedDirectory = Annotated[str, AfterValidator(_owned_directory)]
 PackagePath = Annotated[str, AfterValidator(_package_path)]
-OptionalNetwork4 = Annotated[
-    Annotated[IPv4Network, BeforeValidator(_network4)] | None,
-    BeforeValidator(_blank_is_absent),
-]
 OptionalNetwork = Annotated[
     Annotated[IPv4Network | IPv6Network, BeforeValidator(_network)] | None,
-    BeforeValidator(_blank_is_absent),
+    BeforeValidator(blank_is_absent),
 ]
 OptionalProxyUrl = Annotated[
     Annotated[SecretStr, AfterValidator(_proxy_url)] | None,
-    BeforeValidator(_blank_is_absent),
+    BeforeValidator(blank_is_absent),
 ]
 ListOfNames = Annotated[tuple[str, ...], BeforeValidator(_list_of_names)]

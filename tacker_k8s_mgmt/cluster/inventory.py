@@ -1,10 +1,12 @@
 """The inventory on the Ansible server: where a cluster's names live.
 
 Written whole from values, never edited. The text holds the nodes' passwords, so the
-file's mode must be 0600.
+file's mode must be 0600. How to log in to a worker also lives here: a later operation
+may bring other credentials for the VMs that it makes, and those that are there keep
+their own.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -16,6 +18,12 @@ from tacker_k8s_mgmt.errors import ClusterError
 FILE_NAME = "hosts.yaml"
 _HEADER = "# Written by tacker-k8s-mgmt; changes made here are lost.\n"
 _TEMPLATE_MARKS = ("{{", "{%", "{#")
+_LOGIN = (
+    "ansible_user",
+    "ansible_password",
+    "ansible_ssh_private_key_file",
+    "ansible_become_password",
+)
 
 
 class _Unsafe(str):
@@ -38,17 +46,37 @@ _Dumper.add_representer(
 _Loader.add_constructor("!unsafe", lambda _, node: str(node.value))
 
 
-def render(nodes: Sequence[Node], params: InstallParams) -> str:
+def render(
+    nodes: Sequence[Node],
+    params: InstallParams,
+    *,
+    previous: str = "",
+    renewed: Container[str] = (),
+) -> str:
     """The inventory as YAML, with the groups that kubespray knows since v2.16.
 
     The order of the nodes is kept: kubespray's leading control plane is the first of
     its group.
+
+    :param previous: the text of the inventory so far. A worker that is the same VM in
+        it keeps the login that it has there.
+    :param renewed: names of workers that get the parameters' login all the same.
     """
+    kept = _worker_logins(previous) if previous else {}
+
+    def login(node: Node) -> Mapping[str, str]:
+        if node.role is Role.WORKER and node.name not in renewed:
+            return kept.get(node.server_id) or _login(node, params)
+        return _login(node, params)
+
     control_planes = [node.name for node in nodes if node.role is Role.CONTROL_PLANE]
     workers = [node.name for node in nodes if node.role is Role.WORKER]
     document = {
         "all": {
-            "hosts": {node.name: _host_vars(node, params) for node in nodes},
+            "hosts": {
+                node.name: _host_vars(node, params.address_family, login(node))
+                for node in nodes
+            },
             "children": {
                 "kube_control_plane": _group(control_planes),
                 "etcd": _group(control_planes),
@@ -80,45 +108,69 @@ def parse(text: str) -> tuple[Node, ...]:
             detail="The inventory on the Ansible server is not as it was written.",
             hint=f"Restore {FILE_NAME} in the cluster's directory.",
         )
-    return nodes
+    return tuple(node for node, _ in nodes)
 
 
-def _nodes_in(text: str) -> tuple[Node, ...] | None:
+def _worker_logins(text: str) -> dict[str, Mapping[str, str]]:
+    """By server id, the variables with which Ansible logs in to each worker."""
+    return {
+        node.server_id: {name: str(host[name]) for name in _LOGIN if name in host}
+        for node, host in _nodes_in(text) or ()
+        if node.role is Role.WORKER
+    }
+
+
+def _nodes_in(text: str) -> tuple[tuple[Node, Mapping[str, Any]], ...] | None:
+    """The nodes, each with all its variables; None if it is no inventory of ours."""
     # No error is chained from here: the parser's quote the text, passwords and all.
     try:
         everything = yaml.load(text, Loader=_Loader)["all"]  # noqa: S506
         workers = everything["children"]["kube_node"]["hosts"]
         return tuple(
-            Node(
-                name=name,
-                role=Role.WORKER if name in workers else Role.CONTROL_PLANE,
-                server_id=host["tacker_server_id"],
-                ssh_address=host["ansible_host"],
-                address=host["ip"],
-                etcd_member_name=host.get("etcd_member_name", ""),
-            )
+            (_node(name, host, name in workers), host)
             for name, host in everything["hosts"].items()
         )
     except (yaml.YAMLError, LookupError, TypeError, AttributeError):
         return None
 
 
-def _host_vars(node: Node, params: InstallParams) -> dict[str, str]:
-    group = params.control_plane if node.role is Role.CONTROL_PLANE else params.workers
-    password = _text(group.password.get_secret_value())
+def _node(name: str, host: Mapping[str, Any], is_worker: bool) -> Node:
+    return Node(
+        name=name,
+        role=Role.WORKER if is_worker else Role.CONTROL_PLANE,
+        server_id=host["tacker_server_id"],
+        ssh_address=host["ansible_host"],
+        address=host["ip6"] if "ip6" in host else host["ip"],
+        etcd_member_name=host.get("etcd_member_name", ""),
+    )
+
+
+def _host_vars(node: Node, family: str, login: Mapping[str, str]) -> dict[str, str]:
+    # Other releases than those that know ip6 make no cluster without IPv4.
+    suffix = "6" if family == "ipv6" else ""
     member = (
         {"etcd_member_name": node.etcd_member_name} if node.etcd_member_name else {}
     )
     return {
         "ansible_host": node.ssh_address,
-        "ip": node.address,
-        "access_ip": node.address,
+        f"ip{suffix}": node.address,
+        f"access_ip{suffix}": node.address,
         **member,
-        "ansible_user": _text(group.username),
-        "ansible_password": password,
-        "ansible_become_password": password,
+        **{name: _text(value) for name, value in login.items()},
         "tacker_server_id": node.server_id,
     }
+
+
+def _login(node: Node, params: InstallParams) -> dict[str, str]:
+    account = params.account(node.role)
+    login = {"ansible_user": account.username}
+    password = account.password.get_secret_value() if account.password else ""
+    if account.private_key:
+        path = f"{params.ansible.directory}/{account.private_key.file_name}"
+        login["ansible_ssh_private_key_file"] = path
+    else:
+        login["ansible_password"] = password
+    return login | ({"ansible_become_password": password} if password else {})
 
 
 def _text(value: str) -> str:

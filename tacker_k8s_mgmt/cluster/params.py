@@ -6,150 +6,34 @@ field's description is the text of the user documentation.
 """
 
 import ipaddress
-import re
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
-from urllib.parse import unquote, urlsplit
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, ValidationError
 
-from tacker_k8s_mgmt.cluster import checks, fields, kubespray, spelling
+from tacker_k8s_mgmt.cluster import checks, fields, overrides, redact, spelling
+from tacker_k8s_mgmt.cluster.accounts import Account, PrivateKey
+from tacker_k8s_mgmt.cluster.nodes import Role
 from tacker_k8s_mgmt.cluster.spelling import Reading, Structure
+from tacker_k8s_mgmt.cluster.structures import (
+    API_PORT,
+    AnsibleServer,
+    ControlPlaneGroup,
+    DrainPolicy,
+    LoadBalancer,
+    NodeGroup,
+    Proxy,
+)
 from tacker_k8s_mgmt.errors import ParamError
 
-ATTRIBUTE = "k8s_cluster_installation_param"
-API_PORT = 6443
-SSH_PORT = 22
+__all__ = ["API_PORT", "InstallParams", "LoadBalancer", "Proxy", "merged", "parse"]
 
+ATTRIBUTE = "k8s_cluster_installation_param"
 _BECAUSE = {
     "ansible": "it names the Ansible server, without which nothing can be installed",
+    "nic_cp_name": "it names the port with the node's address in the cluster, which a "
+    "floating IP is not",
 }
-_SECRET_VARIABLE = re.compile(
-    r"(pass|passwd|password|secret|token|credentials?|(private|api|access)_?key)$", re.I
-)
-
-
-class AnsibleServer(Structure):
-    """The pre-built server on which kubespray lies and from which it is run."""
-
-    host: fields.Host = Field(
-        alias="ip_address", description="IP address or host name of the Ansible server."
-    )
-    port: fields.Port = Field(
-        default=SSH_PORT, description="SSH port of the Ansible server."
-    )
-    username: fields.Name = Field(description="User name on the Ansible server.")
-    password: fields.Secret = Field(description="Password of that user.")
-    kubespray_root: fields.AbsolutePath = Field(
-        alias="kubespray_root_path",
-        description="Absolute path of the kubespray checkout on the Ansible server.",
-    )
-    venv: fields.OptionalAbsolutePath = Field(
-        default=None,
-        alias="venv_path",
-        description="Absolute path of the Python virtual environment that holds the "
-        "ansible-core this kubespray wants. Without it, the one on the user's PATH is "
-        "taken.",
-    )
-    directory: fields.OwnedDirectory = Field(
-        alias="transferring_inventory_path",
-        description="Absolute path of the directory for this cluster's inventory, "
-        "variables and playbook runs. It is made, belongs to this VNF alone and is "
-        "deleted when the VNF is terminated.",
-    )
-
-
-class NodeGroup(Structure):
-    """The VMs of one role, found in the Heat stack by the names of their ports."""
-
-    aspect_id: fields.OptionalName = Field(
-        default=None,
-        description="Name of the Heat group (AutoScalingGroup or ResourceGroup) that "
-        "holds the VMs; the same as the scaling aspect. Without it, or when there is "
-        "no such resource, the whole stack is searched.",
-    )
-    ssh_cp: fields.Name = Field(
-        alias="ssh_cp_name",
-        description="Heat resource (port or floating IP) with the address for SSH.",
-    )
-    nic_cp: fields.Name = Field(
-        alias="nic_cp_name",
-        description="Heat resource (port) whose address the node uses in the cluster.",
-    )
-    username: fields.Name = Field(description="User name on the VMs; needs sudo.")
-    password: fields.Secret = Field(description="Password of that user.")
-
-
-class ControlPlaneGroup(NodeGroup):
-    """The VMs of the control plane, and the cluster's networks."""
-
-    ignored: ClassVar[Mapping[str, str]] = {
-        "cluster_cp_name": "the API's address is the load balancer's, or else the "
-        "control plane's",
-        "cluster_fip_name": "the API's address is the load balancer's, or else the "
-        "control plane's",
-    }
-
-    pod_cidr: fields.OptionalNetwork4 = Field(
-        default=None,
-        description="IPv4 network for pods. "
-        f"Default: kubespray's, {kubespray.DEFAULT_PODS}.",
-    )
-    service_cidr: fields.OptionalNetwork4 = Field(
-        default=None,
-        alias="cluster_cidr",
-        description="IPv4 network for services. "
-        f"Default: kubespray's, {kubespray.DEFAULT_SERVICES}.",
-    )
-
-
-class Proxy(Structure):
-    """The HTTP proxy through which the nodes reach the outer world."""
-
-    http_proxy: fields.OptionalProxyUrl = Field(
-        default=None, description="URL of the proxy for http; may hold credentials."
-    )
-    https_proxy: fields.OptionalProxyUrl = Field(
-        default=None, description="URL of the proxy for https; may hold credentials."
-    )
-    no_proxy: fields.ListOfNames = Field(
-        default=(),
-        description="Addresses, networks and names to be reached without the proxy, "
-        "separated by commas; the cluster's own are added.",
-    )
-    node_cidr: fields.OptionalNetwork = Field(
-        default=None,
-        alias="k8s_node_cidr",
-        description="Network of the nodes; reached without the proxy.",
-    )
-
-
-class LoadBalancer(Structure):
-    """The VM in front of the cluster and the script that sets it up."""
-
-    ssh_cp: fields.Name = Field(
-        alias="ssh_cp_name",
-        description="Heat resource (port or floating IP) with the address for SSH.",
-    )
-    nic_cp: fields.OptionalName = Field(
-        default=None,
-        alias="nic_cp_name",
-        description="Heat resource (port) with the address that the nodes use. "
-        "Default: that of ssh_cp_name.",
-    )
-    username: fields.Name = Field(
-        alias="ssh_username", description="User name on the load balancer; needs sudo."
-    )
-    password: fields.Secret = Field(
-        alias="ssh_password", description="Password of that user."
-    )
-    script_path: fields.PackagePath = Field(
-        description="Path of the load balancer's script in the VNF package."
-    )
-    api_port: fields.Port = Field(
-        default=API_PORT,
-        description="Port at which the load balancer offers the Kubernetes API.",
-    )
 
 
 class InstallParams(Structure):
@@ -177,6 +61,15 @@ class InstallParams(Structure):
         alias="external_lb_param",
         description="The external load balancer; without it, none is set up.",
     )
+    address_family: Literal["ipv4", "ipv6"] = Field(
+        default="ipv4",
+        description="Which of its addresses a node uses in the cluster: ipv4 or ipv6. "
+        "Logins take the same family where a port has both. Default: ipv4.",
+    )
+    drain: DrainPolicy = Field(
+        default_factory=DrainPolicy,
+        description="How pods leave a node before scale-in and heal remove it.",
+    )
     vim_name: fields.Name | None = Field(
         default=None,
         description="Name under which the cluster is registered as a VIM in Tacker.",
@@ -191,30 +84,62 @@ class InstallParams(Structure):
     )
 
     @property
-    def pod_cidr(self) -> ipaddress.IPv4Network | None:
+    def pod_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
         """The pods' network, None for kubespray's own."""
         return self.control_plane.pod_cidr
 
     @property
-    def service_cidr(self) -> ipaddress.IPv4Network | None:
+    def service_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
         """The services' network, None for kubespray's own."""
         return self.control_plane.service_cidr
+
+    @property
+    def server_account(self) -> Account:
+        """The login on the Ansible server."""
+        return _account("ansible", self.ansible)
+
+    def account(self, role: Role) -> Account:
+        """The login on the VMs of a role.
+
+        :raises LookupError: there is no load balancer in these parameters.
+        """
+        return self._machine_accounts()[role]
+
+    def accounts(self) -> tuple[Account, ...]:
+        """Every login: on the Ansible server first, then on the VMs by role."""
+        return (self.server_account, *self._machine_accounts().values())
 
     def secrets(self) -> tuple[str, ...]:
         """Every secret text in the parameters, for redaction.
 
         A password that is also a user name here is left out: that text is shown
-        anyway, and stars in its place would give away that the two are the same.
+        anyway, and stars in its place would give away that the two are the same. Of
+        a private key, each line is a secret; of one that lies in a file, nothing is
+        known here.
         """
-        holders = (self.ansible, self.control_plane, self.workers, self.load_balancer)
-        accounts = [holder for holder in holders if holder]
-        found = {account.password.get_secret_value() for account in accounts}
-        if self.proxy:
-            found.update(_url_secrets(self.proxy.http_proxy))
-            found.update(_url_secrets(self.proxy.https_proxy))
-        found.update(_secret_leaves(self.kubespray_vars, secret=False))
-        found.difference_update(account.username for account in accounts)
+        found: set[str] = set()
+        for account in self.accounts():
+            key = account.private_key
+            for secret in (account.password, key and key.passphrase):
+                found.update([secret.get_secret_value()] if secret else [])
+            if key and not key.path:
+                found.update(redact.in_private_key(key.given.get_secret_value()))
+        proxy = self.proxy
+        for url in (proxy.http_proxy, proxy.https_proxy) if proxy else ():
+            found.update(redact.in_url(url.get_secret_value()) if url else ())
+        found.update(redact.in_variables(self.kubespray_vars))
+        found.difference_update(account.username for account in self.accounts())
         return tuple(sorted(found))
+
+    def _machine_accounts(self) -> Mapping[Role, Account]:
+        found = {
+            Role.CONTROL_PLANE: _account("master_node", self.control_plane),
+            Role.WORKER: _account("worker_node", self.workers),
+        }
+        if self.load_balancer:
+            balancer = _account("external_lb_param", self.load_balancer)
+            found[Role.LOAD_BALANCER] = balancer
+        return found
 
 
 def parse(additional_params: Mapping[str, Any] | None) -> InstallParams | None:
@@ -225,15 +150,51 @@ def parse(additional_params: Mapping[str, Any] | None) -> InstallParams | None:
     :returns: None if the request asks nothing of this driver.
     :raises ParamError: with every problem at once.
     """
+    raw = _given(additional_params)
+    return None if raw is None else _checked(_read(raw))
+
+
+def merged(
+    stored: Mapping[str, Any] | None, override: Mapping[str, Any] | None
+) -> InstallParams | None:
+    """The parameters of an operation later in the cluster's life.
+
+    Neither mapping is changed, and Tacker stores the merged values nowhere: they hold
+    for this operation. What may be changed, and why other things may not:
+    :mod:`.overrides`.
+
+    :param stored: ``additionalParams`` of the instantiation.
+    :param override: ``additionalParams`` of the scale or heal request.
+    :returns: None if this driver was not asked for when the VNF was instantiated.
+    :raises ParamError: with every problem at once.
+    """
+    change, raw = _given(override), _given(stored)
+    if change is None:
+        return parse(stored)
+    if raw is None:
+        raise ParamError(["was not given when the VNF was instantiated"])
+    return _checked(overrides.merge(_read(raw), _read(change)))
+
+
+def _given(additional_params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The attribute in either spelling; whatever else there is, Tacker's or not, is
+    nothing of ours.
+    """
     given = additional_params or {}
     spellings = (ATTRIBUTE, spelling.camel(ATTRIBUTE))
     raw = next((given[name] for name in spellings if name in given), None)
-    if raw is None:
-        return None
-    if not isinstance(raw, Mapping):
+    if raw is not None and not isinstance(raw, Mapping):
         raise ParamError(["the attribute itself must be a structure"])
+    return raw
+
+
+def _read(raw: Mapping[str, Any]) -> Reading:
     reading = spelling.read(InstallParams, raw)
     spelling.restore_keys(reading, "kubespray_vars")
+    return reading
+
+
+def _checked(reading: Reading) -> InstallParams:
     params, mistakes = _validated(reading)
     problems = [*reading.problems, *mistakes, *checks.problems(reading)]
     if params is None or problems:
@@ -252,19 +213,13 @@ def _validated(reading: Reading) -> tuple[InstallParams | None, list[str]]:
     return None, [reading.sentence(detail, _BECAUSE) for detail in details]
 
 
-def _url_secrets(url: SecretStr | None) -> Iterator[str]:
-    password = urlsplit(url.get_secret_value()).password if url else None
-    if password:
-        yield from (password, unquote(password))
-
-
-def _secret_leaves(value: Any, secret: bool) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            named_so = _SECRET_VARIABLE.search(str(name)) is not None
-            yield from _secret_leaves(inner, secret or named_so)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _secret_leaves(inner, secret)
-    elif secret and isinstance(value, str) and value:
-        yield value
+def _account(
+    attribute: str, holder: AnsibleServer | NodeGroup | LoadBalancer
+) -> Account:
+    key = None
+    if holder.private_key:
+        name = type(holder).model_fields["private_key"].alias or "private_key"
+        key = PrivateKey(
+            f"{attribute}.{name}", holder.private_key, holder.private_key_passphrase
+        )
+    return Account(attribute, holder.username, holder.password, key)

@@ -1,15 +1,23 @@
-"""Keeps known secrets out of texts: log lines, error messages, tails of output."""
+"""Keeps known secrets out of texts: log lines, error messages, tails of output.
+
+And knows where in the parameters secrets are.
+"""
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from urllib.parse import quote, quote_plus
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 STARS = "***"
 
 #: Secrets shorter than this are not replaced: "a" or "12" is in almost every text, and
 #: a text full of stars would hide the message and give the secret away by its gaps.
 SHORTEST = 4
+
+_SECRET_VARIABLE = re.compile(
+    r"(pass|passwd|password|secret|token|credentials?|(private|api|access)_?key)$", re.I
+)
 
 
 class Redactor:
@@ -50,3 +58,33 @@ def _forms(secret: str) -> Iterator[str]:
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     yield repr(secret)[1:-1]
     yield secret.replace("'", "'\"'\"'")
+
+
+def in_private_key(text: str) -> Iterator[str]:
+    """The lines of a private key that must not be shown."""
+    for line in text.splitlines():
+        if line and not line.startswith("-----") and ":" not in line:
+            yield line
+
+
+def in_url(url: str) -> Iterator[str]:
+    """The password of a URL, as it is written there and as it is meant."""
+    password = urlsplit(url).password
+    if password:
+        yield from (password, unquote(password))
+
+
+def in_variables(value: Any, *, secret: bool = False) -> Iterator[str]:
+    """The texts below names that stand for secrets, at any depth.
+
+    :param secret: whether the value itself stands below such a name.
+    """
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            named_so = _SECRET_VARIABLE.search(str(name)) is not None
+            yield from in_variables(inner, secret=secret or named_so)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from in_variables(inner, secret=secret)
+    elif secret and isinstance(value, str) and value:
+        yield value

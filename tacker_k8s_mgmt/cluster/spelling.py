@@ -21,6 +21,7 @@ _SENTENCES = {
     "missing": "is missing",
     "string_type": "must be text",
     "int_type": "must be a whole number",
+    "bool_type": "must be true or false",
     "model_type": "must be a structure with attributes",
     "dict_type": "must be a structure with attributes",
 }
@@ -66,14 +67,17 @@ class Reading:
     def sentence(self, error: ErrorDetails, because: Mapping[str, str]) -> str:
         """One of pydantic's errors in our words, without the offending value.
 
-        :param because: for attributes whose absence needs a reason.
+        :param because: why an attribute is needed, by its name without its place.
         """
         name = self.dotted(*(str(part) for part in error["loc"]))
         if error["type"] == "value_error":
             return f"{name}: {error['ctx']['error']}"
+        if error["type"] == "literal_error":
+            return f"{name}: must be {error['ctx']['expected']}"
         text = _SENTENCES.get(error["type"], f"is not valid ({error['type']})")
-        if error["type"] == "missing" and name in because:
-            text = f"{text}; {because[name]}"
+        reason = because.get(str(error["loc"][-1]))
+        if error["type"] == "missing" and reason:
+            text = f"{text}; {reason}"
         return f"{name}: {text}"
 
 
@@ -155,7 +159,8 @@ def _read(
             nested = known[name]
             if nested and isinstance(value, Mapping):
                 value = _read(nested, value, here, reading)
-            values[name] = value
+            if value is not None:  # null stands for "not given"
+                values[name] = value
     return values
 
 

@@ -8,17 +8,20 @@ names; a single VM is the same thing in the top stack.
 
 import ipaddress
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from tacker_k8s_mgmt.cluster import kubespray
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.errors import DiscoveryError
 
 _PORT = "OS::Neutron::Port"
 _FLOATING_IP = "OS::Neutron::FloatingIP"
+_SERVER = "OS::Nova::Server"
+_GONE = "DELETE_COMPLETE"
 _GROUPS = frozenset({"OS::Heat::AutoScalingGroup", "OS::Heat::ResourceGroup"})
 
 
@@ -50,11 +53,21 @@ class StackResource:
 
 @dataclass(frozen=True)
 class Machines:
-    """The VMs of a cluster."""
+    """The VMs of a cluster.
+
+    :param places: for everything in the stack, complete or not, by its physical id:
+        the stacks that it is in, nested ones included. A server that is not here is
+        gone.
+    :param unnamed: names of the servers in the stack that no parameter leads to.
+    """
 
     control_planes: tuple[Machine, ...]
     workers: tuple[Machine, ...]
     load_balancer: Machine | None
+    places: Mapping[str, frozenset[str]] = field(
+        default_factory=lambda: MappingProxyType({}), compare=False, repr=False
+    )
+    unnamed: tuple[str, ...] = ()
 
 
 def find_machines(
@@ -76,12 +89,15 @@ def find_machines(
     balancers = found.get(Role.LOAD_BALANCER, [])
     everything = [machine for machines in found.values() for machine in machines]
     problems += _found_twice(everything)
+    problems += _in_the_clusters_networks(everything, params)
     if problems:
         raise DiscoveryError(stack_id, list(dict.fromkeys(problems)))
     return Machines(
         control_planes=tuple(found[Role.CONTROL_PLANE]),
         workers=tuple(found[Role.WORKER]),
         load_balancer=balancers[0] if balancers else None,
+        places=tree.places(),
+        unnamed=tuple(tree.servers(without={m.server_id for m in everything})),
     )
 
 
@@ -96,19 +112,22 @@ class _Wanted:
     attribute: str
     ssh_cp: str
     nic_cp: str
+    family: str
     aspect_id: str | None = None
 
 
 def _wanted_roles(params: InstallParams) -> Iterator[_Wanted]:
+    family = params.address_family
     for role, attribute, group in (
         (Role.CONTROL_PLANE, "master_node", params.control_plane),
         (Role.WORKER, "worker_node", params.workers),
     ):
-        yield _Wanted(role, attribute, group.ssh_cp, group.nic_cp, group.aspect_id)
+        cps = group.ssh_cp, group.nic_cp
+        yield _Wanted(role, attribute, *cps, family, group.aspect_id)
     balancer = params.load_balancer
     if balancer:
-        nic_cp = balancer.nic_cp or balancer.ssh_cp
-        yield _Wanted(Role.LOAD_BALANCER, "external_lb_param", balancer.ssh_cp, nic_cp)
+        cps = balancer.ssh_cp, balancer.nic_cp or balancer.ssh_cp
+        yield _Wanted(Role.LOAD_BALANCER, "external_lb_param", *cps, family)
 
 
 class _Tree:
@@ -132,6 +151,26 @@ class _Tree:
         for stack_id, resources in self._stacks.items():
             if group is None or any(own is group for own in self.owners(stack_id)):
                 yield stack_id, resources
+
+    def places(self) -> Mapping[str, frozenset[str]]:
+        """The stacks around everything that exists, by physical id."""
+        return {
+            resource.physical_id: frozenset(
+                (stack_id, *(owner.stack_id for owner in self.owners(stack_id)))
+            )
+            for stack_id, resources in self._stacks.items()
+            for resource in resources.values()
+            if resource.physical_id and resource.status != _GONE
+        }
+
+    def servers(self, without: Container[str]) -> Iterator[str]:
+        """The names of all complete servers but these."""
+        for resources in self._stacks.values():
+            for resource in resources.values():
+                if resource.type != _SERVER or resource.physical_id in without:
+                    continue
+                if resource.complete:
+                    yield resource.name
 
     def owners(self, stack_id: str) -> Iterator[StackResource]:
         """The resources that a stack is nested in, the nearest first."""
@@ -217,15 +256,18 @@ def _machine(wanted: _Wanted, stack: Mapping[str, StackResource]) -> Machine:
             raise _Mismatch(
                 f"nic_cp_name: {nic.name} belongs to another VM than {ssh.name}"
             )
-        ssh_address = _fixed_address(ssh)
-    address = _fixed_address(nic)
-    for name, resource, found in (
-        ("ssh_cp_name", ssh, ssh_address),
-        ("nic_cp_name", nic, address),
-    ):
-        if not found:
-            raise _Mismatch(f"{name}: {resource.name} has no address")
-    return Machine(wanted.role, server_id, ssh_address, address)
+        addresses = _fixed_addresses(ssh)
+        ssh_address = addresses.get(wanted.family) or next(iter(addresses.values()), "")
+    if not ssh_address:
+        raise _Mismatch(f"ssh_cp_name: {ssh.name} has no address")
+    addresses = _fixed_addresses(nic)
+    if wanted.family not in addresses:
+        other = f", only {next(iter(addresses))}" if addresses else ""
+        raise _Mismatch(
+            f"nic_cp_name: {nic.name} has no {wanted.family} address{other}; "
+            f"address_family is {wanted.family}"
+        )
+    return Machine(wanted.role, server_id, ssh_address, addresses[wanted.family])
 
 
 def _server_id(attribute: str, port: StackResource) -> str:
@@ -239,18 +281,39 @@ def _server_id(attribute: str, port: StackResource) -> str:
     return str(server_id)
 
 
-def _fixed_address(port: StackResource) -> str:
-    """The first IPv4 address, or the first IPv6 one where there is no IPv4.
+def _fixed_addresses(port: StackResource) -> dict[str, str]:
+    """The first address of each family: ``{"ipv4": ..., "ipv6": ...}``.
 
     Neutron lists a dual-stack port's addresses in no useful order.
     """
-    fixed_ips = port.attributes.get("fixed_ips") or ()
-    addresses = [ipaddress.ip_address(fixed["ip_address"]) for fixed in fixed_ips]
-    addresses.sort(key=lambda address: address.version)
-    return str(addresses[0]) if addresses else ""
+    addresses: dict[str, str] = {}
+    for fixed in port.attributes.get("fixed_ips") or ():
+        address = ipaddress.ip_address(fixed["ip_address"])
+        addresses.setdefault(f"ipv{address.version}", str(address))
+    return addresses
 
 
 def _found_twice(machines: Sequence[Machine]) -> Iterator[str]:
     for server_id, times in Counter(m.server_id for m in machines).items():
         if times > 1:
             yield f"the VM {server_id} was found for {times} roles; name its ports once"
+
+
+def _in_the_clusters_networks(
+    machines: Sequence[Machine], params: InstallParams
+) -> Iterator[str]:
+    """VMs at addresses that pods or services may get: packets for them would stray."""
+    defaults = kubespray.NETWORKS[params.address_family]
+    for attribute, network in (
+        ("pod_cidr", ipaddress.ip_network(params.pod_cidr or defaults.pods)),
+        (
+            "cluster_cidr",
+            ipaddress.ip_network(params.service_cidr or defaults.services),
+        ),
+    ):
+        for machine in machines:
+            if ipaddress.ip_address(machine.address) in network:
+                yield (
+                    f"master_node.{attribute}: the VM {machine.server_id} has the "
+                    f"address {machine.address}, which is in {network}"
+                )

@@ -6,6 +6,7 @@ Real booleans and numbers: kubespray refuses strings in their place.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tacker_k8s_mgmt.cluster import kubespray
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams, Proxy
 
@@ -30,23 +31,33 @@ def build(
             [*balancers, *(node.ssh_address for node in control_planes)]
         )
     }
+    networks = kubespray.NETWORKS[params.address_family]
+    if params.address_family == "ipv6":
+        variables |= {"ipv4_stack": False, "ipv6_stack": True}
     if params.pod_cidr:
-        variables["kube_pods_subnet"] = str(params.pod_cidr)
+        variables[networks.pods_variable] = str(params.pod_cidr)
     if params.service_cidr:
-        variables["kube_service_addresses"] = str(params.service_cidr)
+        variables[networks.services_variable] = str(params.service_cidr)
     if load_balancer and params.load_balancer:
         variables["loadbalancer_apiserver"] = {
             "address": load_balancer.address,
             "port": params.load_balancer.api_port,
         }
     if params.proxy:
-        variables.update(_proxy(params.proxy, balancers))
+        own = (
+            *([params.proxy.node_cidr] if params.proxy.node_cidr else []),
+            params.pod_cidr or networks.pods,
+            params.service_cidr or networks.services,
+            *balancers,
+        )
+        variables.update(_proxy(params.proxy, map(str, own)))
     return variables | params.kubespray_vars
 
 
-def _proxy(proxy: Proxy, balancers: Sequence[str]) -> dict[str, Any]:
-    """Variables for the proxy; kubespray itself adds the control planes' addresses and
-    names, the load balancer's cluster address, and the pods' and services' networks.
+def _proxy(proxy: Proxy, own: Iterable[str]) -> dict[str, Any]:
+    """Variables for the proxy; kubespray itself adds nodes, by address and name.
+
+    :param own: the cluster's networks and its load balancer.
     """
     variables: dict[str, Any] = {}
     if proxy.http_proxy:
@@ -55,13 +66,12 @@ def _proxy(proxy: Proxy, balancers: Sequence[str]) -> dict[str, Any]:
         variables["https_proxy"] = proxy.https_proxy.get_secret_value()
     if not variables:
         return {}
-    own = [str(proxy.node_cidr)] if proxy.node_cidr else []
-    return variables | {
-        "additional_no_proxy": ",".join(_unique([*proxy.no_proxy, *own, *balancers])),
-        # The list is written into every node's container engine: with the workers in
-        # it, each scaling would restart the engine everywhere.
-        "no_proxy_exclude_workers": True,
-    }
+    variables["additional_no_proxy"] = ",".join(_unique([*proxy.no_proxy, *own]))
+    if proxy.node_cidr:
+        # The list is written into every node's container engine: with the workers one
+        # by one in it, each scaling would restart the engine everywhere.
+        variables["no_proxy_exclude_workers"] = True
+    return variables
 
 
 def _unique(items: Iterable[str]) -> list[str]:

@@ -6,7 +6,7 @@ Sessions are opened when they are first needed, opened again when they have drop
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
@@ -16,17 +16,19 @@ from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers.openstack import heat_client
 
-from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import kubespray, stack
-from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
+from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.cluster import checkout, stack
+from tacker_k8s_mgmt.cluster.nodes import Machine, Node
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, Progress
 from tacker_k8s_mgmt.hooks.vim import VimRegistry
+from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity
 from tacker_k8s_mgmt.remote import heat, server, ssh
+from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 from tacker_k8s_mgmt.remote.kubectl import KubeControl
 from tacker_k8s_mgmt.remote.loadbalancer import Balancer
+from tacker_k8s_mgmt.remote.logins import Logins
 from tacker_k8s_mgmt.remote.playbook import PlaybookRunner
 from tacker_k8s_mgmt.remote.waiting import Backoff
 from tacker_k8s_mgmt.remote.workdir import WorkDir
@@ -35,33 +37,49 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 _KNOWN_HOSTS = "known_hosts"
 _PARALLEL_LOGINS = 8
+# A kubelet reports both in its Node object.
+_WHO_AM_I = ("cat", "/etc/machine-id", "/proc/sys/kernel/random/boot_id")
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes when boot_timeout has passed
+
+
+def _identity(told: str) -> MachineIdentity:
+    lines = told.split()
+    return MachineIdentity(
+        machine_id=lines[0] if lines else "", boot_id=lines[1] if lines[1:] else ""
+    )
 
 
 class Playbooks:
     """Playbook runs with the limits that the options give them."""
 
-    def __init__(self, runner: PlaybookRunner, options: Any) -> None:
+    def __init__(
+        self, runner: PlaybookRunner, options: Any, prepare: Callable[[], None]
+    ) -> None:
         self._runner = runner
         self._options = options
+        self._prepare = prepare
 
-    def done(self, playbook: str, inputs: Sequence[str]) -> bool:
-        """Whether the newest run was this playbook with these inputs, and went well."""
+    def done(self, request: PlaybookRequest) -> bool:
+        """Whether the newest run was this one, and went well."""
         last = self._runner.last()
-        wanted = PlaybookRequest(playbook, inputs=tuple(inputs)).digest
-        return last is not None and last.digest == wanted and last.rc == 0
+        return last is not None and last.digest == request.digest and last.rc == 0
+
+    def live(self, request: PlaybookRequest) -> bool:
+        """Whether this run is under way."""
+        last = self._runner.last()
+        return last is not None and last.digest == request.digest and last.live
 
     def run(
         self,
-        playbook: str,
-        inputs: Sequence[str],
+        request: PlaybookRequest,
         nodes: int,
         on_progress: Callable[[Progress], None],
     ) -> None:
         """Run it, or re-attach to the run that is under way."""
         options = self._options
+        self._prepare()
         self._runner.run(
-            PlaybookRequest(playbook, inputs=tuple(inputs)),
+            request,
             total=options.playbook_base_timeout + nodes * options.playbook_node_timeout,
             idle=options.playbook_idle_timeout,
             poll=options.poll_interval,
@@ -91,11 +109,13 @@ class V1Site:
         self._instance = vnf_instance
         self._params = params
         self._options = options
-        self._redact = Redactor(params.secrets())
+        key_directory = config.key_directory(options, vnf_instance.tenant_id)
+        self._logins = Logins(params, key_directory)
         self._server_keys = server.KeyFile(os.path.join(state_path, _KNOWN_HOSTS))
         self._server: ssh.Session | None = None
         self._node_keys: HostKeys | None = None
         self._sessions: dict[str, ssh.Session] = {}
+        self._identities: dict[str, MachineIdentity] = {}
         self.vims = VimRegistry(context, vnf_instance)
 
     def __enter__(self) -> "V1Site":
@@ -122,7 +142,15 @@ class V1Site:
             info.access_info, region_name=info.access_info.get("region")
         )
         resources = heat.list_resources(client.resources, stack_id)
-        return stack.find_machines(stack_id, resources, self._params)
+        found = stack.find_machines(stack_id, resources, self._params)
+        if found.unnamed:
+            LOG.warning(
+                "VNF instance %s: no parameter leads to the VMs %s, so they are no part "
+                "of the cluster",
+                self._instance.id,
+                ", ".join(found.unnamed),
+            )
+        return found
 
     def package_findings(self) -> Sequence[str]:
         """What the VNF package lacks."""
@@ -143,18 +171,21 @@ class V1Site:
     def server_findings(self) -> Sequence[str]:
         """What is wrong on the Ansible server, or why it cannot be reached."""
         ansible = self._params.ansible
+        unusable = self._logins.findings()
         try:
             survey = server.survey(
                 self._server_session(), ansible.kubespray_root, ansible.venv
             )
             foreign = self.workdir.obstacle()
+        except errors.PrivateKeyError:
+            return unusable
         except errors.RemoteError as exc:
-            return (f"ansible: {exc}",)
-        wanted = self._params.kubespray_vars.get("kube_version")
-        found = kubespray.findings(
+            return (*unusable, f"ansible: {exc}")
+        wanted = checkout.Wanted.by(self._params)
+        found = checkout.findings(
             survey.checkout, survey.ansible_version, survey.has_sshpass, wanted
         )
-        return (*found, *((foreign,) if foreign else ()))
+        return (*unusable, *found, *((foreign,) if foreign else ()))
 
     @property
     def workdir(self) -> WorkDir:
@@ -173,7 +204,12 @@ class V1Site:
             kubespray_root=ansible.kubespray_root,
             venv=ansible.venv,
         )
-        return Playbooks(runner, self._options)
+        return Playbooks(runner, self._options, self._write_node_keys)
+
+    def _write_node_keys(self) -> None:
+        """Put the nodes' private keys where the inventory says they are."""
+        for name, text in self._logins.node_keys().items():
+            self.workdir.write(name, text)
 
     def _server_session(self) -> ssh.Session:
         if self._server is None or not self._server.alive:
@@ -182,9 +218,8 @@ class V1Site:
 
     def _connect_server(self) -> ssh.Session:
         ansible = self._params.ansible
-        endpoint = ssh.Endpoint(
-            ansible.host, ansible.username, ansible.password, ansible.port
-        )
+        account = self._params.server_account
+        endpoint = self._logins.endpoint(account, ansible.host, ansible.port)
         keys = self._server_keys.load()
         session = self._connect(endpoint, keys, self._options.connect_timeout)
         self._server_keys.add(keys)
@@ -206,7 +241,8 @@ class V1Site:
             limit = max(_LAST_TRY, self._options.boot_timeout - waiting.elapsed())
             try:
                 with self._open(machine, limit, auth_grace=60) as session:
-                    session.run(["true"], timeout=60, sudo=True)
+                    told = session.run(_WHO_AM_I, timeout=60, sudo=True).stdout
+                    self._identities[machine.server_id] = _identity(told)
             except errors.RemoteError as exc:
                 return f"{machine.role.value} VM {machine.server_id}: {exc}"
             return ""
@@ -215,6 +251,36 @@ class V1Site:
             found = [text for text in pool.map(probe, machines) if text]
         if found:
             raise errors.RemoteError(detail=" ".join(found))
+
+    def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]:
+        """The names of these nodes that do not accept a login, tried side by side.
+
+        A refused password or a changed host key is an answer: such a host is alive.
+        """
+        if not nodes:
+            return ()
+        self._keys()
+
+        def is_silent(node: Node) -> bool:
+            try:
+                self._open(node, self._options.connect_timeout).close()
+            except errors.ConnectError:
+                return True
+            except errors.RemoteError as exc:
+                LOG.warning("%s is alive, but: %s", node.name, exc)
+            return False
+
+        with ThreadPoolExecutor(_PARALLEL_LOGINS) as pool:
+            silent = list(pool.map(is_silent, nodes))
+        return tuple(n.name for n, gone in zip(nodes, silent, strict=True) if gone)
+
+    def identity(self, node: Node) -> MachineIdentity:
+        """What the VM of a node says it is."""
+        known = self._identities.get(node.server_id)
+        if known is None:
+            told = self._session(node).run(_WHO_AM_I, timeout=60, sudo=True).stdout
+            known = self._identities[node.server_id] = _identity(told)
+        return known
 
     def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:
         """Drop host keys (by address) and facts (by node name) of VMs made anew."""
@@ -252,14 +318,9 @@ class V1Site:
         endpoint = self._endpoint(machine)
         return self._connect(endpoint, self._keys(), limit, auth_grace)
 
-    def _endpoint(self, machine: Machine | Node) -> ssh.Endpoint:
-        accounts: Mapping[Role, Any] = {
-            Role.CONTROL_PLANE: self._params.control_plane,
-            Role.WORKER: self._params.workers,
-            Role.LOAD_BALANCER: self._params.load_balancer,
-        }
-        account = accounts[machine.role]
-        return ssh.Endpoint(machine.ssh_address, account.username, account.password)
+    def _endpoint(self, machine: Machine | Node) -> Endpoint:
+        account = self._params.account(machine.role)
+        return self._logins.endpoint(account, machine.ssh_address)
 
     def _keys(self) -> HostKeys:
         if self._node_keys is None:
@@ -270,7 +331,7 @@ class V1Site:
 
     def _connect(
         self,
-        endpoint: ssh.Endpoint,
+        endpoint: Endpoint,
         keys: HostKeys,
         limit: float,
         auth_grace: float = 0,
@@ -278,7 +339,7 @@ class V1Site:
         return ssh.connect(
             endpoint,
             host_keys=keys,
-            redact=self._redact,
+            redact=self._logins.redact,
             deadline=limit,
             auth_grace=auth_grace,
         )

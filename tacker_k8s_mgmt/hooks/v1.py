@@ -6,7 +6,7 @@ driver object serves all threads of a conductor, so it keeps no state.
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from oslo_config import cfg
 from oslo_log import log
@@ -17,14 +17,20 @@ from tacker_k8s_mgmt.cluster import params as cluster_params
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.cluster.runs import Progress
-from tacker_k8s_mgmt.hooks import vim
+from tacker_k8s_mgmt.hooks import checkpoint, vim
 from tacker_k8s_mgmt.hooks.site import V1Site
 from tacker_k8s_mgmt.lifecycle import check
+from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.operation import Operation
+from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
+from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.step import Runner, Step, SystemClock
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+Work = TypeVar("Work", bound=Operation)
 
 TYPE = "mgmt-drivers-kubespray"
 
@@ -42,7 +48,11 @@ class Hook:
         self._name = name
         self._play = 0
         self._journal = journal.Journal(
-            self._state_path, vnf_instance.id, name, LOG.warning
+            self._state_path,
+            vnf_instance.id,
+            name,
+            LOG.warning,
+            keep=self.options.journal_keep,
         )
 
     def site(self, params: InstallParams) -> V1Site:
@@ -55,11 +65,31 @@ class Hook:
         self,
         steps: Sequence[Step],
         secrets: Sequence[str] = (),
-        left: Callable[[], str] = lambda: "",
+        on_failure: Callable[[], str] = lambda: "",
     ) -> None:
         """Take *steps*; *secrets* are kept out of every error text."""
-        runner = Runner(self._name, self._journal, self.clock, Redactor(secrets), left)
+        redact = Redactor(secrets)
+        runner = Runner(self._name, self._journal, self.clock, redact, on_failure)
         runner.run(steps)
+
+    def operation(
+        self,
+        kind: Callable[..., Work],
+        params: InstallParams,
+        site: V1Site,
+        **arguments: Any,
+    ) -> Work:
+        """An operation on the cluster's nodes, with the limits of the options."""
+        return kind(
+            params,
+            self.instance.id,
+            site,
+            self.clock,
+            ready_timeout=self.options.ready_timeout,
+            poll_interval=self.options.poll_interval,
+            on_progress=self.progress,
+            **arguments,
+        )
 
     def progress(self, progress: Progress) -> None:
         """Tell how far a playbook is: the log each play, the journal each change."""
@@ -71,17 +101,33 @@ class Hook:
             text=progress.where(),
             play=progress.play_number,
             plays=progress.plays,
+            play_name=progress.play,
+            task=progress.task,
             tasks=progress.tasks,
             results=progress.results,
         )
 
 
+def _stored(vnf_instance: Any) -> Any:
+    """The additionalParams of the instantiation, as Tacker keeps them."""
+    info = vnf_instance.instantiated_vnf_info
+    return info.additional_params if info is not None else None
+
+
 def _parse(vnf_instance: Any, request: Any) -> InstallParams | None:
-    """The parameters of the request or, where it has none, of the instantiation."""
+    """The parameters of an instantiation's request or, without one, as stored."""
     given = getattr(request, "additional_params", None)
-    if not given and vnf_instance.instantiated_vnf_info is not None:
-        given = vnf_instance.instantiated_vnf_info.additional_params
-    params = cluster_params.parse(given)
+    return _warned(vnf_instance, cluster_params.parse(given or _stored(vnf_instance)))
+
+
+def _merged(vnf_instance: Any, request: Any) -> InstallParams | None:
+    """The stored parameters with what a later request gives in their place."""
+    given = getattr(request, "additional_params", None)
+    params = cluster_params.merged(_stored(vnf_instance), given)
+    return _warned(vnf_instance, params)
+
+
+def _warned(vnf_instance: Any, params: InstallParams | None) -> InstallParams | None:
     for warning in params.warnings if params else ():
         LOG.warning("VNF instance %s: %s", vnf_instance.id, warning)
     return params
@@ -95,12 +141,17 @@ def _is_cluster(vnf_instance: Any) -> bool:
         return True
 
 
-def _refuse(vnf_instance: Any, what: str, hint: str) -> None:
-    """Refuse what this release cannot do with a cluster; other VNFs are not ours."""
-    if _is_cluster(vnf_instance):
-        raise errors.UnsupportedOperation(
-            detail=f"This release of the driver cannot {what}", hint=hint
-        )
+def _servers(vnf_instance: Any, request: Any) -> dict[str, str]:
+    """The VNFCs that a heal request names: their ids by the ids of their servers.
+
+    Tacker's v1 API takes the ids of ``vnfcResourceInfo`` (not of ``vnfcInfo``).
+    """
+    wanted = set(request.vnfc_instance_id or ())
+    return {
+        vnfc.compute_resource.resource_id: vnfc.id
+        for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info
+        if vnfc.id in wanted
+    }
 
 
 class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: ignore[misc]
@@ -129,10 +180,12 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         params = _parse(vnf_instance, instantiate_vnf_request)
         if params is None:
             return
+        checkpoint.save(context, vnf_instance, checkpoint.START)
         hook = Hook("instantiate_start", context, vnf_instance)
         with hook.site(params) as site:
             steps = (check.Preflight(params, vnf_instance.id, site).step(),)
             hook.run(steps, params.secrets())
+        checkpoint.save(context, vnf_instance, checkpoint.STACK)
 
     def instantiate_end(
         self,
@@ -152,17 +205,10 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
             raise
         if params is None:
             return
+        checkpoint.save(context, vnf_instance, checkpoint.END, kwargs.get("vnf"))
         hook = Hook("instantiate_end", context, vnf_instance)
         with hook.site(params) as site:
-            work = Instantiate(
-                params,
-                vnf_instance.id,
-                site,
-                hook.clock,
-                ready_timeout=hook.options.ready_timeout,
-                poll_interval=hook.options.poll_interval,
-                on_progress=hook.progress,
-            )
+            work = hook.operation(Instantiate, params, site)
             hook.run(work.steps(), params.secrets(), work.left)
 
     def terminate_start(
@@ -175,6 +221,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         """Refuse while other VNFs run on the cluster."""
         if not _is_cluster(vnf_instance):
             return
+        checkpoint.save(context, vnf_instance, checkpoint.START)
         hook = Hook("terminate_start", context, vnf_instance)
         hook.run(TerminateStart(vim.VimRegistry(context, vnf_instance)).steps())
 
@@ -188,6 +235,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         """Take away what we made; also the rollback of an instantiation."""
         if not _is_cluster(vnf_instance):
             return
+        checkpoint.save(context, vnf_instance, checkpoint.END)
         hook = Hook("terminate_end", context, vnf_instance)
         vims = vim.VimRegistry(context, vnf_instance)
         try:
@@ -214,30 +262,42 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         context: Any,
         vnf_instance: Any,
         scale_vnf_request: Any,
+        scale_out_id_list: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
-        """Refuse a scale-in before a VM goes; Tacker calls it for nothing else."""
-        _refuse(
-            vnf_instance,
-            "take workers out of a cluster; no VM was deleted.",
-            "Send `fail` for this operation.",
-        )
+        """Take the workers out whose VMs Tacker is about to delete.
+
+        Tacker calls it for scale-in only, with the ids of the group members' stacks
+        (``VnfLcmDriver._scale_vnf_pre``).
+        """
+        params = _merged(vnf_instance, scale_vnf_request)
+        if params is None:
+            return
+        hook = Hook("scale_start", context, vnf_instance)
+        with hook.site(params) as site:
+            work = hook.operation(ScaleIn, params, site, stacks=scale_out_id_list)
+            hook.run(work.steps(), params.secrets(), work.left)
 
     def scale_end(
         self,
         context: Any,
         vnf_instance: Any,
         scale_vnf_request: Any,
+        scale_out_id_list: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
-        """Refuse a scale-out; Tacker has no hook before the new VMs are made."""
-        _refuse(
-            vnf_instance,
-            "join workers to a cluster; Tacker has made the new VMs, and they are not "
-            "in the cluster.",
-            "Send `rollback` for this operation: it deletes them. `retry` would leave "
-            "them, for Tacker then ends the operation without a hook.",
-        )
+        """Make workers of the VMs that Tacker has added.
+
+        Tacker calls it for scale-out only, with the ids of the new members' stacks
+        (``VnfLcmDriver._scale_vnf_post``).
+        """
+        params = _merged(vnf_instance, scale_vnf_request)
+        if params is None:
+            return
+        hook = Hook("scale_end", context, vnf_instance)
+        with hook.site(params) as site:
+            work = hook.operation(ScaleOut, params, site, stacks=scale_out_id_list)
+            hook.run(work.steps(), params.secrets(), work.left)
 
     def heal_start(
         self,
@@ -246,12 +306,23 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         heal_vnf_request: Any,
         **kwargs: Any,
     ) -> None:
-        """Refuse a heal before a VM is touched."""
-        _refuse(
-            vnf_instance,
-            "heal a cluster; no VM was touched.",
-            "Send `fail` for this operation.",
-        )
+        """Take out of the cluster what is about to be built anew, or refuse."""
+        params = _merged(vnf_instance, heal_vnf_request)
+        if params is None:
+            return
+        hook = Hook("heal_start", context, vnf_instance)
+        with hook.site(params) as site:
+            if not heal_vnf_request.vnfc_instance_id:
+                steps = (
+                    check.Preflight(params, vnf_instance.id, site).step(),
+                    *TerminateStart(site.vims).steps(),
+                    *TerminateEnd(vnf_instance.id, site.vims, site).steps(),
+                )
+                hook.run(steps, params.secrets())
+                return
+            servers = _servers(vnf_instance, heal_vnf_request)
+            work = hook.operation(HealStart, params, site, servers=servers)
+            hook.run(work.steps(), params.secrets(), work.left)
 
     def heal_end(
         self,
@@ -260,13 +331,19 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         heal_vnf_request: Any,
         **kwargs: Any,
     ) -> None:
-        """Refuse, for a package that names this hook and not ``heal_start``."""
-        _refuse(
-            vnf_instance,
-            "heal a cluster; Tacker has rebuilt the VMs, and they are not in the "
-            "cluster.",
-            "Send `fail` for this operation, then terminate and instantiate the VNF.",
-        )
+        """Make a cluster, or members of it, of the VMs that were built anew."""
+        params = _merged(vnf_instance, heal_vnf_request)
+        if params is None:
+            return
+        hook = Hook("heal_end", context, vnf_instance)
+        with hook.site(params) as site:
+            work: Instantiate | HealEnd
+            if heal_vnf_request.vnfc_instance_id:
+                servers = _servers(vnf_instance, heal_vnf_request)
+                work = hook.operation(HealEnd, params, site, servers=servers)
+            else:
+                work = hook.operation(Instantiate, params, site)
+            hook.run(work.steps(), params.secrets(), work.left)
 
     def change_external_connectivity_start(
         self,

@@ -10,9 +10,14 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.cluster.balancer import BalancerSpec, BalancerStatus
+from tacker_k8s_mgmt.cluster.balancer import (
+    BalancerSpec,
+    BalancerStatus,
+    ExposedService,
+)
+from tacker_k8s_mgmt.cluster.drain import DrainPolicy
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node
-from tacker_k8s_mgmt.cluster.runs import Progress
+from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, Progress
 from tacker_k8s_mgmt.cluster.stack import Machines
 
 
@@ -50,12 +55,13 @@ class WorkDir(Protocol):
 class Playbooks(Protocol):
     """Playbook runs for this cluster on the Ansible server."""
 
-    def done(self, playbook: str, inputs: Sequence[str]) -> bool: ...
+    def done(self, request: PlaybookRequest) -> bool: ...
+
+    def live(self, request: PlaybookRequest) -> bool: ...
 
     def run(
         self,
-        playbook: str,
-        inputs: Sequence[str],
+        request: PlaybookRequest,
         nodes: int,
         on_progress: Callable[[Progress], None],
     ) -> None: ...
@@ -75,6 +81,18 @@ class ClusterNode(Protocol):
     @property
     def reason(self) -> str: ...
 
+    @property
+    def unschedulable(self) -> bool: ...
+
+    @property
+    def tainted(self) -> bool: ...
+
+    @property
+    def machine_id(self) -> str: ...
+
+    @property
+    def boot_id(self) -> str: ...
+
 
 class ClusterAccess(Protocol):
     """An administrator's access to the cluster's API."""
@@ -93,11 +111,27 @@ class Cluster(Protocol):
 
     def admin_access(self) -> ClusterAccess: ...
 
+    def cordon(self, names: Sequence[str]) -> tuple[str, ...]: ...
+
+    def uncordon(self, names: Sequence[str]) -> None: ...
+
+    def drain(self, names: Sequence[str], policy: DrainPolicy) -> None: ...
+
+    def evict_dead(self, names: Sequence[str]) -> None: ...
+
+    def remove_nodes(self, names: Sequence[str]) -> None: ...
+
 
 class Balancer(Protocol):
     """The external load balancer."""
 
     def install(self, spec: BalancerSpec) -> None: ...
+
+    def add_workers(self, workers: Sequence[tuple[str, str]]) -> None: ...
+
+    def remove_workers(self, names: Sequence[str]) -> None: ...
+
+    def expose(self, services: Sequence[ExposedService]) -> None: ...
 
     def status(self) -> BalancerStatus: ...
 
@@ -124,6 +158,18 @@ class Vims(Protocol):
     def remove(self) -> bool: ...
 
 
+@dataclass(frozen=True)
+class MachineIdentity:
+    """What a VM says it is, to compare with what its kubelet says.
+
+    :param machine_id: ``/etc/machine-id``.
+    :param boot_id: ``/proc/sys/kernel/random/boot_id``.
+    """
+
+    machine_id: str
+    boot_id: str
+
+
 class Site(Protocol):
     """Everything that an operation on one VNF instance may touch."""
 
@@ -134,6 +180,10 @@ class Site(Protocol):
     def server_findings(self) -> Sequence[str]: ...
 
     def wait_reachable(self, machines: Sequence[Machine]) -> None: ...
+
+    def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]: ...
+
+    def identity(self, node: Node) -> MachineIdentity: ...
 
     def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None: ...
 

@@ -52,7 +52,8 @@ class Runner:
     """Takes the steps of one operation and tells about each.
 
     :param operation: the operation's name for people, e.g. ``instantiate``.
-    :param left: says what stays behind when a step fails, in whole sentences.
+    :param on_failure: is called when a step has failed; it may take something back, and
+        says in whole sentences what stays behind.
     """
 
     def __init__(
@@ -61,13 +62,13 @@ class Runner:
         journal: ports.Journal,
         clock: ports.Clock,
         redact: Redactor,
-        left: Callable[[], str] = lambda: "",
+        on_failure: Callable[[], str] = lambda: "",
     ) -> None:
         self._operation = operation
         self._journal = journal
         self._clock = clock
         self._redact = redact
-        self._left = left
+        self._on_failure = on_failure
 
     def run(self, steps: Sequence[Step]) -> None:
         """Take *steps* in order.
@@ -135,7 +136,7 @@ class Runner:
         else:
             cause = f"{type(exc).__name__}: {exc}"
             hint = "This is a defect or an unforeseen answer; see the conductor's log."
-        left = self._left()
+        left = self._redact(self._on_failure())
         return errors.StepFailed(
             operation=self._operation,
             number=number,

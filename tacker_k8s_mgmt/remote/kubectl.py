@@ -1,37 +1,40 @@
-"""The cluster's API, asked with ``kubectl`` on a control-plane node.
+"""The cluster as the operations see it: its nodes and what is done to them."""
 
-There the administrator's credentials are, and the API server is reachable whatever lies
-between the nodes and us. Warnings on standard error are no failures, and a failure is
-never taken for "there is none".
-"""
-
-import base64
-import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import SecretStr
-
-from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.drain import DrainPolicy
+from tacker_k8s_mgmt.remote import admin, drain, evacuation
+from tacker_k8s_mgmt.remote.admin import ClusterAccess
+from tacker_k8s_mgmt.remote.kubeclient import KubeClient
 from tacker_k8s_mgmt.remote.ssh import Session
-from tacker_k8s_mgmt.remote.waiting import Backoff
 
-ADMIN_CONFIG = "/etc/kubernetes/admin.conf"
-ACCOUNT = "tacker-k8s-mgmt-admin"
-NAMESPACE = "kube-system"
-
-_REQUEST_LIMIT = 20  # seconds for one request to the API server
-_COMMAND_LIMIT = 60.0  # seconds for kubectl, which may make several
 _TOKEN_LIMIT = 60.0  # seconds until the cluster has filled in the token
+_GONE_LIMIT = 60.0  # seconds until deleted objects have to have vanished
+
+# Says that a cordon is ours, so that an operation that was cut off and is done again
+# still knows which nodes it has to give back.
+_CORDONED = "tacker-k8s-mgmt/cordoned"
+_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 
 @dataclass(frozen=True)
 class ClusterNode:
     """A Node object.
 
+    A node's name is used again when its VM is rebuilt; ``machine_id``, ``system_uuid``
+    and ``boot_id`` are what the kubelet that reports for it has found on its machine
+    (``/etc/machine-id``, the firmware, ``/proc/sys/kernel/random/boot_id``).
+
     :param reason: why it is not Ready, in the kubelet's words; "" if it is.
+    :param unschedulable: it is cordoned.
+    :param tainted: a taint (NoSchedule, NoExecute) other than the cordon's keeps
+        ordinary pods away.
+    :param provider_id: the cloud provider's id of its machine; "" without a provider.
+    :param uid: of the Node object; another one when it was deleted and made again.
+    :param created: when the Node object was made (RFC 3339).
     """
 
     name: str
@@ -39,27 +42,28 @@ class ClusterNode:
     reason: str
     internal_ip: str
     kubelet_version: str
-
-
-@dataclass(frozen=True)
-class ClusterAccess:
-    """An administrator's access to the API.
-
-    :param ca_certificate: PEM; what the API server's certificate is verified with.
-    """
-
-    token: SecretStr
-    ca_certificate: str
+    unschedulable: bool = False
+    tainted: bool = False
+    machine_id: str = ""
+    system_uuid: str = ""
+    boot_id: str = ""
+    provider_id: str = ""
+    uid: str = ""
+    created: str = ""
+    cordoned_by_us: bool = False
 
 
 class KubeControl:
     """The cluster behind one control-plane node.
 
+    Every method with names takes them whole, and skips a node that is not in the
+    cluster; that is known from the list of its nodes, never from a failure.
+
     :param session: a session with that node; its user may use sudo.
     """
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self._client = KubeClient(session)
 
     def nodes(self) -> tuple[ClusterNode, ...]:
         """Return the cluster's nodes, by name.
@@ -67,11 +71,7 @@ class KubeControl:
         :raises RemoteError: kubectl failed or the node cannot be reached.
         :raises ClusterError: its answer could not be understood.
         """
-        answer = self._json("get", "nodes")
-        try:
-            found = [_node(item) for item in answer["items"]]
-        except (KeyError, TypeError) as error:
-            raise self._unclear("get nodes", error) from error
+        found = self._client.table("nodes", _NODE_FIELDS, read=_node)
         return tuple(sorted(found, key=lambda node: node.name))
 
     def admin_access(self, limit: float = _TOKEN_LIMIT) -> ClusterAccess:
@@ -84,125 +84,146 @@ class KubeControl:
         :raises RemoteError: kubectl failed or the node cannot be reached.
         :raises ClusterError: no token within the limit.
         """
-        waiting = Backoff(limit)
-        while True:
-            self._kubectl("apply", "-f", "-", stdin=json.dumps(_MANIFEST))
-            access = _access(self._token_secret())
-            if access is not None:
-                return access
-            if waiting.spent():
-                raise errors.ClusterError(
-                    detail=f"Secret {NAMESPACE}/{ACCOUNT} holds no token after "
-                    f"{limit:g} s.",
-                    hint="Look whether kube-controller-manager runs, and retry.",
-                )
-            waiting.pause()
+        return admin.admin_access(self._client, limit)
 
-    def _token_secret(self) -> Mapping[str, Any]:
-        """Return the Secret, or nothing if there is none.
+    def cordon(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Let no new pods onto these nodes.
 
-        The token controller removes it if it does not know the account yet.
+        :returns: those that somebody has to uncordon if they stay: all that were not
+            cordoned before, or were by an operation of ours that was cut off.
+        :raises RemoteError: kubectl failed or the node cannot be reached.
         """
-        what = ("get", "secret", ACCOUNT, "-n", NAMESPACE, "--ignore-not-found")
-        return self._json(*what)
+        found = self._present(names)
+        ours = tuple(
+            node.name for node in found if node.cordoned_by_us or not node.unschedulable
+        )
+        self._patch(
+            [node.name for node in found if not node.unschedulable],
+            {
+                "metadata": {"annotations": {_CORDONED: "true"}},
+                "spec": {"unschedulable": True},
+            },
+        )
+        return ours
 
-    def _json(self, *args: str) -> dict[str, Any]:
-        text = self._kubectl(*args, "-o", "json")
-        if not text.strip():
-            return {}
-        try:
-            answer = json.loads(text)
-        except ValueError as error:
-            raise self._unclear(" ".join(args), error) from error
-        return answer if isinstance(answer, dict) else {}
+    def uncordon(self, names: Sequence[str]) -> None:
+        """Let pods onto these nodes again.
 
-    def _kubectl(self, *args: str, stdin: str | None = None) -> str:
-        options = ["--kubeconfig", ADMIN_CONFIG, f"--request-timeout={_REQUEST_LIMIT}s"]
-        return self._session.run(
-            ["kubectl", *options, *args],
-            stdin=stdin,
-            timeout=_COMMAND_LIMIT,
-            sudo=True,
-        ).stdout
-
-    def _unclear(self, command: str, error: Exception) -> errors.ClusterError:
-        # Not the answer itself: it may hold the token.
-        return errors.ClusterError(
-            detail=f"The answer to `kubectl {command}` on {self._session.host} could "
-            f"not be understood ({type(error).__name__})."
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        """
+        self._patch(
+            [node.name for node in self._present(names)],
+            {
+                "metadata": {"annotations": {_CORDONED: None}},
+                "spec": {"unschedulable": None},
+            },
         )
 
+    def drain(self, names: Sequence[str], policy: DrainPolicy) -> None:
+        """Empty these nodes, which are cordoned, side by side.
 
-def _node(item: Mapping[str, Any]) -> ClusterNode:
-    status = item.get("status", {})
-    conditions = {one["type"]: one for one in status.get("conditions", ())}
-    ready = conditions.get("Ready")
-    reason = ""
-    if ready is None:
-        reason = "its kubelet has not reported yet"
-    elif ready["status"] != "True":
-        words = (ready.get("reason"), ready.get("message"))
-        reason = ": ".join(filter(None, words)) or f"Ready is {ready['status']}"
+        Specification, "Scale-in Worker nodes": on a control-plane node, before
+        ``remove-node.yml``. A node takes up to the policy's time limit, and as much
+        again if it has to be forced. All drains have ended when this returns or raises.
+
+        :raises DrainError: pods are left; says which, and which budgets keep them.
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        """
+        drain.drain(self._client, self._present(names), policy)
+
+    def evict_dead(self, names: Sequence[str]) -> None:
+        """Free the pods and volumes of nodes whose machines are gone for good.
+
+        Nothing here waits for a kubelet. It must not be done to a machine that may
+        still run: its pods would run twice. The nodes keep the taint
+        ``node.kubernetes.io/out-of-service`` until :meth:`remove_nodes`.
+
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        :raises ClusterError: its answer could not be understood.
+        """
+        present = [node.name for node in self._present(names)]
+        evacuation.evict_dead(self._client, present)
+
+    def remove_nodes(self, names: Sequence[str], limit: float = _GONE_LIMIT) -> None:
+        """Delete these Node objects and what volumes are still attached to them.
+
+        :param limit: seconds until the Node objects have to be gone.
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        :raises ClusterError: a Node object is still there at the limit.
+        """
+        evacuation.remove_nodes(self._client, names, limit)
+
+    def _present(self, names: Collection[str]) -> tuple[ClusterNode, ...]:
+        return tuple(node for node in self.nodes() if node.name in names)
+
+    def _patch(self, names: Sequence[str], change: Mapping[str, Any]) -> None:
+        if names:
+            patch = ("--type=merge", "-p", json.dumps(change))
+            self._client.run("patch", "node", *names, *patch)
+
+
+_NODE_FIELDS = (
+    ".metadata.name",
+    ".metadata.uid",
+    ".metadata.creationTimestamp",
+    f".metadata.annotations['{_CORDONED}']",
+    ".spec.unschedulable",
+    ".spec.providerID",
+    ".spec.taints",
+    ".status.addresses",
+    ".status.conditions",
+    ".status.nodeInfo",
+)
+
+
+def _node(
+    name: str,
+    uid: str,
+    created: str,
+    cordoned: str,
+    unschedulable: str,
+    provider_id: str,
+    taints: str,
+    addresses: str,
+    conditions: str,
+    info: str,
+) -> ClusterNode:
+    """Make a node of its :data:`_NODE_FIELDS`."""
+    reason = _reason(json.loads(conditions or "[]"))
+    facts = json.loads(info or "{}")
+    internal = (
+        one["address"]
+        for one in json.loads(addresses or "[]")
+        if one["type"] == "InternalIP"
+    )
     return ClusterNode(
-        name=item["metadata"]["name"],
+        name=name,
         ready=not reason,
         reason=reason,
-        internal_ip=next(
-            (
-                one["address"]
-                for one in status.get("addresses", ())
-                if one["type"] == "InternalIP"
-            ),
-            "",
+        internal_ip=next(internal, ""),
+        kubelet_version=facts.get("kubeletVersion", ""),
+        unschedulable=unschedulable == "true",
+        tainted=any(
+            taint["effect"] in ("NoSchedule", "NoExecute")
+            for taint in json.loads(taints or "[]")
+            if taint["key"] != _UNSCHEDULABLE
         ),
-        kubelet_version=status.get("nodeInfo", {}).get("kubeletVersion", ""),
+        machine_id=facts.get("machineID", ""),
+        system_uuid=facts.get("systemUUID", ""),
+        boot_id=facts.get("bootID", ""),
+        provider_id=provider_id,
+        uid=uid,
+        created=created,
+        cordoned_by_us=cordoned == "true",
     )
 
 
-def _access(secret: Mapping[str, Any]) -> ClusterAccess | None:
-    """Return what the Secret holds, or None while it is incomplete."""
-    data = secret.get("data") or {}
-    try:
-        token = base64.b64decode(data["token"], validate=True).decode()
-        certificate = base64.b64decode(data["ca.crt"], validate=True).decode()
-    except (KeyError, TypeError, binascii.Error, UnicodeDecodeError):
-        return None
-    if not token or not certificate:
-        return None
-    return ClusterAccess(SecretStr(token), certificate)
-
-
-_MANIFEST: Mapping[str, Any] = {
-    "apiVersion": "v1",
-    "kind": "List",
-    "items": [
-        {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {"name": ACCOUNT, "namespace": NAMESPACE},
-        },
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": ACCOUNT},
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io",
-                "kind": "ClusterRole",
-                "name": "cluster-admin",
-            },
-            "subjects": [
-                {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
-            ],
-        },
-        {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "type": "kubernetes.io/service-account-token",
-            "metadata": {
-                "name": ACCOUNT,
-                "namespace": NAMESPACE,
-                "annotations": {"kubernetes.io/service-account.name": ACCOUNT},
-            },
-        },
-    ],
-}
+def _reason(conditions: Iterable[Mapping[str, str]]) -> str:
+    """Why a node is not Ready; "" if it is."""
+    ready = next((one for one in conditions if one["type"] == "Ready"), None)
+    if ready is None:
+        return "its kubelet has not reported yet"
+    if ready["status"] == "True":
+        return ""
+    words = (ready.get("reason"), ready.get("message"))
+    return ": ".join(filter(None, words)) or f"Ready is {ready['status']}"

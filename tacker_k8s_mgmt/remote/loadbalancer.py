@@ -9,11 +9,16 @@ from collections.abc import Sequence
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import balancer
-from tacker_k8s_mgmt.cluster.balancer import BalancerSpec, BalancerStatus
+from tacker_k8s_mgmt.cluster.balancer import (
+    BalancerSpec,
+    BalancerStatus,
+    ExposedService,
+)
 from tacker_k8s_mgmt.remote.exchange import Result
 from tacker_k8s_mgmt.remote.ssh import Session
 
 _STATUS_LIMIT = 60.0  # seconds
+_CHANGE_LIMIT = 420.0  # seconds; the script may wait 300 for another call to end
 _HINT = "Its earlier configuration is still in place; mend the cause and retry."
 
 
@@ -47,6 +52,40 @@ class Balancer:
             limit=self._install_limit,
             stdin=f"{proxy.get_secret_value()}\n" if proxy else None,
         )
+
+    def add_workers(self, workers: Sequence[tuple[str, str]]) -> None:
+        """Route to these workers, too; those that are routed to already stay.
+
+        Specification, "Scale-out Worker nodes", the new routes.
+
+        :param workers: name and address of each.
+        :raises LoadBalancerError: the script failed; the earlier configuration stays.
+        :raises RemoteError: the VM cannot be reached or the limit has passed.
+        """
+        if workers:
+            arguments = [f"{name}={address}" for name, address in workers]
+            self._call("add-worker", arguments, limit=_CHANGE_LIMIT)
+
+    def remove_workers(self, names: Sequence[str]) -> None:
+        """Route to these workers no longer; it does not matter whether it does now.
+
+        Specification, "Scale-in Worker nodes", first step.
+
+        :raises LoadBalancerError: the script failed; the earlier configuration stays.
+        :raises RemoteError: the VM cannot be reached or the limit has passed.
+        """
+        if names:
+            self._call("remove-worker", names, limit=_CHANGE_LIMIT)
+
+    def expose(self, services: Sequence[ExposedService]) -> None:
+        """Forward the port of each service to its node port on every worker.
+
+        :raises LoadBalancerError: the script failed; the services before it stay.
+        :raises RemoteError: the VM cannot be reached or the limit has passed.
+        """
+        for service in services:
+            arguments = balancer.expose_arguments(service)
+            self._call("expose", arguments, limit=_CHANGE_LIMIT)
 
     def status(self) -> BalancerStatus:
         """What is configured and how it is doing.

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
 
-from tacker_k8s_mgmt.cluster import kubespray
+from tacker_k8s_mgmt.cluster import checkout as checkouts
+from tacker_k8s_mgmt.cluster.checkout import Checkout
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 from tacker_k8s_mgmt.remote.ssh import Session
 
@@ -18,7 +19,7 @@ _SECONDS = 60.0
 class Survey:
     """What the preflight checks want to know."""
 
-    checkout: kubespray.Checkout
+    checkout: Checkout
     ansible_version: str | None
     has_sshpass: bool
 
@@ -29,8 +30,8 @@ def survey(session: Session, kubespray_root: str, venv: str | None) -> Survey:
     :param venv: the virtual environment whose Ansible is used; None for the PATH's.
     :raises RemoteError: the session broke.
     """
-    galaxy = session.get(f"{kubespray_root}/{kubespray.GALAXY_FILE}")
-    limits = session.get(f"{kubespray_root}/{kubespray.ANSIBLE_VERSION_FILE}")
+    galaxy = session.get(f"{kubespray_root}/{checkouts.GALAXY_FILE}")
+    limits = session.get(f"{kubespray_root}/{checkouts.ANSIBLE_VERSION_FILE}")
     program = f"{venv}/bin/ansible-playbook" if venv else "ansible-playbook"
     # Ansible insists on UTF-8, whatever the login has (see run_files/run.sh).
     asked = ["env", "LC_ALL=C.UTF-8", program, "--version"]
@@ -39,8 +40,8 @@ def survey(session: Session, kubespray_root: str, venv: str | None) -> Survey:
         ["sh", "-c", "command -v sshpass"], timeout=_SECONDS, check=False
     )
     return Survey(
-        checkout=kubespray.Checkout.from_texts(_text(galaxy), _text(limits)),
-        ansible_version=kubespray.ansible_version_from(version.stdout),
+        checkout=Checkout.from_texts(_text(galaxy), _text(limits)),
+        ansible_version=checkouts.ansible_version_from(version.stdout),
         has_sshpass=sshpass.rc == 0,
     )
 

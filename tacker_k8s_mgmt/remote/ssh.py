@@ -3,7 +3,7 @@
 A session belongs to one thread at a time. Commands are argv lists and are quoted here,
 once. Everything has a limit: the command is ended on the remote host (``timeout``), our
 wait ends shortly after, and a host that no longer answers at all makes the session
-break. No agent, no key files, no PTY.
+break. No agent, no key files of this host's user, no PTY.
 """
 
 import io
@@ -13,15 +13,14 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 import paramiko
 import scp
-from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import files
 from tacker_k8s_mgmt.remote import sudo as sudo_ways
+from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.exchange import (
     STDOUT_CAP,
     Result,
@@ -30,7 +29,12 @@ from tacker_k8s_mgmt.remote.exchange import (
     last_lines,
 )
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
-from tacker_k8s_mgmt.remote.waiting import Backoff, closing_after
+from tacker_k8s_mgmt.remote.waiting import (
+    Backoff,
+    closing_after,
+    is_unknown_name,
+    reason,
+)
 
 LOG = logging.getLogger(__name__)
 
@@ -49,16 +53,6 @@ logging.getLogger(_WIRE_LOG).setLevel(logging.CRITICAL)
 Redact = Callable[[str], str]
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """Where and as whom to log in."""
-
-    host: str
-    username: str
-    password: SecretStr
-    port: int = 22
-
-
 def connect(
     endpoint: Endpoint,
     *,
@@ -75,7 +69,7 @@ def connect(
     :param auth_grace: seconds from the first refused login on in which it is tried
         again too: on a new VM sshd may answer before cloud-init has set the password.
     :raises ConnectError: no try succeeded within the deadline.
-    :raises AuthError: the host answered and refused user or password.
+    :raises AuthError: the host answered and refused user, password or key.
     :raises HostKeyError: the host's key is not the recorded one.
     """
     tries, refused = Backoff(deadline), None
@@ -90,13 +84,13 @@ def connect(
                     host=endpoint.host, port=endpoint.port, user=endpoint.username
                 ) from error
         except _TRANSIENT as error:
-            if tries.spent() or _is_unknown_name(error):
+            if tries.spent() or is_unknown_name(error):
                 raise errors.ConnectError(
                     user=endpoint.username,
                     host=endpoint.host,
                     port=endpoint.port,
                     seconds=deadline,
-                    reason=_reason(error),
+                    reason=reason(error),
                 ) from error
         tries.pause()
 
@@ -243,7 +237,7 @@ class Session:
             return self._execute(line, "sudo true", way.stdin, 30)
 
         if self._root is None:
-            password = self._endpoint.password.get_secret_value()
+            password = self._endpoint.revealed_password()
             user = self._endpoint.username
             self._root = sudo_ways.find(self.host, user, password, attempt)
         return self._root
@@ -277,7 +271,7 @@ class Session:
                 raise errors.ConnectionLost(
                     host=self.host,
                     command=shown,
-                    reason=late if expired.is_set() else _reason(error),
+                    reason=late if expired.is_set() else reason(error),
                 ) from error
 
     def _failed(self, shown: str, result: Result) -> errors.CommandFailed:
@@ -290,12 +284,12 @@ class Session:
     def _unusable(self, action: str, path: str, error: Exception) -> errors.RemoteError:
         return errors.RemoteError(
             detail=f"On {self.host}, {self.redact(path)} could not be "
-            f"{action}: {_reason(error)}."
+            f"{action}: {reason(error)}."
         )
 
 
 class _Refused(Exception):
-    """The host answered and did not accept user or password."""
+    """The host answered and did not accept user, password or key."""
 
 
 # TimeoutError, connection refused or reset and unknown names are all OSErrors.
@@ -328,21 +322,27 @@ def _log_in(
 
 
 def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
+    user, password = endpoint.username, endpoint.revealed_password()
+    key = endpoint.revealed_key()
     try:
-        transport.auth_password(endpoint.username, endpoint.password.get_secret_value())
+        further = transport.auth_publickey(user, _key(key)) if key else ["password"]
+        if "password" in further and password is not None:
+            transport.auth_password(user, password)
     except paramiko.AuthenticationException as error:
         # paramiko raises the same class when the peer hangs up or does not answer in
         # time, as a booting host does (pam_nologin); a refusal leaves the line open.
         if transport.is_active() and "timeout" not in str(error):
             raise _Refused from error
         raise
+    if not transport.is_authenticated():
+        raise _Refused
 
 
-def _is_unknown_name(error: BaseException) -> bool:
-    return isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, EOFError):
-        return "the host closed the connection"
-    return str(error) or type(error).__name__
+def _key(text: str) -> paramiko.PKey:
+    """The key as paramiko has it; which class reads it, only trying tells."""
+    kinds = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
+    for kind in kinds:
+        with suppress(paramiko.SSHException):
+            key: paramiko.PKey = kind.from_private_key(io.StringIO(text))
+            return key
+    raise _Refused

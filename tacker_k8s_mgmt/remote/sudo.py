@@ -14,6 +14,9 @@ _HINT = (
     "Let user {user} run every command with sudo on {host}, with the login password or "
     "without one, and without requiretty."
 )
+_HINT_FOR_KEYS = (
+    "For the former, give the password beside the private key in the parameters."
+)
 
 _ENVIRONMENT = ("env", f"PATH={PATH}")
 
@@ -27,10 +30,14 @@ class Elevation:
 
 
 def find(
-    host: str, username: str, password: str, attempt: Callable[[Elevation], Result]
+    host: str,
+    username: str,
+    password: str | None,
+    attempt: Callable[[Elevation], Result],
 ) -> Elevation:
-    """Find the way that works on a host: silently, or with the login password.
+    """Find the way that works on a host: silently, or with the user's password.
 
+    :param password: None where the parameters give a private key alone.
     :param attempt: runs ``true`` in the given way. It is asked with the very program
         that the prefix starts, since a sudo rule may name programs.
     :raises CommandFailed: there is none.
@@ -38,19 +45,27 @@ def find(
     if username == "root":
         return Elevation(_ENVIRONMENT)
     silent = Elevation(("sudo", "-n", "--", *_ENVIRONMENT))
-    if attempt(silent).rc == 0:
+    result = attempt(silent)
+    if result.rc == 0:
         return silent
+    hint = _HINT.format(user=username, host=host)
+    if password is None:
+        raise _refused(host, result, f"{hint} {_HINT_FOR_KEYS}")
     # -k: with a cached login sudo would leave the password line to the command.
     asking = Elevation(
         ("sudo", "-k", "-S", "-p", "", "--", *_ENVIRONMENT), f"{password}\n".encode()
     )
     result = attempt(asking)
     if result.rc != 0:
-        raise errors.CommandFailed(
-            host=host,
-            command="sudo true",
-            rc=result.rc,
-            tail=last_lines(result.stderr) or "no output",
-            hint=_HINT.format(user=username, host=host),
-        )
+        raise _refused(host, result, hint)
     return asking
+
+
+def _refused(host: str, result: Result, hint: str) -> errors.CommandFailed:
+    return errors.CommandFailed(
+        host=host,
+        command="sudo true",
+        rc=result.rc,
+        tail=last_lines(result.stderr) or "no output",
+        hint=hint,
+    )

@@ -1,5 +1,6 @@
-"""How we wait: pauses that grow up to a limit, and calls that must end."""
+"""How we wait: pauses that grow up to a limit, calls that must end, and what for."""
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -52,3 +53,15 @@ def closing_after(
         yield expired
     finally:
         timer.cancel()
+
+
+def is_unknown_name(error: BaseException) -> bool:
+    """Whether waiting is in vain: the host's name does not exist."""
+    return isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
+
+
+def reason(error: BaseException) -> str:
+    """Why a connection failed, in words."""
+    if isinstance(error, EOFError):
+        return "the host closed the connection"
+    return str(error) or type(error).__name__

@@ -16,6 +16,7 @@ import pytest
 
 from lab import inside, settings
 from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.cluster import inventory
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REQUESTS = ROOT / "samples" / "requests"
@@ -56,6 +57,39 @@ class Cluster:
         self._lab.tacker.handle(self._operation, verb)
         return self._wait(expect)
 
+    def scale(
+        self, kind: str, steps: int = 1, expect: str = "COMPLETED", **changes: Any
+    ) -> str:
+        """Scale the workers ``OUT`` or ``IN``; the error text of the operation.
+
+        :param changes: structures of our parameters that the request overrides.
+        """
+        body = {
+            "type": f"SCALE_{kind}",
+            "aspectId": "worker_instance",
+            "numberOfSteps": steps,
+            **_overriding(changes),
+        }
+        self._operation = self._lab.tacker.operate(self.id, "scale", body)
+        error = self._wait(expect)
+        self._seen |= set(self.servers())
+        return error
+
+    def heal(self, *servers: str, expect: str = "COMPLETED", **changes: Any) -> str:
+        """Heal the VNFCs of these servers, or the whole VNF; the error text."""
+        body = {"cause": "a test", **_overriding(changes)}
+        if servers:
+            info = self.show()["instantiatedVnfInfo"]["vnfcResourceInfo"]
+            body["vnfcInstanceId"] = [
+                vnfc["id"]
+                for vnfc in info
+                if vnfc["computeResource"]["resourceId"] in servers
+            ]
+        self._operation = self._lab.tacker.operate(self.id, "heal", body)
+        error = self._wait(expect)
+        self._seen |= set(self.servers())
+        return error
+
     def terminate(self, expect: str = "COMPLETED") -> str:
         """Terminate by force; the error text of the operation."""
         body = json.loads((REQUESTS / "terminate.json").read_text())
@@ -90,6 +124,42 @@ class Cluster:
             vnfc["computeResource"]["resourceId"]: vnfc["vduId"]
             for vnfc in info.get("vnfcResourceInfo", [])
         }
+
+    def workers(self) -> dict[str, str]:
+        """Server id of each worker VM by its address in the cluster."""
+        found = [one for one, vdu in self.servers().items() if vdu == "workerNode"]
+        return {
+            next(a for a in host["addresses"] if a.startswith("10.10.")): host["id"]
+            for host in inside.hosts()
+            if host["id"] in found
+        }
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        """What the real kubectl prints, through the load balancer."""
+        return self._api().kubectl(*arguments, stdin=stdin)
+
+    def routes(self) -> set[str]:
+        """Names of the workers that the load balancer knows."""
+        return {one["name"] for one in self.balancer("status")["workers"]}
+
+    def balancer(self, verb: str, *arguments: str) -> dict[str, Any]:
+        """Call the script by hand on the load balancer's VM."""
+        script = (ROOT / "scripts" / "install_external_lb.sh").read_text()
+        inside.on_host(self.server("externalLB"), "tee", "/tmp/lb.sh", stdin=script)
+        told = inside.on_host(
+            self.server("externalLB"), "bash", "/tmp/lb.sh", verb, *arguments
+        )
+        return dict(json.loads(told)) if verb == "status" else {}
+
+    def inventory(self) -> list[str]:
+        """Names of the hosts in the inventory."""
+        text = self._lab.ansible(f"cat {self.directory}/hosts.yaml")
+        return sorted(node.name for node in inventory.parse(text))
+
+    def runs(self) -> list[str]:
+        """The playbook runs in the cluster's directory, the oldest first."""
+        listed = self._lab.ansible(f"ls {self.directory}/runs").split()
+        return sorted(one for one in listed if one[:1].isdigit())
 
     def server(self, vdu: str) -> str:
         return next(one for one, name in self.servers().items() if name == vdu)
@@ -131,6 +201,10 @@ class Cluster:
     @staticmethod
     def assert_no_secret_in(text: str) -> None:
         assert PROXY_SECRET not in text
+
+
+def _overriding(changes: dict[str, Any]) -> dict[str, Any]:
+    return {"additionalParams": {PARAMETERS: changes}} if changes else {}
 
 
 class Lab:

@@ -6,6 +6,7 @@ server and reaches for the host only to count the failures of a ``lab_fault`` wi
 """
 
 import fnmatch
+import os
 import shlex
 import time
 from typing import Any
@@ -15,6 +16,7 @@ from ansible.plugins.action import ActionBase
 
 _COUNT = "/var/tmp/lab-fault-count"
 _FOREVER = 3600.0
+_TICK = 0.2  # seconds
 
 
 class ActionModule(ActionBase):
@@ -29,7 +31,7 @@ class ActionModule(ActionBase):
         time.sleep(float(self._value("lab_task_seconds", variables) or 0))
         hang = self._value("lab_hang", variables) or {}
         if self._meant(hang, variables):
-            time.sleep(float(hang.get("seconds", _FOREVER)))
+            self._hang(float(hang.get("seconds", _FOREVER)), hang.get("until"))
         fault = self._value("lab_fault", variables) or {}
         if self._meant(fault, variables) and self._still_due(fault):
             result["failed"] = True
@@ -48,6 +50,13 @@ class ActionModule(ActionBase):
         if pattern in variables["group_names"]:
             return True
         return fnmatch.fnmatchcase(variables["inventory_hostname"], pattern)
+
+    @staticmethod
+    def _hang(seconds: float, until: str | None) -> None:
+        """Take the seconds, or less when the file is there before."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not (until and os.path.exists(until)):
+            time.sleep(_TICK)
 
     def _still_due(self, fault: dict[str, Any]) -> bool:
         """Whether the fault has not happened its ``times`` yet; counts it if so."""

@@ -1,15 +1,22 @@
 """A site without effects: state in, state out, and a fault where a test wants one."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.balancer import BalancerSpec, BalancerStatus
+from tacker_k8s_mgmt.cluster import inventory
+from tacker_k8s_mgmt.cluster.balancer import (
+    BalancerSpec,
+    BalancerStatus,
+    ExposedService,
+)
+from tacker_k8s_mgmt.cluster.drain import DrainPolicy
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams, parse
+from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.cluster.stack import Machines
 from tacker_k8s_mgmt.lifecycle import ports
 
@@ -68,9 +75,15 @@ class FakeJournal:
 
 @dataclass(frozen=True)
 class FakeNode:
+    """A Node object; its identity is the id of the server whose kubelet reports."""
+
     name: str
     ready: bool = True
     reason: str = ""
+    machine_id: str = ""
+    boot_id: str = "boot"
+    unschedulable: bool = False
+    tainted: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,22 +130,69 @@ class FakeWorkDir:
 
 
 class FakePlaybooks:
+    """Runs that do to the fake cluster what kubespray's do to a real one."""
+
     def __init__(self, site: "FakeSite") -> None:
         self._site = site
 
-    def done(self, playbook: str, inputs: Sequence[str]) -> bool:
-        return self._site.ran == (playbook, *inputs)
+    def done(self, request: PlaybookRequest) -> bool:
+        return self._site.ran == request.digest
+
+    def live(self, request: PlaybookRequest) -> bool:
+        return self._site.running == request.digest
 
     def run(
         self,
-        playbook: str,
-        inputs: Sequence[str],
+        request: PlaybookRequest,
         nodes: int,
         on_progress: Callable[[Any], None],
     ) -> None:
-        self._site.touch("playbooks.run")
-        self._site.change("ran", (playbook, *inputs))
-        self._site.change("cluster_nodes", [FakeNode(n) for n in self._site.joining])
+        self._site.touch(f"run {request.name}")
+        self._site.runs.append(request)
+        effect: Callable[[PlaybookRequest], None] = getattr(
+            self, f"_{request.name.replace('-', '_')}"
+        )
+        effect(request)
+        self._site.change("ran", request.digest)
+
+    def _inventory(self) -> dict[str, Node]:
+        text = self._site.files["hosts.yaml"]
+        return {node.name: node for node in inventory.parse(text)}
+
+    def _cluster(self, request: PlaybookRequest) -> None:
+        self._join(self._inventory().values())
+
+    def _facts(self, request: PlaybookRequest) -> None:
+        shut_out = request.args[1].split(":!")[1:] if request.args else []
+        for name, node in self._inventory().items():
+            if node.server_id in self._site.dead and name not in shut_out:
+                raise errors.PlaybookFailed(
+                    playbook="facts.yml", host="a", rc=4, failures=[name], log="l"
+                )
+
+    def _scale(self, request: PlaybookRequest) -> None:
+        known = self._inventory()
+        self._join(known[name] for name in request.args[1].split(","))
+
+    def _remove_node(self, request: PlaybookRequest) -> None:
+        assert request.extra_vars["skip_confirmation"] is True
+        known = self._inventory()
+        for name in request.extra_vars["node"].split(","):
+            dead = known[name].server_id in self._site.dead
+            if dead and request.extra_vars.get("reset_nodes") is not False:
+                raise errors.PlaybookFailed(
+                    playbook="remove-node.yml", host="a", rc=4, failures=[name], log="l"
+                )
+            if self._site.pods.get(name) and not dead:
+                assert request.extra_vars.get("allow_ungraceful_removal"), "undrained"
+            self._site.remove(name)
+
+    def _join(self, members: Iterable[Node]) -> None:
+        for node in members:
+            if all(node.name != one.name for one in self._site.cluster_nodes):
+                leading = node.role is Role.CONTROL_PLANE
+                joined = FakeNode(node.name, machine_id=node.server_id, tainted=leading)
+                self._site.change("cluster_nodes", [*self._site.cluster_nodes, joined])
 
     def stop(self) -> bool:
         self._site.touch("playbooks.stop")
@@ -173,6 +233,35 @@ class FakeCluster:
         self._site.touch("cluster.admin_access")
         return FakeAccess()
 
+    def cordon(self, names: Sequence[str]) -> tuple[str, ...]:
+        self._site.touch("cluster.cordon")
+        new = set(names) - self._site.cordoned
+        self._site.change("cordoned", self._site.cordoned | new)
+        return tuple(sorted(new))
+
+    def uncordon(self, names: Sequence[str]) -> None:
+        self._site.touch("cluster.uncordon")
+        self._site.change("cordoned", self._site.cordoned - set(names))
+
+    def drain(self, names: Sequence[str], policy: DrainPolicy) -> None:
+        self._site.touch("cluster.drain")
+        assert set(names) <= self._site.cordoned
+        assert not set(names) & {name for name, _ in self._site.routes}
+        if self._site.budget:
+            raise errors.DrainError(failed=len(names), outcomes=[self._site.budget])
+        for name in names:
+            self._site.pods.pop(name, None)
+
+    def evict_dead(self, names: Sequence[str]) -> None:
+        self._site.touch("cluster.evict_dead")
+        for name in names:
+            self._site.pods.pop(name, None)
+
+    def remove_nodes(self, names: Sequence[str]) -> None:
+        self._site.touch("cluster.remove_nodes")
+        for name in names:
+            self._site.remove(name)
+
 
 class FakeBalancer:
     def __init__(self, site: "FakeSite") -> None:
@@ -181,6 +270,20 @@ class FakeBalancer:
     def install(self, spec: BalancerSpec) -> None:
         self._site.touch("balancer.install")
         self._site.change("balanced", spec)
+        self._site.change("routes", frozenset(spec.workers))
+
+    def add_workers(self, workers: Sequence[tuple[str, str]]) -> None:
+        self._site.touch("balancer.add_workers")
+        self._site.change("routes", self._site.routes | set(workers))
+
+    def remove_workers(self, names: Sequence[str]) -> None:
+        self._site.touch("balancer.remove_workers")
+        kept = {route for route in self._site.routes if route[0] not in names}
+        self._site.change("routes", frozenset(kept))
+
+    def expose(self, services: Sequence[ExposedService]) -> None:
+        self._site.touch("balancer.expose")
+        self._site.change("exposed", tuple(services))
 
     def status(self) -> BalancerStatus:
         self._site.touch("balancer.status")
@@ -192,8 +295,14 @@ class FakeBalancer:
             api_port=spec.api_port if spec else None,
             control_planes=(),
             workers=(),
-            services=(),
+            services=self._site.exposed,
         )
+
+
+def machine(role: Role, number: int, server: str = "") -> Machine:
+    """A VM with this number in its addresses."""
+    inner, outer = f"10.10.0.{number}", f"192.0.2.{number + 100}"
+    return Machine(role, server or f"server-{number}", outer, inner)
 
 
 class FakeSite:
@@ -202,6 +311,10 @@ class FakeSite:
     :ivar faults: calls (by the name that :meth:`touch` gets) that fail once each.
     :ivar error: what they fail with, in place of a plain RemoteError.
     :ivar changes: what was really changed, in order.
+    :ivar workers: the worker VMs in Heat; each is in a stack ``member-<server id>``.
+    :ivar dead: ids of servers that do not answer.
+    :ivar pods: names of pods by the node that they are on.
+    :ivar budget: what keeps pods from leaving, "" for nothing.
     """
 
     def __init__(self, load_balancer: bool = True) -> None:
@@ -211,22 +324,28 @@ class FakeSite:
         self.changes: list[str] = []
         self.owner: str | None = None
         self.files: dict[str, str] = {}
-        self.ran: tuple[str, ...] = ()
-        self.joining = (
-            "control-plane-10-10-0-4",
-            "worker-10-10-0-5",
-            "worker-10-10-0-55",
-        )
+        self.ran = ""
+        self.running = ""
+        self.runs: list[PlaybookRequest] = []
+        self.control_planes = [machine(Role.CONTROL_PLANE, 4)]
+        self.workers = [machine(Role.WORKER, 55), machine(Role.WORKER, 5)]
+        self.load_balancer = machine(Role.LOAD_BALANCER, 9) if load_balancer else None
+        self.unfinished: set[str] = set()
+        self.dead: set[str] = set()
         self.cluster_nodes: list[FakeNode] = []
+        self.cordoned: frozenset[str] = frozenset()
+        self.pods: dict[str, list[str]] = {}
+        self.budget = ""
         self.vim: ports.VimSpec | None = None
         self.vim_in_use = False
         self.foreign_vims: set[str] = set()
         self.balanced: BalancerSpec | None = None
+        self.routes: frozenset[tuple[str, str]] = frozenset()
+        self.exposed: tuple[ExposedService, ...] = ()
         self.balancer_runs = True
         self.package: tuple[str, ...] = ()
         self.server: tuple[str, ...] = ()
         self.forgotten: list[str] = []
-        self._balancer = load_balancer
         self.vims = FakeVims(self)
 
     def touch(self, call: str) -> None:
@@ -240,17 +359,44 @@ class FakeSite:
             self.changes.append(name)
             setattr(self, name, value)
 
+    def remove(self, name: str) -> None:
+        """Take a Node object away, if it is there."""
+        kept = [node for node in self.cluster_nodes if node.name != name]
+        self.change("cluster_nodes", kept)
+
+    def kill(self, server: str) -> None:
+        """The VM does not answer any more, and its kubelet does not report."""
+        self.dead.add(server)
+        self.cluster_nodes = [
+            replace(node, ready=False, reason="no word")
+            if node.machine_id == server
+            else node
+            for node in self.cluster_nodes
+        ]
+
+    @property
+    def members(self) -> list[str]:
+        """Names of the cluster's nodes."""
+        return sorted(node.name for node in self.cluster_nodes)
+
+    @property
+    def listed(self) -> list[str]:
+        """Names in the inventory."""
+        return sorted(node.name for node in inventory.parse(self.files["hosts.yaml"]))
+
     def machines(self) -> Machines:
         self.touch("machines")
-
-        def machine(role: Role, number: int) -> Machine:
-            inner, outer = f"10.10.0.{number}", f"192.0.2.{number + 100}"
-            return Machine(role, f"server-{number}", outer, inner)
-
+        everything = [*self.control_planes, *self.workers]
         return Machines(
-            control_planes=(machine(Role.CONTROL_PLANE, 4),),
-            workers=(machine(Role.WORKER, 55), machine(Role.WORKER, 5)),
-            load_balancer=machine(Role.LOAD_BALANCER, 9) if self._balancer else None,
+            control_planes=tuple(self.control_planes),
+            workers=tuple(
+                one for one in self.workers if one.server_id not in self.unfinished
+            ),
+            load_balancer=self.load_balancer,
+            places={
+                one.server_id: frozenset({"top", f"member-{one.server_id}"})
+                for one in everything
+            },
         )
 
     def package_findings(self) -> Sequence[str]:
@@ -261,6 +407,15 @@ class FakeSite:
 
     def wait_reachable(self, machines: Sequence[Machine]) -> None:
         self.touch("wait_reachable")
+        silent = [one.server_id for one in machines if one.server_id in self.dead]
+        if silent:
+            raise errors.RemoteError(detail=f"no answer from {', '.join(silent)}")
+
+    def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]:
+        return tuple(node.name for node in nodes if node.server_id in self.dead)
+
+    def identity(self, node: Node) -> ports.MachineIdentity:
+        return ports.MachineIdentity(node.server_id, "boot")
 
     def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:
         self.forgotten += hosts

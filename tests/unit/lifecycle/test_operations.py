@@ -22,6 +22,7 @@ from tests.unit.lifecycle.fakes import (
     params,
 )
 
+NAMES = ["control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"]
 EFFECTS = (
     "machines",
     "workdir.claim",
@@ -32,8 +33,9 @@ EFFECTS = (
     "workdir.write vars.json",
     "balancer.install",
     "balancer.status",
-    "playbooks.run",
+    "run cluster",
     "cluster.nodes",
+    "workdir.write joined.json",
     "cluster.admin_access",
     "vims.register",
 )
@@ -76,7 +78,7 @@ class TestInstantiate:
         instantiate(site)
         assert site.owner == VNF
         names = [node.name for node in inventory.parse(site.files["hosts.yaml"])]
-        assert names == list(site.joining)
+        assert names == NAMES
         assert site.balanced.workers == (
             ("worker-10-10-0-5", "10.10.0.5"),
             ("worker-10-10-0-55", "10.10.0.55"),
@@ -135,7 +137,7 @@ class TestInstantiate:
         site.balancer_runs = False
         with pytest.raises(errors.StepFailed, match="HAProxy does not run"):
             instantiate(site)
-        assert "playbooks.run" not in site.calls
+        assert "run cluster" not in site.calls
 
     def test_rebuilt_vms_lose_their_host_keys(self):
         site = FakeSite()
@@ -149,8 +151,8 @@ class TestInstantiate:
 
     def test_nodes_that_stay_unready_are_named_with_their_reason(self):
         site = FakeSite()
-        site.joining = site.joining[:2]
-        site.change("cluster_nodes", [])
+        instantiate(site)
+        site.remove(NAMES[2])
         with pytest.raises(errors.StepFailed) as caught:
             instantiate(site)
         assert "worker-10-10-0-55: not in the cluster" in str(caught.value)
@@ -161,14 +163,14 @@ class TestInstantiate:
         instantiate(site)
         site.cluster_nodes = [
             FakeNode(name, ready=False, reason="kubelet stopped posting")
-            for name in site.joining
+            for name in NAMES
         ]
         with pytest.raises(errors.StepFailed, match="kubelet stopped posting"):
             instantiate(site)
 
     def test_error_tells_step_what_is_left_and_what_next(self):
         site = FakeSite()
-        site.faults.add("playbooks.run")
+        site.faults.add("run cluster")
         with pytest.raises(errors.StepFailed) as caught:
             instantiate(site)
         text = str(caught.value)
@@ -180,16 +182,16 @@ class TestInstantiate:
         class Gone(FakeSite):
             @property
             def workdir(self):
-                if "playbooks.run" in self.calls:
+                if "run cluster" in self.calls:
                     raise errors.RemoteError(detail="no connection")
                 return super().workdir
 
         site = Gone()
-        site.faults.add("playbooks.run")
+        site.faults.add("run cluster")
         with pytest.raises(errors.StepFailed) as caught:
             instantiate(site)
         text = str(caught.value)
-        assert "fault in playbooks.run" in text
+        assert "fault in run cluster" in text
         assert "the directory /srv/clusters/one on 192.0.2.5" in text
 
     @pytest.mark.parametrize(

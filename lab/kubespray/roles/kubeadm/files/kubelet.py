@@ -19,7 +19,6 @@ import ssl
 import sys
 import time
 import urllib.parse
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -90,14 +89,7 @@ def _machine_id() -> str:
 
 
 def _boot_id() -> str:
-    """Another one for every host and every start of it.
-
-    The laboratory's hosts share a kernel and with it the kernel's boot id, so the start
-    of process 1 is mixed in.
-    """
-    kernel = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    started = Path("/proc/1/stat").read_text().rpartition(")")[2].split()[19]
-    return str(uuid.uuid5(uuid.UUID(kernel), f"{_machine_id()} {started}"))
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def _os_name() -> str:

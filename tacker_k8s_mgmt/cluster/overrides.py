@@ -1,0 +1,98 @@
+"""What a scale or heal request may change of the parameters of the instantiation.
+
+Credentials, where things lie, and how the operation is done may change in a cluster's
+life. What the cluster was built with may not. A request may repeat such an attribute as
+it was: people send whole structures.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from tacker_k8s_mgmt.cluster.fields import blank_is_absent
+from tacker_k8s_mgmt.cluster.spelling import Location, Reading
+
+_LOGIN = frozenset({"username", "password", "private_key", "private_key_passphrase"})
+_PLACES = frozenset(
+    {"ip_address", "port", "kubespray_root_path", "venv_path", "allow_unknown_release"}
+)
+#: What may change: of a structure these attributes, None for all of it.
+CHANGEABLE: Mapping[str, frozenset[str] | None] = MappingProxyType(
+    {
+        "ansible": _LOGIN | _PLACES,
+        "master_node": _LOGIN,
+        "worker_node": _LOGIN,
+        "external_lb_param": frozenset({f"ssh_{name}" for name in _LOGIN})
+        | {"script_path"},
+        "drain": None,
+        "kubespray_vars": None,
+    }
+)
+
+_STACK = "it names what is in the Heat stack"
+_NETWORK = "the cluster was built on it"
+_WHY_NOT: Mapping[str, str] = MappingProxyType(
+    {
+        "address_family": _NETWORK,
+        "pod_cidr": _NETWORK,
+        "cluster_cidr": _NETWORK,
+        "aspect_id": _STACK,
+        "ssh_cp_name": _STACK,
+        "nic_cp_name": _STACK,
+        "proxy": "it was set up on every node",
+        "vim_name": "the cluster is registered under it",
+        "transferring_inventory_path": "the cluster's inventory lies there",
+        "api_port": "the nodes and the VIM reach the API there",
+        "external_lb_param": "the cluster was built without a load balancer",
+    }
+)
+#: Giving one of the first replaces all of them: a key that is given later must not be
+#: used beside a password that was good for the old login, nor the other way round.
+_CREDENTIALS = (
+    (("password", "private_key"), "private_key_passphrase"),
+    (("ssh_password", "ssh_private_key"), "ssh_private_key_passphrase"),
+)
+
+
+def merge(stored: Reading, change: Reading) -> Reading:
+    """The stored request with the changes of a later one.
+
+    Structures are merged attribute by attribute; a password or private key replaces
+    both of the account. What may not be changed is among the result's problems.
+    """
+    merged = Reading(
+        values={**stored.values},
+        problems=[*stored.problems, *change.problems],
+        warnings=list(dict.fromkeys([*stored.warnings, *change.warnings])),
+        written={**stored.written, **change.written},
+    )
+    for name, value in change.values.items():
+        before = stored.values.get(name)
+        if name not in CHANGEABLE or (before is None and name == "external_lb_param"):
+            merged.problems += _fixed(stored, change, (name,))
+        elif isinstance(before, Mapping) and isinstance(value, Mapping):
+            allowed = CHANGEABLE[name] or value.keys()
+            for inner in sorted(value.keys() - allowed):
+                merged.problems += _fixed(stored, change, (name, inner))
+            new = {inner: value[inner] for inner in value if inner in allowed}
+            merged.values[name] = {**_without_old_login(before, new), **new}
+        else:
+            merged.values[name] = value
+    return merged
+
+
+def _without_old_login(
+    before: Mapping[str, Any], change: Mapping[str, Any]
+) -> dict[str, Any]:
+    replaced: set[str] = set()
+    for ways, passphrase in _CREDENTIALS:
+        if any(blank_is_absent(change.get(way)) is not None for way in ways):
+            replaced |= {*ways, passphrase}
+    return {name: value for name, value in before.items() if name not in replaced}
+
+
+def _fixed(stored: Reading, change: Reading, location: Location) -> Iterator[str]:
+    was, wanted = stored.get(*location), change.get(*location)
+    if blank_is_absent(wanted) is not None and was != wanted:
+        name, reason = change.dotted(*location), _WHY_NOT[location[-1]]
+        yield f"{name}: cannot be changed after instantiation; {reason}"

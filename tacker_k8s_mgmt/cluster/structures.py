@@ -1,0 +1,209 @@
+"""The structures of which the parameters are made, attribute by attribute.
+
+Every field's description is the text of the user documentation.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from tacker_k8s_mgmt.cluster import fields, kubespray
+from tacker_k8s_mgmt.cluster.spelling import Structure
+
+API_PORT = 6443
+SSH_PORT = 22
+
+_ABOUT_LOGIN = (
+    "Password of that user, for the login and for sudo. Not needed with {key}; if both "
+    "are given, the key logs in and the password serves sudo."
+)
+_ABOUT_KEY = (
+    "SSH private key of that user: its text (RSA, ECDSA or Ed25519, in OpenSSH's or a "
+    "PEM format), or the absolute path of a file with it on Tacker's conductor, below "
+    "the directory that the option [k8s_mgmt] key_directory names."
+)
+_ABOUT_LOCK = "Passphrase of that key, if it has one."
+
+
+class AnsibleServer(Structure):
+    """The pre-built server on which kubespray lies and from which it is run."""
+
+    host: fields.Host = Field(
+        alias="ip_address", description="IP address or host name of the Ansible server."
+    )
+    port: fields.Port = Field(
+        default=SSH_PORT, description="SSH port of the Ansible server."
+    )
+    username: fields.Name = Field(description="User name on the Ansible server.")
+    password: fields.OptionalSecret = Field(
+        default=None, description=_ABOUT_LOGIN.format(key="private_key")
+    )
+    private_key: fields.OptionalPrivateKey = Field(default=None, description=_ABOUT_KEY)
+    private_key_passphrase: fields.OptionalSecret = Field(
+        default=None, description=_ABOUT_LOCK
+    )
+    kubespray_root: fields.AbsolutePath = Field(
+        alias="kubespray_root_path",
+        description="Absolute path of the kubespray checkout on the Ansible server.",
+    )
+    venv: fields.OptionalAbsolutePath = Field(
+        default=None,
+        alias="venv_path",
+        description="Absolute path of the Python virtual environment that holds the "
+        "ansible-core this kubespray wants. Without it, the one on the user's PATH is "
+        "taken.",
+    )
+    directory: fields.OwnedDirectory = Field(
+        alias="transferring_inventory_path",
+        description="Absolute path of the directory for this cluster's inventory, "
+        "variables and playbook runs. It is made, belongs to this VNF alone and is "
+        "deleted when the VNF is terminated.",
+    )
+    allow_unknown_release: fields.Flag = Field(
+        default=False,
+        description="Go on with a kubespray that this driver does not know, newer or "
+        f"older than {kubespray.KNOWN}. Default: refuse it.",
+    )
+
+
+class NodeGroup(Structure):
+    """The VMs of one role, found in the Heat stack by the names of their ports."""
+
+    aspect_id: fields.OptionalName = Field(
+        default=None,
+        description="Name of the Heat group (AutoScalingGroup or ResourceGroup) that "
+        "holds the VMs; the same as the scaling aspect. Without it, or when there is "
+        "no such resource, the whole stack is searched.",
+    )
+    ssh_cp: fields.Name = Field(
+        alias="ssh_cp_name",
+        description="Heat resource (port or floating IP) with the address for SSH.",
+    )
+    nic_cp: fields.Name = Field(
+        alias="nic_cp_name",
+        description="Heat resource (port) whose address the node uses in the cluster.",
+    )
+    username: fields.Name = Field(description="User name on the VMs; needs sudo.")
+    password: fields.OptionalSecret = Field(
+        default=None, description=_ABOUT_LOGIN.format(key="private_key")
+    )
+    private_key: fields.OptionalPrivateKey = Field(default=None, description=_ABOUT_KEY)
+    private_key_passphrase: fields.OptionalSecret = Field(
+        default=None, description=_ABOUT_LOCK
+    )
+
+
+class ControlPlaneGroup(NodeGroup):
+    """The VMs of the control plane, and the cluster's networks."""
+
+    ignored: ClassVar[Mapping[str, str]] = {
+        "cluster_cp_name": "the API's address is the load balancer's, or else the "
+        "control plane's",
+        "cluster_fip_name": "the API's address is the load balancer's, or else the "
+        "control plane's",
+    }
+
+    pod_cidr: fields.OptionalNetwork = Field(
+        default=None,
+        description="Network for pods, of the family that address_family names. "
+        f"Default: kubespray's, {kubespray.NETWORKS['ipv4'].pods} or "
+        f"{kubespray.NETWORKS['ipv6'].pods}.",
+    )
+    service_cidr: fields.OptionalNetwork = Field(
+        default=None,
+        alias="cluster_cidr",
+        description="Network for services, of the same family. "
+        f"Default: kubespray's, {kubespray.NETWORKS['ipv4'].services} or "
+        f"{kubespray.NETWORKS['ipv6'].services}.",
+    )
+
+
+class Proxy(Structure):
+    """The HTTP proxy through which the nodes reach the outer world."""
+
+    http_proxy: fields.OptionalProxyUrl = Field(
+        default=None, description="URL of the proxy for http; may hold credentials."
+    )
+    https_proxy: fields.OptionalProxyUrl = Field(
+        default=None, description="URL of the proxy for https; may hold credentials."
+    )
+    no_proxy: fields.ListOfNames = Field(
+        default=(),
+        description="Addresses, networks and names to be reached without the proxy, "
+        "separated by commas; the cluster's own are added.",
+    )
+    node_cidr: fields.OptionalNetwork = Field(
+        default=None,
+        alias="k8s_node_cidr",
+        description="Network of the nodes; reached without the proxy.",
+    )
+
+
+class LoadBalancer(Structure):
+    """The VM in front of the cluster and the script that sets it up."""
+
+    ssh_cp: fields.Name = Field(
+        alias="ssh_cp_name",
+        description="Heat resource (port or floating IP) with the address for SSH.",
+    )
+    nic_cp: fields.OptionalName = Field(
+        default=None,
+        alias="nic_cp_name",
+        description="Heat resource (port) with the address that the nodes use. "
+        "Default: that of ssh_cp_name.",
+    )
+    username: fields.Name = Field(
+        alias="ssh_username", description="User name on the load balancer; needs sudo."
+    )
+    password: fields.OptionalSecret = Field(
+        default=None,
+        alias="ssh_password",
+        description=_ABOUT_LOGIN.format(key="ssh_private_key"),
+    )
+    private_key: fields.OptionalPrivateKey = Field(
+        default=None, alias="ssh_private_key", description=_ABOUT_KEY
+    )
+    private_key_passphrase: fields.OptionalSecret = Field(
+        default=None, alias="ssh_private_key_passphrase", description=_ABOUT_LOCK
+    )
+    script_path: fields.PackagePath = Field(
+        description="Path of the load balancer's script in the VNF package."
+    )
+    api_port: fields.Port = Field(
+        default=API_PORT,
+        description="Port at which the load balancer offers the Kubernetes API.",
+    )
+
+
+class DrainPolicy(Structure):
+    """How pods leave a node before it is taken out of the cluster."""
+
+    timeout: fields.Seconds = Field(
+        default=300,
+        description="Seconds that the drain of one node may take. Default: 300.",
+    )
+    grace_period: fields.GracePeriod = Field(
+        default=-1,
+        description="Seconds that each pod gets to end; -1 stands for the pod's own "
+        "terminationGracePeriodSeconds. Default: -1.",
+    )
+    on_failure: Literal["abort", "force"] = Field(
+        default="abort",
+        description="What to do when pods cannot leave in time, for example because "
+        "of a PodDisruptionBudget: abort stops before a node is removed, force removes "
+        "the node with them. Default: abort.",
+    )
+    delete_emptydir_data: fields.Flag = Field(
+        default=True,
+        description="Evict pods with emptyDir volumes too, whose data is lost; "
+        "without it such a pod fails the drain. Default: true.",
+    )
+    disable_eviction: fields.Flag = Field(
+        default=False,
+        description="Delete pods in place of evicting them, which passes over "
+        "PodDisruptionBudgets. Default: false.",
+    )
+    parallel: fields.Count = Field(
+        default=5, description="How many nodes are drained at once. Default: 5."
+    )

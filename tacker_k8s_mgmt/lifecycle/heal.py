@@ -1,0 +1,164 @@
+"""Heal of single VNFCs: before and after Heat builds their VMs anew.
+
+Specification, "Heal Worker nodes in Kubernetes cluster": ``heal_start`` is as scale-in
+and ``heal_end`` as scale-out, for the workers that are named. The load balancer's VM
+may be healed too. A control plane may not: the only one takes the cluster with it.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_log import log
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import drain
+from tacker_k8s_mgmt.cluster.nodes import Node, Role
+from tacker_k8s_mgmt.lifecycle.join import Join
+from tacker_k8s_mgmt.lifecycle.leave import Leave
+from tacker_k8s_mgmt.lifecycle.operation import names_of
+from tacker_k8s_mgmt.lifecycle.step import Step
+
+#: Names of the workers whose VMs Heat builds anew between the two hooks.
+HEALING_FILE = "healing.json"
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+
+class HealStart(Leave):
+    """The steps of ``heal_start`` for single VNFCs.
+
+    :param servers: id of the VNFC of every server that is built anew, by server id.
+    """
+
+    def __init__(self, *args: Any, servers: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._servers = servers
+        self._balancer_is_gone = False
+        self._can_move = True
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work."""
+        choose = Step("compare Heat, inventory and cluster", self._choose)
+        return (choose, *self.leave_steps())
+
+    def _choose(self) -> None:
+        found, seen = self._compare()
+        named = tuple(node for node in found.nodes if node.server_id in self._servers)
+        masters = [node for node in named if node.role is Role.CONTROL_PLANE]
+        if masters:
+            vnfcs = ", ".join(self._servers[node.server_id] for node in masters)
+            raise errors.UnsupportedOperation(
+                detail=f"The VNFC {vnfcs} ({names_of(masters)}) is of the control "
+                "plane, which cannot be healed alone; no VM and no worker was touched.",
+                hint="Send `fail` for this operation. Heal without vnfcInstanceId to "
+                "build the whole cluster anew, or heal the other VNFCs alone.",
+            )
+        balancer = self._machines.load_balancer
+        others = set(self._servers) - {node.server_id for node in named}
+        if balancer is not None and balancer.server_id in others:
+            others.discard(balancer.server_id)
+            self._note_services()
+        if others:
+            LOG.info("VNFCs that are none of the cluster's: %s", ", ".join(others))
+        leaving = {node.name for node in named}
+        self._can_move = not drain.nowhere_to_go(leaving, list(seen.values()))
+        self._sort(named, found, seen)
+
+    def _note_services(self) -> None:
+        """Note what the load balancer exposes, while it may still be asked."""
+        try:
+            self._balancer().status()
+        except errors.K8sMgmtError as error:
+            self._balancer_is_gone = True
+            LOG.warning(
+                "The load balancer cannot say which services it exposes; those that "
+                "were seen last are exposed again: %s",
+                error,
+            )
+
+    def _write_staying(self) -> None:
+        # Named before they leave the inventory: heal_end waits for them to come back.
+        names = [node.name for node in self._leaving if node not in self._vanished]
+        self._write_json(HEALING_FILE, names)
+        super()._write_staying()
+
+    def _unroute(self) -> None:
+        # It is built anew too, and gets its routes then.
+        if not self._balancer_is_gone:
+            super()._unroute()
+
+    def _may_go_on(self, error: errors.K8sMgmtError) -> bool:
+        """There is no other worker that could take the pods.
+
+        The specification asks to *try* evacuating; waiting would help nobody.
+        """
+        return isinstance(error, errors.DrainError) and not self._can_move
+
+
+class HealEnd(Join):
+    """The steps of ``heal_end`` for single VNFCs.
+
+    :param servers: id of the VNFC of every server that was built anew, by the id of the
+        new server.
+    """
+
+    def __init__(self, *args: Any, servers: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._servers = servers
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work."""
+        return (
+            Step(
+                "compare Heat, inventory and cluster",
+                self._choose,
+                verify=self._see_built,
+            ),
+            Step("install the load balancer anew", self._install, probe=self._is_well),
+            *self.join_steps(),
+            Step("end the heal", lambda: self._write_json(HEALING_FILE, [])),
+        )
+
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        if not self._joining:
+            return "Retry goes on from here."
+        return (
+            f"{names_of(self._joining)} stay in the inventory, and retry goes on from "
+            "here; after `fail` the next scale-out or heal joins them."
+        )
+
+    def _is_target(self, node: Node) -> bool:
+        return node.server_id in self._servers
+
+    def _see_built(self) -> None:
+        """See that Heat has built the VMs: Tacker only logs it when it has not.
+
+        :raises ClusterError: naming the workers whose VM is not there.
+        """
+        awaited = json.loads(self._site.workdir.read(HEALING_FILE) or "[]")
+        missing = sorted(set(awaited) - {node.name for node in self._nodes})
+        if missing:
+            raise errors.ClusterError(
+                detail="Heat has not built the VMs of these workers anew: "
+                f"{', '.join(missing)}.",
+                hint="Look why with `openstack stack failures list --long`, mend it, "
+                "send `fail` for this operation and heal again.",
+            )
+
+    def _is_well(self) -> bool:
+        balancer = self._machines.load_balancer
+        return balancer is None or balancer.server_id not in self._servers
+
+    def _install(self) -> None:
+        machine = self._machines.load_balancer
+        if machine is None:
+            return
+        self._forget_new([machine], ())
+        self._wait_reachable([machine])
+        joining = {node.name for node in self._joining}
+        members = [node for node in self._nodes if node.name not in joining]
+        self._balancer().install(members)
+        self._balancer().expose_again()
+        self._balancer().verify()

@@ -1,0 +1,182 @@
+"""VMs become workers of a cluster that is there.
+
+Specification, "Scale-out" steps 1 to 4: inventory, ``scale.yml``, then the routes in
+the load balancer. ``scale.yml`` touches the new hosts only; the facts of all others,
+which kubespray then takes from its cache, are gathered anew first (kubespray's
+docs/operations/nodes.md, "Adding nodes").
+"""
+
+import abc
+import logging
+from typing import Any
+
+from oslo_log import log
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import kubespray
+from tacker_k8s_mgmt.cluster.nodes import Machine, Node
+from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
+from tacker_k8s_mgmt.lifecycle.operation import JOINED_FILE, Operation, names_of
+from tacker_k8s_mgmt.lifecycle.step import Step
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+
+class Join(Operation, abc.ABC):
+    """What scale-out and the heal of workers have in common.
+
+    Whoever has a VM in the Heat stack and is no whole member of the cluster joins: the
+    workers that this operation is about, and any that an earlier one left behind.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._joining: tuple[Node, ...] = ()
+        self._stale: tuple[Node, ...] = ()
+        self._vanished: tuple[Node, ...] = ()
+        self._unreachable: tuple[str, ...] = ()
+
+    def join_steps(self) -> tuple[Step, ...]:
+        """The steps after it is clear who joins."""
+        return (
+            Step("remove what VMs that are gone left behind", self._clear),
+            Step("wait until the new VMs accept SSH logins", self._reach_new),
+            Step("write inventory and variables", self._write_all),
+            Step("gather the facts of all hosts", self._gather, probe=self._has_begun),
+            Step(f"run {kubespray.SCALE}", self._run_scale, probe=self._scale_done),
+            Step("wait until the new workers are Ready", self._see_ready),
+            Step("add the new workers to the load balancer", self._route),
+        )
+
+    @abc.abstractmethod
+    def _is_target(self, node: Node) -> bool:
+        """Whether this operation is about the node.
+
+        A target that cannot be reached fails the operation, any other node that cannot
+        is left out.
+        """
+
+    def _choose(self) -> None:
+        found, seen = self._compare()
+        if found.added:
+            raise errors.UnsupportedOperation(
+                detail="There are new VMs of the control plane, which cannot be "
+                f"scaled: {names_of(found.added)}.",
+                hint="Send `rollback` for this operation, and take the scaling aspect "
+                "of the control plane out of the VNFD.",
+            )
+        joining = {node.name for node in found.joining}
+        well = {name for name in seen if seen[name].ready} - joining
+        self._unreachable = self._site.unreachable(
+            [
+                node
+                for node in found.nodes
+                if node.name not in well and not self._is_target(node)
+            ]
+        )
+        before = {node.name for node in self._previous()}
+        dead = frozenset(self._unreachable)
+        self._joining = tuple(node for node in found.joining if node.name not in dead)
+        self._nodes = tuple(
+            node for node in found.nodes if node.name not in dead or node.name in before
+        )
+        self._vanished = found.vanished
+        self._stale = (*found.vanished, *found.rebuilt)
+        if self._joining:
+            LOG.info("These workers join the cluster: %s", names_of(self._joining))
+        if dead:
+            LOG.warning(
+                "These nodes cannot be reached and are left out: %s",
+                ", ".join(self._unreachable),
+            )
+
+    def _clear(self) -> None:
+        """Node objects and routes whose VM is gone: nobody would take them away."""
+        if not self._stale:
+            return
+        LOG.info("The VMs of these workers are gone: %s", names_of(self._stale))
+        balancing = self._balancing()
+        if balancing is not None:
+            balancing.remove(self._stale)
+        names = [node.name for node in self._stale]
+        self._cluster().evict_dead(names)
+        self._cluster().remove_nodes(names)
+        self._forget_members(self._vanished)
+
+    def _reach_new(self) -> None:
+        if self._joining:
+            machines = [_machine(node) for node in self._joining]
+            self._forget_new(machines, self._joining)
+            self._wait_reachable(machines)
+
+    def _write_all(self) -> None:
+        self._write_inputs(self._nodes)
+
+    def _has_begun(self) -> bool:
+        """Whether facts are not needed: nobody joins, or an earlier try is that far."""
+        if not self._joining:
+            return True
+        return self._site.playbooks.live(self._scale_request()) or self._scale_done()
+
+    def _gather(self) -> None:
+        # A host that does not answer would end the whole play for all others.
+        shut_out = [f"!{n.name}" for n in self._nodes if n.name in self._unreachable]
+        args = ("--limit", ":".join(["all", *shut_out])) if shut_out else ()
+        request = PlaybookRequest(kubespray.FACTS, args=args, inputs=self._inputs)
+        self._run(request, len(self._nodes))
+
+    def _scale_request(self) -> PlaybookRequest:
+        limit = ",".join(node.name for node in self._joining)
+        return PlaybookRequest(
+            kubespray.SCALE, args=("--limit", limit), inputs=self._inputs
+        )
+
+    def _scale_done(self) -> bool:
+        if not self._joining:
+            return True
+        # The run alone proves nothing: the node may have been removed since.
+        return self._site.playbooks.done(self._scale_request()) and not (
+            {node.name for node in self._joining} - self._seen().keys()
+        )
+
+    def _run_scale(self) -> None:
+        self._run(self._scale_request(), len(self._joining))
+
+    def _see_ready(self) -> None:
+        if not self._joining:
+            return
+        self._wait_ready(self._joining)
+        self._verify_identity()
+
+    def _verify_identity(self) -> None:
+        """See that each Node object is of this VM and not of a former one.
+
+        :raises ClusterError: naming the nodes that are of another machine.
+        """
+        seen = self._seen()
+        others = []
+        for node in self._joining:
+            own, told = self._site.identity(node), seen[node.name]
+            if (own.machine_id, own.boot_id) != (told.machine_id, told.boot_id):
+                others.append(node.name)
+        if others:
+            raise errors.ClusterError(
+                detail=f"The Node objects {', '.join(others)} are Ready, but another "
+                "machine reports for them than the VM of that address.",
+                hint="Look which host runs a kubelet with that name, stop it, delete "
+                "the Node object and retry.",
+            )
+
+    def _route(self) -> None:
+        balancing = self._balancing()
+        if balancing is not None and self._joining:
+            balancing.status()
+            balancing.add(self._joining)
+        kept = {node.server_id for node in self._nodes} & self._members
+        self._write_json(
+            JOINED_FILE, sorted(kept | {node.server_id for node in self._joining})
+        )
+
+
+def _machine(node: Node) -> Machine:
+    return Machine(node.role, node.server_id, node.ssh_address, node.address)

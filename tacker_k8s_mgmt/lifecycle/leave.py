@@ -1,0 +1,175 @@
+"""Workers leave the cluster, so that their VMs can be deleted or built anew.
+
+Specification, "Scale-in" steps 1 to 4: routes out of the load balancer first, then the
+drain, then ``remove-node.yml``. The inventory changes last, since kubespray needs the
+leaving node in it. A drain that fails stops everything before a node is deleted.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_log import log
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import kubespray
+from tacker_k8s_mgmt.cluster.membership import Membership
+from tacker_k8s_mgmt.cluster.nodes import Node
+from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.operation import Operation, names_of
+from tacker_k8s_mgmt.lifecycle.step import Step
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+
+class Leave(Operation):
+    """What scale-in and the heal of workers have in common.
+
+    A subclass decides who leaves, and calls :meth:`_sort` with them.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        #: Workers that leave and are in the cluster, alive or dead.
+        self._alive: tuple[Node, ...] = ()
+        self._dead: tuple[Node, ...] = ()
+        #: Everything that goes out of the inventory.
+        self._leaving: tuple[Node, ...] = ()
+        self._vanished: tuple[Node, ...] = ()
+        self._staying: tuple[Node, ...] = ()
+        self._in_inventory: frozenset[str] = frozenset()
+        self._cordoned: tuple[str, ...] = ()
+        self._undrained = False
+        self._told: list[str] = []
+
+    def leave_steps(self) -> tuple[Step, ...]:
+        """The steps after it is clear who leaves."""
+        return (
+            Step("take the leaving workers out of the load balancer", self._unroute),
+            Step("cordon the leaving workers", self._cordon),
+            Step("drain the leaving workers", self._drain),
+            Step(f"run {kubespray.REMOVE_NODE}", self._run_remove),
+            Step("delete what is left of them in the cluster", self._delete_objects),
+            Step("write the inventory without them", self._write_staying),
+        )
+
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        return " ".join(self._told)
+
+    def _sort(
+        self,
+        leaving: tuple[Node, ...],
+        found: Membership,
+        seen: Mapping[str, ports.ClusterNode],
+    ) -> None:
+        """Tell the living from the dead; VMs that vanished leave with them.
+
+        Dead is a worker that is not Ready and does not accept an SSH login: only the
+        two together mean that nobody can stop its pods in an orderly way.
+        """
+        present = [node for node in leaving if node.name in seen]
+        suspects = [node for node in present if not seen[node.name].ready]
+        gone = set(self._site.unreachable(suspects))
+        self._dead = (
+            *(node for node in present if node.name in gone),
+            *(node for node in found.vanished if node.name in seen),
+        )
+        self._alive = tuple(node for node in present if node.name not in gone)
+        self._vanished = found.vanished
+        self._leaving = (*leaving, *found.vanished)
+        self._staying = found.without(self._leaving)
+        self._in_inventory = frozenset(node.name for node in self._previous())
+        for what, nodes in (
+            ("leave the cluster", leaving),
+            ("are dead and leave without a drain", self._dead),
+            ("are in the inventory, and their VMs are gone", found.vanished),
+        ):
+            if nodes:
+                LOG.info("These workers %s: %s", what, names_of(nodes))
+
+    def _unroute(self) -> None:
+        balancing = self._balancing()
+        if balancing is not None and self._leaving:
+            balancing.status()
+            balancing.remove(self._leaving)
+
+    def _cordon(self) -> None:
+        if self._alive:
+            names = [node.name for node in self._alive]
+            self._cordoned = self._cluster().cordon(names)
+
+    def _drain(self) -> None:
+        if not self._alive:
+            return
+        names = [node.name for node in self._alive]
+        try:
+            self._cluster().drain(names, self._params.drain)
+        except errors.K8sMgmtError as error:
+            if self._may_go_on(error):
+                LOG.warning("The workers leave although not every pod could: %s", error)
+                self._undrained = True
+                return
+            self._take_back()
+            raise
+
+    def _may_go_on(self, error: errors.K8sMgmtError) -> bool:
+        """Whether the operation goes on after a drain that failed."""
+        return False
+
+    def _take_back(self) -> None:
+        """Nothing was deleted yet: make the workers full members again."""
+        try:
+            self._cluster().uncordon(self._cordoned)
+            balancing = self._balancing()
+            if balancing is not None:
+                balancing.add(self._alive)
+        except errors.K8sMgmtError as error:
+            self._told.append(
+                f"The workers {names_of(self._alive)} are still cordoned or without "
+                f"their routes, for taking that back failed too: {error}"
+            )
+            return
+        self._told.append(
+            f"Nothing was deleted: {names_of(self._alive)} can be scheduled again and "
+            "have their routes."
+        )
+
+    def _run_remove(self) -> None:
+        if self._dead:
+            self._cluster().evict_dead([node.name for node in self._dead])
+        # One run for all of a kind: kubespray takes a list of nodes.
+        for nodes, variables in (
+            (self._alive, kubespray.removal_variables(undrained=self._undrained)),
+            (self._dead, kubespray.removal_variables(dead=True)),
+        ):
+            names = [node.name for node in nodes if node.name in self._in_inventory]
+            if names:
+                request = PlaybookRequest(
+                    kubespray.REMOVE_NODE,
+                    extra_vars={"node": ",".join(names), **variables},
+                )
+                self._told = [self._unfinished()]
+                self._run(request, len(names))
+
+    def _unfinished(self) -> str:
+        return (
+            f"Left as they are: {names_of((*self._alive, *self._dead))}, out of the "
+            "load balancer and drained. Retry goes on from here."
+        )
+
+    def _delete_objects(self) -> None:
+        present = (*self._alive, *self._dead)
+        if present:
+            self._cluster().remove_nodes([node.name for node in present])
+
+    def _write_staying(self) -> None:
+        self._write_inputs(self._staying)
+        self._site.forget(
+            hosts=[node.ssh_address for node in self._leaving],
+            facts=[node.name for node in self._leaving],
+        )
+        self._site.save_host_keys()
+        self._forget_members(self._leaving)
+        self._told = []

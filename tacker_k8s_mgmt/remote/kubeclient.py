@@ -1,0 +1,121 @@
+"""Runs ``kubectl`` on a control-plane node.
+
+There the administrator's credentials are, and the API server is reachable whatever lies
+between the nodes and us. The exit code tells how it went; warnings on standard error
+are no failures, and a failure is never taken for "there is none".
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote.ssh import Session
+
+ADMIN_CONFIG = "/etc/kubernetes/admin.conf"
+
+_REQUEST_LIMIT = 20  # seconds for one request to the API server
+_COMMAND_LIMIT = 60.0  # seconds for kubectl, which may make several
+_OPTIONS = ("--kubeconfig", ADMIN_CONFIG, f"--request-timeout={_REQUEST_LIMIT}s")
+
+Answer = TypeVar("Answer")
+
+
+class KubeClient:
+    """kubectl behind one session; its user may use sudo.
+
+    Several threads may use it at once: each command has an SSH channel of its own.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def host(self) -> str:
+        """The control-plane node's address."""
+        return self._session.host
+
+    def run(
+        self,
+        *args: str,
+        stdin: str | None = None,
+        limit: float = _COMMAND_LIMIT,
+        shown: str = "",
+    ) -> str:
+        """Run kubectl and return its standard output.
+
+        :param limit: seconds after which it is ended.
+        :param shown: what errors name instead of the whole command line.
+        :raises RemoteError: it failed or the node cannot be reached.
+        """
+        argv = ["kubectl", *_OPTIONS, *args]
+        try:
+            result = self._session.run(argv, stdin=stdin, timeout=limit, sudo=True)
+        except (errors.CommandFailed, errors.CommandTimeout) as error:
+            if not shown or not error.fields["command"].startswith("kubectl"):
+                raise
+            fields = {**error.fields, "command": shown}
+            raise type(error)(hint=error.hint, **fields) from error
+        return result.stdout
+
+    def get(self, *args: str, read: Callable[[dict[str, Any]], Answer]) -> Answer:
+        """Get an object or a list as JSON and let ``read`` make something of it.
+
+        With ``--ignore-not-found`` it is empty where there is none.
+
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        :raises ClusterError: its answer could not be understood.
+        """
+        text = self.run("get", *args, "-o", "json")
+        with self._understanding(f"get {' '.join(args)}"):
+            answer = json.loads(text) if text.strip() else {}
+            if not isinstance(answer, dict):
+                raise TypeError(type(answer))
+            return read(answer)
+
+    def table(
+        self, kind: str, paths: Iterable[str], read: Callable[..., Answer]
+    ) -> list[Answer]:
+        """Get a few fields of every object of a kind and let ``read`` take each row.
+
+        A whole Node is about 20 kB, most of it names of images: a few hundred of them
+        would be more than a session takes.
+
+        :param paths: JSONPath of each field. A field that is a list or an object comes
+            as JSON, anything else as its text, what is not there as "".
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        :raises ClusterError: its answer could not be understood.
+        """
+        row = r'{"\t"}'.join(f"{{{path}}}" for path in paths)
+        # The first line tells an empty list from an answer that is cut off.
+        template = r'jsonpath={.kind}{"\n"}{range .items[*]}' + row + r'{"\n"}{end}'
+        command = f"get {kind}"
+        text = self.run("get", kind, "-o", template, shown=f"kubectl {command}")
+        with self._understanding(command):
+            head, *lines = text.split("\n")
+            if not head.endswith("List") or lines.pop():
+                raise ValueError(head)
+            return [read(*line.split("\t")) for line in lines]
+
+    def delete(self, objects: Iterable[Mapping[str, Any]], *options: str) -> None:
+        """Delete objects, some of which may be gone already; waits for none of them.
+
+        They are handed over on standard input: a node may have hundreds of pods.
+
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        """
+        found = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        ways = ("--ignore-not-found", "--wait=false", *options)
+        self.run("delete", "-f", "-", *ways, stdin=json.dumps(found))
+
+    @contextmanager
+    def _understanding(self, command: str) -> Iterator[None]:
+        try:
+            yield
+        except (KeyError, TypeError, ValueError) as error:
+            # Not the answer itself: it may hold a secret.
+            raise errors.ClusterError(
+                detail=f"The answer to `kubectl {command}` on {self.host} could not be "
+                f"understood ({type(error).__name__})."
+            ) from error

@@ -1,0 +1,85 @@
+"""The accounts of the parameters, made ready for use."""
+
+from collections.abc import Mapping
+
+from pydantic import SecretStr
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import redact
+from tacker_k8s_mgmt.cluster.accounts import Account, PrivateKey
+from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.redact import Redactor
+from tacker_k8s_mgmt.remote import privatekeys
+from tacker_k8s_mgmt.remote.endpoint import Endpoint
+
+
+class Logins:
+    """Everything to log in with in one operation; threads may share it.
+
+    :param key_directory: where files with private keys may lie on this host.
+    """
+
+    def __init__(self, params: InstallParams, key_directory: str) -> None:
+        self._params = params
+        self._directory = key_directory
+        self._opened: dict[PrivateKey, SecretStr] = {}
+        self._redactor = Redactor(params.secrets())
+
+    def redact(self, text: str) -> str:
+        """The text without the parameters' secrets and those of opened keys."""
+        return self._redactor(text)
+
+    def findings(self) -> tuple[str, ...]:
+        """What is wrong with the private keys, each with its attribute."""
+        found = []
+        for account in self._params.accounts():
+            try:
+                self._private_key(account)
+            except errors.PrivateKeyError as error:
+                found.append(str(error).rstrip("."))
+        return tuple(found)
+
+    def endpoint(self, account: Account, host: str, port: int = 22) -> Endpoint:
+        """Where and as whom to log in.
+
+        :raises PrivateKeyError: the account's key cannot be used.
+        """
+        key = self._private_key(account)
+        return Endpoint(host, account.username, account.password, port, key)
+
+    def node_keys(self) -> Mapping[str, str]:
+        """The keys that Ansible needs, without passphrases, by file name.
+
+        :raises PrivateKeyError: one cannot be used.
+        """
+        found = {}
+        for role in (Role.CONTROL_PLANE, Role.WORKER):
+            account = self._params.account(role)
+            key = self._private_key(account)
+            if key and account.private_key:
+                found[account.private_key.file_name] = key.get_secret_value()
+        return found
+
+    def _private_key(self, account: Account) -> SecretStr | None:
+        key = account.private_key
+        if key is None:
+            return None
+        if key not in self._opened:
+            self._opened[key] = SecretStr(self._open(key))
+            texts = [one.get_secret_value() for one in self._opened.copy().values()]
+            lines = [line for text in texts for line in redact.in_private_key(text)]
+            self._redactor = Redactor([*self._params.secrets(), *lines])
+        return self._opened[key]
+
+    def _open(self, key: PrivateKey) -> str:
+        passphrase = key.passphrase.get_secret_value() if key.passphrase else None
+        try:
+            text = key.given.get_secret_value()
+            if key.path:
+                text = privatekeys.read(key.path, self._directory)
+            return privatekeys.opened(text, passphrase)
+        except privatekeys.UnusableKey as error:
+            reason = str(error)
+        # Not chained: nothing of what a library said about the key leaves this place.
+        raise errors.PrivateKeyError(attribute=key.attribute, reason=reason)

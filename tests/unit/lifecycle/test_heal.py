@@ -1,0 +1,246 @@
+"""Heal of single VNFCs on fakes: living, dead, mixed, refused, failed by Heat."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.balancer import ExposedService
+from tacker_k8s_mgmt.cluster.nodes import Role
+from tests.unit.lifecycle.fakes import FakeSite, machine
+from tests.unit.lifecycle.operations import heal_end, heal_start, instantiated
+from tests.unit.lifecycle.test_scale import (
+    FIFTY_FIVE,
+    FIVE,
+    MASTER,
+    SIX,
+    state,
+)
+
+WEB = ExposedService("web", 8080, 30080, ())
+
+
+def rebuild(site: FakeSite, *servers: str) -> tuple[str, ...]:
+    """What Heat does between the hooks: a new server on each old port."""
+    new = {server: f"{server}-anew" for server in servers}
+
+    def built(one):
+        return replace(one, server_id=new.get(one.server_id, one.server_id))
+
+    site.workers = [built(one) for one in site.workers]
+    site.load_balancer = built(site.load_balancer)
+    site.dead -= set(servers)
+    return tuple(new.values())
+
+
+def heal(site: FakeSite, *servers: str) -> None:
+    heal_start(site, *servers)
+    heal_end(site, *rebuild(site, *servers))
+
+
+class TestWorkers:
+    def test_living_worker_is_drained_and_comes_back_as_the_new_machine(self):
+        site = instantiated()
+        site.pods = {FIVE: ["web"]}
+        heal(site, "server-5")
+        assert site.pods == {}
+        assert site.members == site.listed == [MASTER, FIVE, FIFTY_FIVE]
+        identities = {node.name: node.machine_id for node in site.cluster_nodes}
+        assert identities[FIVE] == "server-5-anew"
+        assert {name for name, _ in site.routes} == {FIVE, FIFTY_FIVE}
+        assert [one.name for one in site.runs] == ["remove-node", "facts", "scale"]
+        assert "192.0.2.105" in site.forgotten
+        assert "192.0.2.155" not in site.forgotten
+
+    def test_dead_worker_needs_no_drain_and_no_login(self):
+        site = instantiated()
+        site.pods = {FIVE: ["web"]}
+        site.kill("server-5")
+        heal(site, "server-5")
+        assert "cluster.drain" not in site.calls
+        assert site.runs[0].extra_vars["allow_ungraceful_removal"] is True
+        assert site.pods == {}
+        assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+        assert all(node.ready for node in site.cluster_nodes)
+
+    def test_two_workers_at_once(self):
+        site = instantiated()
+        site.kill("server-55")
+        heal(site, "server-5", "server-55")
+        assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+        assert site.runs[-1].args == ("--limit", f"{FIVE},{FIFTY_FIVE}")
+
+    def test_second_run_of_either_hook_changes_nothing(self):
+        site = instantiated()
+        heal_start(site, "server-5")
+        site.changes.clear()
+        heal_start(site, "server-5")
+        assert site.changes == []
+        new = rebuild(site, "server-5")
+        heal_end(site, *new)
+        site.changes.clear()
+        heal_end(site, *new)
+        assert site.changes == []
+
+    def test_blocked_drain_stops_before_the_vm_goes(self):
+        site = instantiated()
+        site.pods = {FIVE: ["web"]}
+        before = state(copy.deepcopy(site))
+        site.budget = "kept by web-pdb"
+        with pytest.raises(errors.StepFailed, match="web-pdb"):
+            heal_start(site, "server-5")
+        assert state(site) == before
+
+    def test_goes_on_where_no_other_worker_could_take_the_pods(self, caplog):
+        site = instantiated()
+        site.workers = site.workers[1:]
+        site.kill("server-55")
+        site.pods = {FIVE: ["web"]}
+        site.budget = "kept by web-pdb"
+        heal_start(site, "server-5")
+        assert FIVE not in site.members
+        assert "web-pdb" in caplog.text
+
+    def test_worker_that_heat_did_not_build_is_told(self):
+        site = instantiated()
+        heal_start(site, "server-5")
+        site.workers = [one for one in site.workers if one.server_id != "server-5"]
+        with pytest.raises(errors.StepFailed, match="Heat has not built") as caught:
+            heal_end(site, "server-5")
+        assert FIVE in str(caught.value)
+
+    def test_worker_that_does_not_come_back_up_is_told(self):
+        site = instantiated()
+        heal_start(site, "server-5")
+        (new,) = rebuild(site, "server-5")
+        site.dead.add(new)
+        with pytest.raises(errors.StepFailed, match=f"no answer from {new}"):
+            heal_end(site, new)
+        site.dead.clear()
+        heal_end(site, new)
+        assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+
+    def test_failed_join_is_gone_on_with(self):
+        site = instantiated()
+        heal_start(site, "server-5")
+        new = rebuild(site, "server-5")
+        site.faults.add("run scale")
+        with pytest.raises(errors.StepFailed, match="retry goes on from here"):
+            heal_end(site, *new)
+        assert FIVE in site.listed
+        heal_end(site, *new)
+        assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+
+    def test_orphan_of_an_earlier_scale_out_joins_too(self):
+        site = instantiated()
+        site.workers.append(machine(Role.WORKER, 6))
+        heal(site, "server-5")
+        assert SIX in site.members
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            "balancer.remove_workers",
+            "cluster.cordon",
+            "run remove-node",
+            "cluster.remove_nodes",
+            "workdir.write healing.json",
+            "workdir.write hosts.yaml",
+            "workdir.write joined.json",
+        ],
+    )
+    def test_retry_of_heal_start_after_a_fault_anywhere(self, fault):
+        whole = instantiated()
+        heal_start(whole, "server-5")
+        site = instantiated()
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed, match=f"fault in {fault}"):
+            heal_start(site, "server-5")
+        heal_start(site, "server-5")
+        assert state(site) == state(whole)
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            "wait_reachable",
+            "workdir.write hosts.yaml",
+            "run facts",
+            "run scale",
+            "balancer.add_workers",
+            "workdir.write joined.json",
+            "workdir.write healing.json",
+        ],
+    )
+    def test_retry_of_heal_end_after_a_fault_anywhere(self, fault):
+        whole = instantiated()
+        heal(whole, "server-5")
+        site = instantiated()
+        heal_start(site, "server-5")
+        new = rebuild(site, "server-5")
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed, match=f"fault in {fault}"):
+            heal_end(site, *new)
+        heal_end(site, *new)
+        assert state(site) == state(whole)
+
+
+class TestControlPlane:
+    @pytest.mark.parametrize("others", [(), ("server-5",), ("server-9", "server-55")])
+    def test_refused_before_anything_is_touched(self, others):
+        site = instantiated()
+        with pytest.raises(errors.StepFailed, match="control plane") as caught:
+            heal_start(site, "server-4", *others)
+        assert site.changes == []
+        assert "vnfc-of-server-4" in str(caught.value)
+        assert "without vnfcInstanceId" in str(caught.value)
+
+
+class TestLoadBalancer:
+    def test_gets_every_route_and_exposed_service_again(self):
+        site = instantiated()
+        site.exposed = (WEB,)
+        heal_start(site, "server-9")
+        site.routes, site.exposed = frozenset(), ()
+        heal_end(site, *rebuild(site, "server-9"))
+        assert {name for name, _ in site.routes} == {FIVE, FIFTY_FIVE}
+        assert site.exposed == (WEB,)
+        assert "192.0.2.109" in site.forgotten
+        assert site.runs == []
+
+    def test_dead_one_gets_what_was_seen_last(self, caplog):
+        site = instantiated()
+        site.exposed = (WEB,)
+        heal(site, "server-5")
+        site.faults.add("balancer.status")
+        heal_start(site, "server-9")
+        assert "fault in balancer.status" in caplog.text
+        site.routes, site.exposed = frozenset(), ()
+        heal_end(site, *rebuild(site, "server-9"))
+        assert site.exposed == (WEB,)
+
+    def test_dead_one_together_with_a_worker(self):
+        site = instantiated()
+        site.kill("server-5")
+        site.faults.add("balancer.status")
+        heal_start(site, "server-9", "server-5")
+        assert "balancer.remove_workers" not in site.calls
+        assert site.members == [MASTER, FIFTY_FIVE]
+
+    def test_together_with_a_worker(self):
+        site = instantiated()
+        site.exposed = (WEB,)
+        heal_start(site, "server-9", "server-5")
+        site.routes, site.exposed = frozenset(), ()
+        heal_end(site, *rebuild(site, "server-9", "server-5"))
+        assert {name for name, _ in site.routes} == {FIVE, FIFTY_FIVE}
+        assert site.exposed == (WEB,)
+        assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+
+
+def test_vnfcs_that_are_none_of_ours_are_left_alone():
+    site = instantiated()
+    before = state(copy.deepcopy(site))
+    heal(site, "server-of-something-else")
+    assert state(site)[:4] == before[:4]
+    assert site.runs == []

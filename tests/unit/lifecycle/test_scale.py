@@ -1,0 +1,374 @@
+"""Scale-out and scale-in on fakes: exact members, faults at every step, second runs."""
+
+import copy
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import inventory
+from tacker_k8s_mgmt.cluster.nodes import Role
+from tests.unit.lifecycle.fakes import FakeNode, FakeSite, machine, params
+from tests.unit.lifecycle.operations import instantiated, scale_in, scale_out
+
+MASTER, FIVE, FIFTY_FIVE = (
+    "control-plane-10-10-0-4",
+    "worker-10-10-0-5",
+    "worker-10-10-0-55",
+)
+SIX, SEVEN = "worker-10-10-0-6", "worker-10-10-0-7"
+
+
+def state(site: FakeSite) -> tuple[object, ...]:
+    """What an operator would look at, and what the next operation builds on."""
+    routes = sorted(name for name, _ in site.routes)
+    # Host keys are recorded as soon as they are seen, and forgotten with the VM.
+    files = {name: site.files[name] for name in site.files if name != "services.json"}
+    return site.members, site.listed, routes, site.cordoned, files, site.pods
+
+
+def grown(*numbers: int) -> FakeSite:
+    site = instantiated()
+    site.workers += [machine(Role.WORKER, number) for number in numbers]
+    return site
+
+
+class TestScaleOut:
+    def test_new_workers_are_members_with_routes(self):
+        site = grown(6, 7)
+        scale_out(site, "server-6", "server-7")
+        everyone = [MASTER, FIVE, FIFTY_FIVE, SIX, SEVEN]
+        assert site.members == sorted(everyone)
+        assert site.listed == sorted(everyone)
+        assert {name for name, _ in site.routes} == set(everyone) - {MASTER}
+
+    def test_facts_of_all_come_before_one_run_for_the_new_ones_only(self):
+        site = grown(6, 7)
+        scale_out(site, "server-6", "server-7")
+        assert [(one.playbook, one.args) for one in site.runs] == [
+            ("playbooks/facts.yml", ()),
+            ("scale.yml", ("--limit", f"{SIX},{SEVEN}")),
+        ]
+
+    def test_routes_come_last(self):
+        site = grown(6)
+        scale_out(site, "server-6")
+        assert site.calls.index("run scale") < site.calls.index("balancer.add_workers")
+
+    def test_second_run_changes_nothing(self):
+        site = grown(6)
+        scale_out(site, "server-6")
+        site.changes.clear()
+        scale_out(site, "server-6")
+        assert site.changes == []
+
+    def test_worker_that_an_earlier_operation_left_behind_joins_too(self):
+        site = grown(6, 7)
+        scale_out(site, "server-7")
+        assert {SIX, SEVEN} <= set(site.members)
+        assert site.runs[-1].args == ("--limit", f"{SIX},{SEVEN}")
+
+    def test_orphan_that_does_not_answer_is_left_out(self, caplog):
+        site = grown(6, 7)
+        site.dead.add("server-6")
+        scale_out(site, "server-7")
+        assert SIX not in site.members
+        assert SIX not in site.listed
+        assert SEVEN in site.members
+        assert SIX in caplog.text
+
+    def test_dead_member_is_left_out_of_the_facts_and_named(self, caplog):
+        site = grown(6)
+        site.kill("server-5")
+        scale_out(site, "server-6")
+        assert site.runs[0].args == ("--limit", f"all:!{FIVE}")
+        assert FIVE in site.listed
+        assert f"left out: {FIVE}" in caplog.text
+
+    def test_new_worker_that_does_not_answer_fails_the_operation(self):
+        site = grown(6)
+        before = state(copy.deepcopy(site))
+        site.dead.add("server-6")
+        with pytest.raises(errors.StepFailed, match="no answer from server-6"):
+            scale_out(site, "server-6")
+        assert state(site) == before
+
+    def test_member_that_vanished_with_a_rollback_is_cleared_away(self):
+        site = grown(6)
+        scale_out(site, "server-6")
+        site.workers = [one for one in site.workers if one.server_id != "server-6"]
+        site.workers.append(machine(Role.WORKER, 7))
+        site.pods[SIX] = ["web"]
+        scale_out(site, "server-7")
+        assert SIX not in site.members
+        assert SIX not in site.listed
+        assert SIX not in {name for name, _ in site.routes}
+        assert SIX not in site.pods
+        assert SEVEN in site.members
+
+    def test_vm_that_took_over_the_address_of_another_one_joins_as_itself(self):
+        site = grown(6)
+        scale_out(site, "server-6")
+        site.workers = [one for one in site.workers if one.server_id != "server-6"]
+        site.workers.append(machine(Role.WORKER, 6, server="another"))
+        scale_out(site, "another")
+        identities = {node.name: node.machine_id for node in site.cluster_nodes}
+        assert identities[SIX] == "another"
+        assert "192.0.2.106" in site.forgotten
+
+    def test_node_object_of_another_machine_is_no_success(self):
+        site = grown(6)
+        site.cluster_nodes.append(FakeNode(SIX, machine_id="stranger"))
+
+        def keep(name):
+            return None
+
+        site.remove = keep
+        with pytest.raises(errors.StepFailed, match="another machine reports"):
+            scale_out(site, "server-6")
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            "machines",
+            "wait_reachable",
+            "workdir.write machines.json",
+            "workdir.write hosts.yaml",
+            "workdir.write vars.json",
+            "run facts",
+            "run scale",
+            "balancer.add_workers",
+            "workdir.write joined.json",
+        ],
+    )
+    def test_fault_anywhere_leaves_nothing_that_a_rollback_would_not_remove(
+        self, fault
+    ):
+        site = grown(6)
+        before = state(copy.deepcopy(site))
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed, match=f"fault in {fault}") as caught:
+            scale_out(site, "server-6")
+        after = state(site)
+        assert after[:4] == before[:4]
+        for name in ("hosts.yaml", "vars.json", "joined.json"):
+            assert after[4][name] == before[4][name]
+        assert "`rollback` deletes the new VMs" in str(caught.value)
+
+    def test_worker_of_a_failed_scale_out_joins_with_the_next_one(self):
+        site = grown(6)
+        site.faults.add("run scale")
+        with pytest.raises(errors.StepFailed):
+            scale_out(site, "server-6")
+        site.workers.append(machine(Role.WORKER, 7))
+        scale_out(site, "server-7")
+        assert {SIX, SEVEN} <= set(site.members)
+
+    def test_what_could_not_be_taken_back_is_told(self):
+        site = grown(6)
+        site.faults |= {"run scale", "balancer.remove_workers"}
+        with pytest.raises(errors.StepFailed) as caught:
+            scale_out(site, "server-6")
+        text = str(caught.value)
+        assert "fault in run scale" in text
+        assert "did not work wholly: fault in balancer.remove_workers" in text
+        assert site.listed == [MASTER, FIVE, FIFTY_FIVE]
+
+    def test_new_control_planes_are_refused(self):
+        site = grown()
+        site.control_planes += [
+            machine(Role.CONTROL_PLANE, 30),
+            machine(Role.CONTROL_PLANE, 31),
+        ]
+        with pytest.raises(errors.StepFailed, match="cannot be scaled"):
+            scale_out(site, "server-30", "server-31")
+        assert site.listed == [MASTER, FIVE, FIFTY_FIVE]
+
+    def test_member_without_a_complete_vm_is_told(self):
+        site = grown(6)
+        site.unfinished.add("server-6")
+        with pytest.raises(errors.StepFailed, match="member-server-6"):
+            scale_out(site, "server-6")
+
+    def test_unfinished_member_stays_in_the_inventory(self):
+        site = grown(6)
+        site.unfinished.add("server-5")
+        scale_out(site, "server-6")
+        assert FIVE in site.listed
+        assert FIVE in site.members
+
+    def test_live_run_of_an_earlier_try_is_not_disturbed_by_facts(self):
+        site = grown(6)
+        probe = copy.deepcopy(site)
+        scale_out(probe, "server-6")
+        site.running = probe.runs[-1].digest
+        scale_out(site, "server-6")
+        assert [one.name for one in site.runs] == ["scale"]
+
+    def test_lost_inventory_is_told(self):
+        site = grown(6)
+        site.files.pop("hosts.yaml")
+        with pytest.raises(errors.StepFailed, match="no inventory"):
+            scale_out(site, "server-6")
+
+    def test_without_load_balancer(self):
+        wanted = params(external_lb_param=None)
+        site = instantiated(wanted, load_balancer=False)
+        site.workers.append(machine(Role.WORKER, 6))
+        scale_out(site, "server-6", wanted=wanted)
+        assert SIX in site.members
+        assert "balancer.add_workers" not in site.calls
+
+
+class TestScaleIn:
+    def test_exactly_the_chosen_one_leaves(self):
+        site = instantiated()
+        scale_in(site, "server-5")
+        assert site.members == [MASTER, FIFTY_FIVE]
+        assert site.listed == [MASTER, FIFTY_FIVE]
+        assert [name for name, _ in site.routes] == [FIFTY_FIVE]
+        assert site.forgotten == ["192.0.2.105"]
+
+    def test_order_is_routes_cordon_drain_remove_objects_inventory(self):
+        site = instantiated()
+        scale_in(site, "server-5")
+        order = [
+            "balancer.remove_workers",
+            "cluster.cordon",
+            "cluster.drain",
+            "run remove-node",
+            "cluster.remove_nodes",
+            "workdir.write hosts.yaml",
+        ]
+        assert [call for call in site.calls if call in order] == order
+
+    def test_several_leave_in_one_run(self):
+        site = instantiated()
+        scale_in(site, "server-5", "server-55")
+        assert site.members == [MASTER]
+        (run,) = site.runs
+        assert run.extra_vars["node"] == f"{FIVE},{FIFTY_FIVE}"
+
+    def test_second_run_changes_nothing(self):
+        site = instantiated()
+        scale_in(site, "server-5")
+        site.changes.clear()
+        scale_in(site, "server-5")
+        assert site.changes == []
+        assert len(site.runs) == 1
+
+    def test_blocked_drain_takes_everything_back(self):
+        site = instantiated()
+        site.pods = {FIVE: ["web"], FIFTY_FIVE: []}
+        before = state(copy.deepcopy(site))
+        site.budget = "pod web is kept by budget web-pdb"
+        with pytest.raises(errors.StepFailed) as caught:
+            scale_in(site, "server-5")
+        assert state(site) == before
+        text = str(caught.value)
+        assert "web-pdb" in text
+        assert "Nothing was deleted" in text
+        site.budget = ""
+        scale_in(site, "server-5")
+        assert site.members == [MASTER, FIFTY_FIVE]
+
+    def test_taking_back_that_fails_is_told(self):
+        site = instantiated()
+        site.budget = "kept"
+        site.faults.add("cluster.uncordon")
+        with pytest.raises(errors.StepFailed, match="still cordoned"):
+            scale_in(site, "server-5")
+
+    def test_cluster_that_cannot_be_asked_is_an_error(self):
+        site = instantiated()
+        before = state(copy.deepcopy(site))
+        site.faults.add("cluster.nodes")
+        with pytest.raises(errors.StepFailed, match=r"fault in cluster\.nodes"):
+            scale_in(site, "server-5")
+        assert state(site) == before
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            "machines",
+            "cluster.nodes",
+            "balancer.remove_workers",
+            "cluster.cordon",
+            "cluster.drain",
+            "run remove-node",
+            "cluster.remove_nodes",
+            "workdir.write hosts.yaml",
+            "workdir.write vars.json",
+            "workdir.write joined.json",
+            "save_host_keys",
+        ],
+    )
+    def test_retry_after_a_fault_anywhere_reaches_the_same_end(self, fault):
+        whole = instantiated()
+        scale_in(whole, "server-5")
+        site = instantiated()
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed, match=f"fault in {fault}"):
+            scale_in(site, "server-5")
+        scale_in(site, "server-5")
+        assert state(site) == state(whole)
+
+    def test_dead_worker_goes_without_a_drain(self):
+        site = instantiated()
+        site.pods = {FIVE: ["web"]}
+        site.kill("server-5")
+        scale_in(site, "server-5", "server-55")
+        assert site.members == [MASTER]
+        assert site.pods == {}
+        variables = [dict(one.extra_vars) for one in site.runs]
+        assert [one["node"] for one in variables] == [FIFTY_FIVE, FIVE]
+        assert variables[1]["reset_nodes"] is False
+
+    def test_worker_that_is_not_ready_and_answers_is_drained(self):
+        site = instantiated()
+        site.kill("server-5")
+        site.dead.clear()
+        scale_in(site, "server-5")
+        assert "cluster.drain" in site.calls
+        assert "cluster.evict_dead" not in site.calls
+
+    def test_worker_that_never_joined_just_leaves_the_lists(self):
+        site = instantiated()
+        site.remove(FIVE)
+        scale_in(site, "server-5")
+        assert site.runs == []
+        assert site.listed == [MASTER, FIFTY_FIVE]
+
+    def test_vanished_worker_is_cleared_away_too(self):
+        site = grown(6)
+        scale_out(site, "server-6")
+        site.workers = [one for one in site.workers if one.server_id != "server-6"]
+        site.kill("server-6")
+        scale_in(site, "server-5")
+        assert site.members == [MASTER, FIFTY_FIVE]
+        assert site.listed == [MASTER, FIFTY_FIVE]
+
+    def test_orphans_stay_and_are_named(self, caplog):
+        site = grown(6)
+        scale_in(site, "server-5")
+        assert SIX not in site.members
+        assert SIX in caplog.text
+
+    def test_control_plane_is_refused(self):
+        site = instantiated()
+        with pytest.raises(errors.StepFailed, match="cannot be scaled"):
+            scale_in(site, "server-4")
+        assert site.changes == []
+
+    def test_changed_credentials_reach_the_inventory(self):
+        site = instantiated()
+        wanted = params(
+            worker_node={
+                "ssh_cp_name": "w_ssh",
+                "nic_cp_name": "w_nic",
+                "username": "ubuntu",
+                "password": "another-one",
+            }
+        )
+        scale_in(site, "server-5", wanted=wanted)
+        assert "another-one" in site.files["hosts.yaml"]
+        assert len(inventory.parse(site.files["hosts.yaml"])) == 2
