@@ -204,6 +204,17 @@ class BusyError(PlaybookError):
     retryable = True
 
 
+class LockedError(K8sMgmtError):
+    """Another operation is at work on the same cluster."""
+
+    message = "The cluster in {path} on {host} is locked by {owner}."
+    default_hint = (
+        "Wait for that operation to end, then retry; nothing was changed. The lock goes "
+        "with the connection of the process that holds it."
+    )
+    retryable = True
+
+
 class ClusterError(K8sMgmtError):
     """The Kubernetes cluster is not as it should be."""
 

@@ -1,31 +1,52 @@
 """``tacker-k8s-mgmt``: what an operator does outside of Tacker.
 
-Every group of commands is a module of this package with ``add_parser(subparsers)``,
-which sets ``function`` (arguments in, exit code out) for each of its verbs, and is
-listed in :data:`GROUPS`. Exit codes: 0 all is well, 1 problems were found, 2 the
-command line is wrong.
+Every group of commands is a module of this package, listed in :data:`GROUPS`, with its
+``NAME``, the ``EXAMPLES`` of each of its verbs, and ``add_parser(subparsers)``, which
+sets ``function`` (arguments in, exit code out) for each of them.
 """
 
 import argparse
+import importlib.metadata
+import io
+import os
 import sys
 from collections.abc import Sequence
 
-from tacker_k8s_mgmt.cli import csar, runs
+from tacker_k8s_mgmt.cli import commands, csar, runs
 from tacker_k8s_mgmt.errors import K8sMgmtError
 
 GROUPS = (csar, runs)
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     top = argparse.ArgumentParser(
-        prog="tacker-k8s-mgmt",
+        prog=commands.PROGRAM,
         description="Kubernetes cluster VNFs with Tacker and kubespray.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    subparsers = top.add_subparsers(dest="group", required=True, metavar="GROUP")
+    top.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    subparsers = top.add_subparsers(metavar="GROUP", title="groups of commands")
     for group in GROUPS:
         group.add_parser(subparsers)
     return top
+
+
+_EPILOG = """examples:
+  tacker-k8s-mgmt csar build simple -o simple.zip
+  tacker-k8s-mgmt runs follow
+  tacker-k8s-mgmt csar check --help
+"""
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("tacker-k8s-mgmt")
+    except importlib.metadata.PackageNotFoundError:
+        return "(not installed)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,9 +55,38 @@ def main(argv: Sequence[str] | None = None) -> int:
     :param argv: arguments without the program's name; default: those of the process.
     :returns: the exit code.
     """
-    args = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
+        code = _run(words)
+        print(end="", flush=True)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has enough. Python would flush it again at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
+    top = parser()
+    known = {group.NAME: tuple(group.EXAMPLES) for group in GROUPS}
+    try:
+        if text := commands.unknown(words, known):
+            raise commands.UsageError(text)
+        args = top.parse_args(words)
+        if not hasattr(args, "function"):
+            top.print_help(sys.stderr)
+            return commands.USAGE
         return int(args.function(args))
+    except commands.UsageError as error:
+        commands.complain(str(error))
+        return commands.USAGE
+    except BrokenPipeError:
+        raise
     except (K8sMgmtError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
+        commands.complain(str(error))
+        return commands.PROBLEMS

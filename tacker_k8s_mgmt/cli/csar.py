@@ -7,41 +7,47 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tacker_k8s_mgmt.cli import commands
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.build import build
 from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.csar.site import Site
 from tacker_k8s_mgmt.errors import PackageError
 
-_EXAMPLES = """examples:
-  tacker-k8s-mgmt csar build simple -o simple.zip
-  tacker-k8s-mgmt csar build simple -o simple.zip --force \\
-      --image ubuntu-24.04 --flavor m1.large --flavor externalLB=m1.small
-  tacker-k8s-mgmt csar check simple.zip
-
-exit codes: 0 all is well, 1 the package has problems, 2 the command line is wrong
-"""
+NAME = "csar"
+EXAMPLES = {
+    "build": (
+        "tacker-k8s-mgmt csar build simple -o simple.zip",
+        "tacker-k8s-mgmt csar build simple -o simple.zip --force \\\n"
+        "      --image ubuntu-24.04 --flavor m1.large --flavor externalLB=m1.small",
+    ),
+    "check": (
+        "tacker-k8s-mgmt csar check simple.zip",
+        "tacker-k8s-mgmt csar check simple.zip --request instantiate.json",
+    ),
+}
 
 
 def add_parser(subparsers: Any) -> None:
     """Add the group to the command line."""
-    group = subparsers.add_parser(
-        "csar",
-        help="build and check VNF packages",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    verbs = commands.add_group(
+        subparsers, NAME, "build and check VNF packages", EXAMPLES
     )
-    verbs = group.add_subparsers(dest="verb", required=True, metavar="VERB")
     _add_build(verbs)
-    verb = verbs.add_parser(
-        "check", help="find everything that is wrong with a package"
+    verb = commands.add_verb(
+        verbs,
+        "check",
+        _check,
+        "find everything that is wrong with a package",
+        EXAMPLES["check"],
     )
     verb.add_argument("package", type=Path, metavar="PACKAGE.zip")
-    verb.set_defaults(function=_check)
 
 
 def _add_build(verbs: Any) -> None:
-    verb = verbs.add_parser("build", help="build a package and check it")
+    verb = commands.add_verb(
+        verbs, "build", _build, "build a package and check it", EXAMPLES["build"]
+    )
     verb.add_argument("flavour", help="deployment flavour, for instance: simple")
     verb.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="default: FLAVOUR.zip"
@@ -74,7 +80,6 @@ def _add_build(verbs: Any) -> None:
         metavar="UUID",
         help="another VNFD id: Tacker takes only one package of each",
     )
-    verb.set_defaults(function=_build)
 
 
 def _build(args: argparse.Namespace) -> int:

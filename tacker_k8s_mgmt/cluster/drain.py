@@ -14,7 +14,7 @@ class DrainPolicy(Protocol):
 
     ``timeout`` and ``grace_period`` are seconds, the latter -1 for each pod's own;
     ``on_failure`` is ``abort`` or ``force``; ``parallel`` is how many nodes are drained
-    at once.
+    at once (eight at most).
     """
 
     @property

@@ -152,9 +152,15 @@ def _proxy_url(value: SecretStr) -> SecretStr:
         raise ValueError(problem) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(problem)
-    if re.search(r"[\s{}]", text):
-        # Ansible would take braces for a template.
-        raise ValueError("must have blanks and braces percent-encoded")
+    # Ansible would take braces for a template; the others end what is before the host,
+    # so that credentials with them would be read, and shown, as something else.
+    if (
+        re.search(r"[\s{}]", text)
+        or parts.path.strip("/")
+        or "?" in text
+        or "#" in text
+    ):
+        raise ValueError("must have blanks and { } / ? # percent-encoded")
     return value
 
 

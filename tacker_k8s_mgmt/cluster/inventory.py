@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.errors import ClusterError
 
 FILE_NAME = "hosts.yaml"
-_HEADER = "# Written by tacker-k8s-mgmt; changes made here are lost.\n"
+_HEADER = "# Written by tacker-k8s-mgmt. Changes are lost, but for workers' logins.\n"
 _TEMPLATE_MARKS = ("{{", "{%", "{#")
 _LOGIN = (
     "ansible_user",

@@ -6,7 +6,7 @@ Playbooks, groups and variables that this driver uses have the same names
 in all of them; what differs is in :data:`RELEASES`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -111,6 +111,16 @@ def reserved(variable: str, address_family: str = "ipv4") -> str:
     return RESERVED.get(variable, "")
 
 
+def limit_without(names: Iterable[str]) -> tuple[str, ...]:
+    """The arguments that leave these hosts out of a run; none where there are none.
+
+    A host that does not answer would end a play that gathers everybody's facts for all
+    others too. Some plays run on ``localhost``, which is not among ``all``.
+    """
+    shut_out = [f"!{name}" for name in names]
+    return ("--limit", ":".join(["all", "localhost", *shut_out])) if shut_out else ()
+
+
 def removal_variables(*, dead: bool = False, undrained: bool = False) -> dict[str, Any]:
     """What ``remove-node.yml`` wants to hear besides the nodes' names.
 
@@ -156,5 +166,7 @@ RELEASES: Mapping[tuple[int, int], Release] = MappingProxyType(
         (2, 32): Release(("2.18.0", "2.19.0"), leading_v=False),
     }
 )
+#: What the development line calls itself; not a release yet.
+DEVELOPMENT = max(RELEASES)
 #: The known releases, for people.
-KNOWN = "v{}.{} to v{}.{}".format(*min(RELEASES), *max(RELEASES))
+KNOWN = "v{}.{} to v{}.{}".format(*min(RELEASES), *max(RELEASES.keys() - {DEVELOPMENT}))

@@ -50,6 +50,12 @@ class Node:
     etcd_member_name: str = ""
 
 
+def api_url(address: str, port: int) -> str:
+    """The URL of an API server; an IPv6 address gets its brackets."""
+    host = f"[{address}]" if ":" in address else address
+    return f"https://{host}:{port}"
+
+
 def name_nodes(
     machines: Iterable[Machine], previous: Sequence[Node] = ()
 ) -> tuple[Node, ...]:

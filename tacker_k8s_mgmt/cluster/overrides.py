@@ -70,15 +70,39 @@ def merge(stored: Reading, change: Reading) -> Reading:
         before = stored.values.get(name)
         if name not in CHANGEABLE or (before is None and name == "external_lb_param"):
             merged.problems += _fixed(stored, change, (name,))
-        elif isinstance(before, Mapping) and isinstance(value, Mapping):
-            allowed = CHANGEABLE[name] or value.keys()
+        elif not isinstance(before, Mapping) or not isinstance(value, Mapping):
+            merged.values[name] = value
+        elif (allowed := CHANGEABLE[name]) is None:
+            merged.values[name] = {**before, **value}
+        else:
             for inner in sorted(value.keys() - allowed):
                 merged.problems += _fixed(stored, change, (name, inner))
-            new = {inner: value[inner] for inner in value if inner in allowed}
+            new = _given(value, allowed)
             merged.values[name] = {**_without_old_login(before, new), **new}
-        else:
-            merged.values[name] = value
     return merged
+
+
+def changed_logins(stored: Reading, merged: Reading) -> frozenset[str]:
+    """The structures whose user name, password or key is another one after a merge."""
+    return frozenset(
+        name
+        for name in ("ansible", "master_node", "worker_node", "external_lb_param")
+        if any(
+            blank_is_absent(stored.get(name, f"{prefix}{attribute}"))
+            != blank_is_absent(merged.get(name, f"{prefix}{attribute}"))
+            for attribute in _LOGIN
+            for prefix in ("", "ssh_")
+        )
+    )
+
+
+def _given(value: Mapping[str, Any], allowed: frozenset[str]) -> dict[str, Any]:
+    """What a structure changes; templates leave attributes empty."""
+    return {
+        name: inner
+        for name, inner in value.items()
+        if name in allowed and blank_is_absent(inner) is not None
+    }
 
 
 def _without_old_login(
@@ -86,7 +110,7 @@ def _without_old_login(
 ) -> dict[str, Any]:
     replaced: set[str] = set()
     for ways, passphrase in _CREDENTIALS:
-        if any(blank_is_absent(change.get(way)) is not None for way in ways):
+        if any(way in change for way in ways):
             replaced |= {*ways, passphrase}
     return {name: value for name, value in before.items() if name not in replaced}
 

@@ -82,6 +82,11 @@ class InstallParams(Structure):
     warnings: tuple[str, ...] = Field(
         default=(), exclude=True, description="What was taken otherwise than written."
     )
+    changed_logins: frozenset[str] = Field(
+        default=frozenset(),
+        exclude=True,
+        description="Structures whose login a scale or heal request changes.",
+    )
 
     @property
     def pod_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
@@ -173,7 +178,10 @@ def merged(
         return parse(stored)
     if raw is None:
         raise ParamError(["was not given when the VNF was instantiated"])
-    return _checked(overrides.merge(_read(raw), _read(change)))
+    before = _read(raw)
+    reading = overrides.merge(before, _read(change))
+    changed = overrides.changed_logins(before, reading)
+    return _checked(reading).model_copy(update={"changed_logins": changed})
 
 
 def _given(additional_params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

@@ -8,13 +8,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
-from tacker_k8s_mgmt.csar.vnfd import CP, VDU, Flavour
+from tacker_k8s_mgmt.csar.vnfd import CP, LEVELS, VDU, VDU_LEVELS, Flavour
 
-_ASPECTS = "tosca.policies.nfv.ScalingAspects"
 _STEPS = "tosca.policies.nfv.VduScalingAspectDeltas"
 _INITIAL = "tosca.policies.nfv.VduInitialDelta"
-_LEVELS = "tosca.policies.nfv.InstantiationLevels"
-_VDU_LEVELS = "tosca.policies.nfv.VduInstantiationLevels"
 
 _HOOKS = (
     "instantiate_end",
@@ -123,7 +120,7 @@ def _external(flavour: Flavour) -> Iterator[str]:
 
 
 def _aspects(flavour: Flavour) -> Iterator[str]:
-    aspects = _aspect_names(flavour)
+    aspects = set(flavour.aspects)
     initial = _targets(flavour, _INITIAL)
     stepped = set()
     for name, policy in flavour.policies(_STEPS).items():
@@ -138,14 +135,6 @@ def _aspects(flavour: Flavour) -> Iterator[str]:
         yield f"no VduScalingAspectDeltas belongs to the aspect {aspect}"
 
 
-def _aspect_names(flavour: Flavour) -> set[str]:
-    return {
-        str(name)
-        for policy in flavour.policies(_ASPECTS).values()
-        for name in mapping(dig(policy, "properties", "aspects"))
-    }
-
-
 def _targets(flavour: Flavour, kind: str) -> set[str]:
     return {
         str(vdu)
@@ -155,10 +144,10 @@ def _targets(flavour: Flavour, kind: str) -> set[str]:
 
 
 def _levels(flavour: Flavour) -> Iterator[str]:
-    aspects, known = _aspect_names(flavour), set()
-    if aspects and not flavour.policies(_LEVELS):
+    aspects, known = set(flavour.aspects), set()
+    if aspects and not flavour.policies(LEVELS):
         yield "there are scaling aspects but no InstantiationLevels"
-    for name, policy in flavour.policies(_LEVELS).items():
+    for name, policy in flavour.policies(LEVELS).items():
         levels = mapping(dig(policy, "properties", "levels"))
         known |= set(levels)
         default = dig(policy, "properties", "default_level")
@@ -167,7 +156,7 @@ def _levels(flavour: Flavour) -> Iterator[str]:
         for level, content in levels.items():
             for aspect in sorted(aspects - set(mapping(dig(content, "scale_info")))):
                 yield f"the level {level} says nothing about the aspect {aspect}"
-    for name, policy in flavour.policies(_VDU_LEVELS).items():
+    for name, policy in flavour.policies(VDU_LEVELS).items():
         for level in mapping(dig(policy, "properties", "levels")):
             if level not in known:
                 yield f"{name} has the unknown level {level}"

@@ -10,6 +10,11 @@ import yaml
 from tacker_k8s_mgmt.csar.tree import dig, mapping
 
 GROUP = "OS::Heat::AutoScalingGroup"
+#: Types of groups, and the property that describes their members.
+GROUPS: Mapping[str, str] = {
+    GROUP: "resource",
+    "OS::Heat::ResourceGroup": "resource_def",
+}
 _SUFFIXES = (".yaml", ".yml")
 _PARAMETER_TYPES = ("string", "number", "json", "comma_delimited_list", "boolean")
 
@@ -32,8 +37,9 @@ class BaseHot:
 
     def use(self, definition: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The definition that makes a nested stack: a resource, or a group's member."""
-        if definition.get("type") == GROUP:
-            definition = mapping(dig(definition, "properties", "resource"))
+        member = GROUPS.get(str(definition.get("type")))
+        if member:
+            definition = mapping(dig(definition, "properties", member))
         is_file = str(definition.get("type", "")).endswith(_SUFFIXES)
         return definition if is_file else None
 
@@ -131,6 +137,18 @@ def references(value: Any) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for inner in value:
             yield from references(inner)
+
+
+def filled(value: Any, given: Mapping[str, Any]) -> Any:
+    """*value* with ``get_param`` of a given parameter replaced by what is given."""
+    if isinstance(value, dict):
+        parameter = value.get("get_param")
+        if isinstance(parameter, str) and parameter in given:
+            return given[parameter]
+        return {key: filled(inner, given) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner, given) for inner in value]
+    return value
 
 
 def parameter_paths(value: Any) -> Iterator[tuple[str, ...]]:

@@ -112,20 +112,8 @@ def _of_template(
     template: hot.Template, given: Mapping[str, Any]
 ) -> Iterator[tuple[str, Resource]]:
     for name, definition in template.resources.items():
-        properties = _filled(mapping(definition.get("properties")), given)
+        properties = hot.filled(mapping(definition.get("properties")), given)
         yield name, Resource(definition["type"], template.name, properties)
-
-
-def _filled(value: Any, given: Mapping[str, Any]) -> Any:
-    """*value* with ``get_param`` of a given parameter replaced by what is given."""
-    if isinstance(value, dict):
-        parameter = value.get("get_param")
-        if isinstance(parameter, str) and parameter in given:
-            return given[parameter]
-        return {key: _filled(inner, given) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_filled(inner, given) for inner in value]
-    return value
 
 
 def _differences(name: str, want: Mapping[str, Any], have: Resource) -> Iterator[str]:

@@ -18,6 +18,9 @@ from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 
 VDU = "tosca.nodes.nfv.Vdu.Compute"
 CP = "tosca.nodes.nfv.VduCp"
+ASPECTS = "tosca.policies.nfv.ScalingAspects"
+LEVELS = "tosca.policies.nfv.InstantiationLevels"
+VDU_LEVELS = "tosca.policies.nfv.VduInstantiationLevels"
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,35 @@ class Flavour:
             for entry in sequence(self.topology.get("policies"))
             for name, policy in mapping(entry).items()
             if mapping(policy).get("type") == kind
+        }
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The names of the instantiation levels, the default one first."""
+        found: list[str] = []
+        for policy in self.policies(LEVELS).values():
+            default = dig(policy, "properties", "default_level")
+            names = map(str, mapping(dig(policy, "properties", "levels")))
+            found += sorted(names, key=lambda name: name != default)
+        return tuple(found)
+
+    def instances(self, level: str) -> dict[str, int]:
+        """How many VMs of each VDU there are at an instantiation level."""
+        found = {}
+        for policy in self.policies(VDU_LEVELS).values():
+            key = ("properties", "levels", level, "number_of_instances")
+            number = dig(policy, *key)
+            for vdu in sequence(policy.get("targets")):
+                found[str(vdu)] = number if isinstance(number, int) else 1
+        return found
+
+    @property
+    def aspects(self) -> dict[str, Mapping[str, Any]]:
+        """The scaling aspects by name."""
+        return {
+            str(name): mapping(aspect)
+            for policy in self.policies(ASPECTS).values()
+            for name, aspect in mapping(dig(policy, "properties", "aspects")).items()
         }
 
     def requirement(self, node: str, name: str) -> str | None:

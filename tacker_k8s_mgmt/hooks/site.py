@@ -18,8 +18,8 @@ from tacker.vnfm.infra_drivers.openstack import heat_client
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cluster import checkout, stack
-from tacker_k8s_mgmt.cluster.nodes import Machine, Node
-from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.nodes import Machine, Node, api_url
+from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, Progress
 from tacker_k8s_mgmt.hooks.vim import VimRegistry
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity
@@ -28,6 +28,7 @@ from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 from tacker_k8s_mgmt.remote.kubectl import KubeControl
 from tacker_k8s_mgmt.remote.loadbalancer import Balancer
+from tacker_k8s_mgmt.remote.lock import ClusterLock
 from tacker_k8s_mgmt.remote.logins import Logins
 from tacker_k8s_mgmt.remote.playbook import PlaybookRunner
 from tacker_k8s_mgmt.remote.waiting import Backoff
@@ -95,6 +96,7 @@ class V1Site:
     """Everything that an operation on one VNF instance may touch.
 
     :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
+    :param operation: what the site is used for, for those who find it locked.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class V1Site:
         params: InstallParams,
         options: Any,
         state_path: str,
+        operation: str = "an operation",
     ) -> None:
         self._context = context
         self._instance = vnf_instance
@@ -113,6 +116,8 @@ class V1Site:
         self._logins = Logins(params, key_directory)
         self._server_keys = server.KeyFile(os.path.join(state_path, _KNOWN_HOSTS))
         self._server: ssh.Session | None = None
+        self._operation = operation
+        self._lock: ClusterLock | None = None
         self._node_keys: HostKeys | None = None
         self._sessions: dict[str, ssh.Session] = {}
         self._identities: dict[str, MachineIdentity] = {}
@@ -145,8 +150,8 @@ class V1Site:
         found = stack.find_machines(stack_id, resources, self._params)
         if found.unnamed:
             LOG.warning(
-                "VNF instance %s: no parameter leads to the VMs %s, so they are no part "
-                "of the cluster",
+                "VNF instance %s: no parameter leads to the VMs %s; they are no part of "
+                "the cluster",
                 self._instance.id,
                 ", ".join(found.unnamed),
             )
@@ -211,9 +216,23 @@ class V1Site:
         for name, text in self._logins.node_keys().items():
             self.workdir.write(name, text)
 
+    def lock(self) -> None:
+        """Lock the cluster until the site is closed.
+
+        :raises LockedError: another operation is at work on it.
+        """
+        session, path = self._server_session(), self._params.ansible.directory
+        if self._lock is None:
+            self._lock = ClusterLock(session, path, self._operation)
+        self._lock.acquire()
+
     def _server_session(self) -> ssh.Session:
         if self._server is None or not self._server.alive:
             self._server = self._connect_server()
+            if self._lock is not None:
+                # It went with the former session.
+                self._lock = None
+                self.lock()
         return self._server
 
     def _connect_server(self) -> ssh.Session:
@@ -296,7 +315,7 @@ class V1Site:
     def cluster(self, control_plane: Node) -> KubeControl:
         """The cluster, through a control-plane node."""
         session = self._session(control_plane)
-        return KubeControl(session)
+        return KubeControl(session, api_url(control_plane.address, API_PORT))
 
     def balancer(self, machine: Machine) -> Balancer:
         """The load balancer, with the script of the VNF package."""

@@ -58,7 +58,12 @@ class Hook:
     def site(self, params: InstallParams) -> V1Site:
         """What an operation on this VNF instance may touch."""
         return V1Site(
-            self.context, self.instance, params, self.options, self._state_path
+            self.context,
+            self.instance,
+            params,
+            self.options,
+            self._state_path,
+            self._name,
         )
 
     def run(

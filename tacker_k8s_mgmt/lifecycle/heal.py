@@ -13,7 +13,7 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import drain
+from tacker_k8s_mgmt.cluster import drain, kubespray
 from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.lifecycle.join import Join
 from tacker_k8s_mgmt.lifecycle.leave import Leave
@@ -87,6 +87,19 @@ class HealStart(Leave):
         # It is built anew too, and gets its routes then.
         if not self._balancer_is_gone:
             super()._unroute()
+
+    def _run_remove(self) -> None:
+        if not self._balancer_is_gone:
+            super()._run_remove()
+            return
+        # kubespray's own kubectl reaches the API through the load balancer only.
+        LOG.warning(
+            "%s is not run, for the load balancer does not answer; the VMs of these "
+            "workers are built anew as they are: %s",
+            kubespray.REMOVE_NODE,
+            names_of((*self._alive, *self._dead)),
+        )
+        self._cluster().evict_dead([node.name for node in self._dead])
 
     def _may_go_on(self, error: errors.K8sMgmtError) -> bool:
         """There is no other worker that could take the pods.

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import kubespray, nodes
-from tacker_k8s_mgmt.cluster.nodes import Machine
+from tacker_k8s_mgmt.cluster.nodes import Machine, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle import check, ports
@@ -74,6 +74,7 @@ class Instantiate(Operation):
     def _claim(self) -> None:
         self._site.workdir.claim()
         self._claimed = True
+        self._site.lock()
         # A VM that was made anew has another host key, and other facts.
         self._forget_new(self._all(), self._nodes)
 
@@ -124,10 +125,5 @@ class Instantiate(Operation):
     def _endpoint(self) -> str:
         machine, wanted = self._machines.load_balancer, self._params.load_balancer
         if machine and wanted:
-            return _url(machine.ssh_address, wanted.api_port)
-        return _url(self._control_plane().ssh_address, API_PORT)
-
-
-def _url(address: str, port: int) -> str:
-    host = f"[{address}]" if ":" in address else address
-    return f"https://{host}:{port}"
+            return api_url(machine.ssh_address, wanted.api_port)
+        return api_url(self._control_plane().ssh_address, API_PORT)

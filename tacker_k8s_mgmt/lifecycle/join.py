@@ -119,9 +119,8 @@ class Join(Operation, abc.ABC):
         return self._site.playbooks.live(self._scale_request()) or self._scale_done()
 
     def _gather(self) -> None:
-        # A host that does not answer would end the whole play for all others.
-        shut_out = [f"!{n.name}" for n in self._nodes if n.name in self._unreachable]
-        args = ("--limit", ":".join(["all", *shut_out])) if shut_out else ()
+        listed = {node.name for node in self._nodes}
+        args = kubespray.limit_without(n for n in self._unreachable if n in listed)
         request = PlaybookRequest(kubespray.FACTS, args=args, inputs=self._inputs)
         self._run(request, len(self._nodes))
 

@@ -39,6 +39,8 @@ class Leave(Operation):
         self._vanished: tuple[Node, ...] = ()
         self._staying: tuple[Node, ...] = ()
         self._in_inventory: frozenset[str] = frozenset()
+        #: Names in the inventory of whoever does not answer, leaving or not.
+        self._silent: list[str] = []
         self._cordoned: tuple[str, ...] = ()
         self._undrained = False
         self._told: list[str] = []
@@ -69,18 +71,21 @@ class Leave(Operation):
         Dead is a worker that is not Ready and does not accept an SSH login: only the
         two together mean that nobody can stop its pods in an orderly way.
         """
-        present = [node for node in leaving if node.name in seen]
-        suspects = [node for node in present if not seen[node.name].ready]
-        gone = set(self._site.unreachable(suspects))
-        self._dead = (
-            *(node for node in present if node.name in gone),
-            *(node for node in found.vanished if node.name in seen),
-        )
-        self._alive = tuple(node for node in present if node.name not in gone)
+        self._in_inventory = frozenset(node.name for node in self._previous())
+        well = {name for name in seen if seen[name].ready}
+        suspects = [
+            node
+            for node in found.nodes
+            if node.name not in well and node.name in self._in_inventory
+        ]
+        gone = {*self._site.unreachable(suspects), *(n.name for n in found.vanished)}
+        self._silent = sorted(gone)
         self._vanished = found.vanished
         self._leaving = (*leaving, *found.vanished)
+        present = [node for node in self._leaving if node.name in seen]
+        self._dead = tuple(node for node in present if node.name in gone)
+        self._alive = tuple(node for node in present if node.name not in gone)
         self._staying = found.without(self._leaving)
-        self._in_inventory = frozenset(node.name for node in self._previous())
         for what, nodes in (
             ("leave the cluster", leaving),
             ("are dead and leave without a drain", self._dead),
@@ -140,15 +145,20 @@ class Leave(Operation):
         if self._dead:
             self._cluster().evict_dead([node.name for node in self._dead])
         # One run for all of a kind: kubespray takes a list of nodes.
-        for nodes, variables in (
-            (self._alive, kubespray.removal_variables(undrained=self._undrained)),
-            (self._dead, kubespray.removal_variables(dead=True)),
+        for nodes, variables, args in (
+            (
+                self._alive,
+                kubespray.removal_variables(undrained=self._undrained),
+                kubespray.limit_without(self._silent),
+            ),
+            (self._dead, kubespray.removal_variables(dead=True), ()),
         ):
             names = [node.name for node in nodes if node.name in self._in_inventory]
             if names:
                 request = PlaybookRequest(
                     kubespray.REMOVE_NODE,
                     extra_vars={"node": ",".join(names), **variables},
+                    args=args,
                 )
                 self._told = [self._unfinished()]
                 self._run(request, len(names))

@@ -70,10 +70,7 @@ class Operation:
 
         :raises ClusterError: there is no inventory to compare with.
         """
-        self._machines = self._site.machines()
-        previous = self._previous()
-        leader = next((n for n in previous if n.role is Role.CONTROL_PLANE), None)
-        if leader is None:
+        if not self._previous():
             workdir = self._site.workdir.path
             raise errors.ClusterError(
                 detail=f"There is no inventory of this cluster in {workdir} on "
@@ -81,7 +78,9 @@ class Operation:
                 hint=f"Restore {inventory.FILE_NAME} there, or heal the whole VNF, "
                 "which builds the cluster anew.",
             )
-        self._nodes = previous
+        self._site.lock()
+        self._machines = self._site.machines()
+        self._nodes = previous = self._previous()
         seen = self._seen()
         self._members = self._joined(previous, seen)
         found = membership.compare(
@@ -150,7 +149,10 @@ class Operation:
     def _write_inputs(self, nodes: Sequence[Node]) -> None:
         """Make inventory and variables those of a cluster of these nodes."""
         values = variables.build(self._params, nodes, self._machines.load_balancer)
-        hosts = inventory.render(nodes, self._params)
+        before = self._site.workdir.read(inventory.FILE_NAME) or ""
+        hosts = inventory.render(
+            nodes, self._params, previous=before, renewed=self._renewed(nodes)
+        )
         extra = json.dumps(values, indent=2, sort_keys=True) + "\n"
         self._site.workdir.write(inventory.FILE_NAME, hosts)
         self._site.workdir.write(VARIABLES_FILE, extra)
@@ -164,6 +166,13 @@ class Operation:
         self._write_json(MACHINES_FILE, kept)
         joined = json.loads(self._site.workdir.read(JOINED_FILE) or "[]")
         self._write_json(JOINED_FILE, [one for one in joined if one not in ids])
+
+    def _renewed(self, nodes: Sequence[Node]) -> Collection[str]:
+        """Names of workers whose login changes although their VM is the same.
+
+        None where VMs are made: the credentials of the request are theirs.
+        """
+        return ()
 
     def _write_joined(self, nodes: Sequence[Node]) -> None:
         self._write_json(JOINED_FILE, sorted(node.server_id for node in nodes))

@@ -4,14 +4,14 @@ Tacker calls ``scale_start`` for it, and nothing when the VMs are gone.
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import membership
-from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.lifecycle.leave import Leave
 from tacker_k8s_mgmt.lifecycle.operation import names_of
 from tacker_k8s_mgmt.lifecycle.step import Step
@@ -34,6 +34,11 @@ class ScaleIn(Leave):
         """The steps in the order of work."""
         choose = Step("compare Heat, inventory and cluster", self._choose)
         return (choose, *self.leave_steps())
+
+    def _renewed(self, nodes: Sequence[Node]) -> Collection[str]:
+        """All, if the request changes the workers' login: no VM is made here."""
+        changed = "worker_node" in self._params.changed_logins
+        return [node.name for node in nodes] if changed else ()
 
     def _choose(self) -> None:
         found, seen = self._compare()

@@ -1,7 +1,9 @@
 """Runs ``kubectl`` on a control-plane node.
 
-There the administrator's credentials are, and the API server is reachable whatever lies
-between the nodes and us. The exit code tells how it went; warnings on standard error
+There the administrator's credentials are, and an API server that can be reached
+whatever lies between the nodes and us. The configuration there names the load balancer,
+if the cluster has one, which may be the very VM that is to be healed; so the node's own
+server is named beside it. The exit code tells how it went; warnings on standard error
 are no failures, and a failure is never taken for "there is none".
 """
 
@@ -26,10 +28,13 @@ class KubeClient:
     """kubectl behind one session; its user may use sudo.
 
     Several threads may use it at once: each command has an SSH channel of its own.
+
+    :param server: URL of the node's own API server; None: what its configuration names.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, server: str | None = None) -> None:
         self._session = session
+        self._options = (*_OPTIONS, *(("--server", server) if server else ()))
 
     @property
     def host(self) -> str:
@@ -49,7 +54,7 @@ class KubeClient:
         :param shown: what errors name instead of the whole command line.
         :raises RemoteError: it failed or the node cannot be reached.
         """
-        argv = ["kubectl", *_OPTIONS, *args]
+        argv = ["kubectl", *self._options, *args]
         try:
             result = self._session.run(argv, stdin=stdin, timeout=limit, sudo=True)
         except (errors.CommandFailed, errors.CommandTimeout) as error:

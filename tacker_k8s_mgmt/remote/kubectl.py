@@ -60,10 +60,11 @@ class KubeControl:
     cluster; that is known from the list of its nodes, never from a failure.
 
     :param session: a session with that node; its user may use sudo.
+    :param server: URL of the node's own API server.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._client = KubeClient(session)
+    def __init__(self, session: Session, server: str | None = None) -> None:
+        self._client = KubeClient(session, server)
 
     def nodes(self) -> tuple[ClusterNode, ...]:
         """Return the cluster's nodes, by name.

@@ -1,5 +1,6 @@
 """The accounts of the parameters, made ready for use."""
 
+import threading
 from collections.abc import Mapping
 
 from pydantic import SecretStr
@@ -25,6 +26,7 @@ class Logins:
         self._directory = key_directory
         self._opened: dict[PrivateKey, SecretStr] = {}
         self._redactor = Redactor(params.secrets())
+        self._lock = threading.Lock()
 
     def redact(self, text: str) -> str:
         """The text without the parameters' secrets and those of opened keys."""
@@ -65,12 +67,13 @@ class Logins:
         key = account.private_key
         if key is None:
             return None
-        if key not in self._opened:
-            self._opened[key] = SecretStr(self._open(key))
-            texts = [one.get_secret_value() for one in self._opened.copy().values()]
-            lines = [line for text in texts for line in redact.in_private_key(text)]
-            self._redactor = Redactor([*self._params.secrets(), *lines])
-        return self._opened[key]
+        with self._lock:
+            if key not in self._opened:
+                self._opened[key] = SecretStr(self._open(key))
+                texts = [one.get_secret_value() for one in self._opened.values()]
+                lines = [line for text in texts for line in redact.in_private_key(text)]
+                self._redactor = Redactor([*self._params.secrets(), *lines])
+            return self._opened[key]
 
     def _open(self, key: PrivateKey) -> str:
         passphrase = key.passphrase.get_secret_value() if key.passphrase else None

@@ -173,9 +173,7 @@ class PlaybookRunner:
     ) -> RunRecord:
         progress, offset = Progress(), 0
         while True:
-            view, after = self._patiently(
-                limits.idle, self._read_on, run, offset, progress
-            )
+            view, after = self._look_again(limits, run, offset, progress)
             offset += view.consumed
             if after != progress:
                 on_progress(after)
@@ -191,6 +189,17 @@ class PlaybookRunner:
                     _PATIENCE, self._give_up, request, view, progress, reason
                 )
             time.sleep(poll)
+
+    def _look_again(
+        self, limits: _Limits, run: str, offset: int, progress: Progress
+    ) -> tuple[View, Progress]:
+        """Read on; who gives up here leaves a run that goes on, and has to know."""
+        try:
+            return self._patiently(limits.idle, self._read_on, run, offset, progress)
+        except errors.RemoteError as error:
+            goes_on = f"The playbook run {run} goes on by itself; retry attaches to it."
+            error.hint = f"{error.hint} {goes_on}".lstrip()
+            raise
 
     def _read_on(
         self, session: Session, run: str, offset: int, progress: Progress

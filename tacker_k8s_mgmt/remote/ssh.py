@@ -1,9 +1,10 @@
 """SSH sessions: commands, files, SCP. The only module that knows paramiko and scp.
 
-A session belongs to one thread at a time. Commands are argv lists and are quoted here,
-once. Everything has a limit: the command is ended on the remote host (``timeout``), our
-wait ends shortly after, and a host that no longer answers at all makes the session
-break. No agent, no key files of this host's user, no PTY.
+Several threads may run commands over one session, each has a channel of its own; files
+belong to one thread at a time. Commands are argv lists and are quoted here, once.
+Everything has a limit: the command is ended on the remote host (``timeout``), our wait
+ends shortly after, and a host that no longer answers at all makes the session break. No
+agent, no key files of this host's user, no PTY.
 """
 
 import io
@@ -23,6 +24,7 @@ from tacker_k8s_mgmt.remote import sudo as sudo_ways
 from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.exchange import (
     STDOUT_CAP,
+    Channel,
     Result,
     TooMuchOutput,
     exchange,
@@ -161,6 +163,16 @@ class Session:
         if check and result.rc != 0:
             raise self._failed(shown, result)
         return result
+
+    def start(self, argv: Sequence[str]) -> Channel:
+        """Start a command that reads its input until the channel is closed.
+
+        :raises ConnectionLost: the session broke.
+        """
+        with self._guarded(self.redact(shlex.join(argv)), TRANSFER_TIMEOUT):
+            channel = self._transport.open_session(timeout=TRANSFER_TIMEOUT)
+            channel.exec_command(shlex.join(argv))
+            return channel
 
     def put(self, path: str, data: bytes | str, mode: int = 0o600) -> bool:
         """Make a file have this content and mode, replacing it atomically.

@@ -7,6 +7,7 @@ import contextlib
 import copy
 import json
 import os
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,26 +16,38 @@ from typing import Any
 import pytest
 
 from lab import inside, settings
+from lab.cloud import ansible_server, base
 from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.cluster import inventory
+from tests.integration import cnf
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REQUESTS = ROOT / "samples" / "requests"
 ANSIBLE_SERVER = "10.99.0.5"
+CONDUCTOR = "tacker-conductor"
 PARAMETERS = "k8s_cluster_installation_param"
-#: Stands for every credential: it is one, and must turn up nowhere.
 PROXY_SECRET = "pr0xy-cr3dential"
+#: Accounts of the lab's hosts whose passwords are no other words.
+VM_ACCOUNT = base.VM_ACCOUNTS[-1]
+SERVER_ACCOUNT = ansible_server.ACCOUNTS[-1]
+#: They stand for every credential, and must turn up nowhere.
+SECRETS = (PROXY_SECRET, VM_ACCOUNT.password, SERVER_ACCOUNT.password)
+#: The phase of the stand-in for kubespray that can be made to take its time or fail.
+PHASE = "Join the cluster"
 
 
 class Cluster:
     """One VNF instance made from the sample request."""
 
-    def __init__(self, lab: "Lab", name: str, like: "Cluster | None") -> None:
+    def __init__(
+        self, lab: "Lab", name: str, like: "Cluster | None", secret: bool
+    ) -> None:
         self._lab = lab
         self.name = name
         self.id = lab.tacker.create(lab.vnfd_id, name)["id"]
         self.vim_name = like.vim_name if like else f"vim-{name}"
-        self.directory = like.directory if like else f"/home/ansible/clusters/{name}"
+        home = f"/home/{SERVER_ACCOUNT.name if secret else 'ansible'}"
+        self.directory = like.directory if like else f"{home}/clusters/{name}"
         self._operation = ""
         self._seen: set[str] = set()
         self.body: dict[str, Any] = {}
@@ -45,17 +58,27 @@ class Cluster:
         ours: dict[str, Any] = self.body["additionalParams"][PARAMETERS]
         return ours
 
+    def begin_instantiation(self) -> None:
+        """Send the request."""
+        self._operation = self._lab.tacker.operate(self.id, "instantiate", self.body)
+
     def instantiate(self, expect: str = "COMPLETED") -> str:
         """Instantiate; the error text of the operation."""
-        self._operation = self._lab.tacker.operate(self.id, "instantiate", self.body)
-        error = self._wait(expect)
-        self._seen |= set(self.servers())
-        return error
+        self.begin_instantiation()
+        return self.wait(expect)
+
+    def begin(self, verb: str) -> None:
+        """Send ``retry`` or another verb for the last operation."""
+        self._lab.tacker.handle(self._operation, verb)
 
     def handle(self, verb: str, expect: str) -> str:
         """Retry, roll back or fail the last operation."""
-        self._lab.tacker.handle(self._operation, verb)
-        return self._wait(expect)
+        self.begin(verb)
+        return self.wait(expect)
+
+    def cancel(self) -> None:
+        """Give up the last operation, whose conductor was killed."""
+        self._lab.tacker.cancel(self._operation)
 
     def scale(
         self, kind: str, steps: int = 1, expect: str = "COMPLETED", **changes: Any
@@ -71,9 +94,7 @@ class Cluster:
             **_overriding(changes),
         }
         self._operation = self._lab.tacker.operate(self.id, "scale", body)
-        error = self._wait(expect)
-        self._seen |= set(self.servers())
-        return error
+        return self.wait(expect)
 
     def heal(self, *servers: str, expect: str = "COMPLETED", **changes: Any) -> str:
         """Heal the VNFCs of these servers, or the whole VNF; the error text."""
@@ -86,19 +107,27 @@ class Cluster:
                 if vnfc["computeResource"]["resourceId"] in servers
             ]
         self._operation = self._lab.tacker.operate(self.id, "heal", body)
-        error = self._wait(expect)
-        self._seen |= set(self.servers())
-        return error
+        return self.wait(expect)
 
     def terminate(self, expect: str = "COMPLETED") -> str:
         """Terminate by force; the error text of the operation."""
         body = json.loads((REQUESTS / "terminate.json").read_text())
         self._operation = self._lab.tacker.operate(self.id, "terminate", body)
-        return self._wait(expect)
+        return self.wait(expect)
 
-    def _wait(self, expect: str) -> str:
+    def wait(self, expect: str) -> str:
+        """Wait for a state of the last operation; its error text."""
         found = self._lab.tacker.wait(self._operation, expect)
+        self._seen |= set(self.servers())
         return str((found.get("error") or {}).get("detail", ""))
+
+    def wait_for_phase(self, phase: str = PHASE, limit: float = 120) -> None:
+        """Wait until the newest playbook run has reached a phase."""
+        deadline = time.monotonic() + limit
+        log = f"cat {self.directory}/runs/*/log 2>&1; true"
+        while phase not in self._lab.ansible(log):
+            assert time.monotonic() < deadline, f"{phase} was not reached"
+            time.sleep(0.3)
 
     def occurrence(self) -> dict[str, Any]:
         return self._lab.tacker.occurrence(self._operation)
@@ -164,16 +193,22 @@ class Cluster:
     def server(self, vdu: str) -> str:
         return next(one for one, name in self.servers().items() if name == vdu)
 
+    def balancer_address(self) -> str:
+        """Where the load balancer is reached from outside."""
+        server = self.server("externalLB")
+        balancer = next(host for host in inside.hosts() if host["id"] == server)
+        return next(str(a) for a in balancer["addresses"] if a.startswith("10.99."))
+
     def _api(self) -> inside.ClusterApi:
-        balancer = next(
-            host for host in inside.hosts() if host["id"] == self.server("externalLB")
-        )
-        address = next(a for a in balancer["addresses"] if a.startswith("10.99."))
         return inside.ClusterApi(
             self.server("masterNode"),
-            f"{address}:6443",
+            f"{self.balancer_address()}:6443",
             self._lab.scratch / f"{self.name}.kubeconfig",
         )
+
+    def ca(self) -> Path:
+        """The CA's certificate, as a file."""
+        return self._api().ca
 
     def api(self, path: str) -> str:
         """What the API says through the load balancer, certificate verified."""
@@ -200,7 +235,7 @@ class Cluster:
 
     @staticmethod
     def assert_no_secret_in(text: str) -> None:
-        assert PROXY_SECRET not in text
+        assert [secret for secret in SECRETS if secret in text] == []
 
 
 def _overriding(changes: dict[str, Any]) -> dict[str, Any]:
@@ -226,16 +261,20 @@ class Lab:
         name: str,
         like: Cluster | None = None,
         dormant: bool = False,
+        secret: bool = False,
         **changes: Any,
     ) -> Iterator[Cluster]:
         """A VNF instance, deleted at the end whatever became of it.
 
         :param like: use the directory and the VIM name of this one.
         :param dormant: leave our parameters out of the request.
+        :param secret: log in everywhere with passwords that are no other words.
         :param changes: structures of our parameters to change, by their name.
         """
-        cluster = Cluster(self, f"{name}-{uuid.uuid4().hex[:6]}", like)
+        cluster = Cluster(self, f"{name}-{uuid.uuid4().hex[:6]}", like, secret)
         cluster.body = self._body(cluster, dormant, changes)
+        if secret:
+            self._log_in_secretly(cluster.parameters)
         try:
             yield cluster
         finally:
@@ -260,6 +299,61 @@ class Lab:
         for name, change in copy.deepcopy(changes).items():
             ours[name] = {**ours.get(name, {}), **change}
         return dict(body)
+
+    @staticmethod
+    def _log_in_secretly(parameters: dict[str, Any]) -> None:
+        places = {"ansible": SERVER_ACCOUNT}
+        places |= dict.fromkeys(("master_node", "worker_node"), VM_ACCOUNT)
+        for place, account in places.items():
+            wanted = {"username": account.name, "password": account.password}
+            parameters[place].update(wanted)
+        balancer = {
+            "ssh_username": VM_ACCOUNT.name,
+            "ssh_password": VM_ACCOUNT.password,
+        }
+        parameters["external_lb_param"].update(balancer)
+
+    @contextlib.contextmanager
+    def cnf(self, vim: str) -> Iterator[cnf.Cnf]:
+        """A CNF on the VIM of this name, deleted at the end."""
+        found = next(one for one in self.tacker.vims() if one["name"] == vim)
+        one = cnf.Cnf(self.tacker, self.scratch, found["id"])
+        try:
+            yield one
+        finally:
+            one.remove()
+
+    @contextlib.contextmanager
+    def options(self, **values: float) -> Iterator[None]:
+        """A conductor that has these values of our options."""
+        path = inside.state() / "etc" / "tacker.conf"
+        before = path.read_text()
+        lines = "".join(f"{name} = {value}\n" for name, value in values.items())
+        changed = before.replace("[k8s_mgmt]\n", f"[k8s_mgmt]\n{lines}")
+        assert changed != before
+        path.write_text(changed)
+        try:
+            self.kill_conductor()
+            yield
+        finally:
+            path.write_text(before)
+            self.kill_conductor()
+
+    @staticmethod
+    def kill_conductor() -> None:
+        """Kill the conductor, without a warning, and start it again."""
+        restart = [inside.SYSTEM_PYTHON, "-m", "lab.services", "restart", "--kill"]
+        inside.command([*restart, CONDUCTOR], limit=120)
+
+    @contextlib.contextmanager
+    def cut(self, host: str) -> Iterator[None]:
+        """A host that nobody reaches."""
+        verb = [inside.SYSTEM_PYTHON, "-m", "lab.cloud"]
+        inside.command([*verb, "cut", host])
+        try:
+            yield
+        finally:
+            inside.command([*verb, "restore", host])
 
     def _clean(self, cluster: Cluster) -> None:
         with contextlib.suppress(RuntimeError):

@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.cluster.balancer import (
 )
 from tacker_k8s_mgmt.cluster.drain import DrainPolicy
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
-from tacker_k8s_mgmt.cluster.params import InstallParams, parse
+from tacker_k8s_mgmt.cluster.params import InstallParams, merged, parse
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.cluster.stack import Machines
 from tacker_k8s_mgmt.lifecycle import ports
@@ -25,6 +25,20 @@ VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 
 def params(**changes: Any) -> InstallParams:
     """Parameters as the sample request has them."""
+    parsed = parse(additional_params(**changes))
+    assert parsed is not None
+    return parsed
+
+
+def changed_params(**changes: Any) -> InstallParams:
+    """Parameters of a later request that changes some of the sample request's."""
+    later = merged(additional_params(), {"k8s_cluster_installation_param": changes})
+    assert later is not None
+    return later
+
+
+def additional_params(**changes: Any) -> dict[str, Any]:
+    """The sample request's ``additionalParams``."""
     node = {"username": "ubuntu", "password": "n0de-secret"}
     given = {
         "ansible": {
@@ -45,9 +59,7 @@ def params(**changes: Any) -> InstallParams:
         **changes,
     }
     wanted = {key: value for key, value in given.items() if value is not None}
-    parsed = parse({"k8s_cluster_installation_param": wanted})
-    assert parsed is not None
-    return parsed
+    return {"k8s_cluster_installation_param": wanted}
 
 
 class FakeClock:
@@ -164,10 +176,11 @@ class FakePlaybooks:
 
     def _facts(self, request: PlaybookRequest) -> None:
         shut_out = request.args[1].split(":!")[1:] if request.args else []
+        there = {*self._site.machines().places} - self._site.dead
         for name, node in self._inventory().items():
-            if node.server_id in self._site.dead and name not in shut_out:
+            if node.server_id not in there and name not in shut_out:
                 raise errors.PlaybookFailed(
-                    playbook="facts.yml", host="a", rc=4, failures=[name], log="l"
+                    playbook=request.playbook, host="a", rc=4, failures=[name], log="l"
                 )
 
     def _scale(self, request: PlaybookRequest) -> None:
@@ -177,6 +190,8 @@ class FakePlaybooks:
     def _remove_node(self, request: PlaybookRequest) -> None:
         assert request.extra_vars["skip_confirmation"] is True
         known = self._inventory()
+        if request.extra_vars.get("reset_nodes") is not False:
+            self._facts(request)
         for name in request.extra_vars["node"].split(","):
             dead = known[name].server_id in self._site.dead
             if dead and request.extra_vars.get("reset_nodes") is not False:
@@ -383,6 +398,9 @@ class FakeSite:
     def listed(self) -> list[str]:
         """Names in the inventory."""
         return sorted(node.name for node in inventory.parse(self.files["hosts.yaml"]))
+
+    def lock(self) -> None:
+        self.touch("lock")
 
     def machines(self) -> Machines:
         self.touch("machines")

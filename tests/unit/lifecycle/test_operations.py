@@ -26,6 +26,7 @@ NAMES = ["control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"]
 EFFECTS = (
     "machines",
     "workdir.claim",
+    "lock",
     "wait_reachable",
     "save_host_keys",
     "workdir.write machines.json",

@@ -7,7 +7,13 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import inventory
 from tacker_k8s_mgmt.cluster.nodes import Role
-from tests.unit.lifecycle.fakes import FakeNode, FakeSite, machine, params
+from tests.unit.lifecycle.fakes import (
+    FakeNode,
+    FakeSite,
+    changed_params,
+    machine,
+    params,
+)
 from tests.unit.lifecycle.operations import instantiated, scale_in, scale_out
 
 MASTER, FIVE, FIFTY_FIVE = (
@@ -80,7 +86,7 @@ class TestScaleOut:
         site = grown(6)
         site.kill("server-5")
         scale_out(site, "server-6")
-        assert site.runs[0].args == ("--limit", f"all:!{FIVE}")
+        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIVE}")
         assert FIVE in site.listed
         assert f"left out: {FIVE}" in caplog.text
 
@@ -323,6 +329,13 @@ class TestScaleIn:
         assert [one["node"] for one in variables] == [FIFTY_FIVE, FIVE]
         assert variables[1]["reset_nodes"] is False
 
+    def test_dead_worker_that_stays_does_not_hold_up_the_others(self):
+        site = instantiated()
+        site.kill("server-55")
+        scale_in(site, "server-5")
+        assert site.members == [MASTER, FIFTY_FIVE]
+        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIFTY_FIVE}")
+
     def test_worker_that_is_not_ready_and_answers_is_drained(self):
         site = instantiated()
         site.kill("server-5")
@@ -361,14 +374,7 @@ class TestScaleIn:
 
     def test_changed_credentials_reach_the_inventory(self):
         site = instantiated()
-        wanted = params(
-            worker_node={
-                "ssh_cp_name": "w_ssh",
-                "nic_cp_name": "w_nic",
-                "username": "ubuntu",
-                "password": "another-one",
-            }
-        )
+        wanted = changed_params(worker_node={"password": "another-one"})
         scale_in(site, "server-5", wanted=wanted)
         assert "another-one" in site.files["hosts.yaml"]
         assert len(inventory.parse(site.files["hosts.yaml"])) == 2

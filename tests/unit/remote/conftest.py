@@ -5,6 +5,8 @@ import contextlib
 import pytest
 
 from tacker_k8s_mgmt.remote import ssh
+from tests.unit.lab.kube import make_certificate
+from tests.unit.remote import kube
 from tests.unit.remote.sshd import PASSWORD, Sshd
 
 
@@ -37,3 +39,16 @@ def log_in(sshd, redact):
 @pytest.fixture
 def session(log_in):
     return log_in()
+
+
+@pytest.fixture(scope="session")
+def api_certificate(tmp_path_factory):
+    return make_certificate(tmp_path_factory.mktemp("api"))
+
+
+@pytest.fixture
+def site(sshd, api_certificate):
+    """A cluster of m1, w1, w10 and w2 behind the SSH server."""
+    site = kube.open_site(sshd, *api_certificate)
+    yield site
+    kube.close_site(site)

@@ -16,8 +16,8 @@ from pathlib import Path
 import paramiko
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
-from tacker_k8s_mgmt.remote.ssh import Endpoint
 
 USER = "ansible"
 PASSWORD = "s3cret-p4ss w0rd"
@@ -37,6 +37,9 @@ class Sshd:
         self.refuse_connections = 0  # that many are closed at once
         self.refuse_logins = 0  # that many good logins are refused
         self.deaf = False  # exec requests are never answered
+        self.authorized: set[str] = set()  # public keys, as in authorized_keys
+        self.wants_both = False  # a password after the key
+        self.tried: list[str] = []  # the ways of each try to log in
         self._transports: list[paramiko.Transport] = []
         self._processes: list[subprocess.Popen] = []
         self._open = True
@@ -46,6 +49,15 @@ class Sshd:
 
     def endpoint(self, password: str = PASSWORD, user: str = USER) -> Endpoint:
         return Endpoint("127.0.0.1", user, SecretStr(password), self.port)
+
+    def key_endpoint(self, private_key: str, password: str | None = None) -> Endpoint:
+        return Endpoint(
+            "127.0.0.1",
+            USER,
+            SecretStr(password) if password else None,
+            self.port,
+            SecretStr(private_key),
+        )
 
     def host_keys(self) -> HostKeys:
         return HostKeys(label="the test's host keys")
@@ -139,9 +151,20 @@ class Login(paramiko.ServerInterface):
         self.sshd = sshd
 
     def get_allowed_auths(self, username: str) -> str:
-        return "password"
+        return "publickey,password"
+
+    def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
+        self.sshd.tried.append("publickey")
+        public = f"{key.get_name()} {key.get_base64()}"
+        if public not in self.sshd.authorized or username != USER:
+            return paramiko.AUTH_FAILED
+        if self.sshd.wants_both:
+            return paramiko.AUTH_PARTIALLY_SUCCESSFUL
+        self.sshd.logins += 1
+        return paramiko.AUTH_SUCCESSFUL
 
     def check_auth_password(self, username: str, password: str) -> int:
+        self.sshd.tried.append("password")
         good = password == PASSWORD and username in (USER, "root")
         if good and self.sshd.refuse_logins:
             self.sshd.refuse_logins -= 1

@@ -6,7 +6,10 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubectl import ACCOUNT, KubeControl
+from tacker_k8s_mgmt.remote.admin import ACCOUNT
+from tacker_k8s_mgmt.remote.kubectl import ClusterNode, KubeControl
+from tests.unit.lab import kube as bed
+from tests.unit.remote.kube import SUDO, needs_kubectl, pod
 
 # Keeps what it was given; answers with what the test has put there.
 FAKE_KUBECTL = """
@@ -25,11 +28,6 @@ case " $* " in
     cat "$HOME/$file" ;;
 esac
 """
-FAKE_SUDO = """
-while [ "$1" != -- ]; do shift; done
-shift 3  # --, env, PATH=
-exec "$@"
-"""
 CA = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 TOKEN = "eyJhbGciOi.token"
 
@@ -37,7 +35,7 @@ TOKEN = "eyJhbGciOi.token"
 @pytest.fixture
 def home(sshd):
     sshd.program("kubectl", FAKE_KUBECTL)
-    sshd.program("sudo", FAKE_SUDO)
+    sshd.program("sudo", SUDO)
     data = {"token": encoded(TOKEN), "ca.crt": encoded(CA)}
     (sshd.home / "secret").write_text(json.dumps({"data": data}))
     (sshd.home / "early").touch()
@@ -54,61 +52,103 @@ def encoded(text):
     return base64.b64encode(text.encode()).decode()
 
 
-def node(name, ready="True", conditions=None, **fields):
-    if conditions is None:
-        conditions = [{"type": "MemoryPressure", "status": "False"}]
-        conditions.append({"type": "Ready", "status": ready} | fields)
-    return {
-        "metadata": {"name": name},
-        "status": {
-            "conditions": conditions,
-            "addresses": [
-                {"type": "Hostname", "address": name},
-                {"type": "InternalIP", "address": "10.10.0.5"},
-            ],
-            "nodeInfo": {"kubeletVersion": "v1.33.1"},
-        },
-    }
+def nodes(*rows):
+    """What kubectl prints for these nodes."""
+    return "".join(f"{line}\n" for line in ("List", *rows))
 
 
-def test_nodes_are_read_as_json_with_the_admins_credentials(cluster, home):
-    (home / "nodes").write_text(json.dumps({"items": [node("w2"), node("w1")]}))
+def node(name, conditions="", unschedulable="", taints="", info="", **ready):
+    if ready:
+        pressure = {"type": "MemoryPressure", "status": "False"}
+        conditions = json.dumps([pressure, {"type": "Ready", **ready}])
+    hostname = {"type": "Hostname", "address": name}
+    internal = {"type": "InternalIP", "address": "10.10.0.5"}
+    addresses = json.dumps([hostname, internal])
+    about = (name, "uid-1", "2026-01-01T00:00:00Z", "", unschedulable, "openstack:///1")
+    return "\t".join((*about, taints, addresses, conditions, info))
+
+
+def test_nodes_are_read_with_the_admins_credentials(cluster, home):
+    info = {"kubeletVersion": "v1.33.1", "machineID": "m", "bootID": "b"}
+    info = json.dumps({**info, "systemUUID": "s"})
+    rows = (node("w2", status="True"), node("w1", status="True", info=info))
+    (home / "nodes").write_text(nodes(*rows))
     (home / "stderr").write_text("Warning: something is old\n")
     found = cluster.nodes()
     assert [one.name for one in found] == ["w1", "w2"]
-    assert (found[0].ready, found[0].reason) == (True, "")
-    assert (found[0].internal_ip, found[0].kubelet_version) == ("10.10.0.5", "v1.33.1")
+    assert found[0] == ClusterNode(
+        name="w1",
+        ready=True,
+        reason="",
+        internal_ip="10.10.0.5",
+        kubelet_version="v1.33.1",
+        machine_id="m",
+        system_uuid="s",
+        boot_id="b",
+        provider_id="openstack:///1",
+        uid="uid-1",
+        created="2026-01-01T00:00:00Z",
+    )
     (call,) = (home / "calls").read_text().splitlines()
     assert call.startswith("--kubeconfig /etc/kubernetes/admin.conf --request-timeout=")
-    assert call.endswith("get nodes -o json")
+    assert " get nodes -o jsonpath=" in call
 
 
 @pytest.mark.parametrize(
-    ("item", "reason"),
+    ("row", "reason"),
     [
         pytest.param(
-            node("w", "False", reason="KubeletNotReady", message="cni not ready"),
-            "KubeletNotReady: cni not ready",
+            node("w", status="False", reason="KubeletNotReady", message="no\ncni\t!"),
+            "KubeletNotReady: no\ncni\t!",
             id="not-ready",
         ),
-        pytest.param(node("w", "Unknown"), "Ready is Unknown", id="unknown"),
-        pytest.param(
-            node("w", conditions=[]), "its kubelet has not reported yet", id="new"
-        ),
+        pytest.param(node("w", status="Unknown"), "Ready is Unknown", id="unknown"),
+        pytest.param(node("w"), "its kubelet has not reported yet", id="new"),
     ],
 )
-def test_node_that_is_not_ready_says_why(cluster, home, item, reason):
-    (home / "nodes").write_text(json.dumps({"items": [item]}))
+def test_node_that_is_not_ready_says_why(cluster, home, row, reason):
+    (home / "nodes").write_text(nodes(row))
     (found,) = cluster.nodes()
     assert (found.ready, found.reason) == (False, reason)
 
 
+def taint(key, effect):
+    return json.dumps([{"key": key, "effect": effect}])
+
+
+@pytest.mark.parametrize(
+    ("taints", "tainted"),
+    [
+        ("", False),
+        (taint("node.kubernetes.io/unschedulable", "NoSchedule"), False),
+        (taint("gpu", "PreferNoSchedule"), False),
+        (taint("gpu", "NoSchedule"), True),
+        (taint("node-role.kubernetes.io/control-plane", "NoSchedule"), True),
+        (taint("node.kubernetes.io/out-of-service", "NoExecute"), True),
+    ],
+)
+def test_a_taint_other_than_the_cordons_keeps_pods_away(cluster, home, taints, tainted):
+    (home / "nodes").write_text(nodes(node("w", unschedulable="true", taints=taints)))
+    (found,) = cluster.nodes()
+    assert (found.unschedulable, found.tainted) == (True, tainted)
+
+
 def test_empty_cluster_has_no_nodes(cluster, home):
-    (home / "nodes").write_text(json.dumps({"items": []}))
+    (home / "nodes").write_text(nodes())
     assert cluster.nodes() == ()
 
 
-@pytest.mark.parametrize("text", ["", "not json", "{}", "[]", '{"items": [{}]}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("not a list\n", id="something-else"),
+        pytest.param("List\nw1\t\n", id="fields-are-missing"),
+        pytest.param(nodes(node("w1", conditions="[}")), id="no-json"),
+        pytest.param(nodes(node("w1", conditions="[{}]")), id="a-hole"),
+        pytest.param(nodes(node("w1"))[:-1], id="cut-off"),
+    ],
+)
 def test_answer_that_is_not_understood_is_an_error_and_not_no_nodes(
     cluster, home, text
 ):
@@ -120,8 +160,9 @@ def test_answer_that_is_not_understood_is_an_error_and_not_no_nodes(
 def test_failing_kubectl_is_an_error_with_its_words(cluster, home):
     (home / "stderr").write_text("The connection to the server was refused\n")
     (home / "fails").touch()
-    with pytest.raises(errors.CommandFailed, match="server was refused"):
+    with pytest.raises(errors.CommandFailed, match="server was refused") as caught:
         cluster.nodes()
+    assert "`kubectl get nodes` ended with exit code 1" in str(caught.value)
     with pytest.raises(errors.CommandFailed, match="server was refused"):
         cluster.admin_access()
 
@@ -166,3 +207,82 @@ def test_no_token_within_the_limit_is_an_error(cluster, home):
     (home / "token-after").write_text("1000")
     with pytest.raises(errors.ClusterError, match=r"no token after 0\.3 s"):
         cluster.admin_access(limit=0.3)
+
+
+@pytest.fixture
+def control(site, session):
+    """The real kubectl and the stand-in's cluster: m1, w1, w10, w2."""
+    return KubeControl(session)
+
+
+def schedulable(control):
+    return {node.name for node in control.nodes() if not node.unschedulable}
+
+
+@needs_kubectl
+def test_real_nodes_say_which_machine_they_are(control, site):
+    found = {node.name: node for node in control.nodes()}
+    assert set(found) == {"m1", "w1", "w10", "w2"}
+    worker, seen = found["w1"], site.node("w1")
+    assert (worker.ready, worker.tainted, worker.internal_ip) == (
+        True,
+        False,
+        "10.10.0.11",
+    )
+    info = seen["status"]["nodeInfo"]
+    assert (worker.machine_id, worker.boot_id, worker.system_uuid) == (
+        info["machineID"],
+        info["bootID"],
+        info["systemUUID"],
+    )
+    assert (worker.uid, worker.created) == (
+        seen["metadata"]["uid"],
+        seen["metadata"]["creationTimestamp"],
+    )
+    assert found["m1"].tainted
+
+
+@needs_kubectl
+def test_cordon_tells_which_nodes_are_to_be_given_back(control, site):
+    site.kube.kubectl("cordon", "w2")
+    assert control.cordon(["w1", "w2", "w", "gone"]) == ("w1",)
+    assert schedulable(control) == {"m1", "w10"}
+    control.uncordon(["w1", "w", "gone"])
+    assert schedulable(control) == {"m1", "w10", "w1"}
+    assert control.cordon([]) == ()
+
+
+@needs_kubectl
+def test_a_cordon_of_an_operation_that_was_cut_off_is_still_ours(control, site):
+    control.cordon(["w1"])
+    site.kube.kubectl("cordon", "w2")
+    assert control.cordon(["w1", "w2"]) == ("w1",)
+    control.uncordon(["w1"])
+    site.kube.kubectl("cordon", "w1")
+    assert control.cordon(["w1"]) == (), "the mark went with the cordon"
+
+
+@needs_kubectl
+def test_cordoned_nodes_take_no_pods(control, site):
+    control.cordon(["w1", "w2"])
+    site.run(bed.deployment("web", 4))
+    assert site.pods_on("w1") == site.pods_on("w2") == set()
+
+
+@needs_kubectl
+@pytest.mark.parametrize("verb", ["cordon", "uncordon", "evict_dead", "remove_nodes"])
+def test_an_api_that_is_away_is_an_error_and_changes_nothing(control, site, verb):
+    """Nothing is taken for "there is no such node" but its absence from the list."""
+    site.run(pod("bare", "w1"))
+    site.take_api_away()
+    with pytest.raises(errors.CommandFailed, match=r"server \S+ was refused"):
+        getattr(control, verb)(["w1"])
+    assert site.pods_on("w1") == {"bare"}
+    assert site.node("w1")["spec"] == {}
+
+
+@needs_kubectl
+def test_a_kubectl_that_is_missing_is_an_error(control, site):
+    (site.sshd.bin / "kubectl").write_text("#!/bin/bash\nexit 127\n")
+    with pytest.raises(errors.CommandFailed, match="exit code 127"):
+        control.remove_nodes(["w1"])

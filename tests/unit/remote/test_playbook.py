@@ -342,19 +342,27 @@ def test_restarted_conductor_attaches_to_its_run(site):
     assert seen[-1].task == "kubeadm : Join"
 
 
-def test_no_contact_for_too_long_is_told_and_the_run_goes_on(site):
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        pytest.param("refuse_connections", errors.ConnectError, id="no-contact"),
+        pytest.param("refuse_logins", errors.AuthError, id="password-changed"),
+    ],
+)
+def test_who_loses_contact_for_good_is_told_and_the_run_goes_on(site, fault, expected):
     site.playbook(PLAY + "wait_for go")
     seen = []
     runner = site.runner(connect=lambda: site.log_in(deadline=0.2))
     join = site.background(idle=1, runner=runner, on_progress=seen.append)
     wait_until(lambda: seen)
-    site.sshd.refuse_connections = 10_000
+    setattr(site.sshd, fault, 10_000)
     site.sshd.drop()
     outcome = join()
-    assert isinstance(outcome, errors.ConnectError)
-    site.sshd.refuse_connections = 0
+    assert isinstance(outcome, expected)
+    setattr(site.sshd, fault, 0)
     live = site.runner().last()
     assert live.live
+    assert f"run {live.run} goes on by itself; retry attaches to it." in str(outcome)
     seen.clear()
     join = site.background(on_progress=seen.append)
     wait_until(lambda: seen)

@@ -13,7 +13,9 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import exchange, ssh
+from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tests.unit.remote import keys
 from tests.unit.remote.sshd import PASSWORD
 
 FAKE_SUDO = r"""
@@ -63,7 +65,7 @@ def test_host_without_sshd_is_a_connect_error(how, log_in, sshd):
         port = listener.getsockname()[1]
         if how == "refused":
             listener.close()
-        endpoint = ssh.Endpoint("127.0.0.1", "u", sshd.endpoint().password, port)
+        endpoint = Endpoint("127.0.0.1", "u", sshd.endpoint().password, port)
         with pytest.raises(errors.ConnectError):
             log_in(endpoint=endpoint, deadline=0.3)
 
@@ -124,6 +126,78 @@ def test_rebuilt_host_is_trusted_again_after_forget(sshd, log_in):
     keys.forget("127.0.0.1")
     log_in(host_keys=keys)
     assert sshd.logins == 1
+
+
+# --- private keys --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", sorted(keys.KINDS))
+def test_every_kind_of_key_logs_in(kind, sshd, log_in):
+    made = keys.make(kind)
+    sshd.authorized.add(made.public)
+    session = log_in(endpoint=sshd.key_endpoint(made.private))
+    assert session.run(["echo", "in"], timeout=5).stdout == "in\n"
+    assert "password" not in sshd.tried
+
+
+def test_refused_key_fails_at_once_and_nothing_else_is_tried(sshd, log_in):
+    made = keys.make("ed25519")
+    with pytest.raises(errors.AuthError) as caught:
+        log_in(endpoint=sshd.key_endpoint(made.private, PASSWORD), deadline=60)
+    assert sshd.tried == ["publickey"]
+    assert "name, password or key" in str(caught.value)
+    assert not [line for line in made.private.splitlines() if line in str(caught.value)]
+
+
+def test_keys_of_agent_and_home_are_not_tried(sshd, log_in, tmp_path, monkeypatch):
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id_ed25519").write_text(keys.make("ed25519").private)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    log_in()
+    assert sshd.tried == ["password"]
+
+
+def test_host_that_wants_key_and_password_gets_both(sshd, log_in):
+    made, sshd.wants_both = keys.make("ed25519"), True
+    sshd.authorized.add(made.public)
+    log_in(endpoint=sshd.key_endpoint(made.private, PASSWORD))
+    assert sshd.tried[-1] == "password"
+    assert sshd.logins == 1
+
+
+def test_host_that_wants_a_password_besides_refuses_a_key_alone(sshd, log_in):
+    made, sshd.wants_both = keys.make("ed25519"), True
+    sshd.authorized.add(made.public)
+    with pytest.raises(errors.AuthError):
+        log_in(endpoint=sshd.key_endpoint(made.private), deadline=60)
+
+
+def test_booting_host_that_lacks_the_key_yet_is_retried_when_asked(sshd, log_in):
+    made = keys.make("ed25519")
+    threading.Timer(0.3, sshd.authorized.add, [made.public]).start()
+    log_in(endpoint=sshd.key_endpoint(made.private), auth_grace=10)
+    assert sshd.logins == 1
+
+
+def test_beside_a_key_the_password_serves_sudo(sshd, log_in):
+    sshd.program("sudo", FAKE_SUDO)
+    (sshd.home / "password").write_text(PASSWORD)
+    made = keys.make("ed25519")
+    sshd.authorized.add(made.public)
+    session = log_in(endpoint=sshd.key_endpoint(made.private, PASSWORD))
+    assert session.run(["echo", "root"], timeout=5, sudo=True).stdout == "root\n"
+
+
+def test_key_alone_cannot_answer_sudo_and_says_what_can(sshd, log_in):
+    sshd.program("sudo", FAKE_SUDO)
+    made = keys.make("ed25519")
+    sshd.authorized.add(made.public)
+    session = log_in(endpoint=sshd.key_endpoint(made.private))
+    with pytest.raises(errors.CommandFailed) as caught:
+        session.run(["true"], timeout=5, sudo=True)
+    assert "give the password beside the private key" in str(caught.value)
+    (sshd.home / "nopasswd").touch()
+    assert session.run(["echo", "root"], timeout=5, sudo=True).stdout == "root\n"
 
 
 # --- commands ------------------------------------------------------------------------

@@ -1,0 +1,145 @@
+"""The stack that Heat would make of a Base HOT, as far as the driver looks at it.
+
+So what the driver says when it looks for the VMs is known before there are any.
+"""
+
+import contextlib
+import ipaddress
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tacker_k8s_mgmt.cluster.stack import StackResource
+from tacker_k8s_mgmt.csar import hot
+from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+
+_SERVER = "OS::Nova::Server"
+_PORT = "OS::Neutron::Port"
+_FLOATING_IP = "OS::Neutron::FloatingIP"
+_EXTERNAL = (
+    ipaddress.ip_network("192.0.2.0/24"),
+    ipaddress.ip_network("2001:db8::/64"),
+)
+
+_Values = Mapping[str, Any]
+
+
+def stack(
+    base: hot.BaseHot, instances: Mapping[str, int], parameters: _Values
+) -> tuple[StackResource, ...]:
+    """Every resource of the stack and of those nested in it, all complete.
+
+    :param instances: how many VMs of each VDU there are in a group.
+    :param parameters: of the Base HOT, where the request gives other values than the
+        defaults.
+    """
+    return tuple(_Imagination(base, instances, parameters).of(base.top, "stack", {}))
+
+
+class _Imagination:
+    def __init__(
+        self, base: hot.BaseHot, instances: Mapping[str, int], parameters: _Values
+    ) -> None:
+        self._base = base
+        self._instances = instances
+        defaults = {
+            name: schema["default"]
+            for name, schema in base.top.parameters.items()
+            if "default" in schema
+        }
+        self._parameters = {**defaults, **parameters}
+        self._counter = itertools.count(1)
+
+    def of(
+        self, template: hot.Template, stack_id: str, given: _Values
+    ) -> Iterator[StackResource]:
+        """The resources of one stack.
+
+        :param given: what the stack around it fills in for the parameters.
+        """
+        definitions = {
+            name: {**definition, "properties": self._properties(definition, given)}
+            for name, definition in template.resources.items()
+        }
+        servers = _servers_by_port(definitions, stack_id)
+        for name, definition in definitions.items():
+            physical_id = f"{stack_id}/{name}"
+            used = self._base.use(definition)
+            nested = self._base.nested.get(str(used["type"])) if used else None
+            yield StackResource(
+                stack_id=stack_id,
+                name=name,
+                type=str(definition["type"]),
+                physical_id=physical_id,
+                status="CREATE_COMPLETE",
+                nested_stack_id=physical_id if nested else "",
+                attributes=self._attributes(definition, servers.get(name, "")),
+            )
+            if used and nested:
+                yield from self._nested(definition, used, nested, physical_id)
+
+    def _properties(self, definition: _Values, given: _Values) -> _Values:
+        return mapping(hot.filled(mapping(definition.get("properties")), given))
+
+    def _nested(
+        self,
+        definition: _Values,
+        used: _Values,
+        template: hot.Template,
+        stack_id: str,
+    ) -> Iterator[StackResource]:
+        given = mapping(used.get("properties"))
+        if definition["type"] not in hot.GROUPS:
+            yield from self.of(template, stack_id, given)
+            return
+        for number in range(self._members(template)):
+            member = f"{stack_id}/{number}"
+            yield StackResource(
+                stack_id=stack_id,
+                name=f"member{number}",
+                type=template.name,
+                physical_id=member,
+                status="CREATE_COMPLETE",
+                nested_stack_id=member,
+            )
+            yield from self.of(template, member, given)
+
+    def _members(self, template: hot.Template) -> int:
+        vdus = [
+            name
+            for name, definition in template.resources.items()
+            if definition["type"] == _SERVER
+        ]
+        return max((self._instances.get(vdu, 1) for vdu in vdus), default=1)
+
+    def _attributes(self, definition: _Values, server_id: str) -> _Values:
+        number = next(self._counter)
+        properties = mapping(definition["properties"])
+        if definition["type"] == _FLOATING_IP:
+            return {"floating_ip_address": str(_EXTERNAL[0][number % 254 + 1])}
+        if definition["type"] != _PORT:
+            return {}
+        networks = self._networks(properties) or _EXTERNAL
+        addresses = [net[(number + 9) % net.num_addresses] for net in networks]
+        fixed = [{"ip_address": str(address)} for address in addresses]
+        return {"device_id": server_id, "fixed_ips": fixed}
+
+    def _networks(self, port: _Values) -> list[Any]:
+        """The subnets of the template that the port asks for; none: an external one."""
+        found = []
+        for entry in sequence(port.get("fixed_ips")):
+            subnet = dig(entry, "subnet", "get_resource")
+            cidr = dig(self._base.top.resources.get(subnet), "properties", "cidr")
+            cidr = hot.filled(cidr, self._parameters)
+            with contextlib.suppress(ValueError):
+                found.append(ipaddress.ip_network(str(cidr), strict=False))
+        return found
+
+
+def _servers_by_port(definitions: Mapping[str, _Values], stack_id: str) -> _Values:
+    return {
+        str(dig(entry, "port", "get_resource")): f"{stack_id}/{name}"
+        for name, definition in definitions.items()
+        if definition["type"] == _SERVER
+        for entry in sequence(dig(definition, "properties", "networks"))
+    }

@@ -1,0 +1,71 @@
+"""A CNF: one Deployment that Tacker makes on a Kubernetes VIM."""
+
+import contextlib
+import uuid
+from pathlib import Path
+
+from lab.tacker_api import Tacker
+from tacker_k8s_mgmt.csar import archive, meta, sources
+
+SOURCE = Path(__file__).parent
+NAMESPACE = "default"
+MANIFEST = "Files/web.yaml"
+
+
+def build(path: Path, vnfd_id: str) -> None:
+    """Put the VNF package at *path*."""
+    types = sources.samples() / "vnfd" / "types"
+    files = {f"Definitions/{one.name}": one.read_bytes() for one in types.iterdir()}
+    for one in SOURCE.rglob("*.yaml"):
+        text = one.read_text().replace("@VNFD_ID@", vnfd_id)
+        files[str(one.relative_to(SOURCE))] = text.encode()
+    files[meta.PATH] = meta.render(files, "Definitions/web.vnfd.yaml")
+    archive.write(path, files)
+
+
+class Cnf:
+    """A VNF instance of it, and its package.
+
+    :param vim: id of the VIM that it runs on.
+    """
+
+    def __init__(self, tacker: Tacker, scratch: Path, vim: str) -> None:
+        self._tacker = tacker
+        self._vim = vim
+        vnfd_id = str(uuid.uuid4())
+        csar = scratch / f"cnf-{vnfd_id}.zip"
+        build(csar, vnfd_id)
+        self._package = tacker.upload_package(csar, {"test": vnfd_id})["id"]
+        self.id = str(tacker.create(vnfd_id, f"cnf-{vnfd_id[:6]}")["id"])
+
+    def instantiate(self) -> None:
+        """Instantiate it on the VIM."""
+        vim = {"id": str(uuid.uuid4()), "vimId": self._vim, "vimType": "kubernetes"}
+        parameters = {"lcm-kubernetes-def-files": [MANIFEST], "namespace": NAMESPACE}
+        self._do(
+            "instantiate",
+            {
+                "flavourId": "web",
+                "additionalParams": parameters,
+                "vimConnectionInfo": [vim],
+            },
+        )
+
+    def terminate(self) -> None:
+        """Terminate it; until it is deleted, Tacker counts it as using the VIM."""
+        self._do("terminate", {"terminationType": "FORCEFUL"})
+
+    def delete(self) -> None:
+        """Delete the VNF instance."""
+        self._tacker.delete(self.id)
+
+    def remove(self) -> None:
+        """Take away what is there, whatever became of it."""
+        for step in (self.terminate, self.delete):
+            with contextlib.suppress(RuntimeError):
+                step()
+        self._tacker.delete_package(self._package)
+
+    def _do(self, verb: str, body: dict[str, object]) -> None:
+        operation = self._tacker.operate(self.id, verb, body)
+        self._tacker.wait(operation, "COMPLETED")

@@ -1,0 +1,108 @@
+"""Hooks that end while ``cluster.yml`` goes on, and what retry and rollback do then."""
+
+import time
+import uuid
+
+import pytest
+
+from tests.integration.conftest import ANSIBLE_SERVER, PHASE, Lab
+
+pytestmark = pytest.mark.lab
+
+# Until the file is there, the playbook takes its time in this phase.
+GO = f"/tmp/go-{uuid.uuid4().hex}"
+HANG = {"task": PHASE, "host": "worker-*", "until": GO}
+#: More than the VNFD allows.
+TOO_MANY = {"type": "SCALE_OUT", "aspectId": "worker_instance", "numberOfSteps": 1000}
+
+
+def plays_on(lab: Lab, cluster) -> bool:
+    """Whether a run of the cluster holds its lock."""
+    lock = f"{cluster.directory}/run.lock"
+    return "free" not in lab.ansible(f"flock -n {lock} echo free; true")
+
+
+def attached(lab: Lab, run: str) -> int:
+    """How often the driver says that it has attached to a run."""
+    return lab.logs().count(f"attached to run {run}")
+
+
+def wait_until_attached(lab: Lab, run: str, times: int) -> None:
+    deadline = time.monotonic() + 60
+    while attached(lab, run) < times:
+        assert time.monotonic() < deadline, "nobody attached to the run"
+        time.sleep(0.5)
+
+
+class TestOneRun:
+    """One run of ``cluster.yml``, whose hook ends twice before it does."""
+
+    @pytest.fixture(scope="class")
+    def cluster(self, lab: Lab):
+        fault = {"task": PHASE, "host": "worker-*", "message": "no room", "times": 1}
+        variables = {"lab_hang": HANG, "lab_fault": fault}
+        with lab.instance("interrupted", kubespray_vars=variables) as cluster:
+            yield cluster
+
+    def test_lost_contact_ends_the_hook_and_not_the_run(self, lab, cluster):
+        with lab.options(playbook_idle_timeout=15, connect_timeout=3):
+            cluster.begin_instantiation()
+            cluster.wait_for_phase()
+            with lab.cut(ANSIBLE_SERVER):
+                error = cluster.wait("FAILED_TEMP")
+        (run,) = cluster.runs()
+        assert "step 7/10 (run cluster.yml)" in error
+        assert f"No SSH connection to ansible@{ANSIBLE_SERVER}" in error
+        assert f"run {run} goes on" in error
+        assert plays_on(lab, cluster)
+
+    def test_retry_attaches_to_it(self, lab, cluster):
+        (run,) = cluster.runs()
+        before = attached(lab, run)
+        cluster.begin("retry")
+        wait_until_attached(lab, run, before + 1)
+        assert cluster.runs() == [run]
+
+    def test_killed_conductor_leaves_the_operation_to_be_cancelled(self, lab, cluster):
+        lab.kill_conductor()
+        assert cluster.occurrence()["operationState"] == "PROCESSING"
+        cluster.cancel()
+        assert cluster.occurrence()["operationState"] == "FAILED_TEMP"
+        assert plays_on(lab, cluster)
+
+    def test_retry_attaches_again_and_tells_how_the_run_ends(self, lab, cluster):
+        (run,) = cluster.runs()
+        before = attached(lab, run)
+        cluster.begin("retry")
+        wait_until_attached(lab, run, before + 1)
+        lab.ansible(f"touch {GO}")
+        error = cluster.wait("FAILED_TEMP")
+        assert "no room" in error
+        assert cluster.runs() == [run]
+
+    def test_retry_of_a_failed_run_starts_the_next_one(self, lab, cluster):
+        (failed,) = cluster.runs()
+        cluster.handle("retry", "COMPLETED")
+        assert cluster.runs()[0] == failed
+        assert len(cluster.runs()) == 2
+        nodes = cluster.ready_nodes()
+        assert len(nodes) == 3
+        assert all(nodes.values()), nodes
+
+    def test_tacker_knows_what_it_can_scale_all_the_same(self, lab, cluster):
+        path = f"/vnflcm/v1/vnf_instances/{cluster.id}/scale"
+        # Without the scaling groups it would be an error of Tacker's, 500.
+        assert lab.tacker.refused("POST", path, json=TOO_MANY)[0] == 400
+
+
+def test_rollback_after_a_killed_conductor_leaves_nothing(lab: Lab):
+    variables = {"lab_hang": {**HANG, "until": f"{GO}-never"}}
+    with lab.instance("killed", kubespray_vars=variables) as cluster:
+        cluster.begin_instantiation()
+        cluster.wait_for_phase()
+        lab.kill_conductor()
+        cluster.cancel()
+        cluster.handle("rollback", "ROLLED_BACK")
+        cluster.assert_nothing_left()
+        processes = lab.ansible("ps -eo args")
+        assert cluster.directory not in processes

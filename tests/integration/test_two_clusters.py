@@ -1,0 +1,189 @@
+"""Two clusters, made at the same time, with passwords that are no other words."""
+
+import contextlib
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+
+import pytest
+
+from lab import inside, settings
+from tests.integration.conftest import ANSIBLE_SERVER, SECRETS, Cluster, Lab
+from tests.integration.processes import Watch
+
+pytestmark = pytest.mark.lab
+
+#: What a host has written itself, and what lies in its memory.
+WRITTEN = "/run/lab/disk /tmp /run /dev/shm"
+
+
+@pytest.fixture(scope="module")
+def watch() -> Watch:
+    return Watch(SECRETS)
+
+
+@pytest.fixture(scope="module")
+def clusters(lab: Lab, watch: Watch) -> Iterator[tuple[Cluster, Cluster]]:
+    with (
+        lab.instance("one", secret=True) as one,
+        lab.instance("two", secret=True) as two,
+    ):
+        with watch:
+            one.begin_instantiation()
+            two.begin_instantiation()
+            one.wait("COMPLETED")
+            two.wait("COMPLETED")
+        yield one, two
+
+
+@pytest.fixture(scope="module")
+def one(clusters: tuple[Cluster, Cluster]) -> Cluster:
+    return clusters[0]
+
+
+@pytest.fixture(scope="module")
+def two(clusters: tuple[Cluster, Cluster]) -> Cluster:
+    return clusters[1]
+
+
+class TestNothingIsMixed:
+    def test_each_has_its_own_nodes(self, lab, clusters):
+        for cluster in clusters:
+            text = lab.ansible(f"cat {cluster.directory}/hosts.yaml")
+            servers = {
+                line.split()[1]
+                for line in text.splitlines()
+                if "tacker_server_id:" in line
+            }
+            balancer = cluster.server("externalLB")
+            assert servers == set(cluster.servers()) - {balancer}
+            nodes = cluster.ready_nodes()
+            assert sorted(nodes) == cluster.inventory()
+            assert all(nodes.values()), nodes
+
+    def test_each_is_a_vim_at_its_own_load_balancer(self, lab, clusters):
+        vims = {vim["name"]: vim for vim in lab.tacker.vims()}
+        for cluster in clusters:
+            vim = vims[cluster.vim_name]
+            assert vim["auth_url"] == f"https://{cluster.balancer_address()}:6443"
+            assert vim["id"] == cluster.show()["vimConnectionInfo"][-1]["vimId"]
+            assert cluster.api("/readyz") == "ok"
+
+    def test_each_had_one_run_and_its_own_facts(self, lab, clusters):
+        for cluster in clusters:
+            assert len(cluster.runs()) == 1
+            facts = lab.ansible(f"cd {cluster.directory}/facts && grep -l . *").split()
+            assert sorted(facts) == cluster.inventory()
+
+
+class TestSecrets:
+    def test_in_no_argument_and_no_environment(self, clusters, watch):
+        # It did look: these are short-lived.
+        assert {"ansible-playbook", "sshpass", "sudo"} <= watch.programs
+        assert watch.found == set()
+
+    def test_in_no_log_journal_or_error(self, lab, clusters):
+        logs = lab.logs()
+        assert "run cluster.yml" in logs
+        for cluster in clusters:
+            cluster.assert_no_secret_in(logs)
+            cluster.assert_no_secret_in(json.dumps(cluster.occurrence().get("error")))
+
+    def test_in_no_file_of_the_conductor(self, clusters):
+        state = settings.from_environment().data / "tacker"
+        files = [path for path in state.rglob("*") if path.is_file()]
+        assert [path for path in files if path.name == "known_hosts"]
+        for path in files:
+            Cluster.assert_no_secret_in(path.read_text(errors="replace"))
+
+    def test_in_no_file_that_others_may_read(self, clusters):
+        hosts = [host["id"] for host in inside.hosts()]
+        assert len(hosts) == 9
+        texts = " ".join(f"-e {secret}" for secret in SECRETS)
+        for host in hosts:
+            find = f"find {WRITTEN} -xdev -type f -size +0"
+            count = inside.on_host(host, "sh", "-c", f"{find} | wc -l")
+            assert int(count) > 10
+            search = f"xargs -0 -r grep -laF {texts}; true"
+            line = f"{find} -perm /o+r -print0 | {search}"
+            assert inside.on_host(host, "sh", "-c", line) == "", host
+
+    def test_where_it_has_to_be_it_is_for_nobody_else(self, lab, one):
+        found = lab.ansible(f"grep -rlF {SECRETS[1]} /run/lab/disk")
+        names = {line.rpartition("/clusters/")[2] for line in found.splitlines()}
+        assert f"{one.name}/hosts.yaml" in names
+        modes = lab.ansible(f"stat -c %a {' '.join(found.split())}")
+        assert set(modes.split()) == {"600"}
+
+
+def test_directory_and_name_of_another_vnf_are_refused_and_stay(lab, one):
+    before = [vim for vim in lab.tacker.vims() if vim["name"] == one.vim_name]
+    inventory = one.inventory()
+    with lab.instance("second", like=one, secret=True) as second:
+        error = second.instantiate(expect="FAILED_TEMP")
+        assert one.directory in error
+        assert "vim_name" in error
+        assert second.stacks() == []
+        second.handle("rollback", "ROLLED_BACK")
+    assert [vim for vim in lab.tacker.vims() if vim["name"] == one.vim_name] == before
+    assert one.inventory() == inventory
+    assert one.api("/readyz") == "ok"
+
+
+@contextlib.contextmanager
+def conversation(cluster: Cluster) -> Iterator[ssl.SSLSocket]:
+    """An open connection with the API through the load balancer."""
+    context = ssl.create_default_context(cafile=str(cluster.ca()))
+    address = cluster.balancer_address()
+    with (
+        socket.create_connection((address, 6443), timeout=10) as connection,
+        context.wrap_socket(connection, server_hostname=address) as wrapped,
+    ):
+        yield wrapped
+
+
+def ask(connection: ssl.SSLSocket) -> bytes:
+    connection.sendall(b"GET /readyz HTTP/1.1\r\nHost: api\r\n\r\n")
+    return connection.recv(4096)
+
+
+def test_open_connection_survives_every_reload_of_the_load_balancer(one):
+    changes = (
+        ("expose", "web", "--port", "8080", "--node-port", "30080"),
+        ("add-worker", "extra=10.10.0.250"),
+        ("remove-worker", "extra"),
+        ("unexpose", "web"),
+    )
+    with conversation(one) as connection:
+        assert b"200 OK" in ask(connection)
+        for change in changes:
+            one.balancer(*change)
+            assert b"200 OK" in ask(connection), change
+
+
+def test_cnf_on_the_cluster_keeps_it_from_being_terminated(lab, one):
+    with lab.cnf(one.vim_name) as cnf:
+        cnf.instantiate()
+        pods = json.loads(one.kubectl("get", "pods", "-l", "app=web", "-o", "json"))
+        assert [pod["status"]["phase"] for pod in pods["items"]] == ["Running"]
+        error = one.terminate(expect="FAILED_TEMP")
+        assert "still used as a VIM" in error
+        assert one.api("/readyz") == "ok"
+        cnf.terminate()
+        # Terminated, not deleted: Tacker counts it until then.
+        assert "still used as a VIM" in one.handle("retry", "FAILED_TEMP")
+        cnf.delete()
+        one.handle("retry", "COMPLETED")
+        one.assert_nothing_left()
+
+
+def test_terminate_without_the_ansible_server(lab, two):
+    with lab.cut(ANSIBLE_SERVER):
+        two.terminate()
+    assert two.stacks() == []
+    assert two.vim_name not in [vim["name"] for vim in lab.tacker.vims()]
+    assert "The inventory directory could not be removed and stays behind" in lab.logs()
+    assert lab.ansible(f"ls {two.directory}/hosts.yaml")
+    lab.ansible(f"rm -r {two.directory}")
+    two.assert_nothing_left()

@@ -1,0 +1,43 @@
+"""SSH key pairs for the tests, in the formats that people have."""
+
+import functools
+from dataclasses import dataclass
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+KINDS = {
+    "rsa": lambda: rsa.generate_private_key(65537, 2048),
+    "ecdsa-256": lambda: ec.generate_private_key(ec.SECP256R1()),
+    "ecdsa-521": lambda: ec.generate_private_key(ec.SECP521R1()),
+    "ed25519": ed25519.Ed25519PrivateKey.generate,
+}
+FORMATS = {
+    "openssh": serialization.PrivateFormat.OpenSSH,
+    "traditional": serialization.PrivateFormat.TraditionalOpenSSL,
+    "pkcs8": serialization.PrivateFormat.PKCS8,
+}
+
+
+@dataclass(frozen=True)
+class Pair:
+    private: str
+    public: str  # as a line of authorized_keys
+
+
+@functools.cache
+def _key(kind: str):
+    return KINDS[kind]()
+
+
+def make(kind: str, style: str = "openssh", passphrase: str | None = None) -> Pair:
+    """The key of a kind, the same at each call."""
+    key = _key(kind)
+    lock = serialization.NoEncryption()
+    if passphrase is not None:
+        lock = serialization.BestAvailableEncryption(passphrase.encode())
+    pem = key.private_bytes(serialization.Encoding.PEM, FORMATS[style], lock)
+    public = key.public_key().public_bytes(
+        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    )
+    return Pair(pem.decode(), public.decode())

@@ -1,0 +1,85 @@
+"""The cluster's lock: one holder, said by name, free as soon as it is gone."""
+
+import time
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote import lock
+from tacker_k8s_mgmt.remote.lock import ClusterLock
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(lock, "_PATIENCE", 0.3)
+
+
+def free_again(session, workdir):
+    """Whether somebody else gets the lock before long."""
+    other = ClusterLock(session, workdir, "scale_end")
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            other.acquire()
+        except errors.LockedError:
+            time.sleep(0.1)
+        else:
+            return other.held
+    return False
+
+
+def test_second_one_is_told_who_has_it(sshd, log_in, tmp_path, impatient):
+    first = ClusterLock(log_in(), str(tmp_path), "scale_end of VNF a")
+    first.acquire()
+    assert first.held
+    with pytest.raises(errors.LockedError) as caught:
+        ClusterLock(log_in(), str(tmp_path), "heal_start").acquire()
+    text = str(caught.value)
+    assert "scale_end of VNF a of conductor" in text
+    assert "since 0 min" in text
+    assert "nothing was changed" in text
+
+
+def test_again_by_the_same_is_harmless(log_in, tmp_path):
+    one = ClusterLock(log_in(), str(tmp_path), "scale_end")
+    one.acquire()
+    one.acquire()
+    assert one.held
+
+
+def test_it_goes_with_the_session(log_in, tmp_path, impatient):
+    session = log_in()
+    first = ClusterLock(session, str(tmp_path), "scale_end")
+    first.acquire()
+    session.close()
+    assert not first.held
+    assert free_again(log_in(), str(tmp_path))
+
+
+def test_it_goes_with_a_dropped_connection(sshd, log_in, tmp_path, impatient):
+    first = ClusterLock(log_in(), str(tmp_path), "scale_end")
+    first.acquire()
+    sshd.drop()
+    assert free_again(log_in(), str(tmp_path))
+
+
+def test_clusters_do_not_share_a_lock(log_in, tmp_path):
+    session = log_in()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        ClusterLock(session, str(tmp_path / name), "scale_end").acquire()
+
+
+def test_no_directory_is_an_error_of_its_own(log_in, tmp_path):
+    with pytest.raises(errors.RemoteError, match=r"operation\.lock could not be taken"):
+        ClusterLock(log_in(), str(tmp_path / "none"), "scale_end").acquire()
+
+
+def test_owner_that_wrote_half_a_line_is_not_an_error_in_itself(
+    log_in, tmp_path, impatient
+):
+    first = ClusterLock(log_in(), str(tmp_path), "scale_end")
+    first.acquire()
+    (tmp_path / "operation.lock").write_text('{"operation": "sca')
+    with pytest.raises(errors.LockedError, match="did not say what it is"):
+        ClusterLock(log_in(), str(tmp_path), "heal_start").acquire()
