@@ -6,7 +6,7 @@ from typing import Protocol
 
 from tacker_k8s_mgmt.cluster.pods import Budget, Pod, holders
 
-_SHOWN = 8  # pods in an error text; the rest is counted
+_SHOWN = 8  # pods and budgets in an error text; the rest is counted
 
 
 class DrainPolicy(Protocol):
@@ -91,10 +91,7 @@ def report(outcome: Outcome) -> str:
     parts = []
     if outcome.left:
         parts.append(f"still there: {_listed([_shown(pod) for pod in outcome.left])}")
-    held = outcome.held()
-    for budget in dict.fromkeys(budget for _, budgets in held for budget in budgets):
-        kept = [str(pod) for pod, budgets in held if budget in budgets]
-        parts.append(f"PodDisruptionBudget {budget} keeps {_listed(kept)}")
+    parts += _blocks(outcome)
     if outcome.words and not _explained(outcome):
         parts.append(f"kubectl: {outcome.words}")
     waited = f"{outcome.node} was not drained after {outcome.seconds:.0f} s"
@@ -123,6 +120,19 @@ def advice(outcomes: Iterable[Outcome], policy: DrainPolicy) -> str:
             "deleted."
         )
     return text
+
+
+def _blocks(outcome: Outcome) -> list[str]:
+    """One sentence for each budget that keeps pods here."""
+    held = outcome.held()
+    found = list(dict.fromkeys(budget for _, budgets in held for budget in budgets))
+    sentences = []
+    for budget in found[:_SHOWN]:
+        kept = [str(pod) for pod, budgets in held if budget in budgets]
+        sentences.append(f"PodDisruptionBudget {budget} keeps {_listed(kept)}")
+    if len(found) > _SHOWN:
+        sentences.append(f"{len(found) - _SHOWN} more budgets keep others")
+    return sentences
 
 
 def _explained(outcome: Outcome) -> bool:

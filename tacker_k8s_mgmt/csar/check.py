@@ -1,14 +1,28 @@
 """Check a VNF package: everything that is wrong with it, in one report."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.csar import archive, demands, hot, match, meta, sources, vnfd
-from tacker_k8s_mgmt.csar.tree import sequence
+from tacker_k8s_mgmt.csar import (
+    archive,
+    demands,
+    fit,
+    hot,
+    match,
+    meta,
+    request,
+    sources,
+    vnfd,
+)
+from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.errors import PackageError
+
+_NO_REQUESTS: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -16,42 +30,132 @@ class Report:
     """What was found in a package.
 
     :param flavours: ids of the deployment flavours that it has.
-    :param problems: one sentence each, with the file in the package.
+    :param problems: one sentence each, with the file in the package or the request.
+    :param warnings: what works, but probably not as it was meant.
     """
 
     package: Path
     flavours: tuple[str, ...]
     problems: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
-def check(package: Path) -> Report:
-    """Check the package *package*; it is only read."""
+def check(package: Path, requests: Mapping[str, Any] = _NO_REQUESTS) -> Report:
+    """Check the package *package*; it is only read.
+
+    :param requests: request bodies by the name that the report calls them; the first
+        one that instantiates is what scale and heal requests come after.
+    """
     try:
         files = archive.read(package)
     except PackageError as error:
         return Report(package, (), error.problems)
-    if meta.PATH not in files:
-        return Report(package, (), (f"{meta.PATH} is missing",))
-    described = meta.parse(files[meta.PATH].decode(errors="replace"))
-    problems = meta.problems(described, files) + _file_problems(files)
     with archive.unpacked(files) as root:
-        entry = root / described.entry_definitions
-        unreadable = _yaml_problems(root)
-        problems += unreadable
-        if unreadable or described.entry_definitions not in files:
-            return Report(package, (), tuple(problems))
-        reached, invalid = vnfd.parse_package(package, entry)
-        problems += invalid or _entry_problems(entry)
-        flavours = vnfd.flavours(root / "Definitions")
-        if not flavours:
-            problems.append("Definitions: no file maps a flavour_id")
-        for flavour in flavours:
-            problems += _hot_problems(root, flavour)
-            if flavour.id in reached:
-                problems += _vnfd_problems(root, flavour)
-            elif not invalid:
-                problems.append(f"{entry.name} does not import {flavour.path.name}")
-    return Report(package, tuple(f.id for f in flavours), tuple(problems))
+        return _Check(package, files, root).report(requests)
+
+
+class _Check:
+    """The check of one package.
+
+    :param root: where its files are unpacked.
+    """
+
+    def __init__(self, package: Path, files: Mapping[str, bytes], root: Path) -> None:
+        self._package = package
+        self._files = files
+        self._root = root
+        self._problems: list[str] = []
+
+    def report(self, requests: Mapping[str, Any]) -> Report:
+        described = self._meta()
+        self._problems += _file_problems(self._files)
+        unreadable = _yaml_problems(self._root)
+        self._problems += unreadable
+        entry = _entry(described.entry_definitions, self._files)
+        reached = self._parsed(entry, described) if entry and not unreadable else None
+        flavours = vnfd.flavours(self._root / "Definitions")
+        if not flavours and not unreadable:
+            self._problems.append("Definitions: no file maps a flavour_id")
+        bases = {
+            flavour.id: self._base(flavour, reached, entry) for flavour in flavours
+        }
+        contents = fit.Contents(
+            self._files,
+            _descriptor_id(self._root, entry),
+            {flavour.id: flavour for flavour in flavours},
+            {flavour_id: base for flavour_id, base in bases.items() if base},
+        )
+        warnings: list[str] = []
+        for name, found in _of_requests(requests, contents):
+            self._problems += [f"{name}: {text}" for text in found.problems]
+            warnings += [f"{name}: {text}" for text in found.warnings]
+        return Report(
+            self._package, tuple(bases), tuple(self._problems), tuple(warnings)
+        )
+
+    def _meta(self) -> meta.Meta:
+        text = self._files.get(meta.PATH, b"").decode(errors="replace")
+        described = meta.parse(text)
+        if meta.PATH in self._files:
+            self._problems += meta.problems(described, self._files)
+        else:
+            self._problems.append(f"{meta.PATH} is missing")
+        return described
+
+    def _parsed(self, entry: str, described: meta.Meta) -> set[str] | None:
+        """The flavours that the entry file leads to; None if the VNFD is not valid."""
+        # A package that does not name its entry file is told so already.
+        is_named = described.entry_definitions == entry
+        reached, invalid = vnfd.parse_package(
+            self._root / entry, self._package if is_named else None
+        )
+        self._problems += invalid or _entry_problems(self._root / entry)
+        return None if invalid else reached
+
+    def _base(
+        self, flavour: vnfd.Flavour, reached: set[str] | None, entry: str
+    ) -> hot.BaseHot | None:
+        base, unusable = hot.read(self._root / "BaseHOT" / flavour.id)
+        self._problems += unusable if base is None else hot.problems(base)
+        if reached is not None and flavour.id in reached:
+            self._problems += _vnfd_problems(flavour, base)
+        elif reached is not None:
+            self._problems.append(
+                f"{Path(entry).name} does not import {flavour.path.name}"
+            )
+        return base
+
+
+def _entry(named: str, files: Mapping[str, bytes]) -> str:
+    """The entry file, also where TOSCA.meta does not name it but there is only one."""
+    if named in files:
+        return named
+    found = [name for name in files if name.endswith((".vnfd.yaml", ".vnfd.yml"))]
+    return found[0] if len(found) == 1 else ""
+
+
+def _descriptor_id(root: Path, entry: str) -> str:
+    if not entry:
+        return ""
+    tree = vnfd.load(root / entry)
+    nodes = mapping(dig(tree, "topology_template", "node_templates"))
+    found = [dig(node, "properties", "descriptor_id") for node in nodes.values()]
+    return next((str(one) for one in found if one), "")
+
+
+def _of_requests(
+    requests: Mapping[str, Any], contents: fit.Contents
+) -> Iterator[tuple[str, fit.Findings]]:
+    read = {}
+    for name, document in requests.items():
+        try:
+            read[name] = request.read(document)
+        except ValueError as error:
+            yield name, fit.Findings([str(error)])
+    first = (r for r in read.values() if r.operation == request.INSTANTIATE)
+    stored = next(first, None)
+    for name, one in read.items():
+        yield name, fit.findings(one, contents, stored)
 
 
 def _file_problems(files: Mapping[str, bytes]) -> list[str]:
@@ -99,14 +203,8 @@ def _entry_problems(entry: Path) -> list[str]:
     return [f"Definitions/{entry.name}: {text}" for text in demands.of_entry(tree)]
 
 
-def _hot_problems(root: Path, flavour: vnfd.Flavour) -> list[str]:
-    base, unusable = hot.read(root / "BaseHOT" / flavour.id)
-    return unusable if base is None else hot.problems(base)
-
-
-def _vnfd_problems(root: Path, flavour: vnfd.Flavour) -> list[str]:
+def _vnfd_problems(flavour: vnfd.Flavour, base: hot.BaseHot | None) -> list[str]:
     """What is missing in a valid flavour, and where its HOT does not match."""
     missing = demands.of_flavour(flavour, sources.DRIVER, sources.DRIVER_FILE)
     found = [f"Definitions/{flavour.path.name}: {text}" for text in missing]
-    base, _ = hot.read(root / "BaseHOT" / flavour.id)
     return found if base is None else found + match.problems(flavour, base)

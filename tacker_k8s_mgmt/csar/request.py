@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, Validat
 from tacker_k8s_mgmt.cluster import params, spelling
 from tacker_k8s_mgmt.csar.tree import mapping
 
-INSTANTIATE, SCALE, HEAL = "instantiate", "scale", "heal"
+INSTANTIATE = "instantiate"
 
 _Text = Annotated[StrictStr, Field(max_length=255)]
 _Uuid = Annotated[UUID, Field(strict=False)]
@@ -85,16 +85,16 @@ class _Terminate(_Body):
 _MODELS: Mapping[str, type[_Body]] = {
     "create": _Create,
     INSTANTIATE: _Instantiate,
-    SCALE: _Scale,
-    HEAL: _Heal,
+    "scale": _Scale,
+    "heal": _Heal,
     "terminate": _Terminate,
 }
 #: Attributes that only one operation has.
 _MARKS: Mapping[str, tuple[str, ...]] = {
     "create": ("vnfdId", "vnfInstanceName"),
     INSTANTIATE: ("flavourId", "instantiationLevelId", "extVirtualLinks"),
-    SCALE: ("aspectId", "numberOfSteps", "type"),
-    HEAL: ("vnfcInstanceId", "cause"),
+    "scale": ("aspectId", "numberOfSteps", "type"),
+    "heal": ("vnfcInstanceId", "cause"),
     "terminate": ("terminationType", "gracefulTerminationTimeout"),
 }
 
@@ -134,7 +134,7 @@ def read(document: Any) -> Request:
         if names.intersection(marks):
             return Request(operation, document, _problems(operation, document))
     if "additionalParams" in document:
-        return Request("", document, _problems(HEAL, document))
+        return Request("", document, _problems("heal", document))
     if names.intersection((params.ATTRIBUTE, spelling.camel(params.ATTRIBUTE))):
         return Request("", {"additionalParams": document})
     known = spelling.border_names(params.InstallParams)

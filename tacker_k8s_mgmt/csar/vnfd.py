@@ -99,19 +99,26 @@ def flavours(definitions: Path) -> tuple[Flavour, ...]:
     """The deployment flavours in a package's ``Definitions``, sorted by id."""
     found = []
     for path in sorted(definitions.glob("*.y*ml")):
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
-        topology = mapping(mapping(tree).get("topology_template"))
+        topology = mapping(load(path).get("topology_template"))
         flavour_id = dig(topology, "substitution_mappings", "properties", "flavour_id")
         if flavour_id:
             found.append(Flavour(str(flavour_id), path, topology))
     return tuple(sorted(found, key=lambda flavour: flavour.id))
 
 
-def parse_package(package: Path, entry: Path) -> tuple[set[str], list[str]]:
+def load(path: Path) -> Mapping[str, Any]:
+    """A file of the VNFD; empty where it cannot be read, which is told elsewhere."""
+    try:
+        return mapping(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return {}
+
+
+def parse_package(entry: Path, package: Path | None) -> tuple[set[str], list[str]]:
     """Parse as Tacker does at upload: references in the zip, then the whole VNFD.
 
-    :param package: the zip.
     :param entry: the entry file, unpacked.
+    :param package: the zip; None leaves its references out.
     :returns: the flavours that the entry file leads to, and tosca-parser's complaints.
     """
     # Imported late: this takes a second that other commands need not spend.
@@ -120,7 +127,8 @@ def parse_package(package: Path, entry: Path) -> tuple[set[str], list[str]]:
 
     try:
         with quiet():
-            CSAR(str(package)).validate()
+            if package:
+                CSAR(str(package)).validate()
             tosca = ToscaTemplate(str(entry), None, True)
         nested = tosca.nested_tosca_templates_with_topology
         return {_flavour_id(topology) for topology in nested}, []

@@ -6,7 +6,7 @@ Sessions are opened when they are first needed, opened again when they have drop
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any
@@ -20,7 +20,7 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cluster import checkout, stack
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, Progress
+from tacker_k8s_mgmt.hooks.playbooks import Playbooks
 from tacker_k8s_mgmt.hooks.vim import VimRegistry
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity
 from tacker_k8s_mgmt.remote import heat, server, ssh
@@ -48,48 +48,6 @@ def _identity(told: str) -> MachineIdentity:
     return MachineIdentity(
         machine_id=lines[0] if lines else "", boot_id=lines[1] if lines[1:] else ""
     )
-
-
-class Playbooks:
-    """Playbook runs with the limits that the options give them."""
-
-    def __init__(
-        self, runner: PlaybookRunner, options: Any, prepare: Callable[[], None]
-    ) -> None:
-        self._runner = runner
-        self._options = options
-        self._prepare = prepare
-
-    def done(self, request: PlaybookRequest) -> bool:
-        """Whether the newest run was this one, and went well."""
-        last = self._runner.last()
-        return last is not None and last.digest == request.digest and last.rc == 0
-
-    def live(self, request: PlaybookRequest) -> bool:
-        """Whether this run is under way."""
-        last = self._runner.last()
-        return last is not None and last.digest == request.digest and last.live
-
-    def run(
-        self,
-        request: PlaybookRequest,
-        nodes: int,
-        on_progress: Callable[[Progress], None],
-    ) -> None:
-        """Run it, or re-attach to the run that is under way."""
-        options = self._options
-        self._prepare()
-        self._runner.run(
-            request,
-            total=options.playbook_base_timeout + nodes * options.playbook_node_timeout,
-            idle=options.playbook_idle_timeout,
-            poll=options.poll_interval,
-            on_progress=on_progress,
-        )
-
-    def stop(self) -> bool:
-        """End a run that is under way."""
-        return self._runner.stop()
 
 
 class V1Site:
@@ -150,8 +108,8 @@ class V1Site:
         found = stack.find_machines(stack_id, resources, self._params)
         if found.unnamed:
             LOG.warning(
-                "VNF instance %s: no parameter leads to the VMs %s; they are no part of "
-                "the cluster",
+                "VNF instance %s: no parameter leads to the VMs %s; they are no part "
+                "of the cluster",
                 self._instance.id,
                 ", ".join(found.unnamed),
             )

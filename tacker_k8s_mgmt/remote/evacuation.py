@@ -41,6 +41,7 @@ def remove_nodes(client: KubeClient, names: Sequence[str], limit: float) -> None
     """
     if not names:
         return
+    client.delete(_object("v1", "Node", name) for name in names)
     waiting = Backoff(limit)
     while left := _still_there(client, names):
         if waiting.spent():
@@ -50,15 +51,14 @@ def remove_nodes(client: KubeClient, names: Sequence[str], limit: float) -> None
                 hint="Look at their finalizers, and whether a kubelet registers them "
                 "again; then retry.",
             )
-        client.delete(_object("v1", "Node", name) for name in left)
         waiting.pause()
+    _delete_attachments(client, _attachments(client, names))
     waiting = Backoff(limit)
     while volumes := _attachments(client, names):
         if waiting.spent():
             shown = ", ".join(volumes)
             LOG.warning("%s: still being detached: %s", client.host, shown)
             return
-        _delete_attachments(client, volumes)
         waiting.pause()
 
 

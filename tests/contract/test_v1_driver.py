@@ -60,6 +60,27 @@ def instance(additional_params=None):
     )
 
 
+ACCOUNT = {"username": "ubuntu", "password": "s3cret-word"}
+GOOD = {
+    "k8s_cluster_installation_param": {
+        "ansible": {
+            "ip_address": "192.0.2.5",
+            "kubespray_root_path": "/opt/kubespray",
+            "transferring_inventory_path": "/srv/clusters/one",
+            **ACCOUNT,
+        },
+        "master_node": {"ssh_cp_name": "m_ssh", "nic_cp_name": "m_nic", **ACCOUNT},
+        "worker_node": {"ssh_cp_name": "w_ssh", "nic_cp_name": "w_nic", **ACCOUNT},
+        "external_lb_param": {
+            "ssh_cp_name": "lb_ssh",
+            "ssh_username": "ubuntu",
+            "ssh_password": "s3cret-word",
+            "script_path": "Scripts/lb.sh",
+        },
+    }
+}
+
+
 def bad_params():
     return {"k8s_cluster_installation_param": {"ansible": {"password": "pa55-word"}}}
 
@@ -140,8 +161,8 @@ class TestHooks:
         assert "ansible.username" in text
         assert "worker_node" in text
         assert "pa55-word" not in text
-        assert ("nothing was changed" in text) is (hook == "instantiate_start")
-        assert ("`rollback`" in text) is (hook == "instantiate_end")
+        assert ("Nothing was changed" in text) is (hook == "instantiate_start")
+        assert "`rollback`" in text
 
     @pytest.mark.parametrize(
         ("hook", "word"),
@@ -152,20 +173,21 @@ class TestHooks:
             ("heal_end", "fail"),
         ],
     )
-    def test_what_is_not_supported_is_refused_with_the_way_out(
-        self, manager, hook, word
-    ):
-        request = types.SimpleNamespace(additional_params={})
-        with pytest.raises(errors.UnsupportedOperation, match=f"`{word}`"):
+    def test_wrong_overrides_are_one_error_with_the_way_out(self, manager, hook, word):
+        given = {"k8s_cluster_installation_param": {"vim_name": "x", "wrong": 1}}
+        request = types.SimpleNamespace(additional_params=given)
+        with pytest.raises(errors.ParamError, match=f"`{word}`") as caught:
             manager.invoke(
                 NAME,
                 hook,
                 context=None,
-                vnf_instance=instance(bad_params()),
+                vnf_instance=instance(GOOD),
                 **{HOOKS[hook.split("_")[0]]: request},
                 grant=None,
                 grant_request=None,
             )
+        assert "vim_name" in str(caught.value)
+        assert "wrong" in str(caught.value)
 
 
 class FakePlugin:

@@ -22,7 +22,9 @@ MACHINES = tuple(
 def one(monkeypatch, tmp_path):
     monkeypatch.setattr(vim, "_plugin", lambda: None)
     instance = types.SimpleNamespace(id="vnf", tenant_id="tenant", vnf_metadata={})
-    options = types.SimpleNamespace(boot_timeout=0.2, connect_timeout=1)
+    options = types.SimpleNamespace(
+        boot_timeout=0.2, connect_timeout=1, key_directory=""
+    )
     made = site.V1Site(None, instance, params(), options, str(tmp_path))
     monkeypatch.setattr(made, "_keys", lambda: None)
     return made

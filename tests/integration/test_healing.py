@@ -138,6 +138,16 @@ class TestHealing:
         cluster.handle("retry", "COMPLETED")
         assert consistent(cluster, 2) == before
 
+    def test_failed_join_is_mended_by_the_next_heal_after_fail(self, cluster):
+        before = consistent(cluster, 2)
+        first, second = cluster.workers().values()
+        fault = {"task": "Join the cluster", "host": "worker-*", "message": "no room"}
+        cluster.heal(first, expect="FAILED_TEMP", kubespray_vars={"lab_fault": fault})
+        cluster.handle("fail", "FAILED")
+        assert len(names(cluster)) == 1
+        cluster.heal(second)
+        assert consistent(cluster, 2) == before
+
     def test_load_balancer_gets_its_routes_and_services_again(self, cluster):
         cluster.balancer("expose", "web", "--port", str(PORT), "--node-port", "30080")
         before = consistent(cluster, 2)

@@ -108,29 +108,33 @@ class TestScaling:
 
     def test_out_by_several_in_one_run(self, cluster):
         runs = len(cluster.runs())
-        cluster.scale("OUT", steps=2)
-        consistent(cluster, 5)
+        cluster.scale("OUT", steps=3)
+        consistent(cluster, 6)
         assert len(cluster.runs()) == runs + 2
 
     def test_in_blocked_by_a_budget_changes_nothing_and_goes_on_later(self, cluster):
-        before = consistent(cluster, 5)
+        before = consistent(cluster, 6)
         cluster.kubectl("apply", "-f", "-", stdin=BUDGET)
         error = cluster.scale("IN", steps=2, expect="FAILED_TEMP", drain={"timeout": 3})
         assert "web-budget" in error
         assert "Nothing was deleted" in error
-        assert consistent(cluster, 5) == before
+        assert consistent(cluster, 6) == before
         nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))
         assert not [n for n in nodes["items"] if n["spec"].get("unschedulable")]
         cluster.kubectl("delete", "pdb", "web-budget")
         cluster.handle("retry", "COMPLETED")
-        assert consistent(cluster, 3) < before
+        assert consistent(cluster, 4) < before
         running(cluster)
         on = {one["node"] for one in pods(cluster, "app=web")}
         assert on <= names(cluster)
 
-    def test_in_by_one(self, cluster):
-        before = consistent(cluster, 3)
-        cluster.scale("IN")
+    def test_in_by_two_after_fail(self, cluster):
+        before = consistent(cluster, 4)
+        cluster.kubectl("apply", "-f", "-", stdin=BUDGET)
+        cluster.scale("IN", expect="FAILED_TEMP", drain={"timeout": 3})
+        cluster.handle("fail", "FAILED")
+        cluster.kubectl("delete", "pdb", "web-budget")
+        cluster.scale("IN", steps=2)
         assert consistent(cluster, 2) < before
         running(cluster)
 

@@ -49,6 +49,12 @@ WORKERS = (
     "--worker",
     "worker-fd00-7=fd00::7",
 )
+#: Everything of the system that the script may use: tools of every distribution.
+TOOLS = (
+    *("awk", "bash", "cat", "cmp", "cp", "dirname", "env", "flock", "grep", "ln"),
+    *("mkdir", "mktemp", "mv", "rm", "sed", "sha256sum", "sleep", "sort", "sync"),
+    *("timeout", "touch", "wc"),
+)
 INSTALL = ("install", "--api-port", "6443", *CONTROL_PLANES, *WORKERS)
 
 
@@ -126,6 +132,18 @@ class Sandbox:
         assert result.stderr.endswith("\n")
         assert len(result.stderr.splitlines()) == 1, result.stderr
         return result.stderr.strip()
+
+    def path(self, **commands: str) -> str:
+        """A PATH with nothing but :data:`TOOLS` and these commands, given as bash."""
+        directory = self.directory / "commands"
+        directory.mkdir()
+        for name in set(TOOLS) - set(commands):
+            (directory / name).symlink_to(shutil.which(name) or name)
+        for name, text in commands.items():
+            program = directory / name.replace("_", "-")
+            program.write_text(f"#!/usr/bin/env bash\n{text}\n")
+            program.chmod(0o755)
+        return str(directory)
 
     def status(self) -> dict[str, Any]:
         """The status report."""

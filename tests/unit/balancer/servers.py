@@ -70,11 +70,16 @@ class ApiHandler(http.server.BaseHTTPRequestHandler):
 
 
 class Echo(socketserver.StreamRequestHandler):
-    """A CNF behind a node port: says which worker it is, then echoes lines."""
+    """A CNF behind a node port: says which worker it is, then echoes lines.
+
+    It hangs up at the line "bye", as a worker's connections do when its VM goes.
+    """
 
     def handle(self) -> None:
         worker = self.request.getsockname()[0]
         for line in self.rfile:
+            if line == b"bye\n":
+                return
             self.wfile.write(f"{worker} ".encode() + line)
 
 

@@ -136,10 +136,10 @@ def test_traffic_goes_only_to_control_planes_that_are_ready(
 
 @pytest.fixture
 def service(live: Live) -> Iterator[int]:
-    """Two workers with a CNF; the first is routed, on the port that is given."""
+    """Three workers with a CNF; the first is routed, on the port that is given."""
     port, node_port = free_ports(2)
     with contextlib.ExitStack() as stack:
-        for address in ("127.0.0.2", "127.0.0.3"):
+        for address in ("127.0.0.2", "127.0.0.3", "127.0.0.5"):
             worker = Worker((address, node_port), Echo)
             stack.enter_context(serving(worker))
         live.do(
@@ -167,17 +167,65 @@ def workers_behind(port: int) -> set[str]:
     return seen
 
 
-def test_open_connections_survive_workers_that_come_and_go(
+class Talk(threading.Thread):
+    """A connection that is never silent, and the first answer that was wrong."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__()
+        self.answers, self.failure = 0, ""
+        self._connection, self._done = connection, threading.Event()
+
+    def run(self) -> None:
+        worker = ""
+        while not self._done.is_set() and not self.failure:
+            said = f"line {self.answers}"
+            try:
+                worker, _, answer = say(self._connection, said).partition(" ")
+            except OSError as error:
+                answer = str(error)
+            if answer != said:
+                self.failure = f"after {self.answers} lines with {worker}: {answer!r}"
+            self.answers += 1
+
+    def goes_on(self) -> bool:
+        """Whether lines that are said from now on are still answered."""
+        seen = self.answers
+        wait_until(lambda: self.failure != "" or self.answers > seen + 2)
+        return self.failure == ""
+
+    def end(self) -> None:
+        self._done.set()
+        self.join()
+
+
+def hold(stack: contextlib.ExitStack, port: int, worker: str) -> socket.socket:
+    """An open connection that this worker serves."""
+    while True:
+        connection = stack.enter_context(connect(port))
+        if say(connection, "hello").split()[0] == worker:
+            return connection
+
+
+def test_open_connections_go_on_while_workers_come_and_go(
     live: Live, service: int
 ) -> None:
-    with connect(service) as connection:
-        assert say(connection, "one") == "127.0.0.2 one"
-        assert live.do("add-worker", "w-2=127.0.0.3") == "changed"
-        assert say(connection, "two") == "127.0.0.2 two"
-        assert workers_behind(service) == {"127.0.0.2", "127.0.0.3"}
-        assert live.do("remove-worker", "w-1") == "changed"
-        assert workers_behind(service) == {"127.0.0.3"}
-        assert say(connection, "three") == "127.0.0.2 three"
+    live.do("add-worker", "w-2=127.0.0.3")
+    with contextlib.ExitStack() as stack:
+        talk = Talk(hold(stack, service, "127.0.0.2"))
+        leaving = hold(stack, service, "127.0.0.3")
+        stack.callback(talk.end)
+        talk.start()
+        assert live.do("add-worker", "w-3=127.0.0.5") == "changed"
+        assert talk.goes_on(), talk.failure
+        assert live.do("remove-worker", "w-2") == "changed"
+        assert workers_behind(service) == {"127.0.0.2", "127.0.0.5"}
+        assert talk.goes_on(), talk.failure
+
+        # The removed worker's own connection ends when the worker ends it, not before.
+        assert say(leaving, "still here") == "127.0.0.3 still here"
+        leaving.sendall(b"bye\n")
+        assert leaving.recv(100) == b""
+        assert talk.goes_on(), talk.failure
 
 
 def test_no_connection_is_refused_while_reloading(live: Live, service: int) -> None:

@@ -13,7 +13,9 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.balancer import (
     BalancerSpec,
     BalancerStatus,
+    ExposedService,
     Server,
+    expose_arguments,
     install_arguments,
     parse_status,
 )
@@ -137,6 +139,105 @@ def test_exposed_services_are_read(serving: Sandbox) -> None:
         "10.10.0.155",
         "fd00::7",
     ]
+
+
+def names(balancer: Balancer) -> dict[str, str]:
+    return {worker.name: worker.address for worker in balancer.status().workers}
+
+
+def test_workers_come_and_go_by_their_whole_names(balancer: Sandbox) -> None:
+    host = LocalHost(balancer.environment)
+    remote = Balancer(host, SCRIPT.read_bytes())
+    before = names(remote)
+    assert {"worker5", "worker55"} < set(before)
+    more = [("worker6", "10.10.0.16"), ("worker7", "fd00::8")]
+    for _ in range(2):
+        remote.add_workers(more)
+        assert names(remote) == {**before, **dict(more)}
+    for _ in range(2):
+        remote.remove_workers(["worker5", "worker7", "never-there"])
+        assert "worker55" in names(remote)
+        assert not {"worker5", "worker7"} & set(names(remote))
+    verbs = [argv[2] for argv, _ in host.commands if argv[2] != "status"]
+    assert verbs == ["add-worker"] * 2 + ["remove-worker"] * 2, "one call for all"
+
+
+def test_a_second_call_changes_nothing(balancer: Sandbox) -> None:
+    remote = Balancer(LocalHost(balancer.environment), SCRIPT.read_bytes())
+    remote.add_workers([("worker6", "10.10.0.16")])
+    balancer.acts()
+    remote.add_workers([("worker6", "10.10.0.16"), ("worker5", "10.10.0.15")])
+    remote.remove_workers(["never-there"])
+    assert not balancer.acts()
+
+
+def test_no_workers_are_no_call() -> None:
+    host = LocalHost({})
+    remote = Balancer(host, b"exit 1")
+    remote.add_workers([])
+    remote.remove_workers([])
+    remote.expose([])
+    assert host.commands == []
+
+
+@pytest.mark.parametrize(
+    ("service", "arguments"),
+    [
+        (
+            ExposedService("web", 80, 30080, servers=()),
+            ("web", "--port", "80", "--node-port", "30080"),
+        ),
+        (
+            ExposedService("web", 80, 30080, servers=(), check_port=30081),
+            ("web", "--port", "80", "--node-port", "30080", "--check-port", "30081"),
+        ),
+    ],
+)
+def test_expose_arguments(service: ExposedService, arguments: tuple[str, ...]) -> None:
+    assert expose_arguments(service) == arguments
+
+
+def test_what_was_exposed_can_be_exposed_again(
+    serving: Sandbox, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    old = Balancer(LocalHost(serving.environment), SCRIPT.read_bytes())
+    serving.do(
+        "expose", "dns", "--port", "53", "--node-port", "30053", "--check-port", "31"
+    )
+    noted = old.status().services
+    assert [(one.name, one.check_port) for one in noted] == [
+        ("dns", 31),
+        ("web", 30080),
+    ]
+    anew = LocalHost(Sandbox(tmp_path_factory.mktemp("anew")).environment)
+    new = Balancer(anew, SCRIPT.read_bytes())
+    new.install(SPEC)
+    new.expose(noted)
+    seen = [(one.name, one.port, one.node_port, one.check_port) for one in noted]
+    assert [
+        (one.name, one.port, one.node_port, one.check_port)
+        for one in new.status().services
+    ] == seen
+
+
+@pytest.mark.parametrize(
+    ("call", "verb"),
+    [
+        (lambda balancer: balancer.add_workers([("w", "10.0.0.9")]), "add-worker"),
+        (lambda balancer: balancer.remove_workers(["w"]), "remove-worker"),
+        (
+            lambda balancer: balancer.expose([ExposedService("w", 1, 2, servers=())]),
+            "expose",
+        ),
+    ],
+)
+def test_a_change_that_fails_says_which(
+    call: Callable[[Balancer], None], verb: str
+) -> None:
+    script = b"echo 'haproxy refuses it' >&2; exit 1"
+    with pytest.raises(errors.LoadBalancerError) as caught:
+        call(Balancer(LocalHost({}), script))
+    assert f"refused `{verb}`: haproxy refuses it." in str(caught.value)
 
 
 def test_the_proxy_travels_on_standard_input() -> None:

@@ -152,6 +152,54 @@ def test_an_ipv4_host_gets_ipv4_listeners(fresh: Sandbox) -> None:
     assert "    bind 0.0.0.0:6443\n" in fresh.config.read_text()
 
 
+def sections(sandbox: Sandbox) -> dict[str, list[list[str]]]:
+    """The rendered configuration: the words of each line, by section."""
+    found: dict[str, list[list[str]]] = {}
+    section = ""
+    for line in sandbox.config.read_text().splitlines():
+        if line.startswith(" "):
+            found[section].append(line.split())
+        elif line and not line.startswith("#"):
+            section = line
+            found[section] = []
+    return found
+
+
+def test_only_workers_serve_node_ports(balancer: Sandbox) -> None:
+    balancer.do(*WEB)
+    servers = [
+        words[1]
+        for words in sections(balancer)["backend service-web"]
+        if "check" in words
+    ]
+    assert servers == ["worker5", "worker55", "worker-fd00-7"]
+
+
+def test_every_server_has_a_port_to_be_checked_at(balancer: Sandbox) -> None:
+    balancer.do(*WEB)
+    balancer.do(*WEB_2)
+    servers = [
+        words
+        for lines in sections(balancer).values()
+        for words in lines
+        if words[0] == "server"
+    ]
+    assert len(servers) == 8
+    for words in servers:
+        assert "check" in words
+        assert words[2].rpartition(":")[2].isdecimal()
+
+
+def test_listens_where_it_was_told_to_and_nowhere_else(fresh: Sandbox) -> None:
+    fresh.do("install", "--api-port", "16443", *CONTROL_PLANES, *WORKERS)
+    fresh.do(*WEB)
+    found = sections(fresh)
+    bound = [words[1] for lines in found.values() for words in lines if "bind" in words]
+    assert bound == ["[::]:16443", "[::]:80"]
+    (socket,) = [words for words in found["global"] if words[0] == "stats"]
+    assert socket == ["stats", "socket", "ipv4@127.0.0.1:8404", "level", "user"]
+
+
 def test_rendered_configuration_is_the_golden_one(fresh: Sandbox) -> None:
     del fresh.environment["LB_HAPROXY_USER"]
     for verb in (INSTALL, WEB, WEB_2):
@@ -185,6 +233,18 @@ def test_help_names_every_verb(fresh: Sandbox) -> None:
     text = fresh.do("--help")
     for verb in ("install", "add-worker", "remove-worker", "expose", "unexpose"):
         assert f"\n  {verb} " in text
+    assert "\n  status\n" in text
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("--api-port", "--control-plane", "--worker", "--http-proxy", "--https-proxy"),
+        *("--port", "--node-port", "--check-port", "--protocol"),
+    ],
+)
+def test_help_names_every_option(fresh: Sandbox, option: str) -> None:
+    assert f" {option} " in fresh.do("--help").replace("[", " ").replace("(", " ")
 
 
 @pytest.mark.parametrize("word", ["sed -i", "restart", "curl", "wget", "eval"])

@@ -1,88 +1,92 @@
-"""``tacker-k8s-mgmt runs``, and the journals that it reads."""
+"""``tacker-k8s-mgmt runs``: what is said of operations, live and afterwards."""
 
 import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
 import uuid
+from pathlib import Path
 
 import pytest
 
-from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.cli import runs as runs_module
 
-VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
+from .journals import ERROR, VNF, Recorder, completed, failed
+
+COMMAND = [sys.executable, "-m", "tacker_k8s_mgmt.cli", "runs"]
+LIMIT = 30
 
 
-def nobody_warns(text):
-    raise AssertionError(text)
-
-
-def recorded(state_path, outcome="completed", vnf_id=VNF, **fields):
-    one = journal.Journal(str(state_path), vnf_id, "instantiate_end", nobody_warns)
-    step = {"number": 1, "total": 1, "step": "run cluster.yml"}
-    one.record("operation-start", operation="instantiate_end", steps=1)
-    one.record("step-start", **step)
-    one.record("progress", text="play 1/2")
-    one.record("step-end", **step, outcome=outcome, seconds=4.2)
-    one.record("operation-end", outcome=outcome, seconds=4.5, **fields)
-    return journal.path_of(str(state_path), vnf_id)
+@pytest.fixture(autouse=True)
+def short_polls(monkeypatch):
+    monkeypatch.setattr(runs_module, "_POLL_SECONDS", 0.01)
 
 
 def runs(state_path, verb, *arguments):
     return main(["runs", verb, "--state-path", str(state_path), *arguments])
 
 
-def test_journal_is_for_its_owner_only(tmp_path):
-    path = recorded(tmp_path)
-    assert os.stat(path).st_mode & 0o777 == 0o600
-    assert os.stat(os.path.dirname(path)).st_mode & 0o777 == 0o700
-
-
-def test_journal_that_cannot_be_written_is_told_once_and_harms_nothing(tmp_path):
-    (tmp_path / "journal").write_text("in the way")
-    told = []
-    one = journal.Journal(str(tmp_path), VNF, "terminate_end", told.append)
-    one.record("operation-start")
-    one.record("operation-end")
-    assert len(told) == 1
-
-
-def test_half_a_line_is_left_for_the_next_look(tmp_path):
-    path = tmp_path / "j"
-    path.write_text('{"event": "a"}\n{"eve')
-    records, offset = journal.read(str(path))
-    assert [one["event"] for one in records] == ["a"]
-    path.write_text('{"event": "a"}\n{"event": "b"}\n')
-    records, _ = journal.read(str(path), offset)
-    assert [one["event"] for one in records] == ["b"]
-
-
-def test_newest_instance_comes_first_and_other_files_are_passed_over(tmp_path):
-    other = str(uuid.uuid4())
-    os.utime(recorded(tmp_path, vnf_id=other), (1, 1))
-    recorded(tmp_path)
-    for name in (f"{VNF}.jsonl~", "notes.jsonl", VNF):
-        (tmp_path / "journal" / name).write_text("")
-    assert journal.instances(str(tmp_path)) == [VNF, other]
+# --- list and show
 
 
 @pytest.mark.parametrize("verb", ["list", "show", "follow"])
 def test_an_operation_is_told(tmp_path, capsys, verb):
-    recorded(tmp_path)
+    completed(tmp_path)
     assert runs(tmp_path, verb) == 0
     told = capsys.readouterr().out
     assert "instantiate_end" in told
-    assert "completed" in told
+    assert "completed after 4.5 s" in told
 
 
-def test_a_failed_operation_is_shown_with_its_error(tmp_path, capsys):
-    recorded(tmp_path, "failed", error="no [bold]brackets[/bold] are taken away")
-    assert runs(tmp_path, "show", VNF) == 0
-    assert "no [bold]brackets[/bold] are taken away" in capsys.readouterr().out
+def test_list_says_where_an_operation_is(tmp_path, capsys):
+    Recorder(tmp_path).begin(9).step_start("run cluster.yml")
+    assert runs(tmp_path, "list") == 0
+    told = capsys.readouterr().out
+    assert f"{VNF}  " in told
+    assert "at step 1/9 run cluster.yml, last sign of life " in told
+
+
+def test_show_tells_what_an_operation_is_at(tmp_path, capsys):
+    Recorder(tmp_path).begin(9).step_start("run cluster.yml")
+    assert runs(tmp_path, "show") == 0
+    assert "instantiate_end: at step 1/9 run cluster.yml" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", ["show", "follow"])
+def test_a_failed_operation_is_shown_with_its_error(tmp_path, capsys, verb):
+    error = "no [bold]brackets[/bold] are taken away"
+    failed(tmp_path, error=error)
+    assert runs(tmp_path, verb, VNF) == (0 if verb == "show" else 1)
+    assert error in capsys.readouterr().out
+
+
+def test_show_json_gives_the_records(tmp_path, capsys):
+    completed(tmp_path)
+    assert runs(tmp_path, "show", "--json") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 8
+    assert '"event": "progress"' in lines[2]
 
 
 @pytest.mark.parametrize("verb", ["list", "show", "follow"])
 def test_nothing_recorded_says_where_it_looked(tmp_path, capsys, verb):
     assert runs(tmp_path, verb) == 1
-    assert "give --state-path" in " ".join(capsys.readouterr().out.split())
+    said = capsys.readouterr().err
+    assert f"No operation is recorded below {tmp_path}; give --state-path" in said
+
+
+@pytest.mark.parametrize("verb", ["show", "follow"])
+def test_an_unknown_id_is_told_at_once(tmp_path, capsys, verb):
+    completed(tmp_path)
+    other = str(uuid.uuid4())
+    assert runs(tmp_path, verb, other) == 1
+    assert f"No operation of the VNF instance {other}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["show", "follow"])
@@ -99,3 +103,288 @@ def test_journals_that_may_not_be_read_are_one_line(tmp_path, capsys, monkeypatc
     monkeypatch.setattr(os, "scandir", refuse)
     assert runs(tmp_path, "list") == 1
     assert "Permission denied" in capsys.readouterr().err
+
+
+ODD_RECORDS = {
+    "an empty one": b"{}\n",
+    "fields of other types": b'{"time": "noon", "run": 7, "hook": null, '
+    b'"event": ["step-end"], "seconds": {}, "steps": "many"}\n',
+    "no number": b'{"event": "operation-start", "run": "r", "hook": "heal_end", '
+    b'"time": NaN, "steps": Infinity}\n',
+    "an end without a start": b'{"event": "step-end", "run": "r", "outcome": true}\n',
+    "progress outside of a step": b'{"event": "progress", "run": "r", "play": 1}\n',
+    "an unknown event": b'{"event": "tea", "run": "r", "hook": "heal_end"}\n',
+    "half a line": b'{"event": "step-st',
+}
+
+
+@pytest.mark.parametrize("record", ODD_RECORDS.values(), ids=ODD_RECORDS.keys())
+@pytest.mark.parametrize(
+    "verb", [["list"], ["show"], ["show", "--html"], ["follow", "--wait", "0"]]
+)
+def test_records_of_any_shape_are_survived(tmp_path, capsys, verb, record):
+    path = Path(completed(tmp_path))
+    path.write_bytes(record + b"\n" + path.read_bytes() + record)
+    page = [str(tmp_path / "page.html")] if verb[-1] == "--html" else []
+    assert runs(tmp_path, *verb, *page) in (0, 1)
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_text_cannot_steer_the_terminal(tmp_path, capsys):
+    failed(tmp_path, error="\x1b]0;owned\x07\x1b[2J\u202egnp.exe and the reason")
+    runs(tmp_path, "show")
+    told = capsys.readouterr().out
+    assert "and the reason" in told
+    assert not set("\x1b\x07\u202e") & set(told)
+
+
+# --- follow
+
+
+def later(*actions, pause=0.1):
+    """Do these things one after the other, while the test follows."""
+
+    def work():
+        for action in actions:
+            time.sleep(pause)
+            action()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def test_follow_goes_on_from_instantiate_start_to_instantiate_end(tmp_path, capsys):
+    completed(tmp_path, "instantiate_start")
+    thread = later(lambda: completed(tmp_path, "instantiate_end"))
+    assert runs(tmp_path, "follow") == 0
+    thread.join()
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("instantiate_start  ")
+    meanwhile = "Tacker now has Heat create the VMs; instantiate_end follows."
+    assert told.index(meanwhile) == 4
+    assert told[-1] == "instantiate_end completed after 4.5 s"
+
+
+def test_follow_ends_with_a_hook_that_failed(tmp_path, capsys):
+    failed(tmp_path, "instantiate_start")
+    assert runs(tmp_path, "follow") == 1
+    told = capsys.readouterr().out
+    assert ERROR in told
+    assert "Tacker now" not in told
+
+
+def test_follow_ends_with_the_only_hook_of_a_scale_in(tmp_path, capsys):
+    completed(tmp_path, "scale_start")
+    assert runs(tmp_path, "follow") == 0
+    assert "change the number of VMs; no hook follows" in capsys.readouterr().out
+
+
+def test_follow_goes_on_after_scale_start_in_the_api_that_calls_scale_end(tmp_path):
+    completed(tmp_path, "scale_start", api="v2")
+    thread = later(lambda: completed(tmp_path, "scale_end", api="v2"))
+    assert runs(tmp_path, "follow") == 0
+    thread.join()
+
+
+def test_follow_shows_the_last_operation_and_none_before_it(tmp_path, capsys):
+    completed(tmp_path, "instantiate_end")
+    completed(tmp_path, "terminate_start")
+    completed(tmp_path, "terminate_end")
+    assert runs(tmp_path, "follow") == 0
+    told = capsys.readouterr().out
+    assert "instantiate" not in told
+    assert "terminate_start" in told
+    assert "terminate_end" in told
+
+
+def test_follow_tells_the_failed_try_before_the_one_that_is_followed(tmp_path, capsys):
+    failed(tmp_path)
+    one = Recorder(tmp_path).begin(1)
+    one.step_start()
+    thread = later(one.step_end, one.end)
+    assert runs(tmp_path, "follow") == 0
+    thread.join()
+    told = capsys.readouterr().out
+    assert told.index("failed after") < told.index("completed after")
+
+
+def test_follow_waits_for_an_id_that_is_not_there_yet(tmp_path, capsys):
+    thread = later(lambda: completed(tmp_path))
+    assert runs(tmp_path, "follow", VNF, "--wait", str(LIMIT)) == 0
+    thread.join()
+    assert "completed" in capsys.readouterr().out
+
+
+def test_follow_waits_for_the_first_instance_of_all(tmp_path, capsys):
+    thread = later(lambda: completed(tmp_path))
+    assert runs(tmp_path, "follow", "--wait", str(LIMIT)) == 0
+    thread.join()
+    assert "completed" in capsys.readouterr().out
+
+
+def test_follow_gives_up_waiting_for_an_id(tmp_path, capsys):
+    assert runs(tmp_path, "follow", VNF, "--wait", "0.05") == 1
+    said = capsys.readouterr()
+    assert f"No operation of the VNF instance {VNF}" in said.err
+
+
+def test_follow_gives_up_when_nothing_comes_any_more(tmp_path, capsys):
+    Recorder(tmp_path).begin().step_start()
+    assert runs(tmp_path, "follow", "--wait", "0.05") == 1
+    assert "Nothing came for 0.1 s." in capsys.readouterr().out
+
+
+def test_follow_with_a_limit_waits_for_what_comes_after_an_end(tmp_path, capsys):
+    completed(tmp_path)
+    thread = later(lambda: failed(tmp_path, "heal_end"))
+    assert runs(tmp_path, "follow", "--wait", str(LIMIT)) == 1
+    thread.join()
+    told = capsys.readouterr().out
+    assert told.index("instantiate_end completed") < told.index("heal_end failed")
+
+
+def test_in_a_pipe_progress_is_a_line_now_and_then(tmp_path, capsys):
+    one = Recorder(tmp_path).begin(1)
+    one.step_start()
+    thread = later(one.progress, one.progress, one.progress, one.step_end, one.end)
+    assert runs(tmp_path, "follow") == 0
+    thread.join()
+    told = capsys.readouterr().out
+    line = '    1/1 run cluster.yml: play 1/3 "Bootstrap hosts", task 7 "Gather facts"'
+    assert told.splitlines().count(line) == 1
+
+
+def test_waiting_for_less_than_no_time_is_a_wrong_command_line(tmp_path):
+    for text in ("-1", "nan", "soon"):
+        with pytest.raises(SystemExit) as caught:
+            runs(tmp_path, "follow", "--wait", text)
+        assert caught.value.code == 2
+
+
+# --- as programs
+
+
+def ends(process):
+    return process.wait(timeout=LIMIT)
+
+
+def test_a_broken_pipe_is_quiet(tmp_path):
+    for _ in range(40):
+        completed(tmp_path)
+    command = [*COMMAND, "show", "--json", "--state-path", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert ends(process) == 141
+
+
+def test_a_pipe_that_breaks_while_following_is_quiet(tmp_path):
+    one = Recorder(tmp_path).begin(2)
+    command = [*COMMAND, "follow", "--state-path", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert b"instantiate_end" in process.stdout.readline()
+    process.stdout.close()
+    one.step()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert ends(process) == 141
+
+
+class Screen:
+    """A command on a terminal of its own."""
+
+    def __init__(self, *arguments, **environment):
+        self._ours, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **environment},
+        )
+        os.close(theirs)
+        self.text = ""
+
+    def read(self, wanted=None):
+        """Read until a text has come, or to the end."""
+        while wanted is None or wanted not in self.text:
+            ready, _, _ = select.select([self._ours], [], [], LIMIT)
+            assert ready, self.text
+            try:
+                data = os.read(self._ours, 4096)
+            except OSError:  # the other end is closed
+                data = b""
+            if not data:
+                assert wanted is None, self.text
+                break
+            self.text += data.decode(errors="replace")
+        return self.text
+
+    def close(self):
+        os.close(self._ours)
+
+
+@pytest.fixture
+def screen():
+    opened = []
+
+    def start(*arguments, **environment):
+        opened.append(Screen(*arguments, **environment))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.process.kill()
+        one.process.wait()
+        one.close()
+
+
+def under_way(tmp_path):
+    one = Recorder(tmp_path).begin(4)
+    one.step("own the inventory directory")
+    one.step_start()
+    one.progress()
+    return one
+
+
+def test_a_terminal_shows_the_step_its_play_and_its_counters_live(tmp_path, screen):
+    one = under_way(tmp_path)
+    shown = screen("follow", "--state-path", str(tmp_path))
+    shown.read("21 results of hosts")
+    assert "instantiate_end 2/4 run cluster.yml" in shown.text
+    assert "play 1/3, task 7, 21 results" in shown.text
+    shown.read("Bootstrap hosts: Gather facts")
+    one.step_end()
+    one.end()
+    assert "completed after" in shown.read()
+    assert ends(shown.process) == 0
+
+
+def test_ctrl_c_ends_following_without_a_traceback(tmp_path, screen):
+    under_way(tmp_path)
+    shown = screen("follow", "--state-path", str(tmp_path))
+    shown.read("21 results of hosts")
+    shown.process.send_signal(signal.SIGINT)
+    assert "Traceback" not in shown.read()
+    assert ends(shown.process) == 130
+    assert "\x1b[?25h" in shown.text, "the cursor was not given back"
+
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-7]")
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_colours_go_with_no_color(tmp_path, screen, no_color, coloured):
+    completed(tmp_path)
+    shown = screen("follow", "--state-path", str(tmp_path), NO_COLOR=no_color)
+    assert "completed after" in shown.read()
+    assert bool(COLOUR.search(shown.text)) is coloured
+
+
+def test_a_dumb_terminal_gets_plain_lines(tmp_path, screen):
+    completed(tmp_path)
+    shown = screen("follow", "--state-path", str(tmp_path), TERM="dumb")
+    assert "completed after" in shown.read()
+    assert "\x1b" not in shown.text

@@ -49,6 +49,14 @@ SIMPLE: dict[str, Any] = {
 
 REMOVED = object()
 
+#: What a private key's text looks like; none of these logs in anywhere.
+KEY = (
+    "-----BEGIN OPENSSH PRIVATE KEY-----\n"
+    "b3BlbnNzaC1rZXktdjEAAAAAsecret1\n"
+    "c2Vjb25kLWxpbmUtb2YtdGhlLWtleQsecret2\n"
+    "-----END OPENSSH PRIVATE KEY-----\n"
+)
+
 
 def changed(changes: dict[str, Any]) -> dict[str, Any]:
     """The simple parameters with dotted attributes set or removed."""
@@ -57,7 +65,9 @@ def changed(changes: dict[str, Any]) -> dict[str, Any]:
         *outer, last = dotted.split(".")
         place = body
         for name in outer:
-            place = place.setdefault(name, {})
+            if not isinstance(place.get(name), dict):
+                place[name] = {}
+            place = place[name]
         if value is REMOVED:
             place.pop(last, None)
         else:

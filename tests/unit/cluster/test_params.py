@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 from pydantic import SecretStr
 
@@ -249,7 +251,7 @@ class TestSpelling:
 
 MISSING = [
     *("ansible", "master_node", "worker_node"),
-    *(f"ansible.{name}" for name in ("ip_address", "username", "password")),
+    *(f"ansible.{name}" for name in ("ip_address", "username")),
     *(
         f"ansible.{name}"
         for name in ("kubespray_root_path", "transferring_inventory_path")
@@ -257,11 +259,11 @@ MISSING = [
     *(
         f"{group}.{name}"
         for group in ("master_node", "worker_node")
-        for name in ("ssh_cp_name", "nic_cp_name", "username", "password")
+        for name in ("ssh_cp_name", "nic_cp_name", "username")
     ),
     *(
         f"external_lb_param.{name}"
-        for name in ("ssh_cp_name", "ssh_username", "ssh_password", "script_path")
+        for name in ("ssh_cp_name", "ssh_username", "script_path")
     ),
 ]
 
@@ -270,6 +272,25 @@ MISSING = [
 def test_a_missing_attribute_is_named(name):
     (problem,) = problems(changed({name: REMOVED}))
     assert problem.startswith(f"{name}: is missing")
+
+
+@pytest.mark.parametrize("group", ["master_node", "worker_node"])
+def test_a_login_by_floating_ip_still_needs_the_port_of_the_vm(group):
+    # Whatever ssh_cp_name is: only the port has an address that is on the VM itself.
+    assert problems(changed({f"{group}.nic_cp_name": REMOVED})) == (
+        f"{group}.nic_cp_name: is missing; it names the port with the node's address "
+        "in the cluster, which a floating IP is not",
+    )
+
+
+def test_a_request_is_left_as_it_was():
+    given = request(SPECIFICATION)
+    before = copy.deepcopy(given)
+    with pytest.raises(ParamError):
+        params.parse(given)
+    params.parse(given := request(changed({"proxy": {"http_proxy": "http://p:1"}})))
+    assert request(SPECIFICATION) == before
+    assert given == request(changed({"proxy": {"http_proxy": "http://p:1"}}))
 
 
 def test_a_missing_ansible_structure_says_why_it_is_needed():
@@ -287,6 +308,7 @@ SHARED = (
 )
 SYSTEM = "must not be below a directory of the operating system"
 PROXY = "must be an http:// or https:// URL with a host"
+ENCODE = "must have blanks and { } / ? # percent-encoded"
 PORT = "must be from 1 to 65535"
 WRONG = [
     ("ansible", "text", "must be a structure with attributes"),
@@ -311,8 +333,18 @@ WRONG = [
     ("ansible.port", 65536, PORT),
     ("ansible.port", True, "must be a whole number"),
     ("ansible.username", "", "must not be empty"),
-    ("ansible.password", "", "must not be empty"),
     ("ansible.password", 12345, "must be text"),
+    ("ansible.allow_unknown_release", "true", "must be true or false"),
+    ("address_family", "ipv5", "must be 'ipv4' or 'ipv6'"),
+    ("address_family", ["ipv4"], "must be 'ipv4' or 'ipv6'"),
+    ("drain", "fast", "must be a structure with attributes"),
+    ("drain.timeout", 0, "must be from 1 to 86400"),
+    ("drain.timeout", "300", "must be a whole number"),
+    ("drain.grace_period", -2, "must be from -1 to 86400"),
+    ("drain.on_failure", "ignore", "must be 'abort' or 'force'"),
+    ("drain.delete_emptydir_data", 1, "must be true or false"),
+    ("drain.disable_eviction", "no", "must be true or false"),
+    ("drain.parallel", 0, "must be from 1 to 100"),
     ("ansible.password", "two\nlines", "must not contain control characters"),
     ("ansible.password", "half \ud800", "must not contain control characters"),
     (
@@ -373,7 +405,7 @@ WRONG = [
     (
         "master_node.cluster_cidr",
         "fd00::/108",
-        "must be an IPv4 network; IPv6 ranges are set in kubespray_vars",
+        "must be of the family that address_family names, ipv4",
     ),
     ("worker_node.ssh_cp_name", "", "must not be empty"),
     ("worker_node.ssh_cp_name", "x" * 256, "must have 1 to 255 characters"),
@@ -385,7 +417,11 @@ WRONG = [
     (
         "proxy.https_proxy",
         "http://u:{{p}}@proxy",
-        "must have blanks and braces percent-encoded",
+        ENCODE,
+    ),
+    *(
+        ("proxy.http_proxy", f"http://user:pa{character}ss@proxy:3128", ENCODE)
+        for character in "/?# "
     ),
     ("proxy.no_proxy", ["a"], "must be text: names and addresses with commas between"),
     ("proxy.k8s_node_cidr", "10.10.0.0", NETWORK),
@@ -443,6 +479,79 @@ def test_the_root_of_everything_is_never_owned(path):
 )
 def test_unusual_but_right_values_are_taken(name, value):
     assert parsed({name: value})
+
+
+class TestAddressFamily:
+    IPV6 = {
+        "address_family": "ipv6",
+        "master_node.pod_cidr": "fd00:10::7/112",
+        "master_node.cluster_cidr": "fd00:20::/116",
+    }
+
+    def test_networks_may_be_of_the_other_one_when_it_is_asked_for(self):
+        made = parsed(self.IPV6)
+        assert (str(made.pod_cidr), str(made.service_cidr)) == (
+            "fd00:10::/112",
+            "fd00:20::/116",
+        )
+        assert "master_node.pod_cidr: is taken as fd00:10::/112" in made.warnings
+
+    def test_networks_of_both_are_refused_each(self):
+        mixed = {**self.IPV6, "master_node.cluster_cidr": "10.233.0.0/18"}
+        assert problems(changed(mixed)) == (
+            "master_node.cluster_cidr: must be of the family that address_family "
+            "names, ipv6",
+        )
+
+    def test_defaults_of_the_right_family_are_compared(self):
+        near = {**self.IPV6, "master_node.cluster_cidr": REMOVED}
+        near["master_node.pod_cidr"] = "fd85:ee78:d8a6:8607::/64"
+        (problem,) = problems(changed(near))
+        assert "kubespray's default fd85:ee78:d8a6:8607::1000/116" in problem
+
+    @pytest.mark.parametrize(
+        ("name", "family", "expected"),
+        [
+            ("ipv4_stack", "ipv4", "use address_family"),
+            ("ipv6_stack", "ipv4", None),
+            ("kube_pods_subnet_ipv6", "ipv4", None),
+            ("ipv4_stack", "ipv6", "use address_family"),
+            ("ipv6_stack", "ipv6", "use address_family"),
+            ("kube_pods_subnet_ipv6", "ipv6", "use master_node.pod_cidr"),
+            ("kube_service_addresses_ipv6", "ipv6", "use master_node.cluster_cidr"),
+        ],
+    )
+    def test_variables_of_both_together_are_open_beside_ipv4_only(
+        self, name, family, expected
+    ):
+        changes = {**(self.IPV6 if family == "ipv6" else {})}
+        body = changed({**changes, "kubespray_vars": {name: "x"}})
+        if expected is None:
+            assert params.parse(request(body))
+        else:
+            assert problems(body) == (
+                f"kubespray_vars.{name}: cannot be set here; {expected}",
+            )
+
+
+class TestDrain:
+    def test_nothing_given_is_the_careful_way(self):
+        for changes in ({}, {"drain": {}}, {"drain": None}):
+            made = parsed(changes).drain
+            assert (made.timeout, made.grace_period, made.parallel) == (300, -1, 5)
+            assert (made.on_failure, made.disable_eviction) == ("abort", False)
+            assert made.delete_emptydir_data is True
+
+    def test_everything_arrives(self):
+        given = {
+            "timeout": 60,
+            "grace_period": 0,
+            "on_failure": "force",
+            "delete_emptydir_data": False,
+            "disable_eviction": True,
+            "parallel": 1,
+        }
+        assert parsed({"drain": given}).drain.model_dump() == given
 
 
 class TestNetworks:

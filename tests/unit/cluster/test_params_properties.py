@@ -1,25 +1,29 @@
-"""Whatever a request holds: a model or one ParamError, and never a password in it."""
+"""Whatever a request holds: a model or one whole ParamError, and no secret in it."""
 
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.cluster import params, spelling
+from tacker_k8s_mgmt.cluster import params, redact, spelling
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.errors import ParamError
-from tests.unit.cluster.samples import REMOVED, changed, request
+from tests.unit.cluster.samples import KEY, REMOVED, changed, request
+from tests.unit.cluster.test_params import MISSING, WRONG
 
 MARKER = "Pa55-w0rd-"
+MANY = settings(max_examples=1000)
 
 # The attributes whose value is a secret in every request.
-SECRETS = (
+PASSWORDS = (
     "ansible.password",
     "master_node.password",
     "worker_node.password",
     "external_lb_param.ssh_password",
 )
+KEYS = tuple(name.replace("password", "private_key") for name in PASSWORDS)
+SECRETS = (*PASSWORDS, *KEYS, *(f"{name}_passphrase" for name in KEYS))
 
 
 def attributes(model=InstallParams, place=""):
@@ -43,12 +47,13 @@ values = st.recursive(
 )
 names = st.sampled_from(sorted(attributes()))
 passwords = texts.map(lambda text: MARKER + text)
+private_keys = passwords.map(lambda text: KEY.replace("secret1", text)) | passwords
 
 
-def outcome(body) -> tuple[InstallParams | None, tuple[str, ...]]:
+def outcome(read, *given) -> tuple[InstallParams | None, tuple[str, ...]]:
     """The model, or the problems, with everything that the error carries."""
     try:
-        return params.parse(request(body)), ()
+        return read(*given), ()
     except ParamError as error:
         carried = (str(error), repr(error.fields), repr(error.__context__))
         return None, (*error.problems, *carried)
@@ -56,7 +61,7 @@ def outcome(body) -> tuple[InstallParams | None, tuple[str, ...]]:
 
 @given(values)
 def test_any_value_at_all_is_read_or_refused(value):
-    made, problems = outcome(value)
+    made, problems = outcome(params.parse, request(value))
     assert made is None
     assert bool(problems) == (value is not None)
 
@@ -64,7 +69,9 @@ def test_any_value_at_all_is_read_or_refused(value):
 @st.composite
 def bodies(draw):
     """The simple request, with some attributes replaced, removed and added."""
-    changes = {name: draw(passwords) for name in SECRETS}
+    changes = {name: draw(passwords) for name in PASSWORDS}
+    for name in draw(st.lists(st.sampled_from(SECRETS), max_size=4, unique=True)):
+        changes[name] = draw(private_keys if name in KEYS else passwords)
     for name in draw(st.lists(names, max_size=4, unique=True)):
         if not any(secret.startswith(name) for secret in SECRETS):
             changes[name] = draw(values | st.just(REMOVED))
@@ -75,20 +82,62 @@ def bodies(draw):
     return body
 
 
+@MANY
 @given(bodies())
-def test_no_password_is_in_a_problem_a_warning_or_the_models_text(body):
-    made, problems = outcome(body)
+def test_no_secret_is_in_a_problem_a_warning_or_the_models_text(body):
+    made, problems = outcome(params.parse, request(body))
     assert made or problems
     assert MARKER not in f"{made!r} {made} {problems}"
 
 
-@given(passwords, st.sampled_from(SECRETS))
+@MANY
+@given(bodies(), bodies())
+def test_nor_when_a_later_request_changes_them(stored, change):
+    made, problems = outcome(params.merged, request(stored), request(change))
+    assert made or problems
+    assert MARKER not in f"{made!r} {made} {problems}"
+
+
+@given(passwords, st.sampled_from(PASSWORDS))
 def test_every_password_is_among_the_secrets(password, name):
-    made, problems = outcome(changed({name: password}))
+    made, problems = outcome(params.parse, request(changed({name: password})))
     if made:
         assert password in made.secrets()
     else:
         assert problems[0] == f"{name}: must not contain control characters"
+
+
+@given(st.sampled_from(KEYS), st.binary(min_size=40, max_size=400))
+def test_every_line_of_a_key_is_among_the_secrets(name, content):
+    lines = [content.hex()[place : place + 64] for place in range(0, 400, 64)]
+    body = "\n".join(line for line in lines if line)
+    text = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"
+    made, _ = outcome(params.parse, request(changed({name: text})))
+    shown = redact.Redactor(made.secrets())(f"before {text} after")
+    assert not [line for line in body.splitlines() if len(line) > 3 and line in shown]
+
+
+# One cause, one problem: these do not touch each other.
+CAUSES = {
+    name: (value, f"{name}: {expected}")
+    for name, value, expected in WRONG
+    if "." in name and expected and "is deleted with" not in expected
+} | {
+    name: (REMOVED, f"{name}: is missing")
+    for name in MISSING
+    if name.partition(".")[2] in ("nic_cp_name", "script_path", "ssh_username")
+}
+
+
+@MANY
+@given(st.lists(st.sampled_from(sorted(CAUSES)), min_size=1, unique=True))
+def test_every_problem_is_reported_whatever_else_is_wrong(chosen):
+    body = changed({name: CAUSES[name][0] for name in chosen})
+    _, (*found, _, _, _) = outcome(params.parse, request(body))
+    expected = [CAUSES[name][1] for name in chosen]
+    assert len(found) == len(expected)
+    for text in expected:
+        assert [problem for problem in found if problem.startswith(text)], text
 
 
 @pytest.mark.parametrize("name", sorted(attributes()))
@@ -101,7 +150,7 @@ def test_every_password_is_among_the_secrets(password, name):
     ],
 )
 def test_a_password_in_the_wrong_place_is_refused_and_not_shown(name, value):
-    made, problems = outcome(changed({name: value}))
+    made, problems = outcome(params.parse, request(changed({name: value})))
     assert made is None
-    assert problems[0].startswith(f"{name}: ")
+    assert any(problem.startswith(f"{name}: ") for problem in problems)
     assert MARKER not in "".join(problems)

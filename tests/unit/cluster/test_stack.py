@@ -148,12 +148,13 @@ class TestAddresses:
         )
         assert machines.control_planes[0].address == "10.10.0.5"
 
-    def test_ipv6_is_taken_where_there_is_no_ipv4(self):
+    def test_without_ipv4_the_attribute_that_asks_for_ipv6_is_named(self):
         only6 = port("top", "masterNode_CP2", "m1", "fd00::5", "fd00::6")
-        machines = find(
-            with_changed(SIMPLE, "masterNode_CP2", attributes=only6.attributes)
+        stack = with_changed(SIMPLE, "masterNode_CP2", attributes=only6.attributes)
+        assert problems(stack) == (
+            "master_node.nic_cp_name: masterNode_CP2 has no ipv4 address, only ipv6; "
+            "address_family is ipv4",
         )
-        assert machines.control_planes[0].address == "fd00::5"
 
     def test_a_floating_ip_is_the_ssh_address_and_the_nic_port_tells_the_server(self):
         floating = with_changed(
@@ -165,6 +166,72 @@ class TestAddresses:
         assert find(floating).control_planes == (
             Machine(Role.CONTROL_PLANE, "m1", "203.0.113.5", "10.10.0.5"),
         )
+
+
+class TestIPv6:
+    ASKED = {
+        "address_family": "ipv6",
+        "master_node.pod_cidr": REMOVED,
+        "master_node.cluster_cidr": REMOVED,
+        "external_lb_param": REMOVED,
+    }
+
+    def leader(self, ssh, nic):
+        stack = with_changed(SIMPLE, "masterNode_CP1", attributes=ssh)
+        for name, attributes in (
+            ("masterNode_CP2", nic),
+            ("workerNode_CP1", port("", "", "w21", "fd00::21").attributes),
+        ):
+            stack = with_changed(stack, name, attributes=attributes)
+        stack = [part for part in stack if part.stack_id != "w-b"]
+        (leader,) = find(stack, self.ASKED).control_planes
+        return leader.ssh_address, leader.address
+
+    def test_it_is_taken_on_both_ports_wherever_it_stands(self):
+        ssh = port("", "", "m1", "10.99.0.11", "2001:db8::11").attributes
+        nic = port("", "", "m1", "10.10.0.5", "fd00::5").attributes
+        assert self.leader(ssh, nic) == ("2001:db8::11", "fd00::5")
+
+    def test_logins_take_ipv4_where_their_port_has_nothing_else(self):
+        ssh = port("", "", "m1", "10.99.0.11").attributes
+        nic = port("", "", "m1", "fd00::5").attributes
+        assert self.leader(ssh, nic) == ("10.99.0.11", "fd00::5")
+
+    def test_a_port_without_it_is_named(self):
+        (problem, *_) = problems(SIMPLE, self.ASKED)
+        assert problem == (
+            "master_node.nic_cp_name: masterNode_CP2 has no ipv6 address, only ipv4; "
+            "address_family is ipv6"
+        )
+
+
+class TestServersThatNobodyNamed:
+    def test_there_are_none_in_the_simple_package(self):
+        assert find(SIMPLE).unnamed == ()
+
+    def test_a_second_worker_with_ports_of_its_own_does_not_go_unseen(self):
+        second = vm("top", "workerNode2", "w2", {"workerNode2_CP1": "10.10.0.30"})
+        assert find([*SIMPLE, *second]).unnamed == ("workerNode2",)
+
+    def test_those_that_are_not_complete_do_not_count(self):
+        gone = vm("top", "old", "o", {}, status="DELETE_COMPLETE")
+        assert find([*SIMPLE, *gone]).unnamed == ()
+
+
+class TestNodesInTheClustersNetworks:
+    def test_one_in_the_pods_network_is_named(self):
+        assert problems(SIMPLE, {"master_node.pod_cidr": "10.10.0.16/28"}) == (
+            "master_node.pod_cidr: the VM w21 has the address 10.10.0.21, which is in "
+            "10.10.0.16/28",
+            "master_node.pod_cidr: the VM w22 has the address 10.10.0.22, which is in "
+            "10.10.0.16/28",
+        )
+
+    def test_one_in_the_default_services_network_is_named(self):
+        moved = port("", "", "m1", "10.233.0.5").attributes
+        stack = with_changed(SIMPLE, "masterNode_CP2", attributes=moved)
+        (problem,) = problems(stack, {"master_node.cluster_cidr": REMOVED})
+        assert problem.startswith("master_node.cluster_cidr: the VM m1 has")
 
 
 class TestVmsInTransition:
@@ -245,7 +312,10 @@ MISFITS = [
     pytest.param(
         with_changed(SIMPLE, "masterNode_CP2", attributes={"device_id": "m1"}),
         {},
-        ["master_node.nic_cp_name: masterNode_CP2 has no address"],
+        [
+            "master_node.nic_cp_name: masterNode_CP2 has no ipv4 address; "
+            "address_family is ipv4"
+        ],
         id="no-address",
     ),
     pytest.param(

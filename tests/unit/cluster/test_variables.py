@@ -24,8 +24,20 @@ EVERYTHING = {
 }
 
 
-def build(changes, balancer=BALANCER):
-    return variables.build(parsed(changes), NODES, balancer)
+IPV6 = {
+    "address_family": "ipv6",
+    "master_node.pod_cidr": "fd00:10::/112",
+    "master_node.cluster_cidr": REMOVED,
+    "kubespray_vars": {},
+}
+
+
+def build(changes, balancer=BALANCER, nodes=NODES):
+    return variables.build(parsed(changes), nodes, balancer)
+
+
+def no_proxy(built) -> list[str]:
+    return built["additional_no_proxy"].split(",")
 
 
 def test_the_simple_clusters_variables_are_the_golden_ones():
@@ -47,6 +59,20 @@ def test_nothing_given_leaves_kubesprays_defaults():
     }
 
 
+def test_one_network_alone_is_enough():
+    pods = build({"master_node.cluster_cidr": REMOVED})
+    assert pods["kube_pods_subnet"] == "10.233.64.0/18"
+    assert "kube_service_addresses" not in pods
+    services = build({"master_node.pod_cidr": REMOVED})
+    assert services["kube_service_addresses"] == "10.233.0.0/18"
+    assert "kube_pods_subnet" not in services
+
+
+def test_a_proxys_credentials_arrive_whatever_they_are():
+    url = "http://us&er:p$(id)`x`%22'%23|s@proxy:3128"
+    assert build({"proxy": {"http_proxy": url}})["http_proxy"] == url
+
+
 def test_the_certificate_names_each_address_once():
     balancer = Machine(Role.LOAD_BALANCER, "lb", "10.99.0.19", "10.99.0.19")
     addresses = build({}, balancer)["supplementary_addresses_in_ssl_keys"]
@@ -62,7 +88,65 @@ def test_one_proxy_url_alone_is_enough():
     built = build({"proxy": {"https_proxy": "http://proxy:3128"}})
     assert "http_proxy" not in built
     assert built["https_proxy"] == "http://proxy:3128"
-    assert built["additional_no_proxy"] == "10.99.0.19,10.10.0.9"
+    assert no_proxy(built) == [
+        *("10.233.64.0/18", "10.233.0.0/18", "10.99.0.19", "10.10.0.9")
+    ]
+
+
+def test_the_https_proxy_is_not_the_http_one():
+    built = build({"proxy": PROXY})
+    assert built["http_proxy"] != built["https_proxy"] == PROXY["https_proxy"]
+
+
+def test_an_empty_proxy_structure_is_none():
+    assert build({"proxy": {}}) == build({})
+
+
+def test_without_the_proxy_go_nodes_pods_services_and_load_balancer():
+    built = build({"proxy": PROXY})
+    assert no_proxy(built) == [
+        *("192.168.246.0/24", "10.0.0.1", "10.10.0.9"),
+        *("10.10.0.0/24", "10.233.64.0/18", "10.233.0.0/18", "10.99.0.19"),
+    ]
+
+
+def test_kubesprays_own_networks_go_without_the_proxy_where_none_are_given():
+    changes = {"proxy": PROXY, "master_node.pod_cidr": REMOVED}
+    assert "10.233.64.0/18" in no_proxy(build(changes))
+
+
+def test_workers_are_left_to_their_network_where_it_is_known():
+    assert build({"proxy": PROXY})["no_proxy_exclude_workers"] is True
+    without = {**PROXY, "k8s_node_cidr": ""}
+    assert "no_proxy_exclude_workers" not in build({"proxy": without})
+
+
+def test_mtus_are_left_to_the_network_plugin():
+    assert not [name for name in build({"proxy": PROXY}) if "mtu" in name]
+
+
+class TestIPv6:
+    NODES = name_nodes(
+        [
+            Machine(Role.CONTROL_PLANE, "s5", "2001:db8::5", "fd00::5"),
+            Machine(Role.WORKER, "s7", "2001:db8::7", "fd00::7"),
+        ]
+    )
+    BALANCER = Machine(Role.LOAD_BALANCER, "lb", "2001:db8::19", "fd00::9")
+
+    def test_the_golden_text(self):
+        built = build({**IPV6, "proxy": PROXY}, self.BALANCER, self.NODES)
+        assert_golden("variables-ipv6.json", as_json(built))
+
+    def test_no_ipv4_network_of_kubespray_is_left(self):
+        built = build({**IPV6, "proxy": PROXY}, self.BALANCER, self.NODES)
+        assert (built["ipv4_stack"], built["ipv6_stack"]) == (False, True)
+        assert not [name for name in built if name in ("kube_pods_subnet", "ip")]
+        assert "fd85:ee78:d8a6:8607::1000/116" in no_proxy(built)
+
+    def test_every_variable_of_ours_is_closed_to_the_user(self):
+        ours = build(IPV6, self.BALANCER, self.NODES)
+        assert [name for name in ours if not kubespray.reserved(name, "ipv6")] == []
 
 
 def test_types_survive_json():

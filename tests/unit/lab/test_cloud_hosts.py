@@ -171,25 +171,38 @@ def test_no_password_of_the_machine_gets_into_a_host(tmp_path, monkeypatch):
         base, "_system_lines", lambda f: [n for n in machine[f] if "ann" not in n]
     )
     monkeypatch.setattr(base, "_hash", lambda password: "$6$hash")
-    monkeypatch.setattr(base, "own", lambda tree: None)
-    base.make_accounts(tmp_path, base.Account("ubuntu", "ubuntu", sudo=True))
+    owned = {}
+    monkeypatch.setattr(base, "own", lambda tree, owner: owned.update({tree: owner}))
+    accounts = (base.Account("ubuntu", "ubuntu"), base.Account("other", "other"))
+    base.make_accounts(tmp_path, accounts)
     shadow = (tmp_path / "etc/shadow").read_text().splitlines()
     assert [line.split(":")[:2] for line in shadow] == [
         ["root", "*"],
         ["ubuntu", "$6$hash"],
+        ["other", "$6$hash"],
     ]
+    passwd = (tmp_path / "etc/passwd").read_text().splitlines()
+    assert [line.split(":")[2] for line in passwd] == ["0", "1000", "1001"]
+    homes = {"ubuntu": 1000, "other": 1001}
+    assert owned == {tmp_path / "home" / name: uid for name, uid in homes.items()}
     assert (tmp_path / "etc/shadow").stat().st_mode & 0o777 == 0o600
 
 
+RULES = (
+    "ubuntu ALL=(ALL:ALL) NOPASSWD: ALL\n",
+    "installer ALL=(ALL:ALL) ALL\n",
+)
+
+
 @pytest.mark.parametrize(
-    ("account", "rules"),
+    ("accounts", "rules"),
     [
-        pytest.param(base.VM_ACCOUNT, ["90-cloud-init-users"], id="vm"),
-        pytest.param(base.Account("ansible", "ansible", sudo=False), [], id="no-sudo"),
+        pytest.param(base.VM_ACCOUNTS, ["".join(RULES)], id="vm"),
+        pytest.param((base.Account("ansible", "ansible"),), [], id="no-sudo"),
     ],
 )
-def test_sudo_is_for_those_who_shall_have_it(tmp_path, monkeypatch, account, rules):
+def test_sudo_is_for_those_who_shall_have_it(tmp_path, monkeypatch, accounts, rules):
     monkeypatch.setattr(base, "_hash", lambda password: "$6$hash")
-    monkeypatch.setattr(base, "own", lambda tree: None)
-    base.make_accounts(tmp_path, account)
-    assert [path.name for path in tmp_path.glob("etc/sudoers.d/*")] == rules
+    monkeypatch.setattr(base, "own", lambda tree, owner: None)
+    base.make_accounts(tmp_path, accounts)
+    assert [path.read_text() for path in tmp_path.glob("etc/sudoers.d/*")] == rules

@@ -175,3 +175,47 @@ def test_services_get_endpoints_and_daemon_sets_a_pod_per_node(kube):
     bed.wait_for(lambda: len(kube.running_pods()) == 5)
     agents = [n for p, n in kube.running_pods().items() if p.startswith("agent")]
     assert sorted(agents) == ["m1", "w1", "w2"]
+
+
+def test_a_no_execute_taint_empties_a_node_and_events_say_so(kube):
+    _web_on_both_workers(kube)
+    kube.kubectl("taint", "node", "w1", "gone=yes:NoExecute")
+    bed.wait_for(lambda: list(kube.running_pods().values()) == ["w2", "w2"])
+    events = kube.kubectl("get", "events").stdout
+    assert "TaintManagerEviction" in events
+    assert "Marking for deletion Pod default/web-" in events
+
+
+def _description(kube, node: str) -> str:
+    return kube.kubectl("describe", "node", node).stdout
+
+
+def test_a_cordon_is_seen_in_the_nodes_description(kube):
+    kube.kubectl("cordon", "w1")
+    bed.wait_for(lambda: "NodeNotSchedulable" in _description(kube, "w1"))
+    kube.kubectl("uncordon", "w1")
+    told = {"NodeNotSchedulable", "NodeSchedulable"}
+    bed.wait_for(lambda: told <= set(_description(kube, "w1").split()))
+    assert "NodeNotSchedulable" not in _description(kube, "w2")
+
+
+def test_a_volume_attachment_goes_when_its_finalizer_does(kube):
+    attachment = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "VolumeAttachment",
+        "metadata": {"name": "csi-1", "finalizers": ["external-attacher/csi-test"]},
+        "spec": {
+            "attacher": "csi.test",
+            "nodeName": "w1",
+            "source": {"persistentVolumeName": "pv-1"},
+        },
+    }
+    kube.apply(attachment)
+    row = kube.kubectl("get", "volumeattachments").stdout.splitlines()[1].split()
+    assert row[:5] == ["csi-1", "csi.test", "pv-1", "w1", "false"]
+    kube.kubectl("delete", "volumeattachment", "csi-1", "--wait=false")
+    path = "/apis/storage.k8s.io/v1/volumeattachments/csi-1"
+    assert kube.get(path)["metadata"]["deletionTimestamp"]
+    free = ("--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+    kube.kubectl("patch", "volumeattachment", "csi-1", *free)
+    assert kube.request("GET", path)[0] == 404

@@ -5,12 +5,12 @@ import pytest
 from lab.kubeapi import openapi, protobuf
 from lab.kubeapi.access import Access, Identity, allowed
 from lab.kubeapi.admission import random_address
-from lab.kubeapi.controllers.scheduling import tolerates
 from lab.kubeapi.errors import ApiError
 from lab.kubeapi.patches import json_patch, merge, strategic
 from lab.kubeapi.resources import RESOURCES, ROLE_BINDINGS, ROLES
 from lab.kubeapi.selectors import fields_match, labels_match, selector_matches
 from lab.kubeapi.store import Store
+from lab.kubeapi.taints import tolerates
 
 LABELS = {"app": "web", "tier": "front"}
 POD = {"metadata": {"name": "a"}, "spec": {"nodeName": "w1"}, "status": {}}

@@ -257,3 +257,25 @@ def test_the_archive_arrives_as_base64():
         check=True,
     )
     assert base64.b64decode(done.stdout) == packing.pack(ROOT / "kubeapi")
+
+
+@needs_ansible
+@pytest.mark.parametrize("hang", [{"seconds": 0.1}, {"until": "{go}"}])
+def test_a_phase_hangs_no_longer_than_it_is_told_to(ansible, tmp_path, hang):
+    go = tmp_path / "go"
+    go.touch()
+    wish = {key: str(value).format(go=go) for key, value in hang.items()}
+    play = [
+        {
+            "hosts": "localhost",
+            "gather_facts": False,
+            "tasks": [{"name": "Install etcd", "lab_phase": None}],
+        }
+    ]
+    (tmp_path / "play.yml").write_text(json.dumps(play))
+    code, output = ansible.run(
+        *("ansible-playbook", "-i", "localhost,", "-c", "local"),
+        *("-e", json.dumps({"lab_hang": {"task": "Install etcd", **wish}})),
+        str(tmp_path / "play.yml"),
+    )
+    assert code == 0, output

@@ -1,0 +1,267 @@
+"""Requests against a package: what would fail once Tacker and Heat are at work.
+
+The driver's own search for the VMs is done here in the stack that Heat would make, so
+what it finds is said in its words.
+"""
+
+import ast
+import difflib
+import posixpath
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacker_k8s_mgmt.cluster import params, spelling
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.stack import find_machines
+from tacker_k8s_mgmt.csar import demands, hot, imagined, vnfd
+from tacker_k8s_mgmt.csar.request import Request
+from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.errors import DiscoveryError, ParamError
+
+_USER_DATA = "lcm-operation-user-data"
+_USER_DATA_CLASS = "lcm-operation-user-data-class"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What requests are held against.
+
+    :param descriptor_id: of the VNFD; "" where it could not be read.
+    :param bases: the Base HOT of each flavour that has a usable one.
+    """
+
+    files: Mapping[str, bytes]
+    descriptor_id: str
+    flavours: Mapping[str, vnfd.Flavour]
+    bases: Mapping[str, hot.BaseHot]
+
+
+@dataclass
+class Findings:
+    """What is wrong with a request, and what is only odd."""
+
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def findings(
+    request: Request, contents: Contents, stored: Request | None = None
+) -> Findings:
+    """Hold a request against a package.
+
+    :param stored: the instantiate request that a scale or heal request comes after.
+    """
+    found = Findings(list(request.problems))
+    match request.operation:
+        case "create":
+            found.problems += _create(request, contents)
+        case "instantiate":
+            _instantiate(request, contents, found)
+        case "scale":
+            found.problems += _scale(request, contents, stored)
+            _override(request, contents, stored, found)
+        case "heal" | "":
+            _override(request, contents, stored, found)
+    return found
+
+
+def _create(request: Request, contents: Contents) -> Iterator[str]:
+    wanted = request.body.get("vnfdId")
+    if contents.descriptor_id and str(wanted).lower() != contents.descriptor_id.lower():
+        yield f"vnfdId: the package's descriptor_id is {contents.descriptor_id}"
+
+
+def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
+    flavour_id = str(request.body.get("flavourId"))
+    flavour = contents.flavours.get(flavour_id)
+    if flavour is None:
+        found.problems.append(_unknown("flavourId", "flavour", contents.flavours))
+    else:
+        found.problems += _level(request, flavour)
+        found.problems += _links(request, flavour)
+        found.warnings += _link_ports(request)
+    found.problems += _user_data(request, contents.files)
+    try:
+        given = params.parse(request.additional_params)
+    except ParamError as error:
+        found.problems += error.problems
+        return
+    if given is None:
+        found.problems.append(
+            f"additionalParams: there is no {params.ATTRIBUTE}, so the driver does "
+            "nothing with the VMs"
+        )
+        return
+    found.warnings += given.warnings
+    found.problems += _script(given, contents.files)
+    base = contents.bases.get(flavour_id)
+    if flavour is not None and base is not None:
+        _machines(request, given, flavour, base, found)
+        found.warnings += _unused(request, base)
+
+
+def _unknown(attribute: str, kind: str, known: Collection[str]) -> str:
+    return f"{attribute}: the package has no such {kind} (it has: {_listed(known)})"
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _level(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
+    level = request.body.get("instantiationLevelId")
+    if level and level not in flavour.levels:
+        yield _unknown("instantiationLevelId", "level", flavour.levels)
+
+
+def _ext_cps(request: Request) -> Iterator[Mapping[str, Any]]:
+    for link in sequence(request.body.get("extVirtualLinks")):
+        yield from map(mapping, sequence(mapping(link).get("extCps")))
+
+
+def _links(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
+    """What ``extVirtualLinks`` connects, against what the VNFD leaves open."""
+    every, external = flavour.of_type(vnfd.CP), demands.external_cps(flavour)
+    seen: set[str] = set()
+    for cp in (str(cp.get("cpdId")) for cp in _ext_cps(request)):
+        if cp not in every:
+            near = difflib.get_close_matches(cp, external, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            yield f"extVirtualLinks: the VNFD has no connection point {cp}{hint}"
+        elif cp not in external:
+            link = flavour.requirement(cp, "virtual_link")
+            yield f"extVirtualLinks: {cp} is connected to {link} by the VNFD"
+        elif cp in seen:
+            yield f"extVirtualLinks: {cp} is connected twice"
+        seen.add(cp)
+    for cp in sorted(external - seen):
+        yield f"extVirtualLinks: there is no entry for {cp}"
+
+
+def _link_ports(request: Request) -> Iterator[str]:
+    for cp in _ext_cps(request):
+        if any("linkPortId" in mapping(one) for one in sequence(cp.get("cpConfig"))):
+            yield (
+                f"extVirtualLinks: linkPortId of {cp.get('cpdId')} has no effect "
+                "unless the package's user data reads it; the Base HOT makes the ports"
+            )
+
+
+def _user_data(request: Request, files: Mapping[str, bytes]) -> Iterator[str]:
+    """As Tacker looks for it (``openstack.py``, ``create``)."""
+    given = request.additional_params
+    path, name = given.get(_USER_DATA), given.get(_USER_DATA_CLASS)
+    if not isinstance(path, str) or not isinstance(name, str):
+        yield (
+            f"additionalParams: {_USER_DATA} and {_USER_DATA_CLASS} must be given, or "
+            "Tacker does not use the Base HOT"
+        )
+        return
+    content = files.get(posixpath.normpath(path))
+    if content is None:
+        yield f"additionalParams.{_USER_DATA}: the package has no file {path}"
+    elif name not in _classes(content):
+        yield f"additionalParams.{_USER_DATA_CLASS}: {path} has no class {name}"
+
+
+def _classes(source: bytes) -> set[str]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return set()
+    return {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _script(given: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
+    balancer = given.load_balancer
+    if balancer and balancer.script_path not in files:
+        path = balancer.script_path
+        yield f"external_lb_param.script_path: the VNF package has no file {path}"
+
+
+def _machines(
+    request: Request,
+    given: InstallParams,
+    flavour: vnfd.Flavour,
+    base: hot.BaseHot,
+    found: Findings,
+) -> None:
+    level = request.body.get("instantiationLevelId") or next(iter(flavour.levels), "")
+    stack = imagined.stack(
+        base, flavour.instances(str(level)), request.additional_params
+    )
+    try:
+        find_machines("of this request", stack, given)
+    except DiscoveryError as error:
+        found.problems += error.problems
+    groups = {r.name for r in stack if r.type in hot.GROUPS}
+    aspect = given.workers.aspect_id
+    if aspect and aspect not in groups:
+        found.problems.append(
+            f"worker_node.aspect_id: the Base HOT has no group {aspect} (it has: "
+            f"{_listed(groups)})"
+        )
+    aspect = given.control_plane.aspect_id
+    if aspect and aspect not in groups:
+        found.warnings.append(
+            f"master_node.aspect_id: the Base HOT has no group {aspect}; the whole "
+            "stack is searched"
+        )
+    if aspect in flavour.aspects:
+        found.problems.append(
+            f"master_node.aspect_id: {aspect} is a scaling aspect, and control planes "
+            "cannot be scaled"
+        )
+
+
+def _unused(request: Request, base: hot.BaseHot) -> Iterator[str]:
+    """Names that nobody reads: most likely a slip of the pen."""
+    ours = (params.ATTRIBUTE, spelling.camel(params.ATTRIBUTE))
+    read = {*base.top.parameters, _USER_DATA, _USER_DATA_CLASS, *ours}
+    for name in request.additional_params:
+        if name not in read:
+            near = difflib.get_close_matches(name, read, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            yield f"additionalParams.{name}: nobody reads it{hint}"
+
+
+def _scale(
+    request: Request, contents: Contents, stored: Request | None
+) -> Iterator[str]:
+    flavours: Sequence[vnfd.Flavour] = tuple(contents.flavours.values())
+    if stored and stored.body.get("flavourId") in contents.flavours:
+        flavours = (contents.flavours[str(stored.body["flavourId"])],)
+    aspects = {
+        name: one for flavour in flavours for name, one in flavour.aspects.items()
+    }
+    aspect = str(request.body.get("aspectId"))
+    if aspect not in aspects:
+        yield _unknown("aspectId", "scaling aspect", aspects)
+        return
+    most = dig(aspects[aspect], "max_scale_level")
+    steps = request.body.get("numberOfSteps", 1)
+    if isinstance(most, int) and isinstance(steps, int) and not 0 < steps <= most:
+        yield f"numberOfSteps: it must be from 1 to the max_scale_level, {most}"
+
+
+def _override(
+    request: Request, contents: Contents, stored: Request | None, found: Findings
+) -> None:
+    """What a scale or heal request changes of the parameters."""
+    if not request.concerns_us:
+        return
+    if stored is None:
+        found.warnings.append(
+            f"additionalParams.{params.ATTRIBUTE}: it was not checked; give the "
+            "instantiate request that it changes as well"
+        )
+        return
+    try:
+        given = params.merged(stored.additional_params, request.additional_params)
+    except ParamError as error:
+        found.problems += error.problems
+    else:
+        if given is not None:
+            found.problems += _script(given, contents.files)
+            found.warnings += given.warnings

@@ -1,0 +1,98 @@
+"""One call of a hook: what it is about, and how its steps are run and recorded."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from oslo_config import cfg
+from oslo_log import log
+
+from tacker_k8s_mgmt import config, journal
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.redact import Redactor
+from tacker_k8s_mgmt.cluster.runs import Progress
+from tacker_k8s_mgmt.hooks.site import V1Site
+from tacker_k8s_mgmt.lifecycle.operation import Operation
+from tacker_k8s_mgmt.lifecycle.step import Runner, Step, SystemClock
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+Work = TypeVar("Work", bound=Operation)
+
+
+class Hook:
+    """One call of a hook for one VNF instance."""
+
+    def __init__(self, name: str, context: Any, vnf_instance: Any) -> None:
+        config.register(cfg.CONF)
+        self.context = context
+        self.instance = vnf_instance
+        self.options = cfg.CONF[config.GROUP]
+        self.clock = SystemClock()
+        self._state_path = config.state_path(cfg.CONF)
+        self._name = name
+        self._play = 0
+        self._journal = journal.Journal(
+            self._state_path,
+            vnf_instance.id,
+            name,
+            LOG.warning,
+            keep=self.options.journal_keep,
+        )
+
+    def site(self, params: InstallParams) -> V1Site:
+        """What an operation on this VNF instance may touch."""
+        return V1Site(
+            self.context,
+            self.instance,
+            params,
+            self.options,
+            self._state_path,
+            self._name,
+        )
+
+    def run(
+        self,
+        steps: Sequence[Step],
+        secrets: Sequence[str] = (),
+        on_failure: Callable[[], str] = lambda: "",
+    ) -> None:
+        """Take *steps*; *secrets* are kept out of every error text."""
+        redact = Redactor(secrets)
+        runner = Runner(self._name, self._journal, self.clock, redact, on_failure)
+        runner.run(steps)
+
+    def operation(
+        self,
+        kind: Callable[..., Work],
+        params: InstallParams,
+        site: V1Site,
+        **arguments: Any,
+    ) -> Work:
+        """An operation on the cluster's nodes, with the limits of the options."""
+        return kind(
+            params,
+            self.instance.id,
+            site,
+            self.clock,
+            ready_timeout=self.options.ready_timeout,
+            poll_interval=self.options.poll_interval,
+            on_progress=self.progress,
+            **arguments,
+        )
+
+    def progress(self, progress: Progress) -> None:
+        """Tell how far a playbook is: the log each play, the journal each change."""
+        if progress.play_number != self._play:
+            self._play = progress.play_number
+            LOG.info("%s: %s", self._name, progress.where())
+        self._journal.record(
+            "progress",
+            text=progress.where(),
+            play=progress.play_number,
+            plays=progress.plays,
+            play_name=progress.play,
+            task=progress.task,
+            tasks=progress.tasks,
+            results=progress.results,
+        )

@@ -1,0 +1,61 @@
+"""How the site asks Heat."""
+
+import types
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker_k8s_mgmt.cluster.stack import StackResource
+from tacker_k8s_mgmt.hooks import site, vim
+from tests.unit.cluster.samples import parsed
+from tests.unit.cluster.test_stack import SIMPLE
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """The site of a stack, and the regions in which it asked for it."""
+    regions = []
+    access = {"username": "u", "password": "p", "region": "RegionTwo"}
+    connection = types.SimpleNamespace(access_info=access)
+
+    class Client:
+        resources = None
+
+        def __init__(self, access_info, region_name=None):
+            regions.append((access_info["username"], region_name))
+
+    monkeypatch.setattr(vim, "_plugin", lambda: None)
+    monkeypatch.setattr(site.vnflcm_utils, "_get_vim", lambda *_: {})
+    # Tacker's object classes are there only once they are registered.
+    info = types.SimpleNamespace(obj_from_primitive=lambda *_: connection)
+    objects = types.SimpleNamespace(VimConnectionInfo=info)
+    monkeypatch.setattr(site, "objects", objects)
+    monkeypatch.setattr(site.heat_client, "HeatClient", Client)
+    instance = types.SimpleNamespace(
+        id="vnf",
+        tenant_id="tenant",
+        vnf_metadata={},
+        vim_connection_info=[],
+        instantiated_vnf_info=types.SimpleNamespace(instance_id="top"),
+    )
+    options = types.SimpleNamespace(key_directory="")
+    made = site.V1Site(None, instance, parsed(), options, str(tmp_path))
+    return made, regions
+
+
+def test_the_vims_region_is_asked(asked, monkeypatch):
+    one, regions = asked
+    monkeypatch.setattr(site.heat, "list_resources", lambda *_: SIMPLE)
+    assert len(one.machines().workers) == 2
+    assert regions == [("u", "RegionTwo")]
+
+
+def test_vms_that_no_parameter_leads_to_are_named_in_the_log(
+    asked, monkeypatch, caplog
+):
+    one, _ = asked
+    stray = StackResource("top", "stray", "OS::Nova::Server", "s", "CREATE_COMPLETE")
+    monkeypatch.setattr(site.heat, "list_resources", lambda *_: [*SIMPLE, stray])
+    one.machines()
+    assert "no parameter leads to the VMs stray" in caplog.text

@@ -1,0 +1,166 @@
+"""Scale and heal as Tacker calls them: which VMs are meant, and what is refused."""
+
+import types
+import uuid
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker import objects
+from tacker.common import driver_manager
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import checkpoint, hook
+from tests.contract.test_v1_driver import GOOD, NAME, instance
+from tests.unit.lifecycle.fakes import VNF, FakeSite, Role, machine
+from tests.unit.lifecycle.operations import instantiated
+from tests.unit.lifecycle.test_scale import FIFTY_FIVE, FIVE, MASTER, SIX
+
+objects.register_all()
+
+
+class OpenSite(FakeSite):
+    """A fake site that is used as the hooks use the real one."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+@pytest.fixture
+def site(monkeypatch, tmp_path):
+    made = instantiated()
+    made.__class__ = OpenSite
+    monkeypatch.setattr(hook, "V1Site", lambda *_: made)
+    monkeypatch.setattr(hook.config, "state_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(checkpoint, "save", lambda *_, **__: None)
+    return made
+
+
+@pytest.fixture(scope="module")
+def manager():
+    return driver_manager.DriverManager("tacker.tacker.mgmt.drivers", [NAME])
+
+
+@pytest.fixture
+def vnf():
+    """An instance whose VNFCs are the servers of the fake site."""
+    made = instance(GOOD)
+    made.id = VNF
+    made.instantiated_vnf_info.vnfc_resource_info = [
+        objects.VnfcResourceInfo(
+            id=f"vnfc-{number}",
+            vdu_id="some",
+            compute_resource=objects.ResourceHandle(resource_id=f"server-{number}"),
+        )
+        for number in (4, 5, 55, 9)
+    ]
+    return made
+
+
+def call(manager, name, vnf_instance, request, **more):
+    """Call a hook with the arguments that Tacker's vnflcm_driver gives it."""
+    kind = name.split("_")[0]
+    manager.invoke(
+        NAME,
+        name,
+        context=None,
+        vnf_instance=vnf_instance,
+        grant=None,
+        grant_request=None,
+        **{f"{kind}_vnf_request": request},
+        **more,
+    )
+
+
+def scale(kind):
+    return objects.ScaleVnfRequest(
+        type=kind,
+        aspect_id="worker_instance",
+        number_of_steps=1,
+        # Tacker's API adds these.
+        additional_params={"is_reverse": "False", "is_auto": "False"},
+    )
+
+
+def heal(*numbers):
+    return objects.HealVnfRequest(
+        vnfc_instance_id=[f"vnfc-{number}" for number in numbers],
+        cause="a test",
+        additional_params={},
+    )
+
+
+def test_scale_in_takes_the_stacks_that_tacker_names(manager, site, vnf):
+    call(
+        manager,
+        "scale_start",
+        vnf,
+        scale("SCALE_IN"),
+        scale_name_list=["abcd"],
+        scale_out_id_list=["member-server-5"],
+        vnf={},
+    )
+    assert site.members == [MASTER, FIFTY_FIVE]
+
+
+def test_scale_out_takes_the_stacks_that_tacker_names(manager, site, vnf):
+    site.workers.append(machine(Role.WORKER, 6))
+    call(
+        manager,
+        "scale_end",
+        vnf,
+        scale("SCALE_OUT"),
+        scale_out_id_list=["member-server-6"],
+        vnf={},
+    )
+    assert site.members == [MASTER, FIVE, FIFTY_FIVE, SIX]
+
+
+def test_heal_takes_the_servers_of_the_vnfc_resources(manager, site, vnf):
+    call(manager, "heal_start", vnf, heal(55))
+    assert site.members == [MASTER, FIVE]
+    call(manager, "heal_end", vnf, heal(55), vnf={})
+    assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+
+
+def test_heal_of_a_control_plane_is_refused(manager, site, vnf):
+    with pytest.raises(errors.StepFailed, match="vnfc-4") as caught:
+        call(manager, "heal_start", vnf, heal(5, 4))
+    assert "`fail`" in str(caught.value)
+    assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+
+
+def test_heal_of_the_whole_vnf_is_terminate_and_instantiate(manager, site, vnf):
+    call(manager, "heal_start", vnf, heal())
+    assert (site.vim, site.owner, site.files) == (None, None, {})
+    site.cluster_nodes = []
+    call(manager, "heal_end", vnf, heal(), vnf={})
+    assert site.vim is not None
+    assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+
+
+def test_heal_of_the_whole_vnf_is_refused_while_the_vim_is_in_use(manager, site, vnf):
+    site.vim_in_use = True
+    with pytest.raises(errors.StepFailed, match="still used"):
+        call(manager, "heal_start", vnf, heal())
+    assert site.vim is not None
+    assert site.files
+
+
+def test_rollback_of_a_scale_out_by_tackers_own_hand_is_harmless(manager, site, vnf):
+    """After a failure in NOTIFY_COMPLETED Tacker calls scale_start without ids."""
+    call(manager, "scale_start", vnf, scale("SCALE_OUT"), scale_name_list=["abcd"])
+    assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+
+
+def test_another_vnf_is_left_alone(manager, site):
+    other = instance({"other": 1})
+    other.id = str(uuid.uuid4())
+    request = types.SimpleNamespace(additional_params={}, vnfc_instance_id=[])
+    for name in ("scale_start", "scale_end", "heal_start", "heal_end"):
+        call(manager, name, other, request)
+    assert site.calls == []

@@ -1,0 +1,98 @@
+"""The accounts of the parameters in the v1 API's site."""
+
+import types
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.cluster.nodes import Machine, Role
+from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
+from tacker_k8s_mgmt.hooks import site, vim
+from tests.unit.cluster.samples import parsed
+from tests.unit.remote import keys
+
+KEY = keys.make("ed25519")
+PROJECT = "0d1c5a3e8f6b4b7f9c2d"
+WORKER = Machine(Role.WORKER, "server-7", "192.0.2.7", "10.0.0.7")
+
+
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    monkeypatch.setattr(vim, "_plugin", lambda: None)
+
+    def make(changes, key_directory=""):
+        instance = types.SimpleNamespace(id="vnf", tenant_id=PROJECT, vnf_metadata={})
+        options = types.SimpleNamespace(
+            connect_timeout=1,
+            key_directory=key_directory,
+            playbook_base_timeout=1,
+            playbook_node_timeout=1,
+            playbook_idle_timeout=1,
+            poll_interval=1,
+        )
+        state = str(tmp_path / "state")
+        return site.V1Site(None, instance, parsed(changes), options, state)
+
+    return make
+
+
+def nowhere(*_args, **_options):
+    raise errors.ConnectError(user="u", host="h", port=22, seconds=1, reason="nobody")
+
+
+class TestFindings:
+    def test_an_unusable_key_of_the_server_is_found_before_any_connection(
+        self, made, monkeypatch
+    ):
+        monkeypatch.setattr(site.ssh, "connect", lambda *_, **__: pytest.fail("asked"))
+        found = made({"ansible.private_key": "/etc/shadow"}).server_findings()
+        assert [one.split()[0] for one in found] == ["ansible.private_key"]
+
+    def test_other_keys_are_found_beside_what_is_wrong_with_the_server(
+        self, made, monkeypatch
+    ):
+        monkeypatch.setattr(site.ssh, "connect", nowhere)
+        found = made({"worker_node.private_key": "/etc/shadow"}).server_findings()
+        assert [one.split()[0] for one in found] == [
+            "worker_node.private_key",
+            "ansible:",
+        ]
+
+
+class TestKeyDirectory:
+    def test_each_project_may_have_its_own(self, made, tmp_path):
+        for project in (PROJECT, "another"):
+            (tmp_path / project).mkdir()
+            (tmp_path / project / "key").write_text(KEY.private)
+        allowed = f"{tmp_path}/{{project_id}}"
+        mine = {"worker_node.private_key": f"{tmp_path}/{PROJECT}/key"}
+        foreign = {"worker_node.private_key": f"{tmp_path}/another/key"}
+        endpoint = made(mine, allowed)._endpoint(WORKER)
+        assert endpoint.revealed_key().startswith("-----BEGIN OPENSSH")
+        with pytest.raises(errors.PrivateKeyError, match="key_directory"):
+            made(foreign, allowed)._endpoint(WORKER)
+
+    def test_without_the_placeholder_it_is_one_for_all(self):
+        options = types.SimpleNamespace(key_directory="/etc/keys")
+        assert config.key_directory(options, PROJECT) == "/etc/keys"
+
+
+def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch):
+    one = made({"worker_node.private_key": KEY.private})
+    done = []
+
+    class Directory:
+        def write(self, name, text):
+            done.append((name, text))
+
+    monkeypatch.setattr(site.V1Site, "workdir", Directory())
+    monkeypatch.setattr(
+        site.PlaybookRunner, "run", lambda *_, **__: done.append("the run")
+    )
+    one.playbooks.run(PlaybookRequest("cluster.yml"), 1, lambda progress: None)
+    name = parsed({"worker_node.private_key": KEY.private}).account(Role.WORKER)
+    assert done[0][0] == name.private_key.file_name
+    assert "PRIVATE KEY" in done[0][1]
+    assert done[1:] == ["the run"]

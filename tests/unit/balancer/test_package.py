@@ -1,0 +1,353 @@
+"""How HAProxy gets onto the VM: the package, the proxies, an installation cut off.
+
+On each PATH here there is no package tool but the stand-ins: nothing can reach the
+machine's own packages, and a tool that the script must not need is not found.
+"""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .sandbox import INSTALL, SCRIPT, Sandbox
+
+LOG = 'echo "${0##*/} $* http=${http_proxy-} https=${https_proxy-}" >>%s/tool-calls\n'
+INSTALLS = '[[ "$*" != *install* ]] || $PUT'
+NOT_INSTALLED = "exit 1"
+
+
+class Vm:
+    """A VM without HAProxy; stand-ins for its package tools.
+
+    A stand-in's text may use ``$PUT``, which brings the program.
+    """
+
+    def __init__(self, sandbox: Sandbox, **tools: str) -> None:
+        self.sandbox = sandbox
+        self.program = sandbox.directory / "haproxy-of-the-package"
+        self._put = f"ln -sf {sandbox.environment['LB_HAPROXY']} {self.program}"
+        log = LOG % sandbox.directory
+        texts = {
+            name: log + f"PUT='{self._put}'\n{text}" for name, text in tools.items()
+        }
+        self.environment = {
+            "PATH": sandbox.path(**texts),
+            "LB_HAPROXY": str(self.program),
+        }
+
+    def put(self) -> None:
+        """The program is there, whatever the package tool thinks of it."""
+        self.program.symlink_to(self.sandbox.environment["LB_HAPROXY"])
+
+    def install(
+        self, *options: str, stdin: str = ""
+    ) -> subprocess.CompletedProcess[str]:
+        """One install."""
+        return self.sandbox.run(*INSTALL, *options, stdin=stdin, **self.environment)
+
+    def calls(self, program: str = "") -> list[str]:
+        """What the tools were asked to do; questions to dpkg-query left out."""
+        log = self.sandbox.directory / "tool-calls"
+        lines = log.read_text().splitlines() if log.exists() else []
+        asked = [line for line in lines if not line.startswith("dpkg-query ")]
+        return [line for line in asked if line.startswith(program)]
+
+
+def debian(sandbox: Sandbox, apt_get: str, state: str = NOT_INSTALLED) -> Vm:
+    """A Debian or Ubuntu VM; *state* is what dpkg-query does."""
+    return Vm(sandbox, apt_get=apt_get, dpkg="exit 0", dpkg_query=state)
+
+
+def test_package_is_installed_when_haproxy_is_absent(fresh: Sandbox) -> None:
+    vm = debian(fresh, INSTALLS)
+    result = vm.install()
+    assert (result.returncode, result.stdout, result.stderr) == (0, "changed\n", "")
+    update, install = vm.calls("apt-get")
+    assert " -y " in update
+    assert " update " in update
+    assert " -y " in install
+    assert " install --no-install-recommends haproxy " in install
+
+
+def test_package_tools_ask_nothing(fresh: Sandbox) -> None:
+    answers = "[[ $DEBIAN_FRONTEND == noninteractive ]] && ! read -r || exit 1\n"
+    vm = debian(fresh, answers + INSTALLS)
+    assert vm.install(stdin="y\ny\n").returncode == 0
+
+
+def test_package_comes_from_dnf_where_there_is_no_apt(fresh: Sandbox) -> None:
+    vm = Vm(fresh, dnf=INSTALLS)
+    assert vm.install().returncode == 0
+    (call,) = vm.calls()
+    assert call.startswith("dnf -q -y install haproxy ")
+
+
+def test_without_a_package_tool_the_line_says_so(fresh: Sandbox) -> None:
+    line = fresh.refused(*INSTALL, **Vm(fresh).environment)
+    assert "neither apt-get nor dnf" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "stdin", "http", "https"),
+    [
+        pytest.param(
+            ("--http-proxy", "http://p:1"), "", "http://p:1", "http://p:1", id="one"
+        ),
+        pytest.param(
+            ("--http-proxy", "-"),
+            "http://u:p@p:1\n",
+            "http://u:p@p:1",
+            "http://u:p@p:1",
+            id="one from standard input",
+        ),
+        pytest.param(
+            ("--http-proxy", "-"),
+            "http://p:1",
+            "http://p:1",
+            "http://p:1",
+            id="the end of the line is missing",
+        ),
+        pytest.param(
+            ("--https-proxy", "http://p:2"), "", "", "http://p:2", id="https only"
+        ),
+        pytest.param(
+            ("--http-proxy", "-", "--https-proxy", "-"),
+            "http://p:1\nhttp://p:2\n",
+            "http://p:1",
+            "http://p:2",
+            id="two lines",
+        ),
+        pytest.param(
+            ("--https-proxy", "-", "--http-proxy", "-"),
+            "http://p:2\nhttp://p:1\n",
+            "http://p:1",
+            "http://p:2",
+            id="two lines in the order of the options",
+        ),
+        pytest.param(
+            ("--http-proxy", "http://p:1", "--https-proxy", "-"),
+            "https://p:2\n",
+            "http://p:1",
+            "https://p:2",
+            id="one line",
+        ),
+    ],
+)
+def test_package_comes_through_the_proxies(
+    fresh: Sandbox, options: tuple[str, ...], stdin: str, http: str, https: str
+) -> None:
+    vm = debian(fresh, INSTALLS)
+    assert vm.install(*options, stdin=stdin).returncode == 0
+    assert len(vm.calls("apt-get")) == 2
+    for call in vm.calls("apt-get"):
+        assert call.endswith(f" http={http} https={https}")
+
+
+def test_a_second_url_that_is_missing_is_named(fresh: Sandbox) -> None:
+    options = ("--http-proxy", "-", "--https-proxy", "-")
+    result = fresh.run(*INSTALL, *options, stdin="http://u:s3cret@p\n")
+    assert result.returncode != 0
+    assert result.stderr == (
+        "the URL of --https-proxy was not given on standard input\n"
+    )
+
+
+def test_the_line_shows_no_credentials_that_a_tool_has_quoted(fresh: Sandbox) -> None:
+    vm = debian(fresh, 'echo "E: no answer from $http_proxy" >&2; exit 100')
+    result = vm.install("--http-proxy", "-", stdin="http://user:s3cret@proxy:3128\n")
+    assert result.stderr == (
+        "apt-get failed: E: no answer from http://***@proxy:3128\n"
+    )
+
+
+LOCKED = (
+    "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt-get)",
+    "dpkg: error: dpkg frontend lock was locked by another process with pid 7",
+    "dpkg: error: dpkg frontend lock is locked by another process",
+)
+
+
+def fails_until_the_third_call(sandbox: Sandbox, message: str) -> str:
+    return (
+        f"if (($(wc -l <{sandbox.directory}/tool-calls) < 3)); then\n"
+        f"echo '{message}' >&2; exit 100; fi\n"
+    )
+
+
+@pytest.mark.parametrize("message", LOCKED)
+@pytest.mark.parametrize("tool", ["apt_get", "dpkg"])
+def test_another_package_tool_is_waited_for(
+    fresh: Sandbox, tool: str, message: str
+) -> None:
+    tools = {"apt_get": INSTALLS, "dpkg": "exit 0", "dpkg_query": NOT_INSTALLED}
+    tools[tool] = fails_until_the_third_call(fresh, message) + tools[tool]
+    vm = Vm(fresh, **tools)
+    assert vm.install().returncode == 0
+    assert len(vm.calls()) > 3
+
+
+@pytest.mark.parametrize(
+    ("apt_get", "said"),
+    [
+        pytest.param(
+            "echo 'W: warn'; echo 'E: Unable to locate package haproxy' >&2; exit 100",
+            "E: Unable to locate package haproxy",
+            id="no package",
+        ),
+        pytest.param(
+            "[[ $* == *update* ]] || { echo 'E: cannot unpack' >&2; exit 100; }",
+            "E: cannot unpack",
+            id="the second call fails",
+        ),
+        pytest.param(
+            "echo 'E: Could not get lock /x' >&2; exit 100",
+            "E: Could not get lock /x",
+            id="locked for ever",
+        ),
+        pytest.param("exit 0", "still not there", id="says yes and does nothing"),
+        pytest.param("exit 1", "apt-get failed", id="says nothing"),
+    ],
+)
+def test_failed_package_installation_is_a_failure(
+    fresh: Sandbox, apt_get: str, said: str
+) -> None:
+    environment = debian(fresh, apt_get).environment
+    line = fresh.refused(*INSTALL, **environment, LB_APT_TRIES="3")
+    assert said in line
+    assert fresh.written() == {}
+    assert fresh.acts() == []
+
+
+def state_in(sandbox: Sandbox, state: str) -> tuple[Path, str]:
+    """A file that holds the package's state, and the stand-in that tells it."""
+    file = sandbox.directory / "package-state"
+    file.write_text(state)
+    return file, f"cat {file}"
+
+
+@pytest.mark.parametrize("state", ["unpacked", "half-configured"])
+def test_an_installation_that_was_cut_off_is_brought_to_its_end(
+    fresh: Sandbox, state: str
+) -> None:
+    file, query = state_in(fresh, state)
+    vm = Vm(
+        fresh,
+        apt_get="exit 100",
+        dpkg=f"[[ ! -e {file} ]] || echo -n installed >{file}",
+        dpkg_query=query,
+    )
+    vm.put()
+    assert vm.install().returncode == 0
+    (call,) = vm.calls()
+    assert call.startswith("dpkg --force-confold --configure -a ")
+
+
+def test_a_package_that_was_half_unpacked_is_unpacked_again(fresh: Sandbox) -> None:
+    file, query = state_in(fresh, "half-installed")
+    vm = Vm(
+        fresh,
+        apt_get=f"[[ $* == *update* ]] || echo -n installed >{file}",
+        dpkg="exit 0",
+        dpkg_query=query,
+    )
+    vm.put()
+    assert vm.install().returncode == 0
+    tools = [call.split()[0] for call in vm.calls()]
+    assert tools == ["dpkg", "apt-get", "apt-get"]
+
+
+def test_what_dpkg_cannot_bring_to_an_end_is_a_failure(fresh: Sandbox) -> None:
+    said = "dpkg: error processing package haproxy (--configure):"
+    vm = Vm(
+        fresh,
+        apt_get="exit 0",
+        dpkg=f"echo '{said}' >&2; exit 1",
+        dpkg_query="echo half-configured",
+    )
+    vm.put()
+    assert said in fresh.refused(*INSTALL, **vm.environment)
+    assert fresh.written() == {}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param("echo installed", id="the distribution's package"),
+        pytest.param("exit 1", id="another build"),
+        pytest.param("echo config-files", id="another build after the package"),
+    ],
+)
+def test_package_tools_are_left_alone_when_haproxy_is_there(
+    fresh: Sandbox, state: str
+) -> None:
+    vm = Vm(fresh, apt_get="exit 1", dnf="exit 1", dpkg="exit 1", dpkg_query=state)
+    vm.put()
+    assert vm.install().returncode == 0
+    assert vm.calls() == []
+
+
+FORBIDDEN = (
+    *("sudo", "visudo", "usermod", "chpasswd", "curl", "wget", "apt_key", "gpg"),
+    *("add_apt_repository", "lsb_release", "uname", "kubectl", "snap", "pip"),
+)
+
+
+def test_nothing_but_the_distributions_haproxy_is_fetched(fresh: Sandbox) -> None:
+    """No other repository, no root shell for a user, no kubectl: nor asked for."""
+    tools = dict.fromkeys(FORBIDDEN, "exit 1")
+    vm = Vm(fresh, **tools, apt_get=INSTALLS, dpkg="exit 0", dpkg_query="exit 1")
+    assert vm.install().returncode == 0
+    assert {call.split()[0] for call in vm.calls()} == {"apt-get", "dpkg"}
+    (install,) = [call for call in vm.calls() if " install " in call]
+    assert install.split(" install ")[1].split(" http=")[0] == (
+        "--no-install-recommends haproxy"
+    )
+
+
+def can_unshare() -> bool:
+    asked = ["unshare", "--map-root-user", "--mount", "true"]
+    try:
+        return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not can_unshare(), reason="no mount namespaces for this user")
+def test_nothing_is_written_but_configuration_state_and_lock(fresh: Sandbox) -> None:
+    """The whole file system is read-only, except for the script's own places."""
+    made = fresh.directory / "tmp"
+    made.mkdir()
+    inside = (
+        f"mount --rbind {fresh.directory} {fresh.directory} && "
+        "findmnt --noheadings --raw --output TARGET | while read -r place; do "
+        f"case $place in {fresh.directory}* | /proc* | /dev* | /sys*) ;; "
+        '*) mount -o remount,bind,ro "$place" ;; esac; done; '
+        'touch /etc/x 2>/dev/null && exit 9; exec bash "$@"'
+    )
+    unshared = ["unshare", "--map-root-user", "--mount", "bash", "-c", inside, "-"]
+    result = subprocess.run(
+        [*unshared, str(SCRIPT), *INSTALL],
+        env={**fresh.environment, "TMPDIR": str(made)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "changed\n", "")
+    assert list(made.iterdir()) == []
+
+
+@pytest.mark.parametrize(("state", "asked"), [("off", True), ("on", False)])
+def test_selinux_lets_haproxy_use_any_port(
+    fresh: Sandbox, state: str, asked: bool
+) -> None:
+    path = fresh.path(
+        selinuxenabled="exit 0",
+        getsebool=f"echo '$1 --> {state}'",
+        setsebool=f'echo "$*" >{fresh.directory}/setsebool-called',
+    )
+    assert fresh.run(*INSTALL, PATH=path).returncode == 0
+    called = fresh.directory / "setsebool-called"
+    assert called.exists() is asked
+    assert not asked or called.read_text() == "-P haproxy_connect_any on\n"

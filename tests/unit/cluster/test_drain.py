@@ -1,0 +1,171 @@
+"""How the end of a drain is told, and whether pods have somewhere to go."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.drain import Outcome, advice, nowhere_to_go, report
+from tacker_k8s_mgmt.cluster.pods import Budget, Pod
+from tacker_k8s_mgmt.cluster.structures import DrainPolicy
+
+WEB = {"app": "web"}
+BUDGET = Budget(
+    "default",
+    "web",
+    {"matchLabels": WEB},
+    min_available=2,
+    current_healthy=2,
+    desired_healthy=2,
+)
+TOLD = (
+    "default/web (minAvailable 2, currentHealthy 2, desiredHealthy 2, "
+    "disruptionsAllowed 0)"
+)
+
+
+@dataclass(frozen=True)
+class Node:
+    name: str
+    ready: bool = True
+    unschedulable: bool = False
+    tainted: bool = False
+
+
+@pytest.mark.parametrize(
+    ("others", "nowhere"),
+    [
+        ([], True),
+        ([Node("w2")], False),
+        ([Node("w10")], False),
+        ([Node("m1", tainted=True)], True),
+        ([Node("w2", ready=False)], True),
+        ([Node("w2", unschedulable=True)], True),
+        ([Node("m1", tainted=True), Node("w2")], False),
+    ],
+    ids=str,
+)
+def test_nowhere_to_go(others, nowhere):
+    leaving = [Node("w1"), Node("w3", unschedulable=True)]
+    assert nowhere_to_go(["w1", "w3"], [*leaving, *others]) is nowhere
+
+
+def web(name="web-1", **fields):
+    return Pod("default", name, WEB, **fields)
+
+
+def left(*pods, budgets=(), words="timeout"):
+    return Outcome("w1", 300.4, pods, tuple(budgets), words)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "text"),
+    [
+        (Outcome("w1", 4.2), "w1 was drained in 4 s"),
+        (
+            left(web(), budgets=[BUDGET]),
+            "w1 was not drained after 300 s: still there: default/web-1; "
+            f"PodDisruptionBudget {TOLD} keeps default/web-1",
+        ),
+        (
+            left(web(), web("web-2"), web("x", terminating=True), budgets=[BUDGET]),
+            "w1 was not drained after 300 s: still there: default/web-1, "
+            "default/web-2, default/x (being deleted); "
+            f"PodDisruptionBudget {TOLD} keeps default/web-1, default/web-2",
+        ),
+        (
+            left(web(), Pod("default", "db", {}), budgets=[BUDGET]),
+            "w1 was not drained after 300 s: still there: default/web-1, default/db; "
+            f"PodDisruptionBudget {TOLD} keeps default/web-1; kubectl: timeout",
+        ),
+        (
+            left(words="refused"),
+            "w1 was not drained after 300 s: kubectl: refused",
+        ),
+        (
+            left(*(web(f"web-{n}") for n in range(10)), words="w"),
+            "w1 was not drained after 300 s: still there: default/web-0, "
+            "default/web-1, default/web-2, default/web-3, default/web-4, "
+            "default/web-5, default/web-6, default/web-7 and 2 more; kubectl: w",
+        ),
+    ],
+    ids=["drained", "blocked", "several", "unexplained", "not-asked", "many"],
+)
+def test_report(outcome, text):
+    assert report(outcome) == text
+
+
+def test_not_every_budget_is_in_the_text():
+    pods = [Pod("default", f"p{n}", {"n": str(n)}) for n in range(10)]
+    budgets = [
+        Budget("default", f"b{n}", {"matchLabels": {"n": str(n)}}) for n in range(10)
+    ]
+    text = report(left(*pods, budgets=budgets))
+    assert "default/b7 (" in text
+    assert "default/b8 (" not in text
+    assert text.endswith("; 2 more budgets keep others")
+
+
+FORCE = (
+    " With drain.on_failure force, pods that are left at the time limit are deleted."
+)
+
+
+@pytest.mark.parametrize(
+    ("pods", "budgets", "policy", "text"),
+    [
+        pytest.param(
+            [web()],
+            [BUDGET],
+            {},
+            f"Relax the budget or add replicas that run elsewhere; then retry.{FORCE}",
+            id="budget",
+        ),
+        pytest.param(
+            [web()],
+            [BUDGET],
+            {"on_failure": "force"},
+            "Relax the budget or add replicas that run elsewhere; then retry.",
+            id="forced",
+        ),
+        pytest.param(
+            [web(terminating=True)],
+            [BUDGET],
+            {},
+            "See why pods do not end (a finalizer, a long grace period); then retry."
+            + FORCE,
+            id="does-not-end",
+        ),
+        pytest.param(
+            [web(local_storage=True)],
+            [],
+            {"delete_emptydir_data": False},
+            "Allow drain.delete_emptydir_data if the data may be lost; then retry."
+            + FORCE,
+            id="local-storage",
+        ),
+        pytest.param(
+            [web(local_storage=True)],
+            [],
+            {},
+            f"Mend the cause; then retry.{FORCE}",
+            id="unknown",
+        ),
+    ],
+)
+def test_advice(pods, budgets, policy, text):
+    outcomes = [Outcome("w0", 1), left(*pods, budgets=budgets)]
+    assert advice(outcomes, DrainPolicy(**policy)) == text
+
+
+def test_the_error_has_every_nodes_outcome_and_what_to_do():
+    outcomes = [Outcome("w0", 1), left(web(), budgets=[BUDGET])]
+    error = errors.DrainError(
+        failed=1, outcomes=[report(one) for one in outcomes], hint="Do that."
+    )
+    assert str(error) == (
+        "1 of 2 node(s) could not be drained: (1) w0 was drained in 1 s; (2) w1 was "
+        "not drained after 300 s: still there: default/web-1; PodDisruptionBudget "
+        f"{TOLD} keeps default/web-1. Do that."
+    )
+    assert isinstance(error, errors.ClusterError)
