@@ -148,6 +148,21 @@ class Tacker:
                 return
             time.sleep(0.1)
 
+    def cancel(self, occurrence_id: str, limit: float = 60) -> None:
+        """Cancel an operation, as soon as Tacker's ``operation_timeout`` allows it.
+
+        :raises RuntimeError: it was refused until the limit.
+        """
+        path = f"/vnflcm/v1/vnf_lcm_op_occs/{occurrence_id}/cancel"
+        deadline = time.monotonic() + limit
+        while True:
+            status, text = self.refused("POST", path, json={"cancelMode": "FORCEFUL"})
+            if status < 400:
+                return
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"POST {path}: HTTP {status}: {text}")
+            time.sleep(0.5)
+
     def wait(
         self,
         occurrence_id: str,

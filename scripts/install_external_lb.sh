@@ -8,11 +8,12 @@
 # Usage: install_external_lb.sh VERB [ARGUMENT ...]
 #
 #   install [--api-port PORT] --control-plane NAME=ADDRESS[:PORT] ...
-#           [--worker NAME=ADDRESS ...] [--http-proxy URL]
+#           [--worker NAME=ADDRESS ...] [--http-proxy URL] [--https-proxy URL]
 #       Install HAProxy if it is absent and set the whole list of control planes and
 #       workers; exposed services are kept. PORT is 6443 where it is not given. URL is
-#       the proxy through which the package is fetched; "-": read it from standard
-#       input, for a URL with a password.
+#       the proxy through which the package is fetched; that of --http-proxy serves
+#       for https too, where --https-proxy is not given. "-": read the URL from a line
+#       of standard input, in the order of the options, for a URL with a password.
 #   add-worker NAME=ADDRESS ...
 #   remove-worker NAME ...
 #   expose NAME --port PORT --node-port PORT [--protocol tcp] [--check-port PORT]
@@ -105,7 +106,8 @@ on_exit() {
     ((undo == 0)) || put_back
     ((locked == 0)) || rm -f "$LB_STATE_FILE.new" "$LB_HAPROXY_CFG.new"
     if ((rc != 0)); then
-        reason=$(<"$work/reason")
+        # A tool may quote the URL of a proxy.
+        reason=$(sed -E 's#(https?://)[^/@[:space:]]+@#\1***@#g' "$work/reason")
         reason=${reason:-ended with exit code $rc}
         reason=${reason//[[:cntrl:]]/ }
         printf '%s\n' "${reason:0:600}" >&3
@@ -472,30 +474,47 @@ commit() {
 
 # --- the package
 
-# A VM that has just booted often runs apt-get by itself.
-apt_get() {
+# Runs a package tool. A VM that has just booted often runs one by itself.
+packages() {
     local tries=$LB_APT_TRIES
-    until DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 "$@" \
-        </dev/null >"$work/packages" 2>&1 3>&- 9>&-; do
-        if ((--tries <= 0)) || ! grep -q 'Could not get lock' "$work/packages"; then
-            fail "apt-get $1 failed: $(problem_in "$work/packages")"
+    until (
+        # To these tools alone: others have no use for a URL that may hold a password.
+        export http_proxy https_proxy DEBIAN_FRONTEND=noninteractive
+        exec "$@"
+    ) </dev/null >"$work/packages" 2>&1 3>&- 9>&-; do
+        if ((--tries <= 0)) || ! grep -Eq 'Could not get lock|by another process' "$work/packages"; then
+            fail "$1 failed: $(problem_in "$work/packages")"
         fi
         sleep "$LB_APT_PAUSE"
     done
 }
 
+apt_get() {
+    packages apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold "$@"
+}
+
+# Where an installation was cut off, dpkg has put the program into place and not yet made
+# its user and its service.
+is_installed() {
+    command -v "$LB_HAPROXY" >/dev/null || return
+    case $(dpkg-query -W -f '${db:Status-Status}' haproxy 2>/dev/null || true) in
+        half-installed | unpacked | half-configured) return 1 ;;
+    esac
+}
+
 ensure_package() {
-    command -v "$LB_HAPROXY" >/dev/null && return
+    if is_installed; then return; fi
     if command -v apt-get >/dev/null; then
+        packages dpkg --force-confold --configure -a
+        if is_installed; then return; fi
         apt_get update
         apt_get install --no-install-recommends haproxy
     elif command -v dnf >/dev/null; then
-        dnf -q -y install haproxy </dev/null >"$work/packages" 2>&1 3>&- 9>&- ||
-            fail "dnf install failed: $(problem_in "$work/packages")"
+        packages dnf -q -y install haproxy
     else
         fail "haproxy is not installed, and neither apt-get nor dnf is there to install it"
     fi
-    command -v "$LB_HAPROXY" >/dev/null || fail "$LB_HAPROXY is still not there after the installation"
+    is_installed || fail "$LB_HAPROXY is still not there after the installation"
 }
 
 # SELinux of the RHEL family lets HAProxy use only a few ports otherwise.
@@ -505,18 +524,26 @@ allow_any_port() {
     fi
 }
 
-# The URL may hold a password, so no message shows it.
-use_proxy() {
-    local url=$1
-    [[ $url != - ]] || read -r url || fail "the proxy's URL was not given on standard input"
-    [[ $url =~ ^https?://[^[:space:]]+$ ]] || fail "the proxy's URL does not begin with http:// or https://"
-    export http_proxy=$url https_proxy=$url
+# Puts the URL that is meant by the option $1 with the value $2 into the global URL. It
+# may hold a password, so no message shows it.
+read_url() {
+    URL=$2
+    [[ $URL != - ]] || read -r URL || [[ -n $URL ]] ||
+        fail "the URL of $1 was not given on standard input"
+    [[ $URL =~ ^https?://[^[:space:]]+$ ]] ||
+        fail "the URL of $1 does not begin with http:// or https://"
+}
+
+use_proxies() {
+    local http=$1 https=${2:-$1}
+    [[ -z $http ]] || http_proxy=$http
+    [[ -z $https ]] || https_proxy=$https
 }
 
 # --- the verbs
 
 install() {
-    local port=6443 proxy=""
+    local port=6443 http_url="" https_url=""
     local -A wanted_planes=() wanted_workers=()
     while (($#)); do
         (($# > 1)) || fail "$1 needs a value"
@@ -530,13 +557,14 @@ install() {
                 parse_worker "$2"
                 [[ -z ${wanted_workers[$NAME]-} ]] || fail "worker $NAME is given twice"
                 wanted_workers[$NAME]=$ADDRESS ;;
-            --http-proxy) proxy=$2 ;;
+            --http-proxy) read_url "$1" "$2"; http_url=$URL ;;
+            --https-proxy) read_url "$1" "$2"; https_url=$URL ;;
             *) fail "install does not know '$1'" ;;
         esac
         shift 2
     done
     ((${#wanted_planes[@]})) || fail "install needs at least one --control-plane"
-    [[ -z $proxy ]] || use_proxy "$proxy"
+    use_proxies "$http_url" "$https_url"
     open_state
     api_port=$port control_planes=() workers=()
     local name

@@ -8,6 +8,6 @@ sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent.parent)]
 
 project = "tacker-k8s-mgmt"
 copyright = "the tacker-k8s-mgmt authors"
-extensions = ["parameter_table", "sphinx.ext.autodoc"]
+extensions = ["option_table", "parameter_table", "sphinx.ext.autodoc"]
 html_theme = "alabaster"
 html_theme_options = {"description": "Kubernetes cluster VNFs for OpenStack Tacker"}

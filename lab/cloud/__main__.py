@@ -42,10 +42,9 @@ def prepare(state: Path, masks: list[Path]) -> None:
     if base.mount(settings):
         try:
             base.make_common_layer(settings)
-            base.make_accounts(settings.layer("vm"), base.VM_ACCOUNT)
-            base.make_accounts(
-                settings.layer(ansible_server.ROLE), ansible_server.ACCOUNT
-            )
+            base.make_accounts(settings.layer("vm"), base.VM_ACCOUNTS)
+            server = settings.layer(ansible_server.ROLE)
+            base.make_accounts(server, ansible_server.ACCOUNTS)
         except BaseException:
             base.unmount(settings)
             raise

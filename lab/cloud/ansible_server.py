@@ -1,6 +1,6 @@
 """The Ansible server: the host that a site has beside its VNFs, with kubespray on it.
 
-It has one user without any rights, Ansible in a virtual environment and the stand-in
+It has users without any rights, Ansible in a virtual environment and the stand-in
 for kubespray, at the places where the sample requests look for them.
 """
 
@@ -19,7 +19,10 @@ from lab.cloud.hosts import Host, Hosts
 from lab.cloud.settings import Settings
 
 ROLE = "ansible-server"
-ACCOUNT = base.Account("ansible", "ansible", sudo=False)
+ACCOUNTS = (
+    base.Account("ansible", "ansible"),
+    base.Account("deployer", "server-Pa55word-of-the-lab"),
+)
 ENVIRONMENT = "/opt/ansible-venv"
 KUBESPRAY = "/opt/kubespray"
 SOURCE = Path(__file__).parents[1] / "kubespray"

@@ -8,7 +8,7 @@ settings and logs of the machine do not show in a host.
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,15 +90,20 @@ LANG=C.UTF-8
 class Account:
     """A user who may log in to a host with a password.
 
-    :ivar sudo: whether the user may do everything as root without a password.
+    :ivar sudo: what the user may do as root, in sudo's words.
     """
 
     name: str
     password: str
-    sudo: bool
+    sudo: str = ""
 
 
-VM_ACCOUNT = Account("ubuntu", "ubuntu", sudo=True)
+# The second one has a password that is no other word, for those who look where it
+# turns up, and has to give it to sudo as well.
+VM_ACCOUNTS = (
+    Account("ubuntu", "ubuntu", "NOPASSWD: ALL"),
+    Account("installer", "vm-Pa55word-of-the-lab", "ALL"),
+)
 
 
 def check_tools() -> None:
@@ -160,38 +165,43 @@ def make_common_layer(settings: Settings) -> None:
     write(layer / "usr/lib/lab-host/main.sh", (HERE / "host_main.sh").read_text())
 
 
-def make_accounts(layer: Path, account: Account) -> None:
-    """The users of a host: the machine's system users, locked, and one who logs in."""
-    user = f"{account.name}:x:{FIRST_PERSON}"
-    home = f"/home/{account.name}"
-    users = [*_system_lines("/etc/passwd"), f"{user}:{FIRST_PERSON}::{home}:/bin/bash"]
-    groups = [*_system_lines("/etc/group"), f"{user}:"]
+def make_accounts(layer: Path, accounts: Sequence[Account]) -> None:
+    """The users of a host: the machine's system users, locked, and who may log in."""
+    numbered = list(enumerate(accounts, FIRST_PERSON))
+    users = _system_lines("/etc/passwd")
+    users += [
+        f"{one.name}:x:{number}:{number}::/home/{one.name}:/bin/bash"
+        for number, one in numbered
+    ]
+    groups = _system_lines("/etc/group")
+    groups += [f"{one.name}:x:{number}:" for number, one in numbered]
     write(layer / "etc/passwd", "\n".join(users) + "\n")
     write(layer / "etc/group", "\n".join(groups) + "\n")
-    hashed = {account.name: _hash(account.password)}
+    hashed = {one.name: _hash(one.password) for one in accounts}
     shadow = [f"{n}:{hashed.get(n, '*')}:19000:0:99999:7:::" for n in _names(users)]
     write(layer / "etc/shadow", "\n".join(shadow) + "\n", 0o600)
     gshadow = [f"{name}:*::" for name in _names(groups)]
     write(layer / "etc/gshadow", "\n".join(gshadow) + "\n", 0o600)
-    if account.sudo:
-        rule = f"{account.name} ALL=(ALL:ALL) NOPASSWD: ALL\n"
-        write(layer / "etc/sudoers.d/90-cloud-init-users", rule, 0o440)
-    make_home(layer / "home" / account.name)
+    rules = [f"{one.name} ALL=(ALL:ALL) {one.sudo}\n" for one in accounts if one.sudo]
+    if rules:
+        write(layer / "etc/sudoers.d/90-cloud-init-users", "".join(rules), 0o440)
+    for number, one in numbered:
+        make_home(layer / "home" / one.name, number)
 
 
-def make_home(home: Path) -> None:
+def make_home(home: Path, owner: int) -> None:
     """A home directory with the files that a new user gets."""
     home.mkdir(parents=True)
     for name in (".bashrc", ".profile"):
         if Path("/etc/skel", name).exists():
             shutil.copy(Path("/etc/skel", name), home / name)
-    own(home)
+    own(home, owner)
 
 
-def own(tree: Path) -> None:
-    """Give a tree to the user who logs in."""
+def own(tree: Path, owner: int) -> None:
+    """Give a tree to a user."""
     for path in (tree, *tree.rglob("*")):
-        os.chown(path, FIRST_PERSON, FIRST_PERSON, follow_symlinks=False)
+        os.chown(path, owner, owner, follow_symlinks=False)
 
 
 def write(path: Path, text: str, mode: int = 0o644) -> None:

@@ -68,6 +68,10 @@ mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
 mount -t tmpfs -o mode=0755 run "$root/run"
 mount -t tmpfs -o mode=1777 tmp "$root/tmp"
 mkdir -p "$root/run/sshd" "$root/run/lock" "$root/run/haproxy"
+# For root to see what this host has written itself, and nothing else.
+mkdir -p -m 0700 "$root/run/lab"
+mkdir "$root/run/lab/disk"
+mount --bind "$HOST_MOUNT" "$root/run/lab/disk"
 
 echo "$HOST_MASKS" | while read -r dir; do
   [ ! -d "$root$dir" ] || mount -t tmpfs -o mode=0755 masked "$root$dir"

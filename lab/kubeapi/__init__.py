@@ -5,6 +5,11 @@ cordon, drain and delete against it; Tacker registers it as a VIM. Scheduler,
 controllers and the containers of pods are simulated in one thread. Nodes are not: a
 node is Ready only while something posts its heartbeats, as in a real cluster.
 
+Pods leave their nodes as in Kubernetes: evictions ask the PodDisruptionBudgets,
+NoExecute taints do not; a silent node's pods stay until their tolerations end, the
+node is out of service or it is deleted. Volumes are only objects: nothing attaches
+them, and a VolumeAttachment goes when it is deleted and has no finalizer.
+
 It is **not** Kubernetes: no validation, no quotas, no jobs, no logs of containers, no
 custom resources. Only the standard library is used, so that it runs with the Python of
 any Debian or Ubuntu host: ``python3 -m kubeapi --help``.

@@ -66,7 +66,7 @@ def _subject_is(subject: Obj, identity: Identity) -> bool:
             return identity.user == f"system:serviceaccount:{account}"
         case "Group":
             return subject["name"] in identity.groups
-    return subject["name"] == identity.user
+    return bool(subject["name"] == identity.user)
 
 
 def _rules(store: Store, identity: Identity, namespace: str | None) -> Iterator[Obj]:

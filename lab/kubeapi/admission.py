@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 
 from .objects import Obj, name_of
+from .taints import default_tolerations
 
 SERVICE_NETWORK = "10.233.0.0/18"
 """Where service addresses come from unless the server was told otherwise."""
@@ -40,6 +41,7 @@ def _node(obj: Obj, _network: str) -> None:
 
 def _pod(obj: Obj, _network: str) -> None:
     spec = obj["spec"]
+    spec["tolerations"] = default_tolerations(spec.get("tolerations"))
     spec.setdefault("restartPolicy", "Always")
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("serviceAccountName", "default")

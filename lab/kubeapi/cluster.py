@@ -11,6 +11,7 @@ from pathlib import Path
 
 from . import persistence
 from .controllers import accounts, endpoints, workloads
+from .controllers.evictions import TaintEviction
 from .controllers.hollow import HollowKubelets
 from .controllers.nodes import LEASE_NAMESPACE, NodeMonitor
 from .controllers.pods import PodLife
@@ -49,6 +50,7 @@ class Cluster:
         self._hollow = HollowKubelets(self.store, settings, hollow_nodes)
         self._hollow.register()
         self._monitor = NodeMonitor(self.store, settings.node_grace)
+        self._evictions = TaintEviction(self.store)
         self._pods = PodLife(self.store, settings)
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -80,6 +82,7 @@ class Cluster:
             self._monitor.step()
             accounts.step(self.store, self.tokens, self.settings.ca_certificate)
             workloads.step(self.store)
+            self._evictions.step()
             self._pods.step()
             endpoints.step(self.store)
             for budget in self.store.all(BUDGETS):

@@ -11,36 +11,47 @@ from .objects import (
     name_of,
     namespace_of,
 )
-from .resources import BUDGETS, PODS, REPLICA_SETS, STATEFUL_SETS
+from .resources import BUDGETS, DAEMON_SETS, PODS, REPLICA_SETS, STATEFUL_SETS
 from .selectors import selector_matches
 from .store import Store
 
 _UNPROTECTED_PHASES = ("Succeeded", "Failed", "Pending")
 
 
-def _covered_pods(store: Store, budget: Obj) -> list[Obj]:
+class _SyncFailed(Exception):
+    """How many pods there ought to be cannot be known."""
+
+
+def _selects(budget: Obj, pod: Obj) -> bool:
+    """In policy/v1 an empty selector means every pod of the namespace."""
     selector = budget["spec"].get("selector")
-    pods = store.all(PODS, namespace_of(budget))
-    return [pod for pod in pods if selector_matches(selector, labels_of(pod))]
+    return selector == {} or selector_matches(selector, labels_of(pod))
 
 
 def _expected(store: Store, pods: list[Obj]) -> int:
-    """How many pods there ought to be: the scales of the pods' controllers."""
+    """How many pods there ought to be: the scales of the pods' controllers.
+
+    Bare pods are not counted.
+
+    :raises _SyncFailed: a pod belongs to something that has no scale.
+    """
     scales = {
         c["metadata"]["uid"]: c["spec"].get("replicas", 1)
         for kind in (REPLICA_SETS, STATEFUL_SETS)
         for c in store.all(kind)
     }
     expected: dict[str, int] = {}
-    unscaled: dict[str, int] = {}
     for pod in pods:
         owner = controller_of(pod)
-        uid = owner["uid"] if owner else pod["metadata"]["uid"]
-        if uid in scales:
-            expected[uid] = scales[uid]
-        else:
-            unscaled[uid] = unscaled.get(uid, 0) + 1
-    return sum(expected.values()) + sum(unscaled.values())
+        if owner is None:
+            continue
+        if owner["kind"] == DAEMON_SETS.kind:
+            name = DAEMON_SETS.qualified_name
+            raise _SyncFailed(f"{name} does not implement the scale subresource")
+        if owner["uid"] not in scales:
+            raise _SyncFailed(f'found no controllers for pod "{name_of(pod)}"')
+        expected[owner["uid"]] = scales[owner["uid"]]
+    return sum(expected.values())
 
 
 def _count(value: int | str, total: int) -> int:
@@ -50,20 +61,49 @@ def _count(value: int | str, total: int) -> int:
     return int(value)
 
 
+def _wanted(store: Store, spec: Obj, pods: list[Obj]) -> tuple[int, int]:
+    """How many pods there ought to be, and how many of them healthy.
+
+    :raises _SyncFailed: that cannot be known.
+    """
+    if "minAvailable" in spec:
+        if isinstance(spec["minAvailable"], int):
+            return len(pods), spec["minAvailable"]
+        total = _expected(store, pods)
+        return total, _count(spec["minAvailable"], total)
+    total = _expected(store, pods)
+    return total, max(0, total - _count(spec.get("maxUnavailable", 0), total))
+
+
 def budget_status(store: Store, budget: Obj) -> Obj:
     """What the disruption controller writes into a budget's status."""
-    pods, spec = _covered_pods(store, budget), budget["spec"]
-    total, healthy = _expected(store, pods), sum(map(is_ready, pods))
-    if "minAvailable" in spec:
-        desired = _count(spec["minAvailable"], total)
-    else:
-        desired = max(0, total - _count(spec.get("maxUnavailable", 0), total))
+    pods = [p for p in store.all(PODS, namespace_of(budget)) if _selects(budget, p)]
+    healthy = sum(map(is_ready, pods))
+    failure = ""
+    try:
+        total, desired = _wanted(store, budget["spec"], pods)
+        allowed = max(0, healthy - desired) if total else 0
+    except _SyncFailed as error:
+        old = budget.get("status") or {}
+        total, desired = old.get("expectedPods", 0), old.get("desiredHealthy", 0)
+        allowed, failure = 0, str(error)
     return {
         "currentHealthy": healthy,
         "desiredHealthy": desired,
         "expectedPods": total,
-        "disruptionsAllowed": max(0, healthy - desired) if total else 0,
+        "disruptionsAllowed": allowed,
         "observedGeneration": budget["metadata"].get("generation", 1),
+        "conditions": [_disruption_allowed(allowed, failure)],
+    }
+
+
+def _disruption_allowed(allowed: int, failure: str) -> Obj:
+    enough = "SufficientPods" if allowed else "InsufficientPods"
+    return {
+        "type": "DisruptionAllowed",
+        "status": "True" if allowed else "False",
+        "reason": "SyncFailed" if failure else enough,
+        "message": failure,
     }
 
 
@@ -74,10 +114,18 @@ def _refuse(budget: Obj, status: Obj) -> ApiError:
     inside the request and drain's own ``--timeout`` is not kept.
     """
     text = "Cannot evict pod as it would violate the pod's disruption budget."
-    cause = (
-        f"The disruption budget {name_of(budget)} needs {status['desiredHealthy']} "
-        f"healthy pods and has {status['currentHealthy']} currently"
-    )
+    (condition,) = status["conditions"]
+    cause = f"The disruption budget {name_of(budget)} "
+    if condition["reason"] == "SyncFailed":
+        cause += (
+            "does not allow evicting pods currently because it failed sync: "
+            f"{condition['message']}"
+        )
+    else:
+        cause += (
+            f"needs {status['desiredHealthy']} healthy pods and has "
+            f"{status['currentHealthy']} currently"
+        )
     return ApiError(
         429,
         "TooManyRequests",
@@ -93,7 +141,7 @@ def _check_budgets(store: Store, pod: Obj) -> None:
     budgets = [
         budget
         for budget in store.all(BUDGETS, namespace_of(pod))
-        if selector_matches(budget["spec"].get("selector"), labels_of(pod))
+        if _selects(budget, pod)
     ]
     if len(budgets) > 1:
         text = (
@@ -103,9 +151,16 @@ def _check_budgets(store: Store, pod: Obj) -> None:
         raise ApiError(500, "InternalError", text)
     for budget in budgets:
         status = budget_status(store, budget)
-        counts = is_ready(pod) or status["currentHealthy"] < status["desiredHealthy"]
-        if counts and status["disruptionsAllowed"] <= 0:
+        if not _is_spare(pod, budget, status) and status["disruptionsAllowed"] <= 0:
             raise _refuse(budget, status)
+
+
+def _is_spare(pod: Obj, budget: Obj, status: Obj) -> bool:
+    """Whether the pod is unhealthy and the budget lets such a pod go."""
+    if is_ready(pod):
+        return False
+    always = budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
+    return always or bool(status["currentHealthy"] >= status["desiredHealthy"] > 0)
 
 
 def evict(store: Store, namespace: str | None, name: str, body: Obj, dry: bool) -> Obj:

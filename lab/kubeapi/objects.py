@@ -50,11 +50,12 @@ def dig(obj: Any, path: str, default: Any = "") -> Any:
 
 
 def name_of(obj: Obj) -> str:
-    return obj["metadata"]["name"]
+    return str(obj["metadata"]["name"])
 
 
 def namespace_of(obj: Obj) -> str | None:
-    return obj["metadata"].get("namespace")
+    namespace: str | None = obj["metadata"].get("namespace")
+    return namespace
 
 
 def labels_of(obj: Obj) -> dict[str, str]:
@@ -83,7 +84,9 @@ def is_ready(obj: Obj) -> bool:
 
 def held_unready(obj: Obj) -> bool:
     """Whether the failure annotation says that it shall not be Ready."""
-    return dig(obj["metadata"], "annotations", {}).get(READY_ANNOTATION) == "false"
+    return bool(
+        dig(obj["metadata"], "annotations", {}).get(READY_ANNOTATION) == "false"
+    )
 
 
 def controller_of(obj: Obj) -> Obj | None:

@@ -50,4 +50,4 @@ def load(store: Store, path: Path) -> str | None:
                 (o["metadata"].get("namespace"), o["metadata"]["name"]): o
                 for o in objects
             }
-    return state["signingKey"]
+    return str(state["signingKey"])

@@ -73,6 +73,11 @@ def _budget_cells(budget: Obj) -> Cells:
     ]
 
 
+def _involved(event: Obj) -> str:
+    involved = event["involvedObject"]
+    return f"{involved.get('kind', '').lower()}/{involved.get('name', '')}"
+
+
 _COLUMNS = {
     "nodes": Columns(
         ("Status", "Roles"),
@@ -101,6 +106,19 @@ _COLUMNS = {
     "services": Columns(
         ("Type", "Cluster-IP"),
         lambda s: [s["spec"].get("type"), s["spec"].get("clusterIP")],
+    ),
+    "events": Columns(
+        ("Type", "Reason", "Object", "Message"),
+        lambda e: [e["type"], e["reason"], _involved(e), e["message"]],
+    ),
+    "volumeattachments": Columns(
+        ("Attacher", "PV", "Node", "Attached"),
+        lambda v: [
+            v["spec"].get("attacher", ""),
+            dig(v, "spec.source.persistentVolumeName", "<none>"),
+            v["spec"].get("nodeName", ""),
+            str(dig(v, "status.attached", False)).lower(),
+        ],
     ),
     "leases": Columns(("Holder",), lambda x: [dig(x, "spec.holderIdentity")]),
 }

@@ -1,13 +1,13 @@
 """``tacker-k8s-mgmt csar``: VNF packages."""
 
 import argparse
-import sys
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tacker_k8s_mgmt.cli import commands
+from tacker_k8s_mgmt.cli import commands, documents
+from tacker_k8s_mgmt.cli.commands import UsageError
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.build import build
 from tacker_k8s_mgmt.csar.check import check
@@ -42,6 +42,14 @@ def add_parser(subparsers: Any) -> None:
         EXAMPLES["check"],
     )
     verb.add_argument("package", type=Path, metavar="PACKAGE.zip")
+    verb.add_argument(
+        "--request",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a request body to hold against the package as well; may be repeated, - "
+        "reads standard input",
+    )
 
 
 def _add_build(verbs: Any) -> None:
@@ -86,8 +94,7 @@ def _build(args: argparse.Namespace) -> int:
     output = args.output or Path(f"{args.flavour}.zip")
     wrong = _usage_problem(args, output)
     if wrong:
-        print(f"tacker-k8s-mgmt csar build: {wrong}", file=sys.stderr)
-        return 2
+        raise UsageError(wrong)
     names = Site(
         images=_by_vdu(args.image),
         flavors=_by_vdu(args.flavor),
@@ -126,14 +133,18 @@ def _by_vdu(values: Iterable[str]) -> dict[str, str]:
 
 def _check(args: argparse.Namespace) -> int:
     if not args.package.is_file():
-        print(f"tacker-k8s-mgmt csar check: no file {args.package}", file=sys.stderr)
-        return 2
-    report = check(args.package)
+        raise UsageError(f"there is no file {args.package}")
+    requests = [documents.load(path) for path in args.request]
+    report = check(args.package, {one.name: one.value for one in requests})
+    doubled = [f"{one.name}: {text}" for one in requests for text in one.warnings]
+    flavours = f"flavours: {', '.join(report.flavours) or 'none'}"
     if report.problems:
         _tell(str(args.package), report.problems)
-        return 1
-    print(f"{args.package}: no problems (flavours: {', '.join(report.flavours)})")
-    return 0
+    else:
+        print(f"{args.package}: no problems ({flavours})")
+    for warning in (*report.warnings, *doubled):
+        print(f"warning: {warning}")
+    return commands.PROBLEMS if report.problems else commands.OK
 
 
 def _tell(subject: str, problems: Iterable[str]) -> None:

@@ -50,7 +50,9 @@ def load(path: str) -> Document:
         raise UsageError(f"{name} is no text in UTF-8") from None
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from error
-    said = (f"{key!r} is given twice in one object; the last one counts" for key in twice)
+    said = (
+        f"{key!r} is given twice in one object; the last one counts" for key in twice
+    )
     return Document(name, value, tuple(said))
 
 

@@ -2,21 +2,22 @@
 
 Log lines are cleaned of secret texts wherever they stand (``cluster/redact.py``). Here
 the secrets are taken out of the values instead, so that nothing else is changed and
-none is too short to be found.
+none is too short to be found. Of free-form variables rather too much is hidden.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, SecretStr
 
 from tacker_k8s_mgmt.cluster import redact
+from tacker_k8s_mgmt.cluster.params import Proxy
 
 STARS = redact.STARS
-_CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
-_ANYTHING = "x"
+_CREDENTIALS = re.compile(r"(?<=://)\S*@")
+_SECRET_NAME = re.compile(r"pass|secret|token|credential|auth|_?key$", re.IGNORECASE)
+_PRIVATE_KEY = "PRIVATE KEY-----"
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -24,46 +25,48 @@ M = TypeVar("M", bound=BaseModel)
 def masked(model: M) -> M:
     """A copy with stars in place of every secret.
 
-    URLs keep their host, and a private key that is a path stays one.
+    A proxy keeps its host, and a private key that is a path stays one.
     """
-    changes = {name: _masked(value) for name, value in model}
-    return model.model_copy(update=changes)
+    found = {name: _masked(model, name, value) for name, value in model}
+    changes = {name: new for name, new in found.items() if new != getattr(model, name)}
+    # Without changes that are none, the model still knows which values are defaults.
+    return model.model_copy(update=changes) if changes else model
 
 
-def _masked(value: Any) -> Any:
+def _masked(owner: BaseModel, name: str, value: Any) -> Any:
     if isinstance(value, BaseModel):
         return masked(value)
-    if isinstance(value, SecretStr):
-        return SecretStr(_shown(value.get_secret_value()))
     if isinstance(value, Mapping):
         return _variables(value)
-    return value
-
-
-def _shown(secret: str) -> str:
-    """What of a secret may be seen."""
-    if re.match(r"https?://", secret):
-        return _without_credentials(secret)
-    return STARS
+    if not isinstance(value, SecretStr):
+        return value
+    text = value.get_secret_value()
+    if isinstance(owner, Proxy):
+        return SecretStr(_without_credentials(text))
+    is_path = name == "private_key" and text.startswith("/")
+    return value if is_path else SecretStr(STARS)
 
 
 def _without_credentials(url: str) -> str:
     return _CREDENTIALS.sub(f"{STARS}@", url)
 
 
-def _variables(value: Any) -> Any:
-    """Variables of any shape, as ``cluster/redact.py`` tells which are secret."""
+def _variables(value: Any, *, secret: bool = False) -> Any:
+    """Variables of any shape; *secret*: they stand below the name of a secret."""
     if isinstance(value, Mapping):
         return {
-            name: STARS if _stands_for_secret(name) else _variables(inner)
+            name: _variables(inner, secret=secret or _is_secret(str(name)))
             for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [_variables(inner) for inner in value]
-    if isinstance(value, str):
-        return STARS if "PRIVATE KEY-----" in value else _without_credentials(value)
-    return value
+        return [_variables(inner, secret=secret) for inner in value]
+    if value is None or isinstance(value, bool):
+        return value
+    if secret or _PRIVATE_KEY in str(value):
+        return STARS
+    return _without_credentials(value) if isinstance(value, str) else value
 
 
-def _stands_for_secret(name: str) -> bool:
-    return any(redact.in_variables({name: _ANYTHING}))
+def _is_secret(name: str) -> bool:
+    known = any(redact.in_variables({name: STARS}))
+    return known or _SECRET_NAME.search(name) is not None

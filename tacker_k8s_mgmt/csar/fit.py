@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import ValidationError
+
 from tacker_k8s_mgmt.cluster import params, spelling
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.stack import find_machines
@@ -21,6 +23,23 @@ from tacker_k8s_mgmt.errors import DiscoveryError, ParamError
 
 _USER_DATA = "lcm-operation-user-data"
 _USER_DATA_CLASS = "lcm-operation-user-data-class"
+
+#: What the driver looks for in the stack and in the package.
+_SEARCHED = frozenset(
+    {"aspect_id", "ssh_cp_name", "nic_cp_name", "pod_cidr", "cluster_cidr"}
+    | {"script_path"}
+)
+_ANSIBLE = {
+    "ip_address": "ansible",
+    "username": "nobody",
+    "kubespray_root_path": "/opt/kubespray",
+    "transferring_inventory_path": "/opt/clusters/this",
+}
+_STAND_INS: Mapping[str, dict[str, Any]] = {
+    "master_node": {"username": "nobody"},
+    "worker_node": {"username": "nobody"},
+    "external_lb_param": {"ssh_username": "nobody"},
+}
 
 
 @dataclass(frozen=True)
@@ -82,16 +101,18 @@ def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
         found.problems += _links(request, flavour)
         found.warnings += _link_ports(request)
     found.problems += _user_data(request, contents.files)
-    try:
-        given = params.parse(request.additional_params)
-    except ParamError as error:
-        found.problems += error.problems
-        return
-    if given is None:
+    if not request.concerns_us:
         found.problems.append(
             f"additionalParams: there is no {params.ATTRIBUTE}, so the driver does "
             "nothing with the VMs"
         )
+        return
+    try:
+        given = params.parse(request.additional_params)
+    except ParamError as error:
+        found.problems += error.problems
+        given = _reduced(request)
+    if given is None:
         return
     found.warnings += given.warnings
     found.problems += _script(given, contents.files)
@@ -99,6 +120,25 @@ def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
     if flavour is not None and base is not None:
         _machines(request, given, flavour, base, found)
         found.warnings += _unused(request, base)
+
+
+def _reduced(request: Request) -> InstallParams | None:
+    """Wrong parameters without what has no part in finding the VMs and the script.
+
+    None where these are wrong too.
+    """
+    raw = spelling.read(InstallParams, request.installation).values
+    structures = {
+        name: _STAND_INS[name] | {key: value[key] for key in _SEARCHED & value.keys()}
+        for name, value in raw.items()
+        if name in _STAND_INS and isinstance(value, Mapping)
+    }
+    if "address_family" in raw:
+        structures["address_family"] = raw["address_family"]
+    try:
+        return InstallParams.model_validate({"ansible": _ANSIBLE, **structures})
+    except ValidationError:
+        return None
 
 
 def _unknown(attribute: str, kind: str, known: Collection[str]) -> str:

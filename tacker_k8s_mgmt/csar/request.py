@@ -17,6 +17,8 @@ from tacker_k8s_mgmt.csar.tree import mapping
 
 INSTANTIATE = "instantiate"
 
+_OURS = (params.ATTRIBUTE, spelling.camel(params.ATTRIBUTE))
+
 _Text = Annotated[StrictStr, Field(max_length=255)]
 _Uuid = Annotated[UUID, Field(strict=False)]
 
@@ -118,8 +120,13 @@ class Request:
     @property
     def concerns_us(self) -> bool:
         """Whether the driver's own attribute is in it."""
-        names = (params.ATTRIBUTE, spelling.camel(params.ATTRIBUTE))
-        return any(name in self.additional_params for name in names)
+        return any(name in self.additional_params for name in _OURS)
+
+    @property
+    def installation(self) -> Mapping[str, Any]:
+        """The driver's own attribute as it was given, empty where it is none."""
+        given = (mapping(self.additional_params.get(name)) for name in _OURS)
+        return next((one for one in given if one), {})
 
 
 def read(document: Any) -> Request:
@@ -135,7 +142,7 @@ def read(document: Any) -> Request:
             return Request(operation, document, _problems(operation, document))
     if "additionalParams" in document:
         return Request("", document, _problems("heal", document))
-    if names.intersection((params.ATTRIBUTE, spelling.camel(params.ATTRIBUTE))):
+    if names.intersection(_OURS):
         return Request("", {"additionalParams": document})
     known = spelling.border_names(params.InstallParams)
     if names.intersection((*known, *map(spelling.camel, known))):

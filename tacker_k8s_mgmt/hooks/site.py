@@ -18,7 +18,7 @@ from tacker.vnfm.infra_drivers.openstack import heat_client
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cluster import checkout, stack
-from tacker_k8s_mgmt.cluster.nodes import Machine, Node, api_url
+from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.hooks.playbooks import Playbooks
 from tacker_k8s_mgmt.hooks.vim import VimRegistry
@@ -217,11 +217,20 @@ class V1Site:
             # One limit for all: those that come late find their VM long booted.
             limit = max(_LAST_TRY, self._options.boot_timeout - waiting.elapsed())
             try:
-                with self._open(machine, limit, auth_grace=60) as session:
-                    told = session.run(_WHO_AM_I, timeout=60, sudo=True).stdout
-                    self._identities[machine.server_id] = _identity(told)
+                session = self._open(machine, limit, auth_grace=60)
             except errors.RemoteError as exc:
                 return f"{machine.role.value} VM {machine.server_id}: {exc}"
+            try:
+                told = session.run(_WHO_AM_I, timeout=60, sudo=True).stdout
+            except errors.RemoteError as exc:
+                session.close()
+                return f"{machine.role.value} VM {machine.server_id}: {exc}"
+            self._identities[machine.server_id] = _identity(told)
+            if machine.role is Role.WORKER:
+                session.close()
+            else:
+                # Few, and needed again in this hook.
+                self._sessions[machine.ssh_address] = session
             return ""
 
         with ThreadPoolExecutor(_PARALLEL_LOGINS) as pool:

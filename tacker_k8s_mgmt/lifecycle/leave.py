@@ -85,6 +85,8 @@ class Leave(Operation):
         present = [node for node in self._leaving if node.name in seen]
         self._dead = tuple(node for node in present if node.name in gone)
         self._alive = tuple(node for node in present if node.name not in gone)
+        # Pods on a node whose kubelet is silent stay, though it was drained.
+        self._undrained = any(node.name not in well for node in self._alive)
         self._staying = found.without(self._leaving)
         for what, nodes in (
             ("leave the cluster", leaving),

@@ -1,6 +1,7 @@
 """Hollow nodes: kubelets inside the server, for tests that have no hosts."""
 
 import time
+import uuid
 from collections.abc import Sequence
 
 from ..objects import (
@@ -9,7 +10,6 @@ from ..objects import (
     held_unready,
     name_of,
     precise_timestamp,
-    random_suffix,
     timestamp,
 )
 from ..resources import LEASES, NODES
@@ -60,8 +60,9 @@ class HollowKubelets:
                 "nodeInfo": {
                     "kubeletVersion": version,
                     "osImage": "a stand-in",
-                    "machineID": random_suffix(8),
-                    "bootID": random_suffix(8),
+                    "machineID": uuid.uuid4().hex,
+                    "systemUUID": str(uuid.uuid4()),
+                    "bootID": str(uuid.uuid4()),
                 },
             },
         }

@@ -9,14 +9,13 @@ hosts' clocks nor a restart of the server make a living node look dead.
 import time
 from typing import Any
 
+from .. import events
 from ..objects import Obj, condition, dig, held_unready, name_of, timestamp
 from ..resources import LEASES, NODES
 from ..store import Store
+from ..taints import NOT_READY, UNREACHABLE, UNSCHEDULABLE, taints_of
 
 LEASE_NAMESPACE = "kube-node-lease"
-UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-UNREACHABLE = "node.kubernetes.io/unreachable"
-NOT_READY = "node.kubernetes.io/not-ready"
 _OURS = (UNSCHEDULABLE, UNREACHABLE, NOT_READY)
 
 
@@ -66,7 +65,12 @@ class NodeMonitor:
             unknown["message"] = "Kubelet never posted node status."
         conditions = [{**c, **unknown} for c in known or [{"type": "Ready"}]]
         status = {**(node.get("status") or {}), "conditions": conditions}
+        self._tell(node, "NodeNotReady", "node-controller")
         return self._store.replace(NODES, node, status=status)
+
+    def _tell(self, node: Obj, reason: str, component: str) -> None:
+        text = f"Node {name_of(node)} status is now: {reason}"
+        events.record(self._store, node, reason, text, component)
 
     def _set_taints(self, node: Obj) -> None:
         spec, wanted = node["spec"], []
@@ -77,13 +81,17 @@ class NodeMonitor:
                 wanted.append(UNREACHABLE)
             case _:
                 wanted.append(NOT_READY)
-        taints = [t for t in spec.get("taints") or [] if t["key"] not in _OURS]
+        taints = [t for t in taints_of(node) if t["key"] not in _OURS]
         if spec.get("unschedulable"):
             taints.append({"key": UNSCHEDULABLE, "effect": "NoSchedule"})
         for key in wanted:
             for effect in ("NoSchedule", "NoExecute"):
                 taints.append({"key": key, "effect": effect})
-        if taints != (spec.get("taints") or []):
+        if taints != taints_of(node):
+            known = any(t["key"] == UNSCHEDULABLE for t in taints_of(node))
+            if known != bool(spec.get("unschedulable")):
+                word = "NodeSchedulable" if known else "NodeNotSchedulable"
+                self._tell(node, word, "kubelet")
             spec = {k: v for k, v in spec.items() if k != "taints"}
             spec = {**spec, "taints": taints} if taints else spec
             self._store.replace(NODES, node, spec=spec)

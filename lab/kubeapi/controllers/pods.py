@@ -2,6 +2,7 @@
 
 import time
 
+from .. import events
 from ..admission import random_address
 from ..objects import (
     Obj,
@@ -15,6 +16,7 @@ from ..objects import (
 from ..resources import NODES, PODS
 from ..settings import Settings
 from ..store import Store
+from ..taints import OUT_OF_SERVICE, taints_of
 from .scheduling import schedule
 
 _STARTED = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
@@ -51,6 +53,8 @@ class PodLife:
         elif is_terminating(pod):
             if is_ready(node):
                 self._stop(pod)
+            elif any(t["key"] == OUT_OF_SERVICE for t in taints_of(node)):
+                self._store.delete(PODS, pod, {"gracePeriodSeconds": 0})
         elif not is_ready(node):
             self._lose(pod)
         elif not is_ready(pod):
@@ -59,6 +63,10 @@ class PodLife:
     def _stop(self, pod: Obj) -> None:
         """Containers of a terminating pod end; only on a node that is there."""
         metadata = pod["metadata"]
+        if metadata["uid"] not in self._stopping_since:
+            for container in pod["spec"].get("containers", []):
+                text = f"Stopping container {container['name']}"
+                events.record(self._store, pod, "Killing", text, "kubelet")
         since = self._stopping_since.setdefault(metadata["uid"], time.monotonic())
         grace = metadata.get("deletionGracePeriodSeconds", 0)
         delay = min(grace, self._settings.stop_delay)

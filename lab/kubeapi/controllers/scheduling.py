@@ -3,27 +3,13 @@
 import copy
 from collections import Counter
 
-from ..objects import Obj, dig, labels_of, name_of
+from .. import events
+from ..objects import Obj, dig, labels_of, name_of, namespace_of
 from ..resources import NODES, PODS
 from ..store import Store
+from ..taints import daemon_tolerations, tolerates
 
-
-def _tolerated(taint: Obj, toleration: Obj) -> bool:
-    if toleration.get("effect") not in (None, "", taint["effect"]):
-        return False
-    key = toleration.get("key")
-    if toleration.get("operator") == "Exists":
-        return key in (None, "", taint["key"])
-    return key == taint["key"] and toleration.get("value", "") == taint.get("value", "")
-
-
-def tolerates(node: Obj, tolerations: list[Obj] | None) -> bool:
-    """Whether pods with those tolerations may be put on the node."""
-    return all(
-        any(_tolerated(taint, toleration) for toleration in tolerations or [])
-        for taint in node["spec"].get("taints") or []
-        if taint["effect"] != "PreferNoSchedule"
-    )
+_SCHEDULER = "default-scheduler"
 
 
 def pinned_to(spec: Obj, node: str) -> Obj:
@@ -33,8 +19,7 @@ def pinned_to(spec: Obj, node: str) -> Obj:
     affinity = {
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}
     }
-    # Its node may be anything: what must not run there was not made in the first place.
-    tolerations = [*(spec.get("tolerations") or []), {"operator": "Exists"}]
+    tolerations = daemon_tolerations(spec.get("tolerations"))
     pinned = {**copy.deepcopy(spec), "affinity": affinity, "tolerations": tolerations}
     return pinned
 
@@ -44,7 +29,7 @@ def pinned_node(pod: Obj) -> str | None:
     path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     for term in dig(pod, f"{path}.nodeSelectorTerms", []):
         for field in term.get("matchFields") or []:
-            return field["values"][0]
+            return str(field["values"][0])
     return None
 
 
@@ -70,4 +55,12 @@ def schedule(store: Store, pod: Obj) -> None:
         condition["reason"] = "Unschedulable"
         condition["message"] = f"0/{len(nodes)} nodes are available."
     status = {**pod["status"], "phase": "Pending", "conditions": [condition]}
+    if not fitting and status == pod["status"]:
+        return
     store.replace(PODS, pod, spec=spec, status=status)
+    if fitting:
+        text = f"Successfully assigned {namespace_of(pod)}/{name_of(pod)} to "
+        events.record(store, pod, "Scheduled", text + spec["nodeName"], _SCHEDULER)
+    else:
+        text, kind = condition["message"], "Warning"
+        events.record(store, pod, "FailedScheduling", text, _SCHEDULER, kind)

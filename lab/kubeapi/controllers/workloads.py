@@ -16,8 +16,8 @@ from ..resources import (
     Resource,
 )
 from ..store import Store
-from . import nodes as node_taints
-from .scheduling import pinned_node, pinned_to, tolerates
+from ..taints import daemon_tolerations, tolerates
+from .scheduling import pinned_node, pinned_to
 
 _HASH_LABEL = "pod-template-hash"
 
@@ -147,24 +147,14 @@ def _count_replicas(
     store.replace(resource, owner, status=status)
 
 
-_DAEMON_TOLERATIONS = [
-    {"operator": "Exists", "key": key}
-    for key in (
-        node_taints.UNSCHEDULABLE,
-        node_taints.UNREACHABLE,
-        node_taints.NOT_READY,
-    )
-]
-
-
 def _daemon_set(store: Store, owner: Obj) -> None:
     pods = store.owned(PODS, owner)
-    own = owner["spec"]["template"]["spec"].get("tolerations") or []
+    tolerations = daemon_tolerations(
+        owner["spec"]["template"]["spec"].get("tolerations")
+    )
     taken = {pod["spec"].get("nodeName") or pinned_node(pod) for pod in pods}
     wanted = [
-        name_of(node)
-        for node in store.all(NODES)
-        if tolerates(node, [*own, *_DAEMON_TOLERATIONS])
+        name_of(node) for node in store.all(NODES) if tolerates(node, tolerations)
     ]
     for name in wanted:
         if name not in taken:

@@ -1,0 +1,219 @@
+"""``tacker-k8s-mgmt params``: request parameters, before they are sent."""
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any
+
+from pydantic import BaseModel, SecretStr
+
+from tacker_k8s_mgmt.cli import commands, documents, masking
+from tacker_k8s_mgmt.cli.commands import UsageError
+from tacker_k8s_mgmt.cluster import params
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.csar import request
+from tacker_k8s_mgmt.csar.request import Request
+from tacker_k8s_mgmt.errors import ParamError
+
+NAME = "params"
+EXAMPLES = {
+    "check": (
+        "tacker-k8s-mgmt params check instantiate.json",
+        "tacker-k8s-mgmt params check - --json <instantiate.json",
+        "tacker-k8s-mgmt params check heal.json --stored instantiate.json",
+    ),
+}
+_LATER = ("scale", "heal")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the group to the command line."""
+    verbs = commands.add_group(
+        subparsers, NAME, "check request parameters before they are sent", EXAMPLES
+    )
+    verb = commands.add_verb(
+        verbs,
+        "check",
+        _check,
+        "tell every problem of a request, or how it is understood; never a secret",
+        EXAMPLES["check"],
+    )
+    add_request(verb)
+    verb.add_argument(
+        "--json", action="store_true", help="the findings as one JSON object"
+    )
+
+
+def add_request(verb: argparse.ArgumentParser) -> None:
+    """Add the arguments that :func:`given` reads."""
+    verb.add_argument(
+        "request",
+        metavar="REQUEST.json",
+        help="a request body, its additionalParams, or k8s_cluster_installation_param "
+        "alone; - reads standard input",
+    )
+    verb.add_argument(
+        "--stored",
+        metavar="INSTANTIATE.json",
+        help="the instantiate request that a scale or heal request comes after",
+    )
+
+
+@dataclass(frozen=True)
+class Given:
+    """The parameters that a command was given.
+
+    :param found: None when there are problems.
+    """
+
+    name: str
+    found: InstallParams | None
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def given(args: argparse.Namespace) -> Given:
+    """Read and check what the command line names.
+
+    :raises UsageError: it cannot be read, or is not what it should be.
+    """
+    document = documents.load(args.request)
+    warnings = list(document.warnings)
+    asked = _request(document)
+    stored = None
+    if args.stored:
+        if documents.STDIN == args.request == args.stored:
+            raise UsageError("only one of the two can come from standard input")
+        before = documents.load(args.stored)
+        warnings += before.warnings
+        stored = _request(before)
+    if asked.operation in _LATER and stored is None:
+        raise UsageError(
+            f"{document.name} is a {asked.operation} request, which changes parameters "
+            "of the instantiation; give that with --stored INSTANTIATE.json"
+        )
+    if asked.operation == request.INSTANTIATE and stored is not None:
+        raise UsageError(
+            f"{document.name} is an instantiate request; --stored is for scale and heal"
+        )
+    problems = [*asked.problems, *(stored.problems if stored else ())]
+    found = None
+    try:
+        found = _parsed(asked, stored)
+    except ParamError as error:
+        problems += error.problems
+    else:
+        warnings += found.warnings if found else ()
+        problems += [] if found else [_nothing(stored or asked)]
+    return Given(
+        document.name, None if problems else found, tuple(problems), tuple(warnings)
+    )
+
+
+def _request(document: documents.Document) -> Request:
+    try:
+        return request.read(document.value)
+    except ValueError as error:
+        raise UsageError(f"{document.name}: {error}") from error
+
+
+def _parsed(asked: Request, stored: Request | None) -> InstallParams | None:
+    if stored is None:
+        return params.parse(asked.additional_params)
+    return params.merged(stored.additional_params, asked.additional_params)
+
+
+def _nothing(asked: Request) -> str:
+    named = ", ".join(asked.additional_params) or "nothing"
+    return (
+        f"additionalParams: there is no {params.ATTRIBUTE} (there is: {named}), so the "
+        "driver does nothing with the VMs"
+    )
+
+
+def _check(args: argparse.Namespace) -> int:
+    found = given(args)
+    if args.json:
+        print(json.dumps(_as_json(found), indent=2))
+    else:
+        tell(found)
+        if found.found:
+            _summarise(masking.masked(found.found))
+    return commands.PROBLEMS if found.problems else commands.OK
+
+
+def tell(found: Given) -> None:
+    """Print the problems and warnings, one per line."""
+    counts = _counted(len(found.problems), "problem")
+    if found.warnings:
+        counts += f", {_counted(len(found.warnings), 'warning')}"
+    print(f"{found.name}: {counts}")
+    for problem in found.problems:
+        print(f"problem: {problem}")
+    for warning in found.warnings:
+        print(f"warning: {warning}")
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number or 'no'} {word}{'' if number == 1 else 's'}"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One attribute as it is understood."""
+
+    name: str
+    value: Any
+    is_default: bool
+
+
+def _summarise(shown: InstallParams) -> None:
+    print("\nUnderstood as:")
+    entries = list(_entries(shown))
+    width = max(len(entry.name) for entry in entries)
+    for entry in entries:
+        value = "(not given)" if entry.value is None else _words(entry.value)
+        note = "  (default)" if entry.is_default and entry.value is not None else ""
+        print(f"  {entry.name:<{width}}  {value}{note}")
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _entries(model: BaseModel, prefix: str = "") -> Iterator[_Entry]:
+    """Every attribute by its dotted name, depth first."""
+    for name, info in type(model).model_fields.items():
+        if info.exclude:
+            continue
+        dotted = f"{prefix}{info.alias or name}"
+        value = getattr(model, name)
+        if isinstance(value, BaseModel):
+            yield from _entries(value, f"{dotted}.")
+        else:
+            yield _Entry(dotted, _plain(value), name not in model.model_fields_set)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()  # masked before
+    if isinstance(value, IPv4Network | IPv6Network):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _as_json(found: Given) -> dict[str, Any]:
+    entries = list(_entries(masking.masked(found.found))) if found.found else []
+    return {
+        "request": found.name,
+        "problems": found.problems,
+        "warnings": found.warnings,
+        "parameters": {entry.name: entry.value for entry in entries},
+        "defaults": _names(entry for entry in entries if entry.is_default),
+    }
+
+
+def _names(entries: Iterable[_Entry]) -> list[str]:
+    return [entry.name for entry in entries]

@@ -1,0 +1,128 @@
+"""How far an operation is, in Tacker's own tables."""
+
+import types
+import uuid
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+import tacker.conf
+from oslo_db import options
+from oslo_utils import timeutils
+from tacker import context as tacker_context
+from tacker import manager, objects
+from tacker.db import api, model_base
+from tacker.db.vnfm import vnfm_db
+from tacker.objects import fields
+
+from tacker_k8s_mgmt.hooks import checkpoint
+
+objects.register_all()
+
+POINTS = (checkpoint.START, checkpoint.STACK, checkpoint.END)
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Tacker's tables in memory; rows need not belong to others."""
+    options.set_defaults(tacker.conf.CONF, connection="sqlite://")
+    engine = api.get_engine()
+    model_base.BASE.metadata.create_all(engine)
+    # In a transaction, as SQLAlchemy's own way would have it, it has no effect.
+    engine.raw_connection().driver_connection.execute("PRAGMA foreign_keys = OFF")
+
+
+@pytest.fixture
+def context(tables):
+    return tacker_context.get_admin_context()
+
+
+@pytest.fixture
+def plugin(monkeypatch):
+    plugins = {"VNFM": vnfm_db.VNFMPluginDb()}
+    monkeypatch.setattr(manager.TackerManager, "get_service_plugins", lambda: plugins)
+
+
+class Instance(types.SimpleNamespace):
+    def __init__(self):
+        super().__init__(id=str(uuid.uuid4()), saved=0)
+
+    def save(self):
+        self.saved += 1
+
+
+def operation(context, instance, state):
+    now = timeutils.utcnow()
+    one = objects.VnfLcmOpOcc(
+        context=context,
+        id=str(uuid.uuid4()),
+        operation_state=state,
+        state_entered_time=now,
+        start_time=now,
+        vnf_instance_id=instance.id,
+        operation="INSTANTIATE",
+        is_automatic_invocation=False,
+        is_cancel_pending=False,
+        error=None,
+        resource_changes=None,
+        changed_info=None,
+        changed_ext_connectivity=None,
+        error_point=0,
+        tenant_id="tenant",
+    )
+    one.create()
+    return one.id
+
+
+def point(context, operation_id):
+    return objects.VnfLcmOpOcc.get_by_id(context, operation_id).error_point
+
+
+@pytest.mark.parametrize("wanted", POINTS)
+def test_retry_will_go_on_from_the_point_that_was_saved(context, wanted):
+    """See the conditions on ``before_error_point`` in ``vnflcm_driver``."""
+    one = Instance()
+    under_way = operation(context, one, fields.LcmOccsOperationState.PROCESSING)
+    checkpoint.save(context, one, wanted)
+    assert point(context, under_way) == wanted
+    assert one.saved == 0
+
+
+@pytest.mark.parametrize("state", ["COMPLETED", "FAILED", "ROLLING_BACK"])
+def test_operations_that_are_not_under_way_stay(context, state):
+    one, other = Instance(), Instance()
+    over = operation(context, one, state)
+    of_other = operation(context, other, fields.LcmOccsOperationState.PROCESSING)
+    checkpoint.save(context, one, checkpoint.END)
+    assert point(context, over) == point(context, of_other) == 0
+
+
+def test_instance_and_scaling_groups_are_saved_first(context, plugin):
+    one = Instance()
+    under_way = operation(context, one, fields.LcmOccsOperationState.PROCESSING)
+    row = {"name": one.id, "tenant_id": "tenant", "status": "PENDING", "vim_id": "vim"}
+    context.session.add(vnfm_db.VNF(id=one.id, **row))
+    context.session.flush()
+    # Of this type is what Tacker's driver for Heat makes.
+    vnf = {"id": one.id, "attributes": {"scale_group": b"{}", "stack_param": "{}"}}
+    for _ in range(2):
+        checkpoint.save(context, one, checkpoint.END, vnf)
+    found = context.session.query(vnfm_db.VNFAttribute).filter_by(vnf_id=one.id)
+    assert sorted(attribute.key for attribute in found) == sorted(vnf["attributes"])
+    assert one.saved == 2
+    assert point(context, under_way) == checkpoint.END
+
+
+def test_what_cannot_be_saved_does_not_fail_the_operation(context, caplog):
+    one = Instance()
+    under_way = operation(context, one, fields.LcmOccsOperationState.PROCESSING)
+
+    def refuse():
+        raise RuntimeError("INSERT ... [parameters: ('pa55-word',)]")
+
+    one.save = refuse
+    checkpoint.save(context, one, checkpoint.END, {"id": one.id, "attributes": {}})
+    assert point(context, under_way) == 0
+    assert "could not be stored (RuntimeError)" in caplog.text
+    assert "pa55-word" not in caplog.text
