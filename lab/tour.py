@@ -11,13 +11,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from lab import inside, settings
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import main as command_line
-from tacker_k8s_mgmt.cli.runs import Teller
+from tacker_k8s_mgmt.cli.telling import Console, Teller
+from tacker_k8s_mgmt.cli.timeline import Timeline
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUESTS = ROOT / "samples" / "requests"
@@ -109,20 +109,17 @@ class Tour:
         self._wait(vnf_id, operation, "COMPLETED")
 
     def _wait(self, vnf_id: str, operation: str, wanted: str) -> None:
-        path, offset = journal.path_of(self._journals, vnf_id), 0
-        _, offset = journal.read(path)
-        teller = Teller(self._console)
+        timeline = Timeline()
+        path = journal.path_of(self._journals, vnf_id)
+        with journal.Reader(path) as reader, Teller(self._console, timeline) as teller:
+            reader.read()
 
-        def tick() -> None:
-            nonlocal offset
-            records, offset = journal.read(path, offset)
-            teller.tell(records)
+            def tick() -> None:
+                for record in reader.read():
+                    teller.tell(timeline.add(record), str(record.get("event")))
 
-        try:
             self._tacker.wait(operation, wanted, limit=LIMIT, tick=tick)
             tick()
-        finally:
-            teller.close()
         self._say(f"operation {operation}: {wanted}", "bold")
 
     def _show(self, vnf_id: str) -> None:

@@ -121,6 +121,17 @@ def seconds(text: str) -> float:
     return value
 
 
+def count(text: str) -> int:
+    """How many of something, on the command line.
+
+    :raises ValueError: it is no such number.
+    """
+    value = int(text)
+    if value < 0:
+        raise ValueError(text)
+    return value
+
+
 def write_new(path: Path, text: str, *, force: bool, mode: int = 0o644) -> None:
     """Write a file whole or not at all.
 

@@ -49,7 +49,7 @@ def load(path: str) -> Document:
     except UnicodeDecodeError:
         raise UsageError(f"{name} is no text in UTF-8") from None
     except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{name} cannot be read: {error.strerror or error}") from error
     said = (
         f"{key!r} is given twice in one object; the last one counts" for key in twice
     )

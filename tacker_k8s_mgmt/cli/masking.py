@@ -6,7 +6,7 @@ none is too short to be found. Of free-form variables rather too much is hidden.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, SecretStr
@@ -16,29 +16,32 @@ from tacker_k8s_mgmt.cluster.params import Proxy
 
 STARS = redact.STARS
 _CREDENTIALS = re.compile(r"(?<=://)\S*@")
-_SECRET_NAME = re.compile(r"pass|secret|token|credential|auth|_?key$", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"pass|secret|token|credential|key$", re.IGNORECASE)
 _PRIVATE_KEY = "PRIVATE KEY-----"
 
 M = TypeVar("M", bound=BaseModel)
 
 
-def masked(model: M) -> M:
+def masked(model: M, *, but: Container[str] = ()) -> M:
     """A copy with stars in place of every secret.
 
     A proxy keeps its host, and a private key that is a path stays one.
+
+    :param but: names of fields that stay as they are.
     """
-    found = {name: _masked(model, name, value) for name, value in model}
+    found = {name: _masked(model, name, but) for name in type(model).model_fields}
     changes = {name: new for name, new in found.items() if new != getattr(model, name)}
     # Without changes that are none, the model still knows which values are defaults.
     return model.model_copy(update=changes) if changes else model
 
 
-def _masked(owner: BaseModel, name: str, value: Any) -> Any:
+def _masked(owner: BaseModel, name: str, but: Container[str]) -> Any:
+    value = getattr(owner, name)
     if isinstance(value, BaseModel):
-        return masked(value)
+        return masked(value, but=but)
     if isinstance(value, Mapping):
         return _variables(value)
-    if not isinstance(value, SecretStr):
+    if not isinstance(value, SecretStr) or name in but:
         return value
     text = value.get_secret_value()
     if isinstance(owner, Proxy):
@@ -51,22 +54,23 @@ def _without_credentials(url: str) -> str:
     return _CREDENTIALS.sub(f"{STARS}@", url)
 
 
-def _variables(value: Any, *, secret: bool = False) -> Any:
-    """Variables of any shape; *secret*: they stand below the name of a secret."""
+def _variables(value: Any) -> Any:
+    """Variables of any shape, with nothing below the name of a secret."""
     if isinstance(value, Mapping):
         return {
-            name: _variables(inner, secret=secret or _is_secret(str(name)))
+            name: STARS if _hides(str(name), inner) else _variables(inner)
             for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [_variables(inner, secret=secret) for inner in value]
+        return [_variables(inner) for inner in value]
+    if isinstance(value, str):
+        return STARS if _PRIVATE_KEY in value else _without_credentials(value)
+    return value
+
+
+def _hides(name: str, value: Any) -> bool:
     if value is None or isinstance(value, bool):
-        return value
-    if secret or _PRIVATE_KEY in str(value):
-        return STARS
-    return _without_credentials(value) if isinstance(value, str) else value
-
-
-def _is_secret(name: str) -> bool:
+        return False
     known = any(redact.in_variables({name: STARS}))
-    return known or _SECRET_NAME.search(name) is not None
+    by_name = known or _SECRET_NAME.search(name) is not None
+    return by_name or (isinstance(value, str) and name.lower().endswith("auth"))

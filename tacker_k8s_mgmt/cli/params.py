@@ -79,13 +79,13 @@ def given(args: argparse.Namespace) -> Given:
 
     :raises UsageError: it cannot be read, or is not what it should be.
     """
+    if documents.STDIN == args.request == args.stored:
+        raise UsageError("only one of the two can come from standard input")
     document = documents.load(args.request)
     warnings = list(document.warnings)
     asked = _request(document)
     stored = None
     if args.stored:
-        if documents.STDIN == args.request == args.stored:
-            raise UsageError("only one of the two can come from standard input")
         before = documents.load(args.stored)
         warnings += before.warnings
         stored = _request(before)

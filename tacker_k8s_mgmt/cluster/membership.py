@@ -40,6 +40,19 @@ class Membership:
         return tuple(node for node in self.nodes if node.name not in names)
 
 
+def whole_members(
+    recorded: Collection[str] | None, previous: Sequence[Node], seen: Collection[str]
+) -> frozenset[str]:
+    """Ids of the servers whose join was seen to its end.
+
+    :param recorded: None for a cluster whose instantiation was given up just before
+        that was recorded; whoever of its inventory is in the cluster is a member then.
+    """
+    if recorded is not None:
+        return frozenset(recorded)
+    return frozenset(node.server_id for node in previous if node.name in seen)
+
+
 def compare(
     found: Machines,
     previous: Sequence[Node],

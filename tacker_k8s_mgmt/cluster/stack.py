@@ -52,6 +52,19 @@ class StackResource:
 
 
 @dataclass(frozen=True)
+class Unfinished:
+    """A VM that Heat has not finished, failed at or is deleting.
+
+    :param server_id: "" before Nova has a server of it.
+    :param state: the part of it that is not complete, and what it is.
+    """
+
+    role: Role
+    server_id: str
+    state: str
+
+
+@dataclass(frozen=True)
 class Machines:
     """The VMs of a cluster.
 
@@ -59,6 +72,7 @@ class Machines:
         the stacks that it is in, nested ones included. A server that is not here is
         gone.
     :param unnamed: names of the servers in the stack that no parameter leads to.
+    :param unfinished: VMs that are of a role and not complete, and so in none of those.
     """
 
     control_planes: tuple[Machine, ...]
@@ -68,6 +82,7 @@ class Machines:
         default_factory=lambda: MappingProxyType({}), compare=False, repr=False
     )
     unnamed: tuple[str, ...] = ()
+    unfinished: tuple[Unfinished, ...] = ()
 
 
 def find_machines(
@@ -83,11 +98,15 @@ def find_machines(
     """
     tree = _Tree(resources)
     problems: list[str] = []
+    unfinished: list[Unfinished] = []
     found = {
-        wanted.role: _find(wanted, tree, problems) for wanted in _wanted_roles(params)
+        one.role: _find(one, tree, problems, unfinished)
+        for one in _wanted_roles(params)
     }
     balancers = found.get(Role.LOAD_BALANCER, [])
     everything = [machine for machines in found.values() for machine in machines]
+    known = {one.server_id for one in everything}
+    known.update(one.server_id for one in unfinished)
     problems += _found_twice(everything)
     problems += _in_the_clusters_networks(everything, params)
     if problems:
@@ -97,7 +116,8 @@ def find_machines(
         workers=tuple(found[Role.WORKER]),
         load_balancer=balancers[0] if balancers else None,
         places=tree.places(),
-        unnamed=tuple(tree.servers(without={m.server_id for m in everything})),
+        unnamed=tuple(tree.servers(without=known)),
+        unfinished=tuple(unfinished),
     )
 
 
@@ -180,16 +200,18 @@ class _Tree:
             stack_id = owner.stack_id
 
 
-def _find(wanted: _Wanted, tree: _Tree, problems: list[str]) -> list[Machine]:
+def _find(
+    wanted: _Wanted, tree: _Tree, problems: list[str], unfinished: list[Unfinished]
+) -> list[Machine]:
     group = tree.group(wanted.aspect_id)
     stacks = dict(tree.stacks(group))
     there = [stack_id for stack_id in stacks if wanted.ssh_cp in stacks[stack_id]]
     found: list[Machine] = []
-    unfinished: list[str] = []
+    kept: list[Unfinished] = []
     for stack_id in there:
-        part = _unfinished_part(wanted, stacks[stack_id], tree.owners(stack_id))
-        if part:
-            unfinished.append(f"{part.name} is {part.status}")
+        one = _unfinished(wanted, stacks[stack_id], tree.owners(stack_id))
+        if one:
+            kept.append(one)
             continue
         try:
             found.append(_machine(wanted, stacks[stack_id]))
@@ -200,8 +222,9 @@ def _find(wanted: _Wanted, tree: _Tree, problems: list[str]) -> list[Machine]:
     all_scaled_in = group and not stacks and wanted.role is Role.WORKER
     if not there and not all_scaled_in:
         problems.append(f"{name}: there is no {wanted.ssh_cp} in {place}")
-    elif there and len(unfinished) == len(there):
-        problems.append(f"{name}: no VM in {place} is complete, {unfinished[0]}")
+    elif there and len(kept) == len(there):
+        problems.append(f"{name}: no VM in {place} is complete, {kept[0].state}")
+    unfinished += kept
     problems += [f"{name}: {text}" for text in _wrong_count(wanted.role, len(there))]
     return found
 
@@ -213,23 +236,27 @@ def _wrong_count(role: Role, count: int) -> Iterator[str]:
         yield f"there are {count} VMs; one load balancer is supported"
 
 
-def _unfinished_part(
+def _unfinished(
     wanted: _Wanted,
     stack: Mapping[str, StackResource],
     owners: Iterator[StackResource],
-) -> StackResource | None:
-    """A part of a VM that Heat has not finished, failed at or is deleting.
+) -> Unfinished | None:
+    """The VM, if a part of it is not complete.
 
     A group that failed to grow is not such a part: its other members are well.
     """
     ports = [stack[name] for name in (wanted.ssh_cp, wanted.nic_cp) if name in stack]
-    servers = {port.attributes.get("device_id") for port in ports} - {"", None}
+    servers = {str(port.attributes.get("device_id") or "") for port in ports} - {""}
     parts = [
         *ports,
         *(resource for resource in stack.values() if resource.physical_id in servers),
         *(owner for owner in owners if owner.type not in _GROUPS),
     ]
-    return next((part for part in parts if not part.complete), None)
+    bad = next((part for part in parts if not part.complete), None)
+    if bad is None:
+        return None
+    state = f"{bad.name} is {bad.status}"
+    return Unfinished(wanted.role, min(servers, default=""), state)
 
 
 class _Mismatch(Exception):

@@ -269,9 +269,8 @@ def _unused(request: Request, base: hot.BaseHot) -> Iterator[str]:
 def _scale(
     request: Request, contents: Contents, stored: Request | None
 ) -> Iterator[str]:
-    flavours: Sequence[vnfd.Flavour] = tuple(contents.flavours.values())
-    if stored and stored.body.get("flavourId") in contents.flavours:
-        flavours = (contents.flavours[str(stored.body["flavourId"])],)
+    chosen = contents.flavours.get(str(stored.body.get("flavourId")) if stored else "")
+    flavours = (chosen,) if chosen else contents.flavours.values()
     aspects = {
         name: one for flavour in flavours for name, one in flavour.aspects.items()
     }

@@ -120,7 +120,7 @@ class Request:
     @property
     def concerns_us(self) -> bool:
         """Whether the driver's own attribute is in it."""
-        return any(name in self.additional_params for name in _OURS)
+        return any(self.additional_params.get(name) is not None for name in _OURS)
 
     @property
     def installation(self) -> Mapping[str, Any]:

@@ -9,6 +9,9 @@ stack's id and the scaling groups to its database only when the operation ends
   the stack.
 * When ``instantiate_end`` has failed, a ``retry`` completes the operation without the
   scaling groups, and Tacker answers every later scale request with an error.
+* The error point of an operation that is over stays. A heal takes that of any operation
+  of the VNF instance for its own (``openstack.py``, ``heal_vnf``), and may then replace
+  no VM at all.
 """
 
 import logging
@@ -29,6 +32,10 @@ STACK = fields.ErrorPoint.POST_VIM_CONTROL
 #: ``retry`` calls the ``_end`` hook and nothing before it; ``rollback`` deletes the VMs.
 END = fields.ErrorPoint.VNF_CONFIG_END
 
+_States = fields.LcmOccsOperationState
+_UNDER_WAY = _States.PROCESSING
+_OVER = (_States.COMPLETED, _States.FAILED, _States.ROLLED_BACK)
+
 
 def save(
     context: Any,
@@ -38,7 +45,7 @@ def save(
 ) -> None:
     """Store how far the operation is that is under way for a VNF instance.
 
-    What cannot be stored is told in the log and does not fail the operation.
+    What is stored of operations that are over is taken back. What cannot be stored is told in the log and does not fail the operation.
 
     :param point: one of those above.
     :param vnf: what ``instantiate_end`` gets under this name; None for other hooks,
@@ -71,8 +78,10 @@ def _save_point(context: Any, vnf_id: str, point: int) -> None:
         context, read_deleted="no", filters=filters
     )
     for occurrence in found.objects:
-        if occurrence.operation_state == fields.LcmOccsOperationState.PROCESSING:
-            occurrence.error_point = point
+        state = occurrence.operation_state
+        wanted = point if state == _UNDER_WAY else fields.ErrorPoint.INITIAL
+        if state in (_UNDER_WAY, *_OVER) and occurrence.error_point != wanted:
+            occurrence.error_point = wanted
             occurrence.save()
 
 

@@ -99,10 +99,8 @@ class Operation:
         self, previous: Sequence[Node], seen: Collection[str]
     ) -> frozenset[str]:
         text = self._site.workdir.read(JOINED_FILE)
-        if text is not None:
-            return frozenset(json.loads(text))
-        # A cluster whose instantiation was given up just before this was written.
-        return frozenset(node.server_id for node in previous if node.name in seen)
+        recorded = None if text is None else json.loads(text)
+        return membership.whole_members(recorded, previous, seen)
 
     def _seen(self) -> Mapping[str, ports.ClusterNode]:
         """The cluster's Node objects by name."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt.cluster.answers import NodeObject, Vim
 from tacker_k8s_mgmt.cluster.balancer import (
     BalancerSpec,
     BalancerStatus,
@@ -203,3 +204,48 @@ class Site(Protocol):
     def cluster(self, control_plane: Node) -> Cluster: ...
 
     def balancer(self, machine: Machine) -> Balancer: ...
+
+
+class Records(Protocol):
+    """The cluster's directory, to be read only."""
+
+    @property
+    def path(self) -> str: ...
+
+    def owner(self) -> str | None: ...
+
+    def read(self, name: str) -> str | None: ...
+
+
+class NodeLister(Protocol):
+    """The cluster, to be read only."""
+
+    def nodes(self) -> Sequence[NodeObject]: ...
+
+
+class StatusReader(Protocol):
+    """The load balancer, to be read only."""
+
+    def status(self) -> BalancerStatus: ...
+
+
+class VimFinder(Protocol):
+    """Tacker's VIM registry, to be read only."""
+
+    def registered(self) -> tuple[Vim, ...]: ...
+
+
+class View(Protocol):
+    """A site that is looked at and never changed."""
+
+    def machines(self) -> Machines: ...
+
+    @property
+    def workdir(self) -> Records: ...
+
+    @property
+    def vims(self) -> VimFinder: ...
+
+    def cluster(self, control_plane: Node) -> NodeLister: ...
+
+    def balancer(self, machine: Machine) -> StatusReader: ...

@@ -5,7 +5,7 @@ whole up to a cap (it is parsed: JSON), of standard error only the end is kept (
 shown). The channel is only described here: paramiko stays in :mod:`.ssh`.
 """
 
-import selectors
+import threading
 import time
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -13,12 +13,18 @@ from typing import Protocol
 STDOUT_CAP = 8 * 1024 * 1024
 STDERR_KEPT = 64 * 1024
 _CHUNK = 64 * 1024
-_TICK = 0.1  # seconds; an exit code alone does not wake the selector
+_TICK = 0.1  # seconds; an exit code alone does not wake us
 _SETTLE = 1.0  # seconds of quiet after the exit code, when a child keeps the streams
 
 
 class TooMuchOutput(Exception):
     """The command wrote more than :data:`STDOUT_CAP` bytes to standard output."""
+
+
+class Buffer(Protocol):
+    """One stream of a paramiko channel."""
+
+    def set_event(self, event: threading.Event) -> None: ...
 
 
 class Channel(Protocol):
@@ -27,7 +33,10 @@ class Channel(Protocol):
     closed: bool
     eof_received: int
 
-    def fileno(self) -> int: ...
+    @property
+    def in_buffer(self) -> Buffer: ...
+    @property
+    def in_stderr_buffer(self) -> Buffer: ...
     def recv_ready(self) -> bool: ...
     def recv(self, nbytes: int) -> bytes: ...
     def recv_stderr_ready(self) -> bool: ...
@@ -62,18 +71,21 @@ def exchange(channel: Channel, stdin: bytes, limit: float) -> Result:
     """
     talk = _Talk(channel, stdin)
     ends = time.monotonic() + limit
-    with selectors.DefaultSelector() as selector:
-        selector.register(channel.fileno(), selectors.EVENT_READ)
-        while not talk.over():
-            if time.monotonic() > ends:
-                raise TimeoutError
-            if talk.move():
-                continue
-            if channel.eof_received or channel.closed:
-                # The descriptor stays readable after the end of the streams.
-                time.sleep(0.005)
-            else:
-                selector.select(_TICK)
+    # Not the channel's descriptor: where eventlet has patched select, a number that is
+    # used again meets whoever still waits for its former owner.
+    news = threading.Event()
+    channel.in_buffer.set_event(news)
+    channel.in_stderr_buffer.set_event(news)
+    while not talk.over():
+        if time.monotonic() > ends:
+            raise TimeoutError
+        if talk.move():
+            continue
+        if channel.eof_received or channel.closed:
+            # The event stays set after the end of the streams.
+            time.sleep(0.005)
+        else:
+            news.wait(_TICK)
     return Result(
         channel.recv_exit_status(),
         talk.stdout.decode(errors="replace"),

@@ -52,7 +52,7 @@ class Instance(types.SimpleNamespace):
         self.saved += 1
 
 
-def operation(context, instance, state):
+def operation(context, instance, state, error_point=fields.ErrorPoint.INITIAL):
     now = timeutils.utcnow()
     one = objects.VnfLcmOpOcc(
         context=context,
@@ -68,7 +68,7 @@ def operation(context, instance, state):
         resource_changes=None,
         changed_info=None,
         changed_ext_connectivity=None,
-        error_point=0,
+        error_point=error_point,
         tenant_id="tenant",
     )
     one.create()
@@ -89,20 +89,37 @@ def test_retry_will_go_on_from_the_point_that_was_saved(context, wanted):
     assert one.saved == 0
 
 
-@pytest.mark.parametrize("state", ["COMPLETED", "FAILED", "ROLLING_BACK"])
-def test_operations_that_are_not_under_way_stay(context, state):
-    one, other = Instance(), Instance()
-    over = operation(context, one, state)
-    of_other = operation(context, other, fields.LcmOccsOperationState.PROCESSING)
-    checkpoint.save(context, one, checkpoint.END)
-    assert point(context, over) == point(context, of_other) == 0
+@pytest.mark.parametrize("state", ["FAILED_TEMP", "ROLLING_BACK"])
+def test_operations_that_tacker_may_go_on_with_stay(context, state):
+    one = Instance()
+    failed = operation(context, one, state, error_point=checkpoint.END)
+    checkpoint.save(context, one, checkpoint.START)
+    assert point(context, failed) == checkpoint.END
+
+
+def test_operations_of_other_instances_stay(context):
+    other = operation(context, Instance(), fields.LcmOccsOperationState.PROCESSING)
+    checkpoint.save(context, Instance(), checkpoint.END)
+    assert point(context, other) == fields.ErrorPoint.INITIAL
+
+
+@pytest.mark.parametrize("state", ["COMPLETED", "FAILED", "ROLLED_BACK"])
+def test_heal_replaces_vms_whichever_operation_tacker_takes_for_it(context, state):
+    """It asks for any one: ``OpenStack.heal_vnf``, ``_resource_mark_unhealthy``."""
+    one = Instance()
+    for _ in range(4):
+        operation(context, one, state, error_point=checkpoint.END)
+    operation(context, one, fields.LcmOccsOperationState.PROCESSING)
+    checkpoint.save(context, one, checkpoint.START)
+    taken = objects.VnfLcmOpOcc.get_by_vnf_instance_id(context, one.id)
+    assert taken.error_point <= fields.ErrorPoint.PRE_VIM_CONTROL
 
 
 def test_instance_and_scaling_groups_are_saved_first(context, plugin):
     one = Instance()
     under_way = operation(context, one, fields.LcmOccsOperationState.PROCESSING)
-    row = {"name": one.id, "tenant_id": "tenant", "status": "PENDING", "vim_id": "vim"}
-    context.session.add(vnfm_db.VNF(id=one.id, **row))
+    row = dict.fromkeys(("id", "name", "vim_id", "tenant_id"), one.id)
+    context.session.add(vnfm_db.VNF(status="PENDING", **row))
     context.session.flush()
     # Of this type is what Tacker's driver for Heat makes.
     vnf = {"id": one.id, "attributes": {"scale_group": b"{}", "stack_param": "{}"}}
@@ -123,6 +140,6 @@ def test_what_cannot_be_saved_does_not_fail_the_operation(context, caplog):
 
     one.save = refuse
     checkpoint.save(context, one, checkpoint.END, {"id": one.id, "attributes": {}})
-    assert point(context, under_way) == 0
+    assert point(context, under_way) == fields.ErrorPoint.INITIAL
     assert "could not be stored (RuntimeError)" in caplog.text
     assert "pa55-word" not in caplog.text

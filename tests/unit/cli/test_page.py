@@ -127,7 +127,9 @@ def test_it_follows_the_colours_of_the_desktop(tmp_path):
     assert '<meta name="color-scheme" content="light dark">' in text
 
 
-EVIL = "</style><script>alert(1)</script><b onclick='x' title=\"y\">{{ 123 * 457 }}&amp;"
+EVIL = (
+    "</style><script>alert(1)</script><b onclick='x' title=\"y\">{{ 123 * 457 }}&amp;"
+)
 
 
 def test_every_text_is_escaped(tmp_path):

@@ -213,6 +213,10 @@ class TestServersThatNobodyNamed:
         second = vm("top", "workerNode2", "w2", {"workerNode2_CP1": "10.10.0.30"})
         assert find([*SIMPLE, *second]).unnamed == ("workerNode2",)
 
+    def test_a_vm_of_a_role_that_heat_still_works_at_is_known(self):
+        late = with_changed(SIMPLE, "member0", status="UPDATE_IN_PROGRESS")
+        assert find(late).unnamed == ()
+
     def test_those_that_are_not_complete_do_not_count(self):
         gone = vm("top", "old", "o", {}, status="DELETE_COMPLETE")
         assert find([*SIMPLE, *gone]).unnamed == ()

@@ -64,12 +64,7 @@ def test_a_wrong_command_line_is_exit_code_2(
     assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [[], ["csar"], ["csar", "fly"], ["csar", "build", "simple", "--vnfd-id", "one"]],
-    ids=["no group", "no verb", "an unknown verb", "an id that is none"],
-)
-def test_argparse_refuses_what_it_does_not_know(arguments):
+def test_an_id_that_is_none_is_refused():
     with pytest.raises(SystemExit) as caught:
-        main(arguments)
+        main(["csar", "build", "simple", "--vnfd-id", "one"])
     assert caught.value.code == 2

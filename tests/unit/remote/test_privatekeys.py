@@ -155,7 +155,8 @@ class TestFiles:
         assert privatekeys.read(f"{alias}/link", str(directory)) == "the key"
         assert privatekeys.read(f"{directory}/link", str(alias)) == "the key"
 
-    def test_without_a_directory_no_file_may_be_named(self, directory):
+    def test_without_a_directory_no_file_may_be_named(self, directory, monkeypatch):
+        monkeypatch.chdir(directory)
         assert reason(privatekeys.read, f"{directory}/worker", "") == OUTSIDE
 
     def test_one_that_is_not_there_is_said(self, directory):

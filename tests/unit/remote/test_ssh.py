@@ -6,7 +6,6 @@ import os
 import socket
 import stat
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import exchange, ssh
 from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tacker_k8s_mgmt.remote.waiting import Backoff
 from tests.unit.remote import keys
 from tests.unit.remote.sshd import PASSWORD
 
@@ -40,6 +40,14 @@ def is_alive(pid):
         return False
 
 
+def ends(pid):
+    """Whether a process comes to its end; a signal needs a moment to be delivered."""
+    waiting = Backoff(10)
+    while is_alive(pid) and not waiting.spent():
+        waiting.pause()
+    return not is_alive(pid)
+
+
 # --- connecting ----------------------------------------------------------------------
 
 
@@ -51,10 +59,9 @@ def test_booting_host_is_retried_until_it_answers(sshd, log_in):
 
 def test_deadline_ends_the_tries_and_names_host_and_reason(sshd, log_in):
     sshd.refuse_connections = 1000
-    started = time.monotonic()
     with pytest.raises(errors.ConnectError) as caught:
         log_in(deadline=1)
-    assert time.monotonic() - started < 3
+    assert sshd.refuse_connections > 900  # it gave up, and not for want of refusals
     assert f"ansible@127.0.0.1:{sshd.port} within 1 s" in str(caught.value)
     assert caught.value.retryable
 
@@ -71,21 +78,22 @@ def test_host_without_sshd_is_a_connect_error(how, log_in, sshd):
 
 
 def test_unknown_host_name_is_not_retried(log_in, sshd, monkeypatch):
-    def unknown(*_, **__):
+    asked = []
+
+    def unknown(*where, **__):
+        asked.append(where)
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "create_connection", unknown)
-    started = time.monotonic()
     with pytest.raises(errors.ConnectError, match="Name or service not known"):
         log_in(deadline=60)
-    assert time.monotonic() - started < 1
+    assert len(asked) == 1
 
 
 def test_wrong_password_fails_at_once_without_showing_it(sshd, log_in):
-    started = time.monotonic()
     with pytest.raises(errors.AuthError) as caught:
         log_in(endpoint=sshd.endpoint(password="wr0ng"), deadline=60)
-    assert time.monotonic() - started < 3
+    assert sshd.tried == ["password"]
     assert "wr0ng" not in str(caught.value)
 
 
@@ -271,10 +279,10 @@ def test_secrets_are_in_no_error_log_or_repr(session, caplog):
 
 def test_command_over_its_limit_is_ended_on_the_host(session, sshd):
     script = "sleep 60 & echo $$ $! >pids; wait"
-    with pytest.raises(errors.CommandTimeout, match=r"within 0\.5 s"):
-        session.run(["bash", "-c", script], timeout=0.5)
+    with pytest.raises(errors.CommandTimeout, match="within 2 s"):
+        session.run(["bash", "-c", script], timeout=2)
     pids = (sshd.home / "pids").read_text().split()
-    assert [pid for pid in pids if is_alive(pid)] == []
+    assert all(ends(pid) for pid in pids)
     assert session.run(["echo", "alive"], timeout=5).stdout == "alive\n"
 
 
@@ -282,19 +290,18 @@ def test_command_that_ignores_term_is_killed(session, sshd, monkeypatch):
     monkeypatch.setattr(ssh, "_KILL_AFTER", 0.3)
     script = "echo $$ >pid; trap '' TERM; while :; do sleep 0.1; done"
     with pytest.raises(errors.CommandTimeout):
-        session.run(["bash", "-c", script], timeout=0.3)
-    assert not is_alive((sshd.home / "pid").read_text().strip())
+        session.run(["bash", "-c", script], timeout=2)
+    assert ends((sshd.home / "pid").read_text().strip())
 
 
 def test_own_exit_code_124_is_not_taken_for_a_timeout(session):
     assert session.run(["bash", "-c", "exit 124"], timeout=5, check=False).rc == 124
 
 
-def test_daemon_that_keeps_the_streams_does_not_hold_the_call(session):
-    started = time.monotonic()
-    result = session.run(["bash", "-c", "sleep 20 & echo started"], timeout=15)
-    assert result.stdout == "started\n"
-    assert time.monotonic() - started < 5
+def test_daemon_that_keeps_the_streams_does_not_hold_the_call(session, sshd):
+    script = "sleep 60 & echo $! >pid; echo started"
+    assert session.run(["bash", "-c", script], timeout=50).stdout == "started\n"
+    assert is_alive((sshd.home / "pid").read_text().strip())
 
 
 def test_dropped_session_is_a_retryable_connection_error(session, sshd):
@@ -314,10 +321,8 @@ def test_host_that_never_answers_breaks_the_session_at_the_limit(
     monkeypatch.setattr(ssh, "_KILL_AFTER", 0)
     monkeypatch.setattr(ssh, "_GRACE", 0.1)
     sshd.deaf = True
-    started = time.monotonic()
     with pytest.raises(errors.ConnectionLost, match="no answer within"):
         session.run(["true"], timeout=0.2)
-    assert time.monotonic() - started < 3
 
 
 # --- sudo ----------------------------------------------------------------------------

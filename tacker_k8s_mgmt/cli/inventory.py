@@ -1,0 +1,166 @@
+"""``tacker-k8s-mgmt inventory``: what an instantiation would write, before it does."""
+
+import argparse
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tacker_k8s_mgmt.cli import (
+    commands,
+    documents,
+    machines,
+    masking,
+    params,
+    rehearsal,
+)
+from tacker_k8s_mgmt.cli.commands import UsageError
+from tacker_k8s_mgmt.cluster import redact
+from tacker_k8s_mgmt.cluster.balancer import install_arguments
+from tacker_k8s_mgmt.cluster.nodes import Machine, Role
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.stack import Machines
+from tacker_k8s_mgmt.errors import DiscoveryError
+
+NAME = "inventory"
+EXAMPLES = {
+    "preview": (
+        "tacker-k8s-mgmt inventory preview instantiate.json",
+        "tacker-k8s-mgmt inventory preview instantiate.json --workers 5",
+        "tacker-k8s-mgmt inventory preview instantiate.json \\\n"
+        "      --machines machines.json --output-dir preview --reveal",
+    ),
+}
+_SHOWN = ("hosts.yaml", "vars.json")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the group to the command line."""
+    verbs = commands.add_group(
+        subparsers, NAME, "what an instantiation would write", EXAMPLES
+    )
+    verb = commands.add_verb(
+        verbs,
+        "preview",
+        _preview,
+        "show inventory, variables, load balancer and VIM; secrets are masked",
+        EXAMPLES["preview"],
+    )
+    params.add_request(verb)
+    for option, number, text in (
+        ("--control-planes", 1, "control-plane VMs"),
+        ("--workers", 2, "worker VMs"),
+    ):
+        verb.add_argument(
+            option,
+            type=commands.count,
+            metavar="N",
+            help=f"assume so many {text}, at example addresses (default: {number})",
+        )
+    verb.add_argument(
+        "--machines",
+        metavar="FILE",
+        help="the VMs, as a JSON list of objects with role (control-plane, worker or "
+        "load-balancer), ssh_address and, where they differ, address and server_id",
+    )
+    verb.add_argument(
+        "--output-dir",
+        type=Path,
+        metavar="DIR",
+        help="write the files to DIR, mode 0600, instead of showing them",
+    )
+    verb.add_argument(
+        "--force", action="store_true", help="replace existing files in DIR"
+    )
+    verb.add_argument(
+        "--reveal", action="store_true", help="with --output-dir: do not mask secrets"
+    )
+
+
+def _preview(args: argparse.Namespace) -> int:
+    if args.reveal and not args.output_dir:
+        raise UsageError("--reveal needs --output-dir: secrets are never shown")
+    if args.machines and (args.control_planes, args.workers) != (None, None):
+        raise UsageError("--machines says how many VMs there are; leave out the others")
+    given = params.given(args)
+    if given.found is None:
+        params.tell(given)
+        return commands.PROBLEMS
+    listed = _machines(args, given.found)
+    try:
+        found = machines.search(given.found, listed)
+    except DiscoveryError as error:
+        for problem in error.problems:
+            print(f"problem: {problem}")
+        return commands.PROBLEMS
+    files, record = _rehearsed(given.found, found, reveal=args.reveal)
+    for warning in given.warnings:
+        print(f"warning: {warning}")
+    place = f"{given.found.ansible.directory} on {given.found.ansible.host}"
+    if args.output_dir:
+        _write(args.output_dir, files, force=args.force)
+    for name, text in files.items():
+        if args.output_dir:
+            print(f"{name}: in {args.output_dir}, for {place}")
+        else:
+            print(f"==> {name} in {place}\n{text}")
+    _tell_rest(given.found, found, record)
+    return commands.OK
+
+
+def _rehearsed(
+    given: InstallParams, found: Machines, *, reveal: bool
+) -> tuple[Mapping[str, str], rehearsal.Record]:
+    """The files to be shown, and the rest of what the operation does."""
+    if reveal:
+        record = rehearsal.rehearse(given, found)
+        return {name: record.files[name] for name in _SHOWN}, record
+    # The text of a private key goes into no file here, but its digest into a name.
+    record = rehearsal.rehearse(masking.masked(given, but=("private_key",)), found)
+    without_keys = redact.Redactor(
+        line
+        for account in given.accounts()
+        if account.private_key and not account.private_key.path
+        for line in redact.in_private_key(account.private_key.given.get_secret_value())
+    )
+    return {name: without_keys(record.files[name]) for name in _SHOWN}, record
+
+
+def _write(directory: Path, files: Mapping[str, str], *, force: bool) -> None:
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{directory} cannot be made: {error.strerror}") from error
+    there = [name for name in files if (directory / name).exists()]
+    if there and not force:
+        listed = " and ".join(str(directory / name) for name in there)
+        raise UsageError(f"there is {listed} already; --force replaces it")
+    for name, text in files.items():
+        commands.write_new(directory / name, text, force=force, mode=0o600)
+
+
+def _tell_rest(given: InstallParams, found: Machines, record: rehearsal.Record) -> None:
+    if record.balancer and found.load_balancer and given.load_balancer:
+        script = ["bash", given.load_balancer.script_path, "install"]
+        command = shlex.join([*script, *install_arguments(record.balancer)])
+        print(f"load balancer: on {found.load_balancer.ssh_address}, as root")
+        print(f"  {command}")
+        if "-" in install_arguments(record.balancer):
+            print("  (a proxy's URL is read from standard input)")
+    print(f"playbook: {', '.join(record.playbooks)}")
+    if record.vim:
+        print(f"VIM: {record.vim.name} at {record.vim.auth_url}")
+
+
+def _machines(args: argparse.Namespace, given: InstallParams) -> list[Machine]:
+    if not args.machines:
+        planes = 1 if args.control_planes is None else args.control_planes
+        workers = 2 if args.workers is None else args.workers
+        return machines.assumed(given, planes, workers)
+    document = documents.load(args.machines)
+    listed = machines.given(document.name, document.value)
+    if not given.load_balancer and any(m.role is Role.LOAD_BALANCER for m in listed):
+        raise UsageError(
+            f"{document.name} has a load-balancer, and the request no external_lb_param"
+        )
+    return listed

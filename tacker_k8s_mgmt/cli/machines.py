@@ -1,0 +1,152 @@
+"""VMs for a preview: given in a file, or assumed at addresses for documentation.
+
+They are put into a stack as Heat would describe it, for the driver's own search to find
+them by the names in the parameters.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from ipaddress import ip_address, ip_network
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    TypeAdapter,
+    ValidationError,
+)
+
+from tacker_k8s_mgmt.cli.commands import UsageError
+from tacker_k8s_mgmt.cluster.nodes import Machine, Role
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.stack import Machines, StackResource, find_machines
+
+_COMPLETE = "CREATE_COMPLETE"
+_GROUP = "OS::Heat::AutoScalingGroup"
+#: For SSH and in the cluster: RFC 5737 and RFC 3849.
+_EXAMPLES = {
+    "ipv4": (ip_network("192.0.2.0/24"), ip_network("198.51.100.0/24")),
+    "ipv6": (ip_network("2001:db8::/64"), ip_network("2001:db8:1::/64")),
+}
+_FIRST = 11
+_MOST = 240
+
+
+def _address(value: Any) -> str:
+    return str(ip_address(value))
+
+
+class _Given(BaseModel):
+    """One VM of a file; without more, one address and a made-up id."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Literal["control-plane", "worker", "load-balancer"]
+    ssh_address: Annotated[str, BeforeValidator(_address)]
+    address: Annotated[str, BeforeValidator(_address)] | None = None
+    server_id: str = ""
+
+
+def given(name: str, document: Any) -> list[Machine]:
+    """The VMs of a JSON document.
+
+    :param name: what messages call it.
+    :raises UsageError: it is none.
+    """
+    try:
+        listed = TypeAdapter(list[_Given]).validate_python(document)
+    except ValidationError as error:
+        said = "; ".join(
+            f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}"
+            for one in error.errors(include_url=False)
+        )
+        raise UsageError(f"{name} does not list machines: {said}") from error
+    return [
+        Machine(
+            Role(one.role),
+            one.server_id or _server_id(number),
+            one.ssh_address,
+            one.address or one.ssh_address,
+        )
+        for number, one in enumerate(listed, 1)
+    ]
+
+
+def assumed(params: InstallParams, control_planes: int, workers: int) -> list[Machine]:
+    """VMs as many as wanted, and a load balancer if the parameters name one.
+
+    :raises UsageError: there are more than example addresses.
+    """
+    roles = [Role.CONTROL_PLANE] * control_planes + [Role.WORKER] * workers
+    if params.load_balancer:
+        roles.append(Role.LOAD_BALANCER)
+    if len(roles) > _MOST:
+        raise UsageError(f"there are addresses for {_MOST} VMs; give --machines FILE")
+    outside, inside = _EXAMPLES[params.address_family]
+    names = dict(_names(params))
+    found = []
+    for number, role in enumerate(roles):
+        _, ssh_cp, nic_cp = names[role]
+        network = outside if ssh_cp == nic_cp else inside
+        ssh_address = str(outside[_FIRST + number])
+        address = str(network[_FIRST + number])
+        found.append(Machine(role, _server_id(number + 1), ssh_address, address))
+    return found
+
+
+def _server_id(number: int) -> str:
+    return f"00000000-0000-4000-8000-{number:012}"
+
+
+def search(params: InstallParams, machines: Sequence[Machine]) -> Machines:
+    """The VMs as the driver finds them.
+
+    :raises DiscoveryError: what it would refuse.
+    """
+    return find_machines("of these VMs", list(_stack(params, machines)), params)
+
+
+def _names(params: InstallParams) -> Iterator[tuple[Role, tuple[str, str, str]]]:
+    """Of each role the group, the port for SSH and the one in the cluster."""
+    for role, group in (
+        (Role.CONTROL_PLANE, params.control_plane),
+        (Role.WORKER, params.workers),
+    ):
+        yield role, (group.aspect_id or "", group.ssh_cp, group.nic_cp)
+    balancer = params.load_balancer
+    if balancer:
+        nic_cp = balancer.nic_cp or balancer.ssh_cp
+        yield Role.LOAD_BALANCER, ("", balancer.ssh_cp, nic_cp)
+
+
+def _stack(
+    params: InstallParams, machines: Sequence[Machine]
+) -> Iterator[StackResource]:
+    numbers = itertools.count()
+    for role, (aspect_id, ssh_cp, nic_cp) in _names(params):
+        group = role.value
+        yield StackResource(
+            "stack", aspect_id or group, _GROUP, group, _COMPLETE, nested_stack_id=group
+        )
+        for machine in machines:
+            if machine.role is role:
+                member = f"{group}-{next(numbers)}"
+                yield StackResource(
+                    group, member, "vm", member, _COMPLETE, nested_stack_id=member
+                )
+                yield _port(member, ssh_cp, machine.server_id, machine.ssh_address)
+                if nic_cp != ssh_cp:
+                    yield _port(member, nic_cp, machine.server_id, machine.address)
+
+
+def _port(stack_id: str, name: str, server_id: str, address: str) -> StackResource:
+    attributes = {"device_id": server_id, "fixed_ips": [{"ip_address": address}]}
+    return StackResource(
+        stack_id,
+        name,
+        "OS::Neutron::Port",
+        f"{stack_id}/{name}",
+        _COMPLETE,
+        attributes=attributes,
+    )

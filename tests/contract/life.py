@@ -1,0 +1,208 @@
+"""A program: every hook of the driver, one after the other, for some VNFs at once.
+
+Run by test_threads.py, in a process of its own, because it may be one that eventlet has
+patched, as conductors of earlier releases were. SSH, files, playbook runs and waits are
+real, with the in-process server of the unit tests on the other end; Heat, the cluster,
+the load balancer and Tacker's registry are the fakes of the unit tests.
+
+Reads one JSON object from standard input: ``vnfs``, ``port``, ``home``,
+``silent_port``. Prints one with what came out.
+"""
+
+import json
+import sys
+import threading
+import types
+import uuid
+from pathlib import Path
+
+from oslo_config import cfg
+from pydantic import SecretStr
+
+from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.hooks import hook as hooks
+from tacker_k8s_mgmt.hooks import v1, vim
+from tacker_k8s_mgmt.hooks.site import V1Site
+from tacker_k8s_mgmt.remote import ssh
+from tacker_k8s_mgmt.remote.endpoint import Endpoint
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tests.unit.lifecycle import fakes
+from tests.unit.remote.sshd import PASSWORD, USER
+
+GIVEN = json.load(sys.stdin)
+HOME = Path(GIVEN["home"])
+WORLDS: dict[str, fakes.FakeSite] = {}
+REQUESTS = {
+    "instantiate": "instantiate_vnf",
+    "terminate": "terminate_vnf",
+    "scale": "scale_vnf",
+    "heal": "heal_vnf",
+    "change_external_connectivity": "change_ext_conn",
+    "modify_information": "modify_vnf",
+}
+
+
+class Playbooks:
+    """Real runs; what they do to the cluster is faked."""
+
+    def __init__(self, real, world, read):
+        self._real, self._world, self._read = real, world, read
+        self.done, self.live, self.stop = real.done, real.live, real.stop
+
+    def run(self, request, nodes, on_progress):
+        self._real.run(request, nodes, on_progress)
+        self._world.files["hosts.yaml"] = self._read("hosts.yaml")
+        self._world.playbooks.run(request, nodes, on_progress)
+
+
+class Site(V1Site):
+    """The real site with a fake cloud and cluster, and every VM behind one address."""
+
+    def __init__(self, context, vnf_instance, *args, **kwargs):
+        super().__init__(context, vnf_instance, *args, **kwargs)
+        self.world = WORLDS[vnf_instance.id]
+        self.vims = self.world.vims
+        for name in ("machines", "identity", "unreachable", "cluster", "balancer"):
+            setattr(self, name, getattr(self.world, name))
+
+    def package_findings(self):
+        return ()
+
+    @property
+    def playbooks(self):
+        return Playbooks(super().playbooks, self.world, self.workdir.read)
+
+    def _endpoint(self, machine):
+        return Endpoint("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["port"])
+
+
+def instance():
+    one = types.SimpleNamespace(
+        id=str(uuid.uuid4()),
+        tenant_id="tenant",
+        vnfd_id="vnfd",
+        vnf_metadata={},
+        vim_connection_info=[],
+        save=lambda: None,
+    )
+    ansible = {
+        "ip_address": "127.0.0.1",
+        "port": GIVEN["port"],
+        "username": USER,
+        "password": PASSWORD,
+        "kubespray_root_path": str(HOME / "kubespray"),
+        "transferring_inventory_path": str(HOME / "clusters" / one.id),
+    }
+    one.instantiated_vnf_info = types.SimpleNamespace(
+        additional_params=fakes.additional_params(ansible=ansible),
+        instance_id="stack",
+        vnfc_resource_info=[],
+    )
+    return one
+
+
+def live(driver, one):
+    """Instantiate, scale out and in, heal a worker, terminate; the workers between."""
+    world = WORLDS[one.id] = fakes.FakeSite()
+    told = []
+
+    def call(hook, vnfcs=(), **kwargs):
+        request = types.SimpleNamespace(
+            additional_params=None, vnfc_instance_id=list(vnfcs)
+        )
+        kwargs[f"{REQUESTS[hook.rpartition('_')[0]]}_request"] = request
+        getattr(driver, hook)(context=None, vnf_instance=one, **kwargs)
+        told.append(hook)
+
+    call("instantiate_start")
+    call("instantiate_end")
+    call("modify_information_start")
+    call("modify_information_end")
+    call("change_external_connectivity_start")
+    call("change_external_connectivity_end")
+    members = [world.members]
+    world.workers.append(fakes.machine(Role.WORKER, 77))
+    call("scale_end", scale_out_id_list=["member-server-77"])
+    members.append(world.members)
+    call("scale_start", scale_out_id_list=["member-server-77"])
+    world.workers.pop()
+    members.append(world.members)
+    compute = types.SimpleNamespace(resource_id="server-5")
+    vnfc = types.SimpleNamespace(id="vnfc-5", compute_resource=compute)
+    one.instantiated_vnf_info.vnfc_resource_info = [vnfc]
+    call("heal_start", vnfcs=["vnfc-5"])
+    world.workers[1] = fakes.machine(Role.WORKER, 5, server="server-5-new")
+    compute.resource_id = "server-5-new"
+    call("heal_end", vnfcs=["vnfc-5"])
+    members.append(world.members)
+    call("terminate_start")
+    call("terminate_end")
+    return {"hooks": told, "members": members, "vim": world.vim is not None}
+
+
+def outcome(work, *args):
+    """What it returns, or its error."""
+    try:
+        return work(*args)
+    except errors.K8sMgmtError as error:
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+def lives(driver):
+    """All VNFs at once, each in a thread of its own."""
+    ones = [instance() for _ in range(GIVEN["vnfs"])]
+    found = {}
+
+    def work(one):
+        found[one.id] = outcome(live, driver, one)
+
+    threads = [threading.Thread(target=work, args=(one,)) for one in ones]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return list(found.values())
+
+
+def limits():
+    """What each limit says when it has passed."""
+    endpoint = Endpoint("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["port"])
+    silent = Endpoint("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["silent_port"])
+
+    def connect(to):
+        options = {"host_keys": HostKeys(), "redact": str, "deadline": 2}
+        return ssh.connect(to, connect_timeout=1, **options)
+
+    def command():
+        with connect(endpoint) as session:
+            session.run(["sleep", "60"], timeout=0.5)
+
+    def unanswered():
+        with connect(endpoint) as session:
+            # `timeout` on the other end is stopped and ends nothing; our wait ends.
+            session.run(["sh", "-c", "kill -STOP $PPID; sleep 60"], timeout=0.5)
+
+    return [outcome(connect, silent), outcome(command), outcome(unanswered)]
+
+
+def main():
+    cfg.CONF([], project="life")
+    config.register(cfg.CONF)
+    values = {
+        "state_path": str(HOME / "state"),
+        "connect_timeout": 20,
+        "boot_timeout": 40,
+        "poll_interval": 0.2,
+        "ready_timeout": 20,
+    }
+    for name, value in values.items():
+        cfg.CONF.set_override(name, value, group=config.GROUP)
+    hooks.V1Site = Site
+    vim.VimRegistry = lambda context, vnf_instance: WORLDS[vnf_instance.id].vims
+    vim._plugin = lambda: types.SimpleNamespace(get_vims=lambda context: [])
+    ssh._KILL_AFTER = ssh._GRACE = 0.5
+    print(json.dumps({"limits": limits(), "lives": lives(v1.MgmtDriver())}))
+
+
+main()

@@ -1,0 +1,318 @@
+"""``params check``: what is understood, what is wrong, and never a secret."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
+
+from .bodies import KEY, MARK, changed, installation, leaves, secretive, simple
+
+
+@pytest.fixture
+def check(tmp_path, capsys):
+    """Return a function: exit code, output and complaints for a document."""
+
+    def run(document, *options, stored=None):
+        text = document if isinstance(document, str) else json.dumps(document)
+        path = tmp_path / "request.json"
+        path.write_text(text)
+        if stored is not None:
+            (tmp_path / "stored.json").write_text(json.dumps(stored))
+            options = (*options, "--stored", str(tmp_path / "stored.json"))
+        code = main(["params", "check", str(path), *options])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def scale(**fields):
+    return {"type": "SCALE_OUT", "aspectId": "worker_instance", **fields}
+
+
+def heal(installation_param, **fields):
+    return {**fields, "additionalParams": {ATTRIBUTE: installation_param}}
+
+
+# --- what may be given
+
+FORMS = {
+    "a whole request": simple(),
+    "additionalParams": simple()["additionalParams"],
+    "the structure alone": installation(simple()),
+    "the structure in Tacker's spelling": {
+        "masterNode": installation(simple())["master_node"],
+        "workerNode": installation(simple())["worker_node"],
+        "ansible": installation(simple())["ansible"],
+    },
+}
+
+
+@pytest.mark.parametrize("document", FORMS.values(), ids=FORMS.keys())
+def test_every_form_is_understood(check, document):
+    code, out, err = check(document)
+    assert (code, err) == (0, "")
+    assert "request.json: no problems" in out
+    assert "  master_node.ssh_cp_name " in out
+
+
+def test_standard_input_is_read(monkeypatch, capsys):
+    text = json.dumps(simple()).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert main(["params", "check", "-"]) == 0
+    assert capsys.readouterr().out.startswith("standard input: no problems")
+
+
+def test_defaults_and_what_is_not_given_are_shown_as_such(check):
+    _, out, _ = check(simple())
+    lines = {line.split()[0]: line for line in out.splitlines() if line.startswith(" ")}
+    assert lines["ansible.port"].endswith("  22  (default)")
+    assert lines["external_lb_param.script_path"].endswith(
+        "  Scripts/install_external_lb.sh"
+    )
+    assert lines["proxy"].endswith("  (not given)")
+    assert lines["ansible.password"].endswith("  ***")
+
+
+def test_json_has_the_same(check):
+    code, out, _ = check(simple(), "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["problems"] == []
+    assert found["parameters"]["drain.timeout"] == 300
+    assert found["parameters"]["worker_node.password"] == "***"
+    assert "drain.timeout" in found["defaults"]
+    assert "worker_node.username" not in found["defaults"]
+
+
+# --- problems
+
+
+def test_every_problem_is_a_line_of_its_own(check):
+    body = simple()
+    given = installation(body)
+    del given["ansible"]["username"]
+    given["master_node"]["pod_cidr"] = "not a network"
+    given["wroker_node"] = given.pop("worker_node")
+    code, out, _ = check(body)
+    assert code == 1
+    problems = [line for line in out.splitlines() if line.startswith("problem: ")]
+    assert len(problems) == 4
+    assert "request.json: 4 problems" in out
+    assert "problem: ansible.username: is missing" in problems
+    assert any("did you mean worker_node?" in line for line in problems)
+    assert "Understood as" not in out
+
+
+def test_problems_are_in_json_too(check):
+    body = simple()
+    del installation(body)["ansible"]["username"]
+    code, out, _ = check(body, "--json")
+    assert code == 1
+    assert json.loads(out)["problems"] == ["ansible.username: is missing"]
+    assert json.loads(out)["parameters"] == {}
+
+
+def test_a_warning_alone_is_no_failure(check):
+    body = simple()
+    installation(body)["master_node"]["pod_cidr"] = "192.168.3.0/16"
+    code, out, _ = check(body)
+    assert code == 0
+    assert "request.json: no problems, 1 warning" in out
+    assert "warning: master_node.pod_cidr: is taken as 192.168.0.0/16" in out
+
+
+def test_a_request_without_our_attribute_would_do_nothing(check):
+    body = simple()
+    body["additionalParams"]["k8s_cluster_instalation_param"] = {}
+    del body["additionalParams"][ATTRIBUTE]
+    code, out, _ = check(body)
+    assert code == 1
+    assert "the driver does nothing with the VMs" in out
+    assert "k8s_cluster_instalation_param" in out
+
+
+def test_what_tackers_api_refuses_is_told(check):
+    body = simple()
+    body["flavourId"] = 7
+    body["vimConnectionInfo"] = [{"id": "a", "vimType": "openstack"}] * 2
+    code, out, _ = check(body)
+    assert code == 1
+    assert "problem: flavourId: input should be a valid string" in out
+    assert "problem: vimConnectionInfo: list should have at most 1 item" in out
+
+
+def test_an_attribute_that_is_given_twice_is_told(check):
+    text = json.dumps(simple()).replace(
+        '"vim_name": "kubernetes_vim"', '"vim_name": "one", "vim_name": "two"'
+    )
+    code, out, _ = check(text)
+    assert code == 0
+    assert (
+        "warning: 'vim_name' is given twice in one object; the last one counts" in out
+    )
+
+
+# --- scale and heal
+
+
+@pytest.mark.parametrize("later", [scale(), {"cause": "x"}, heal({}, cause="x")])
+def test_a_later_request_needs_the_instantiation(check, later):
+    code, out, err = check(later)
+    assert (code, out) == (2, "")
+    assert "give that with --stored INSTANTIATE.json" in err
+
+
+def test_an_instantiation_comes_after_nothing(check):
+    code, _, err = check(simple(), stored=simple())
+    assert code == 2
+    assert "--stored is for scale and heal" in err
+
+
+def test_scaling_without_parameters_takes_the_stored_ones(check):
+    code, out, _ = check(scale(), stored=simple())
+    assert code == 0
+    assert "worker_node.username" in out
+
+
+def test_what_a_later_request_changes_is_merged(check):
+    change = {"worker_node": {"username": "core", "password": "new"}}
+    code, out, _ = check(heal(change, cause="x"), stored=simple())
+    assert code == 0
+    (line,) = [one for one in out.splitlines() if " worker_node.username" in one]
+    assert line.endswith("  core")
+
+
+def test_what_a_later_request_may_not_change_is_told(check):
+    code, out, _ = check(
+        heal({"worker_node": {"nic_cp_name": "other"}}), stored=simple()
+    )
+    assert code == 1
+    assert "worker_node.nic_cp_name: cannot be changed after instantiation" in out
+
+
+def test_problems_of_the_stored_request_are_told(check):
+    stored = simple()
+    del installation(stored)["ansible"]
+    code, out, _ = check(scale(), stored=stored)
+    assert code == 1
+    assert "ansible: is missing" in out
+
+
+WRONG_SHAPES = {
+    "steps in quotes": (scale(numberOfSteps="1"), "numberOfSteps: input should be a"),
+    "one VNFC alone": ({"vnfcInstanceId": "one"}, "vnfcInstanceId: input should be a"),
+    "no type": ({"aspectId": "worker_instance"}, "type: is missing"),
+}
+
+
+@pytest.mark.parametrize(
+    ("document", "words"), WRONG_SHAPES.values(), ids=WRONG_SHAPES.keys()
+)
+def test_a_body_of_the_wrong_shape_is_told(check, document, words):
+    code, out, _ = check(document, stored=simple())
+    assert code == 1
+    assert words in out
+
+
+# --- what cannot be read
+
+UNREADABLE = {
+    "no JSON": ('{"a": 1,}', "is no JSON: line 1, column 9"),
+    "comments": ('{\n// mine\n"a": 1}', "is no JSON: line 2, column 1"),
+    "a list": ("[]", "it is no JSON object"),
+    "something else": ('{"a": 1}', "there is neither a request nor"),
+    "nothing": ("", "is no JSON: line 1, column 1"),
+    "too deep": ("[" * 100_000, "too deep"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_what_cannot_be_read_is_exit_code_2(check, text, words):
+    code, out, err = check(text)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert len(err.splitlines()) == 1
+
+
+def test_files_that_cannot_be_read_are_exit_code_2(tmp_path, capsys):
+    (tmp_path / "latin").write_bytes(b'{"a": "\xe4"}')
+    for path, words in (
+        (tmp_path / "none", "cannot be read: No such file"),
+        (tmp_path, "cannot be read: Is a directory"),
+        (tmp_path / "latin", "is no text in UTF-8"),
+    ):
+        assert main(["params", "check", str(path)]) == 2
+        assert words in capsys.readouterr().err
+
+
+def test_only_one_of_two_can_be_standard_input(capsys):
+    assert main(["params", "check", "-", "--stored", "-"]) == 2
+    assert "only one of the two" in capsys.readouterr().err
+
+
+# --- secrets
+
+
+def test_no_secret_is_shown_of_a_good_request(check):
+    for options in ((), ("--json",)):
+        code, out, err = check(secretive(), *options)
+        assert code == 0, out
+        assert MARK not in out + err
+        assert "http://***@proxy.example:3128" in out
+        assert "1.33.1" in out
+
+
+def test_no_secret_is_shown_of_a_request_with_any_mistake(check):
+    body = secretive()
+    for place, value in leaves(body):
+        # A variable of any name shows what it is by its text alone.
+        by_text = place[-1] in ("files_repo", "some_pem")
+        secret = isinstance(value, str) and MARK in value and not by_text
+        wrong = (f"{MARK}\n", [MARK], {MARK: MARK}) if secret else ("\x00", "{{ x }}")
+        for new in (None, 7, [], {}, "", *wrong):
+            _, out, err = check(changed(body, place, new))
+            assert MARK not in out + err, (place, new)
+
+
+def test_no_secret_is_shown_of_a_change(check):
+    change = {
+        name: installation(secretive())[name] for name in ("worker_node", "proxy")
+    }
+    for document in (heal(change), heal({"worker_node": f"{MARK}"}), change):
+        _, out, err = check(document, stored=secretive())
+        assert MARK not in out + err
+
+
+def test_no_secret_is_shown_of_a_text_that_is_cut_off(check):
+    text = json.dumps(secretive(), indent=1)
+    for end in range(0, len(text), 97):
+        _, out, err = check(text[:end])
+        assert MARK not in out + err
+
+
+def test_a_secret_that_is_short_or_a_user_name_is_hidden_as_well(check):
+    body = simple()
+    given = installation(body)
+    given["worker_node"] |= {"username": "root", "password": "root"}
+    given["ansible"]["password"] = "x"
+    given["kubespray_vars"] = {"registry_password": "root", "pin_token": 1234}
+    _, out, _ = check(body)
+    for name in ("worker_node.password", "ansible.password"):
+        (line,) = [one for one in out.splitlines() if f" {name} " in one]
+        assert line.endswith("  ***")
+    assert '{"registry_password": "***", "pin_token": "***"}' in out
+
+
+def test_a_private_key_that_is_a_path_is_shown(check):
+    body = simple()
+    installation(body)["ansible"]["private_key"] = "/etc/tacker/k8s_mgmt/keys/id"
+    code, out, _ = check(body)
+    assert code == 0
+    assert "/etc/tacker/k8s_mgmt/keys/id" in out
+    installation(body)["ansible"]["private_key"] = KEY
+    assert "PRIVATE KEY" not in check(body)[1]

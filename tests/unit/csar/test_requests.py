@@ -1,0 +1,462 @@
+"""Requests are held against a package: names, levels, networks, files, parameters."""
+
+import copy
+import json
+
+import pytest
+import yaml
+
+from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
+from tacker_k8s_mgmt.csar import archive, fit, hot, request, sources, vnfd
+from tacker_k8s_mgmt.csar.check import check
+
+DF = "Definitions/kubernetes_df_simple.yaml"
+HOT = "BaseHOT/simple/base_hot_top.yaml"
+NESTED = "BaseHOT/simple/nested/base_hot_nested_worker.yaml"
+DESCRIPTOR = "fd374e20-60bb-4e56-bdb9-052e28185439"
+
+
+def sample(name):
+    return json.loads((sources.samples() / "requests" / name).read_text())
+
+
+SIMPLE = sample("instantiate-simple.json")
+
+
+def contents_of(parts):
+    """What the check makes of a package's files."""
+    with archive.unpacked(parts) as root:
+        flavours = {f.id: f for f in vnfd.flavours(root / "Definitions")}
+        read = {name: hot.read(root / "BaseHOT" / name)[0] for name in flavours}
+        bases = {name: base for name, base in read.items() if base}
+        return fit.Contents(parts, DESCRIPTOR, flavours, bases)
+
+
+@pytest.fixture(scope="module")
+def contents(parts):
+    return contents_of(parts)
+
+
+def body(**changes):
+    return {**copy.deepcopy(SIMPLE), **changes}
+
+
+def with_params(path, value):
+    """The sample with one attribute changed, or taken away with None."""
+    changed = body()
+    holder = changed["additionalParams"][ATTRIBUTE]
+    *steps, last = path.split(".")
+    for step in steps:
+        holder = holder[step]
+    holder[last] = value
+    if value is None:
+        del holder[last]
+    return changed
+
+
+def with_additional(**changes):
+    changed = body()
+    changed["additionalParams"] |= changes
+    return changed
+
+
+def with_links(change):
+    changed = body()
+    change(changed["extVirtualLinks"])
+    return changed
+
+
+def problems(document, contents, stored=None):
+    before = request.read(stored) if stored else None
+    return fit.findings(request.read(document), contents, before).problems
+
+
+@pytest.mark.parametrize("name", ["create", "instantiate-simple", "terminate"])
+def test_the_sample_requests_fit_the_sample_package(contents, name):
+    found = fit.findings(request.read(sample(f"{name}.json")), contents)
+    assert (found.problems, found.warnings) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["scale-out", "scale-in", "heal-worker", "heal-vnf"])
+def test_the_later_samples_fit_the_sample_package(contents, name):
+    read = request.read(sample(f"{name}.json"))
+    assert read.operation == name.split("-")[0]
+    found = fit.findings(read, contents, request.read(SIMPLE))
+    assert (found.problems, found.warnings) == ([], [])
+
+
+def rename_cp(links):
+    links[0]["extCps"][0]["cpdId"] = "masterNode_CP7"
+
+
+def connect_internal(links):
+    links[0]["extCps"][0]["cpdId"] = "masterNode_CP2"
+
+
+def connect_twice(links):
+    links[1]["extCps"].append(copy.deepcopy(links[1]["extCps"][0]))
+
+
+WRONG = {
+    "an unknown flavour": (
+        body(flavourId="large"),
+        ["flavourId: the package has no such flavour (it has: simple)"],
+    ),
+    "an unknown level": (
+        body(instantiationLevelId="level_9"),
+        [
+            "instantiationLevelId: the package has no such level (it has: "
+            "instantiation_level_1, instantiation_level_2)"
+        ],
+    ),
+    "a network for an unknown connection point": (
+        with_links(rename_cp),
+        [
+            "extVirtualLinks: the VNFD has no connection point masterNode_CP7; did you "
+            "mean masterNode_CP1?",
+            "extVirtualLinks: there is no entry for masterNode_CP1",
+        ],
+    ),
+    "a network for an internal connection point": (
+        with_links(connect_internal),
+        [
+            "extVirtualLinks: masterNode_CP2 is connected to internalVL by the VNFD",
+            "extVirtualLinks: there is no entry for masterNode_CP1",
+        ],
+    ),
+    "a connection point twice": (
+        with_links(connect_twice),
+        ["extVirtualLinks: workerNode_CP2 is connected twice"],
+    ),
+    "no networks": (
+        body(extVirtualLinks=[]),
+        [
+            f"extVirtualLinks: there is no entry for {cp}"
+            for cp in ("externalLB_CP1", "masterNode_CP1", "workerNode_CP2")
+        ],
+    ),
+    "no user data": (
+        with_additional(**{"lcm-operation-user-data": None}),
+        [
+            "additionalParams: lcm-operation-user-data and "
+            "lcm-operation-user-data-class must be given, or Tacker does not use the "
+            "Base HOT"
+        ],
+    ),
+    "user data that is not there": (
+        with_additional(**{"lcm-operation-user-data": "UserData/other.py"}),
+        [
+            "additionalParams.lcm-operation-user-data: the package has no file "
+            "UserData/other.py"
+        ],
+    ),
+    "a class that is not there": (
+        with_additional(**{"lcm-operation-user-data-class": "Other"}),
+        [
+            "additionalParams.lcm-operation-user-data-class: "
+            "./UserData/k8s_cluster_user_data.py has no class Other"
+        ],
+    ),
+    "no parameters": (
+        with_additional(**{ATTRIBUTE: None}),
+        [f"additionalParams: there is no {ATTRIBUTE}, so the driver does nothing"],
+    ),
+    "a script that is not there": (
+        with_params("external_lb_param.script_path", "Scripts/other.sh"),
+        ["external_lb_param.script_path: the VNF package has no file Scripts/other.sh"],
+    ),
+    "a port for SSH that is not there": (
+        with_params("master_node.ssh_cp_name", "masterNode_FIP"),
+        ["master_node.ssh_cp_name: there is no masterNode_FIP in the stack"],
+    ),
+    "a port in the cluster that is not there": (
+        with_params("worker_node.nic_cp_name", "workerNode_CP9"),
+        ["worker_node.nic_cp_name: there is no workerNode_CP9 beside workerNode_CP2"],
+    ),
+    "a port of another VM": (
+        with_params("external_lb_param.nic_cp_name", "masterNode_CP2"),
+        ["external_lb_param.nic_cp_name: masterNode_CP2 belongs to another VM than"],
+    ),
+    "a server in place of a port": (
+        with_params("master_node.ssh_cp_name", "masterNode"),
+        ["master_node.ssh_cp_name: masterNode is an OS::Nova::Server, not a port"],
+    ),
+    "a group that is not there": (
+        with_params("worker_node.aspect_id", "workers"),
+        [
+            "worker_node.aspect_id: the Base HOT has no group workers (it has: "
+            "worker_instance)"
+        ],
+    ),
+    "control planes in a scaling aspect": (
+        with_params("master_node.aspect_id", "worker_instance"),
+        [
+            "master_node.ssh_cp_name: there is no masterNode_CP1 in the group",
+            "master_node.aspect_id: worker_instance is a scaling aspect, and control "
+            "planes cannot be scaled",
+        ],
+    ),
+    "pods at the addresses of the nodes": (
+        with_params("master_node.pod_cidr", "10.10.0.0/16"),
+        [
+            f"master_node.pod_cidr: the VM {vm} has the address"
+            for vm in (
+                "stack/masterNode",
+                "stack/worker_instance/0/workerNode",
+                "stack/worker_instance/1/workerNode",
+                "stack/externalLB",
+            )
+        ],
+    ),
+    "services at addresses that the request gives to the nodes": (
+        with_additional(internal_cidr="10.233.0.0/24"),
+        ["master_node.cluster_cidr: the VM "] * 4,
+    ),
+    "two mistakes that have nothing to do with each other": (
+        with_params("ansible.kubespray_root_path", "") | {"flavourId": "simple"},
+        ["ansible.kubespray_root_path: must not be empty"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("document", "words"), WRONG.values(), ids=WRONG.keys())
+def test_what_does_not_fit_is_told(contents, document, words):
+    found = problems(document, contents)
+    assert len(found) == len(words), found
+    for text, expected in zip(found, words, strict=True):
+        assert text.startswith(expected), found
+
+
+def test_a_wrong_parameter_does_not_hide_names_that_are_not_there(contents):
+    document = with_params("ansible.ip_address", "0.0.0.0")
+    balancer = document["additionalParams"][ATTRIBUTE]["external_lb_param"]
+    balancer |= {"ssh_cp_name": "externalLB_instance", "script_path": "lb.sh"}
+    assert [text.split(": ")[0] for text in problems(document, contents)] == [
+        "ansible.ip_address",
+        "external_lb_param.script_path",
+        "external_lb_param.ssh_cp_name",
+    ]
+
+
+def test_parameters_that_are_wrong_all_over_are_told_and_no_more(contents):
+    document = with_params("master_node", "none")
+    document["additionalParams"][ATTRIBUTE]["worker_node"]["nic_cp_name"] = 7
+    assert len(problems(document, contents)) == 2
+
+
+FLOATING = """
+  {cp}:
+    type: OS::Neutron::FloatingIP
+    properties:
+      floating_network: {{ get_param: [ nfv, CP, masterNode_CP1, network ] }}
+      port_id: {{ get_resource: {port} }}
+"""
+
+
+@pytest.fixture(scope="module")
+def with_floating_ips(parts):
+    top = parts[HOT].decode() + FLOATING.format(cp="lb_FIP", port="externalLB_CP1")
+    top += FLOATING.format(cp="master_FIP", port="masterNode_CP1")
+    return contents_of({**parts, HOT: top.encode()})
+
+
+def test_a_floating_ip_needs_a_port_beside_it(with_floating_ips):
+    document = with_params("external_lb_param.ssh_cp_name", "lb_FIP")
+    assert problems(document, with_floating_ips) == []
+    del document["additionalParams"][ATTRIBUTE]["external_lb_param"]["nic_cp_name"]
+    (problem,) = problems(document, with_floating_ips)
+    assert "lb_FIP is a floating IP; the VM's port must be named" in problem
+
+
+def test_a_floating_ip_is_no_port_in_the_cluster(with_floating_ips):
+    document = with_params("master_node.nic_cp_name", "master_FIP")
+    (problem,) = problems(document, with_floating_ips)
+    assert problem.startswith("master_node.nic_cp_name: master_FIP is a floating IP")
+
+
+def test_a_level_with_an_even_number_of_control_planes_is_told(parts):
+    vnfd_tree = yaml.safe_load(parts[DF])
+    for policy in vnfd_tree["topology_template"]["policies"]:
+        if "masterNode_instantiation_levels" in policy:
+            levels = policy["masterNode_instantiation_levels"]["properties"]["levels"]
+            levels["instantiation_level_2"]["number_of_instances"] = 2
+    top = yaml.safe_load(parts[HOT])
+    member = {"type": "nested_master.yaml"}
+    names = ("masterNode", "masterNode_CP1", "masterNode_CP2")
+    nested = {
+        "heat_template_version": "2018-08-31",
+        "resources": {name: top["resources"].pop(name) for name in names},
+    }
+    top["resources"]["masters"] = {
+        "type": "OS::Heat::ResourceGroup",
+        "properties": {"count": 2, "resource_def": member},
+    }
+    package = contents_of(
+        {
+            **parts,
+            DF: yaml.safe_dump(vnfd_tree).encode(),
+            HOT: yaml.safe_dump(top).encode(),
+            "BaseHOT/simple/nested/nested_master.yaml": yaml.safe_dump(nested).encode(),
+        }
+    )
+    assert problems(body(), package) == []
+    (problem,) = problems(body(instantiationLevelId="instantiation_level_2"), package)
+    assert "there are 2 VMs; etcd wants an odd number of them" in problem
+
+
+# --- what is only odd
+
+
+def test_a_group_that_is_not_needed_is_a_warning(contents):
+    document = with_params("master_node.aspect_id", "master_instance")
+    found = fit.findings(request.read(document), contents)
+    assert found.problems == []
+    (warning,) = found.warnings
+    assert "the Base HOT has no group master_instance; the whole stack" in warning
+
+
+def test_parameters_that_nobody_reads_are_a_warning(contents):
+    document = with_additional(internal_cdir="10.1.0.0/24", api_port=6443)
+    found = fit.findings(request.read(document), contents)
+    assert found.problems == []
+    assert found.warnings == [
+        "additionalParams.internal_cdir: nobody reads it; did you mean internal_cidr?"
+    ]
+
+
+def test_link_ports_that_have_no_effect_are_a_warning(contents):
+    def give_port(links):
+        links[0]["extCps"][0]["cpConfig"][0]["linkPortId"] = "port"
+
+    found = fit.findings(request.read(with_links(give_port)), contents)
+    assert found.problems == []
+    assert "linkPortId of masterNode_CP1 has no effect" in found.warnings[0]
+
+
+# --- scale and heal
+
+
+def scale(**fields):
+    return {"type": "SCALE_OUT", "aspectId": "worker_instance", **fields}
+
+
+LATER = {
+    "an unknown aspect": (
+        scale(aspectId="master_instance"),
+        ["aspectId: the package has no such scaling aspect (it has: worker_instance)"],
+    ),
+    "more steps than there are": (
+        scale(numberOfSteps=8),
+        ["numberOfSteps: it must be from 1 to the max_scale_level, 7"],
+    ),
+    "no step": (scale(numberOfSteps=0), ["numberOfSteps: it must be from 1"]),
+    "steps in quotes": (
+        scale(numberOfSteps="1"),
+        ["numberOfSteps: input should be a valid integer"],
+    ),
+    "one VNFC that is no list": (
+        {"vnfcInstanceId": DESCRIPTOR},
+        ["vnfcInstanceId: input should be a valid list"],
+    ),
+    "a change of what cannot change": (
+        {
+            "cause": "x",
+            "additionalParams": {ATTRIBUTE: {"worker_node": {"aspect_id": "other"}}},
+        },
+        ["worker_node.aspect_id: cannot be changed after instantiation"],
+    ),
+    "a change to a script that is not there": (
+        scale(
+            additionalParams={
+                ATTRIBUTE: {"external_lb_param": {"script_path": "Scripts/x.sh"}}
+            }
+        ),
+        ["external_lb_param.script_path: the VNF package has no file Scripts/x.sh"],
+    ),
+    "another package": (
+        {"vnfdId": "00000000-0000-4000-8000-000000000000"},
+        [f"vnfdId: the package's descriptor_id is {DESCRIPTOR}"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("document", "words"), LATER.values(), ids=LATER.keys())
+def test_what_does_not_fit_later_is_told(contents, document, words):
+    found = problems(document, contents, stored=SIMPLE)
+    assert len(found) == len(words), found
+    for text, expected in zip(found, words, strict=True):
+        assert text.startswith(expected), found
+
+
+def test_a_change_without_what_it_changes_is_not_called_good(contents):
+    change = scale(additionalParams={ATTRIBUTE: {"worker_node": {"username": "u"}}})
+    (warning,) = fit.findings(request.read(change), contents).warnings
+    assert "it was not checked; give the instantiate request" in warning
+
+
+# --- in one report with the package
+
+
+def test_package_and_requests_come_in_one_report(parts, tmp_path):
+    broken = {**parts, HOT: parts[HOT].replace(b"max_size: 9", b"max_size: 4")}
+    path = tmp_path / "broken.zip"
+    archive.write(path, broken)
+    report = check(
+        path,
+        {
+            "one.json": body(flavourId="large"),
+            "two.json": [],
+            "three.json": {"aspectId": "none", "type": "SCALE_IN"},
+        },
+    )
+    said = "\n".join(report.problems)
+    assert "TOSCA-Metadata/TOSCA.meta is missing" in said
+    assert "worker_instance has the max_size 4 instead of 9" in said
+    assert "one.json: flavourId: the package has no such flavour" in said
+    assert "two.json: it is no JSON object" in said
+    assert "three.json: aspectId: the package has no such scaling aspect" in said
+    assert len(report.problems) == 5
+
+
+def test_requests_are_checked_where_the_vnfd_cannot_be_read(parts, tmp_path):
+    path = tmp_path / "broken.zip"
+    archive.write(path, {**parts, DF: b"a: [", NESTED: b"a: ["})
+    report = check(path, {"r.json": with_params("ansible.username", "")})
+    said = "\n".join(report.problems)
+    assert f"{DF}: " in said
+    assert "r.json: flavourId: the package has no such flavour (it has: none)" in said
+    assert "r.json: ansible.username: must not be empty" in said
+
+
+def places(value, place=()):
+    """Every place in a document, leaves and what holds them."""
+    yield place
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from places(inner, (*place, name))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from places(inner, (*place, number))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [SIMPLE, scale(numberOfSteps=1, additionalParams=SIMPLE["additionalParams"])],
+    ids=["instantiate", "scale"],
+)
+@pytest.mark.parametrize("odd", [None, 7, "", [], {}, [[]], [{}], {"": []}, "x" * 300])
+def test_requests_of_any_shape_are_survived(contents, document, odd):
+    for place in places(document):
+        changed = {"": copy.deepcopy(document)}
+        holder, steps = changed, ("", *place)
+        for step in steps[:-1]:
+            holder = holder[step]
+        holder[steps[-1]] = odd
+        try:
+            read = request.read(changed[""])
+        except ValueError:
+            continue
+        later = request.read(scale(additionalParams={ATTRIBUTE: {"drain": {}}}))
+        for one, stored in ((read, None), (read, request.read(SIMPLE)), (later, read)):
+            found = fit.findings(one, contents, stored)
+            assert all(isinstance(text, str) for text in found.problems)
