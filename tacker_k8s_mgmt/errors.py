@@ -132,6 +132,13 @@ class HostKeyError(RemoteError):
     )
 
 
+class UnknownHostError(HostKeyError):
+    """No key of the host is recorded, and this is no moment to trust a first one."""
+
+    message = "No SSH host key of {host} is recorded in {recorded}, so it is not asked."
+    default_hint = "The operations record it when they first see the host."
+
+
 class CommandFailed(RemoteError):
     """A command on a remote host ended with an exit code other than 0.
 
@@ -244,6 +251,10 @@ class LoadBalancerError(K8sMgmtError):
 
 class VimError(K8sMgmtError):
     """Tacker's VIM registry did not do as asked."""
+
+
+class TackerError(K8sMgmtError):
+    """Tacker's configuration or database, or what it keeps there, cannot be used."""
 
 
 class UnsupportedOperation(K8sMgmtError):

@@ -12,10 +12,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tacker_k8s_mgmt.cli import commands, csar, inventory, params, runs
+from tacker_k8s_mgmt.cli import cluster, commands, csar, inventory, params, runs
 from tacker_k8s_mgmt.errors import K8sMgmtError
 
-GROUPS = (csar, params, inventory, runs)
+GROUPS = (csar, params, inventory, cluster, runs)
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 

@@ -103,7 +103,7 @@ def inventory(one: Subject, said: Answers) -> Cell:
     if one.vm and not one.rebuilt and (moved := _moved(one.vm, one.listed)):
         return _cell("other address", moved)
     if one.joins and not one.rebuilt and (one.seen or said.nodes is None):
-        text = "in the cluster, but its join was not seen to its end"
+        text = "its join was not seen to its end"
         return _cell("not joined", Finding(text, _JOIN))
     return _cell("listed")
 
@@ -112,7 +112,8 @@ def _unlisted(one: Subject, said: Answers) -> Cell:
     if not said.inventory:
         return _cell("-", Finding("in no inventory, for there is none", _RESTORE))
     if one.is_worker:
-        what = "not in the inventory" if one.seen else "a VM and no node"
+        is_node = said.nodes is None or one.seen is not None
+        what = "not in the inventory" if is_node else "a VM and no node"
         return _cell("-", Finding(what, _JOIN))
     text = "a VM of the control plane that is not in the inventory"
     return _cell("-", Finding(text, "Control planes cannot be added: roll that back."))

@@ -53,6 +53,7 @@ def of_flavour(flavour: Flavour, driver: str, driver_file: str) -> list[str]:
         *_external(flavour),
         *_aspects(flavour),
         *_levels(flavour),
+        *_numbers(flavour),
     ]
 
 
@@ -160,3 +161,57 @@ def _levels(flavour: Flavour) -> Iterator[str]:
         for level in mapping(dig(policy, "properties", "levels")):
             if level not in known:
                 yield f"{name} has the unknown level {level}"
+
+
+def _numbers(flavour: Flavour) -> Iterator[str]:
+    """Numbers of VMs that contradict each other.
+
+    Tacker takes those of the VDUs from one policy and those of the scaling group from
+    the others (``vnflcm/utils.py``, ``tosca/utils.py``).
+    """
+    for policy in flavour.policies(_STEPS).values():
+        aspect = str(dig(policy, "properties", "aspect"))
+        deltas = mapping(dig(policy, "properties", "deltas"))
+        step = next((dig(d, "number_of_instances") for d in deltas.values()), None)
+        most = dig(flavour.aspects.get(aspect), "max_scale_level")
+        for vdu in map(str, sequence(policy.get("targets"))):
+            first = _initial(flavour, vdu)
+            if first and isinstance(step, int) and isinstance(most, int):
+                yield from _of_levels(flavour, vdu, aspect, first, step)
+                yield from _of_profile(flavour, vdu, first, first + most * step)
+
+
+def _initial(flavour: Flavour, vdu: str) -> int:
+    """What a VDU begins with; 0 where that is missing, which is told elsewhere."""
+    for policy in flavour.policies(_INITIAL).values():
+        number = dig(policy, "properties", "initial_delta", "number_of_instances")
+        if vdu in sequence(policy.get("targets")) and isinstance(number, int):
+            return number
+    return 0
+
+
+def _of_levels(
+    flavour: Flavour, vdu: str, aspect: str, first: int, step: int
+) -> Iterator[str]:
+    for policy in flavour.policies(LEVELS).values():
+        for level, content in mapping(dig(policy, "properties", "levels")).items():
+            height = dig(content, "scale_info", aspect, "scale_level")
+            number = flavour.instances(str(level)).get(vdu)
+            if isinstance(height, int) and number not in (None, first + height * step):
+                yield (
+                    f"the level {level} has {number} VMs of {vdu}, but the scale_level "
+                    f"{height} of {aspect} makes {first + height * step}"
+                )
+
+
+def _of_profile(flavour: Flavour, vdu: str, least: int, most: int) -> Iterator[str]:
+    profile = mapping(dig(flavour.nodes.get(vdu), "properties", "vdu_profile"))
+    for key, number in (
+        ("min_number_of_instances", least),
+        ("max_number_of_instances", most),
+    ):
+        if profile.get(key) != number:
+            yield (
+                f"{vdu} has the {key} {profile.get(key)}, but scaling goes from "
+                f"{least} to {most}"
+            )

@@ -7,7 +7,7 @@ what it finds is said in its words.
 import ast
 import difflib
 import posixpath
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -29,12 +29,12 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 START = fields.ErrorPoint.VNF_CONFIG_START
 #: ``retry`` updates the stack that is there, and goes on.
 STACK = fields.ErrorPoint.POST_VIM_CONTROL
-#: ``retry`` calls the ``_end`` hook and nothing before it; ``rollback`` deletes the VMs.
+#: ``retry`` calls the ``_end`` hook, nothing before it; ``rollback`` deletes the VMs.
 END = fields.ErrorPoint.VNF_CONFIG_END
 
-_States = fields.LcmOccsOperationState
-_UNDER_WAY = _States.PROCESSING
-_OVER = (_States.COMPLETED, _States.FAILED, _States.ROLLED_BACK)
+_UNDER_WAY = fields.LcmOccsOperationState.PROCESSING
+# Tacker has no constant for the last one.
+_OVER = ("COMPLETED", "FAILED", "ROLLED_BACK")
 
 
 def save(
@@ -45,7 +45,8 @@ def save(
 ) -> None:
     """Store how far the operation is that is under way for a VNF instance.
 
-    What is stored of operations that are over is taken back. What cannot be stored is told in the log and does not fail the operation.
+    What is stored of operations that are over is taken back. What cannot be stored is
+    told in the log and does not fail the operation.
 
     :param point: one of those above.
     :param vnf: what ``instantiate_end`` gets under this name; None for other hooks,

@@ -36,7 +36,7 @@ from tacker_k8s_mgmt.remote.workdir import WorkDir
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-_KNOWN_HOSTS = "known_hosts"
+KNOWN_HOSTS = "known_hosts"
 _PARALLEL_LOGINS = 8
 # A kubelet reports both in its Node object.
 _WHO_AM_I = ("cat", "/etc/machine-id", "/proc/sys/kernel/random/boot_id")
@@ -72,7 +72,7 @@ class V1Site:
         self._options = options
         key_directory = config.key_directory(options, vnf_instance.tenant_id)
         self._logins = Logins(params, key_directory)
-        self._server_keys = server.KeyFile(os.path.join(state_path, _KNOWN_HOSTS))
+        self._server_keys = server.KeyFile(os.path.join(state_path, KNOWN_HOSTS))
         self._server: ssh.Session | None = None
         self._operation = operation
         self._lock: ClusterLock | None = None
@@ -277,7 +277,7 @@ class V1Site:
 
     def save_host_keys(self) -> None:
         """Store the VMs' host keys beside the inventory, where Ansible reads them."""
-        self.workdir.write(_KNOWN_HOSTS, self._keys().text())
+        self.workdir.write(KNOWN_HOSTS, self._keys().text())
 
     def cluster(self, control_plane: Node) -> KubeControl:
         """The cluster, through a control-plane node."""
@@ -311,8 +311,8 @@ class V1Site:
     def _keys(self) -> HostKeys:
         if self._node_keys is None:
             workdir = self.workdir
-            label = f"{workdir.path}/{_KNOWN_HOSTS} on {self._params.ansible.host}"
-            self._node_keys = HostKeys(workdir.read(_KNOWN_HOSTS) or "", label)
+            label = f"{workdir.path}/{KNOWN_HOSTS} on {self._params.ansible.host}"
+            self._node_keys = HostKeys(workdir.read(KNOWN_HOSTS) or "", label)
         return self._node_keys
 
     def _connect(

@@ -16,6 +16,7 @@ from tacker.plugins.common import constants
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.answers import Vim
 from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.lifecycle import ports
 
@@ -110,13 +111,27 @@ class VimRegistry:
         self._forget()
         return vim_id is not None
 
+    def registered(self) -> tuple[Vim, ...]:
+        """The cluster's VIM, if there is one. Changes nothing."""
+        vim = self._entry()
+        if vim is None:
+            return ()
+        # The first one is the VIM of the VNF itself.
+        others = (self._instance.vim_connection_info or [])[1:]
+        named = any(info.vim_id == vim["id"] for info in others)
+        return (Vim(vim["id"], vim["name"], vim["auth_url"], named),)
+
     def _find(self, attribute: str = "id") -> str | None:
+        vim = self._entry()
+        return None if vim is None else str(vim[attribute])
+
+    def _entry(self) -> dict[str, Any] | None:
         stored = (self._instance.vnf_metadata or {}).get(METADATA_KEY)
         for vim in self._plugin.get_vims(self._context):
             if vim["type"] != _TYPE:
                 continue
             if vim["id"] == stored or self._is_marked(vim):
-                return str(vim[attribute])
+                return dict(vim)
         return None
 
     def _is_marked(self, vim: dict[str, Any]) -> bool:

@@ -144,6 +144,8 @@ class Leave(Operation):
         )
 
     def _run_remove(self) -> None:
+        if self._params.changed_logins:
+            self._write_inputs(self._previous())
         if self._dead:
             self._cluster().evict_dead([node.name for node in self._dead])
         # One run for all of a kind: kubespray takes a list of nodes.

@@ -11,6 +11,8 @@ import hmac
 import threading
 from collections.abc import Iterable
 
+from tacker_k8s_mgmt import errors
+
 
 def host_name(host: str, port: int) -> str:
     """Return how OpenSSH writes the host: ``[host]:port`` for ports other than 22."""
@@ -71,6 +73,20 @@ class HostKeys:
             for names, kind, key, *_ in fields
             if any(_matches(entry, name) for entry in names.split(","))
         ]
+
+
+class RecordedKeys(HostKeys):
+    """Host keys to which none is added: a host that is not recorded is refused."""
+
+    def trust(self, host: str, port: int, key_type: str, key: str) -> bool:
+        """Compare a host's key with what is recorded.
+
+        :returns: False when the host is recorded with other keys only.
+        :raises UnknownHostError: it is not recorded at all.
+        """
+        if not self._known(host_name(host, port)):
+            raise errors.UnknownHostError(host=host, recorded=self.label)
+        return super().trust(host, port, key_type, key)
 
 
 def _names(line: str) -> list[str]:

@@ -19,7 +19,7 @@ import paramiko
 import scp
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote import files
+from tacker_k8s_mgmt.remote import files, waiting
 from tacker_k8s_mgmt.remote import sudo as sudo_ways
 from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.exchange import (
@@ -31,12 +31,7 @@ from tacker_k8s_mgmt.remote.exchange import (
     last_lines,
 )
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
-from tacker_k8s_mgmt.remote.waiting import (
-    Backoff,
-    closing_after,
-    is_unknown_name,
-    reason,
-)
+from tacker_k8s_mgmt.remote.waiting import Backoff, closing_after
 
 LOG = logging.getLogger(__name__)
 
@@ -74,6 +69,7 @@ def connect(
     :raises AuthError: the host answered and refused user, password or key.
     :raises HostKeyError: the host's key is not the recorded one.
     """
+    user, host, port = endpoint.username, endpoint.host, endpoint.port
     tries, refused = Backoff(deadline), None
     while True:
         one_try = max(1.0, min(connect_timeout, deadline - tries.elapsed()))
@@ -82,17 +78,12 @@ def connect(
         except _Refused as error:
             refused = refused or Backoff(auth_grace)
             if refused.spent() or tries.spent():
-                raise errors.AuthError(
-                    host=endpoint.host, port=endpoint.port, user=endpoint.username
-                ) from error
+                raise errors.AuthError(host=host, port=port, user=user) from error
         except _TRANSIENT as error:
-            if tries.spent() or is_unknown_name(error):
+            if tries.spent() or waiting.is_unknown_name(error):
+                why = waiting.reason(error)
                 raise errors.ConnectError(
-                    user=endpoint.username,
-                    host=endpoint.host,
-                    port=endpoint.port,
-                    seconds=deadline,
-                    reason=reason(error),
+                    user=user, host=host, port=port, seconds=deadline, reason=why
                 ) from error
         tries.pause()
 
@@ -249,9 +240,8 @@ class Session:
             return self._execute(line, "sudo true", way.stdin, 30)
 
         if self._root is None:
-            password = self._endpoint.revealed_password()
-            user = self._endpoint.username
-            self._root = sudo_ways.find(self.host, user, password, attempt)
+            known = self._endpoint.username, self._endpoint.revealed_password()
+            self._root = sudo_ways.find(self.host, *known, attempt)
         return self._root
 
     @contextmanager
@@ -283,7 +273,7 @@ class Session:
                 raise errors.ConnectionLost(
                     host=self.host,
                     command=shown,
-                    reason=late if expired.is_set() else reason(error),
+                    reason=late if expired.is_set() else waiting.reason(error),
                 ) from error
 
     def _failed(self, shown: str, result: Result) -> errors.CommandFailed:
@@ -296,7 +286,7 @@ class Session:
     def _unusable(self, action: str, path: str, error: Exception) -> errors.RemoteError:
         return errors.RemoteError(
             detail=f"On {self.host}, {self.redact(path)} could not be "
-            f"{action}: {reason(error)}."
+            f"{action}: {waiting.reason(error)}."
         )
 
 
@@ -352,8 +342,7 @@ def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
 
 def _key(text: str) -> paramiko.PKey:
     """The key as paramiko has it; which class reads it, only trying tells."""
-    kinds = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
-    for kind in kinds:
+    for kind in (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey):
         with suppress(paramiko.SSHException):
             key: paramiko.PKey = kind.from_private_key(io.StringIO(text))
             return key

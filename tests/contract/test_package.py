@@ -28,7 +28,9 @@ from tacker.vnflcm import vnflcm_driver
 from tacker.vnfm.infra_drivers.openstack import openstack
 
 from tacker_k8s_mgmt.csar import archive, sources
+from tacker_k8s_mgmt.csar import request as request_check
 from tacker_k8s_mgmt.csar.build import build
+from tests.unit.csar import specification
 
 PACKAGE = "9c9c9c9c-0000-4000-8000-000000000001"
 VNF = "9c9c9c9c-0000-4000-8000-000000000002"
@@ -156,21 +158,95 @@ def test_the_load_balancer_script_stays_executable(onboarded):
 
 # --- requests
 
-BODIES = {
-    "create.json": vnf_lcm.create,
-    "instantiate-simple.json": vnf_lcm.instantiate,
-    "terminate.json": vnf_lcm.terminate,
+SCHEMAS = {
+    "create": vnf_lcm.create,
+    "instantiate": vnf_lcm.instantiate,
+    "scale": vnf_lcm.scale,
+    "heal": vnf_lcm.heal,
+    "terminate": vnf_lcm.terminate,
 }
+BODIES = sorted(path.name for path in (sources.samples() / "requests").iterdir())
 
 
-@pytest.mark.parametrize(("name", "schema"), BODIES.items(), ids=BODIES.keys())
-def test_sample_requests_fit_the_api(name, schema):
-    validators._SchemaValidator(schema).validate(sample(name))
+def api_takes(operation, body):
+    """Whether Tacker's API lets a body pass."""
+    try:
+        validators._SchemaValidator(SCHEMAS[operation]).validate(body)
+    except exceptions.ValidationError:
+        return False
+    return True
 
 
-def test_every_sample_request_is_covered():
-    names = {path.name for path in (sources.samples() / "requests").iterdir()}
-    assert names == set(BODIES)
+@pytest.mark.parametrize("name", BODIES)
+def test_sample_requests_fit_the_api(name):
+    operation = name.removesuffix(".json").split("-")[0]
+    validators._SchemaValidator(SCHEMAS[operation]).validate(sample(name))
+
+
+def test_the_specifications_request_fits_the_api():
+    assert api_takes("instantiate", specification.instantiate())
+
+
+def links(**changes):
+    body = sample("instantiate-simple.json")
+    body["extVirtualLinks"][0] |= changes
+    return body
+
+
+VIM = {"id": "one", "vimType": "openstack"}
+ETHERNET = {"cpProtocolData": [{"layerProtocol": "IP_OVER_ETHERNET"}]}
+SHAPES = [
+    {"vnfdId": "no-id"},
+    {"vnfInstanceName": "one"},
+    {"vnfdId": VNF, "vnfInstanceName": "n" * 256},
+    {"flavourId": "simple"},
+    {"flavourId": 7},
+    {"flavourId": "f" * 256},
+    {"instantiationLevelId": "one"},
+    {"flavourId": "simple", "additionalParams": []},
+    {"flavourId": "simple", "extVirtualLinks": {}},
+    {"flavourId": "simple", "vimConnectionInfo": [VIM]},
+    {"flavourId": "simple", "vimConnectionInfo": [VIM, VIM]},
+    {"flavourId": "simple", "vimConnectionInfo": [{"id": "one"}]},
+    links(),
+    links(id=None),
+    links(resourceId=[]),
+    links(extCps=[]),
+    links(extCps=[{"cpdId": "a", "cpConfig": []}]),
+    links(extCps=[{"cpdId": "a", "cpConfig": [ETHERNET]}]),
+    links(extCps=[{"cpdId": "a", "cpConfig": [ETHERNET, ETHERNET]}]),
+    links(extCps=[{"cpdId": "a", "cpConfig": {"key": ETHERNET}}]),
+    links(
+        extCps=[
+            {"cpdId": "a", "cpConfig": [{"cpProtocolData": [{"layerProtocol": "IP"}]}]}
+        ]
+    ),
+    {"type": "SCALE_OUT", "aspectId": "a"},
+    {"type": "OUT", "aspectId": "a"},
+    {"type": "SCALE_OUT"},
+    {"aspectId": "a"},
+    {"type": "SCALE_IN", "aspectId": "a", "numberOfSteps": 2},
+    {"type": "SCALE_IN", "aspectId": "a", "numberOfSteps": "2"},
+    {"type": "SCALE_IN", "aspectId": "a", "numberOfSteps": 1.5},
+    {"type": "SCALE_IN", "aspectId": "a", "additionalParams": None},
+    {"cause": "x"},
+    {"cause": 7},
+    {"vnfcInstanceId": []},
+    {"vnfcInstanceId": [VNF]},
+    {"vnfcInstanceId": VNF},
+    {"vnfcInstanceId": ["one"]},
+    {"terminationType": "FORCEFUL"},
+    {"terminationType": "NOW"},
+    {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 60},
+    {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": -1},
+    {"gracefulTerminationTimeout": 1},
+]
+
+
+@pytest.mark.parametrize("body", SHAPES, ids=lambda body: json.dumps(body)[:60])
+def test_our_check_takes_what_the_api_takes(body):
+    read = request_check.read(body)
+    assert (read.problems == ()) is api_takes(read.operation, body), read.problems
 
 
 def test_the_request_names_files_of_the_package(onboarded):
@@ -337,7 +413,29 @@ def test_missing_networks_are_named_together(tacker, monkeypatch):
     )
 
 
-# --- healing
+# --- scaling and healing
+
+
+@pytest.mark.parametrize("operation", ["scale", "heal"])
+def test_what_was_instantiated_stays_as_it_is(tacker, monkeypatch, operation):
+    """Tacker asks the user data again, if it has an answer, and takes all of it."""
+    body = sample("instantiate-simple.json")
+    created, vnf = instantiate(tacker, monkeypatch, body)
+    instance = vnf_instance(tacker, body)
+    instance.vnfd_id = "vnfd"
+    # Tacker keeps the parameters as Python writes them and reads that as YAML.
+    stored = yaml.safe_load(str(created["parameters"]))
+    parameters = openstack.OpenStack()._stack_param_update(
+        None,
+        instance.instantiated_vnf_info,
+        {**vnf, "vnfd_id": "vnfd", "res_num": 1},
+        instance,
+        objects.HealVnfRequest(vnfc_instance_id=[]),
+        stored,
+        body["additionalParams"],
+        request_type=operation,
+    )
+    assert parameters == created["parameters"]
 
 
 def test_healing_the_whole_vnf_keeps_the_workers_that_were_added(tacker, monkeypatch):

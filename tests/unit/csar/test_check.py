@@ -104,6 +104,19 @@ BROKEN = {
         "          aspect: workers\n",
         "belongs to the unknown aspect workers",
     ),
+    "a level that contradicts its scale level": (
+        DF,
+        "            instantiation_level_2:\n              number_of_instances: 3",
+        "            instantiation_level_2:\n              number_of_instances: 4",
+        "the level instantiation_level_2 has 4 VMs of workerNode, but the scale_level "
+        "1 of worker_instance makes 3",
+    ),
+    "a VDU that says another number": (
+        DF,
+        "max_number_of_instances: 9",
+        "max_number_of_instances: 5",
+        "workerNode has the max_number_of_instances 5, but scaling goes from 2 to 9",
+    ),
     "an unknown default level": (
         DF,
         "default_level: instantiation_level_1",

@@ -1,8 +1,12 @@
 """``tacker-k8s-mgmt csar``: exit codes and what is said."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.csar import sources
 
 
 def test_a_built_package_passes_its_check(tmp_path, capsys):
@@ -68,3 +72,73 @@ def test_an_id_that_is_none_is_refused():
     with pytest.raises(SystemExit) as caught:
         main(["csar", "build", "simple", "--vnfd-id", "one"])
     assert caught.value.code == 2
+
+
+# --- requests
+
+
+@pytest.fixture
+def request_file(tmp_path):
+    """Return a function that writes a request; its path."""
+    body = json.loads(
+        (sources.samples() / "requests" / "instantiate-simple.json").read_text()
+    )
+
+    def write(name="request.json", **changes):
+        path = tmp_path / name
+        path.write_text(json.dumps({**body, **changes}))
+        return str(path)
+
+    return write
+
+
+def test_requests_that_fit_are_no_problem(package, request_file, capsys):
+    scale = sources.samples() / "requests" / "scale-out.json"
+    command = ["csar", "check", str(package), "--request", request_file()]
+    assert main([*command, "--request", str(scale)]) == 0
+    assert capsys.readouterr().out == f"{package}: no problems (flavours: simple)\n"
+
+
+def test_problems_of_a_request_name_its_file(package, request_file, capsys):
+    path = request_file(flavourId="large")
+    assert main(["csar", "check", str(package), "--request", path]) == 1
+    (head, only) = capsys.readouterr().out.splitlines()
+    assert head == f"{package}: 1 problem(s)"
+    assert only.startswith(f"  1. {path}: flavourId: the package has no such flavour")
+
+
+def test_what_is_only_odd_is_told_and_no_failure(package, request_file, capsys):
+    path = request_file(
+        additionalParams={
+            **json.loads(Path(request_file()).read_text())["additionalParams"],
+            "internal_cdir": "10.1.0.0/24",
+        }
+    )
+    assert main(["csar", "check", str(package), "--request", path]) == 0
+    _, warning = capsys.readouterr().out.splitlines()
+    assert warning.startswith(f"warning: {path}: additionalParams.internal_cdir")
+
+
+def test_a_request_that_cannot_be_read_is_exit_code_2(package, tmp_path, capsys):
+    path = tmp_path / "request.json"
+    path.write_text("{")
+    assert main(["csar", "check", str(package), "--request", str(path)]) == 2
+    assert "is no JSON: line 1" in capsys.readouterr().err
+
+
+def test_no_secret_of_a_request_is_shown(package, tmp_path, capsys):
+    secret = "MaRk3d"
+    body = json.loads(
+        (sources.samples() / "requests" / "instantiate-simple.json").read_text()
+    )
+    given = body["additionalParams"]["k8s_cluster_installation_param"]
+    given["ansible"] |= {"password": secret, "private_key": secret}
+    given["ansible"]["port"] = "22"
+    given["worker_node"] |= {"password": [secret], "nic_cp_name": "none"}
+    given["kubespray_vars"] = {"registry_password": secret}
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(body))
+    assert main(["csar", "check", str(package), "--request", str(path)]) == 1
+    said = capsys.readouterr()
+    assert "ansible.port: must be a whole number" in said.out
+    assert secret not in said.out + said.err

@@ -8,16 +8,18 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import inventory
+from tacker_k8s_mgmt.cluster.answers import Vim
 from tacker_k8s_mgmt.cluster.balancer import (
     BalancerSpec,
     BalancerStatus,
     ExposedService,
+    Server,
 )
 from tacker_k8s_mgmt.cluster.drain import DrainPolicy
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams, merged, parse
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
-from tacker_k8s_mgmt.cluster.stack import Machines
+from tacker_k8s_mgmt.cluster.stack import Machines, Unfinished
 from tacker_k8s_mgmt.lifecycle import ports
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
@@ -96,6 +98,7 @@ class FakeNode:
     boot_id: str = "boot"
     unschedulable: bool = False
     tainted: bool = False
+    internal_ip: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,7 @@ class FakePlaybooks:
     ) -> None:
         self._site.touch(f"run {request.name}")
         self._site.runs.append(request)
+        self._site.inventories.append(self._site.files["hosts.yaml"])
         effect: Callable[[PlaybookRequest], None] = getattr(
             self, f"_{request.name.replace('-', '_')}"
         )
@@ -228,6 +232,11 @@ class FakeVims:
 
     def in_use(self) -> bool:
         return self._site.vim_in_use
+
+    def registered(self) -> tuple[Vim, ...]:
+        self._site.touch("vims.registered")
+        spec = self._site.vim
+        return (Vim("vim-id", spec.name, spec.auth_url, named=True),) if spec else ()
 
     def remove(self) -> bool:
         self._site.touch("vims.remove")
@@ -308,10 +317,14 @@ class FakeBalancer:
             enabled=True,
             current=True,
             api_port=spec.api_port if spec else None,
-            control_planes=(),
-            workers=(),
+            control_planes=_up(spec.control_planes if spec else ()),
+            workers=_up(sorted(self._site.routes)),
             services=self._site.exposed,
         )
+
+
+def _up(routes: Iterable[tuple[str, str]]) -> tuple[Server, ...]:
+    return tuple(Server(name, address, "UP") for name, address in routes)
 
 
 def machine(role: Role, number: int, server: str = "") -> Machine:
@@ -326,6 +339,7 @@ class FakeSite:
     :ivar faults: calls (by the name that :meth:`touch` gets) that fail once each.
     :ivar error: what they fail with, in place of a plain RemoteError.
     :ivar changes: what was really changed, in order.
+    :ivar inventories: the inventory as each of the runs found it.
     :ivar workers: the worker VMs in Heat; each is in a stack ``member-<server id>``.
     :ivar dead: ids of servers that do not answer.
     :ivar pods: names of pods by the node that they are on.
@@ -342,6 +356,7 @@ class FakeSite:
         self.ran = ""
         self.running = ""
         self.runs: list[PlaybookRequest] = []
+        self.inventories: list[str] = []
         self.control_planes = [machine(Role.CONTROL_PLANE, 4)]
         self.workers = [machine(Role.WORKER, 55), machine(Role.WORKER, 5)]
         self.load_balancer = machine(Role.LOAD_BALANCER, 9) if load_balancer else None
@@ -415,6 +430,11 @@ class FakeSite:
                 one.server_id: frozenset({"top", f"member-{one.server_id}"})
                 for one in everything
             },
+            unfinished=tuple(
+                Unfinished(one.role, one.server_id, "w_ssh is CREATE_FAILED")
+                for one in self.workers
+                if one.server_id in self.unfinished
+            ),
         )
 
     def package_findings(self) -> Sequence[str]:

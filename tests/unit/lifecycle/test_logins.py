@@ -12,8 +12,12 @@ WORKERS = changed_params(worker_node={"password": NEW})
 
 
 def passwords(site: FakeSite) -> dict[str, str]:
-    listed = yaml.safe_load(site.files["hosts.yaml"])["all"]["hosts"]
-    return {name: host["ansible_password"] for name, host in listed.items()}
+    return logins(site.files["hosts.yaml"])
+
+
+def logins(text: str) -> dict[str, str]:
+    hosts = yaml.safe_load(text)["all"]["hosts"]
+    return {name: host["ansible_password"] for name, host in hosts.items()}
 
 
 def test_workers_that_are_there_keep_theirs_when_one_joins():
@@ -33,6 +37,16 @@ def test_without_new_vms_the_changed_login_is_that_of_all_workers():
     site = grown()
     scale_in(site, "server-5", wanted=WORKERS)
     assert passwords(site) == {MASTER: OLD, FIFTY_FIVE: NEW}
+
+
+def test_changed_logins_are_those_that_the_removal_uses():
+    site = grown()
+    site.inventories.clear()
+    wanted = changed_params(
+        worker_node={"password": NEW}, master_node={"password": NEW}
+    )
+    scale_in(site, "server-5", wanted=wanted)
+    assert logins(site.inventories[0]) == {MASTER: NEW, FIVE: NEW, FIFTY_FIVE: NEW}
 
 
 def test_that_of_the_control_plane_changes_with_the_request():

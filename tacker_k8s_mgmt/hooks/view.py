@@ -1,0 +1,57 @@
+"""The site of a VNF instance as somebody sees it who only looks."""
+
+import threading
+from typing import Any
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.hooks.site import KNOWN_HOSTS, V1Site
+from tacker_k8s_mgmt.remote import server, ssh
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
+
+
+class SeenSite(V1Site):
+    """A site to look at: no host key is learnt, and nothing is written anywhere.
+
+    Two threads may share it, if one of them alone uses Tacker's database.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        vnf_instance: Any,
+        params: InstallParams,
+        options: Any,
+        state_path: str,
+    ) -> None:
+        super().__init__(context, vnf_instance, params, options, state_path)
+        self._server_keys = server.ReadOnlyKeyFile(f"{state_path}/{KNOWN_HOSTS}")
+        self._reading = threading.Lock()
+        self._silent: errors.RemoteError | None = None
+
+    def _connect_server(self) -> ssh.Session:
+        # It is waited for once, however many ask for it.
+        if self._silent is not None:
+            raise self._silent
+        try:
+            return super()._connect_server()
+        except errors.RemoteError as error:
+            self._silent = error
+            raise
+
+    def _keys(self) -> HostKeys:
+        with self._reading:
+            if self._node_keys is None:
+                known = self._recorded()
+                self._node_keys = RecordedKeys(known.text(), known.label)
+            return self._node_keys
+
+    def _recorded(self) -> HostKeys:
+        try:
+            return super()._keys()
+        except errors.RemoteError as error:
+            host = self._params.ansible.host
+            raise errors.RemoteError(
+                detail="The host keys of the VMs are recorded on the Ansible server "
+                f"{host}, which could not be asked."
+            ) from error
