@@ -9,6 +9,7 @@ from typing import Any
 from oslo_config import cfg
 
 GROUP = "k8s_mgmt"
+KEY_DIRECTORY = "/etc/tacker/k8s-mgmt/keys"
 
 OPTIONS: tuple[cfg.Opt, ...] = (
     cfg.StrOpt(
@@ -18,7 +19,7 @@ OPTIONS: tuple[cfg.Opt, ...] = (
     ),
     cfg.StrOpt(
         "key_directory",
-        default="/etc/tacker/k8s-mgmt/keys",
+        default=KEY_DIRECTORY,
         help="Directory below which SSH private keys may lie that requests name by "
         "their path. Whoever may send requests can use every key in it, and have one "
         "for VMs copied to an Ansible server of his choice; {project_id} stands for "

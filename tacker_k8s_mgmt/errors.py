@@ -216,8 +216,8 @@ class LockedError(K8sMgmtError):
 
     message = "The cluster in {path} on {host} is locked by {owner}."
     default_hint = (
-        "Wait for that operation to end, then retry; nothing was changed. The lock goes "
-        "with the connection of the process that holds it."
+        "Wait for that operation to end, then retry; nothing was changed. The lock "
+        "goes with the connection of the process that holds it."
     )
     retryable = True
 

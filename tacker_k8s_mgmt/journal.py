@@ -2,8 +2,9 @@
 
 One file per VNF instance: ``<state path>/journal/<VNF instance id>.jsonl``. Each line
 is one record with the time (seconds since the epoch), the operation's run id, the
-hook, Tacker's API and an event: ``operation-start``, ``step-start``, ``progress``, ``step-end``,
-``operation-end``. Texts come redacted from their sources; no secret is ever handed in.
+hook, Tacker's API and an event: ``operation-start``, ``step-start``, ``progress``,
+``step-end``, ``operation-end``. Texts come redacted from their sources; no secret is
+ever handed in.
 
 A journal holds the newest operations only. What is too old is taken out by writing the
 rest to a new file that takes the old one's place. Every writer locks the file and then

@@ -69,7 +69,7 @@ mount -t tmpfs -o mode=0755 run "$root/run"
 mount -t tmpfs -o mode=1777 tmp "$root/tmp"
 mkdir -p "$root/run/sshd" "$root/run/lock" "$root/run/haproxy"
 # For root to see what this host has written itself, and nothing else.
-mkdir -p -m 0700 "$root/run/lab"
+mkdir -m 0700 "$root/run/lab"
 mkdir "$root/run/lab/disk"
 mount --bind "$HOST_MOUNT" "$root/run/lab/disk"
 

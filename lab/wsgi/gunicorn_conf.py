@@ -6,6 +6,9 @@ One worker: Keystone's cache is in memory, and two of them would not agree.
 import os
 import sys
 
+logger_class = "access_log.Logger"
+accesslog = "-"
+access_log_format = "%(t)s \"%(r)s\" %(s)s"
 worker_class = "gthread"
 workers = 1
 threads = 8

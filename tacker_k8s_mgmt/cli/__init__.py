@@ -12,10 +12,18 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tacker_k8s_mgmt.cli import cluster, commands, csar, inventory, params, runs
+from tacker_k8s_mgmt.cli import (
+    cluster,
+    commands,
+    csar,
+    inventory,
+    params,
+    preflight,
+    runs,
+)
 from tacker_k8s_mgmt.errors import K8sMgmtError
 
-GROUPS = (csar, params, inventory, cluster, runs)
+GROUPS = (csar, params, inventory, preflight, cluster, runs)
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cli import commands
-from tacker_k8s_mgmt.cli.telling import Console
+from tacker_k8s_mgmt.cli.telling import Console, aligned
 from tacker_k8s_mgmt.cluster.answers import Cell, Report, Row
 from tacker_k8s_mgmt.lifecycle.survey import Survey
 
@@ -187,10 +187,7 @@ def _lines(heads: Sequence[str], names: Sequence[str], rows: Any) -> Iterable[st
     texts = [list(heads)]
     for name, cells in zip(names, rows, strict=True):
         texts.append([name, *(cell.text for cell in cells)])
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    for line in texts:
-        padded = (text.ljust(width) for text, width in zip(line, widths, strict=True))
-        yield "  ".join(padded).rstrip()
+    return aligned(texts)
 
 
 def _tell_differences(console: Console, report: Report) -> None:

@@ -89,12 +89,12 @@ def _helper(group: argparse.ArgumentParser) -> Function:
 def unknown(argv: Sequence[str], known: Mapping[str, Sequence[str]]) -> str:
     """Why there is no such command; "" if there is.
 
-    :param known: the verbs of each group.
+    :param known: the verbs of each group; none for what is a command by itself.
     """
     words = [word for word in argv[:2] if not word.startswith("-")]
     if words and words[0] not in known:
         return _unknown(words[0], PROGRAM, list(known))
-    if len(words) == 2 and words[1] not in known[words[0]]:
+    if len(words) == 2 and known[words[0]] and words[1] not in known[words[0]]:
         return _unknown(words[1], f"{PROGRAM} {words[0]}", known[words[0]])
     return ""
 
@@ -132,8 +132,8 @@ def count(text: str) -> int:
     return value
 
 
-def write_new(path: Path, text: str, *, force: bool, mode: int = 0o644) -> None:
-    """Write a file whole or not at all.
+def write_new(path: Path, text: str, *, force: bool) -> None:
+    """Write a file whole or not at all, for its owner only.
 
     :param force: replace a file that is there already.
     :raises UsageError: it is there already, or cannot be written.
@@ -144,7 +144,6 @@ def write_new(path: Path, text: str, *, force: bool, mode: int = 0o644) -> None:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                os.fchmod(file.fileno(), mode)
                 file.write(text)
             os.replace(name, path)
         except BaseException:

@@ -8,7 +8,6 @@ from typing import Any
 
 from tacker_k8s_mgmt.cli import (
     commands,
-    documents,
     machines,
     masking,
     params,
@@ -17,7 +16,7 @@ from tacker_k8s_mgmt.cli import (
 from tacker_k8s_mgmt.cli.commands import UsageError
 from tacker_k8s_mgmt.cluster import redact
 from tacker_k8s_mgmt.cluster.balancer import install_arguments
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role
+from tacker_k8s_mgmt.cluster.nodes import Machine
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.stack import Machines
 from tacker_k8s_mgmt.errors import DiscoveryError
@@ -136,7 +135,7 @@ def _write(directory: Path, files: Mapping[str, str], *, force: bool) -> None:
         listed = " and ".join(str(directory / name) for name in there)
         raise UsageError(f"there is {listed} already; --force replaces it")
     for name, text in files.items():
-        commands.write_new(directory / name, text, force=force, mode=0o600)
+        commands.write_new(directory / name, text, force=force)
 
 
 def _tell_rest(given: InstallParams, found: Machines, record: rehearsal.Record) -> None:
@@ -157,10 +156,4 @@ def _machines(args: argparse.Namespace, given: InstallParams) -> list[Machine]:
         planes = 1 if args.control_planes is None else args.control_planes
         workers = 2 if args.workers is None else args.workers
         return machines.assumed(given, planes, workers)
-    document = documents.load(args.machines)
-    listed = machines.given(document.name, document.value)
-    if not given.load_balancer and any(m.role is Role.LOAD_BALANCER for m in listed):
-        raise UsageError(
-            f"{document.name} has a load-balancer, and the request no external_lb_param"
-        )
-    return listed
+    return machines.listed(args.machines, given)

@@ -17,6 +17,7 @@ from pydantic import (
     ValidationError,
 )
 
+from tacker_k8s_mgmt.cli import documents
 from tacker_k8s_mgmt.cli.commands import UsageError
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams
@@ -71,6 +72,20 @@ def given(name: str, document: Any) -> list[Machine]:
         )
         for number, one in enumerate(listed, 1)
     ]
+
+
+def listed(path: str, params: InstallParams) -> list[Machine]:
+    """The VMs of a file, for a cluster with these parameters.
+
+    :raises UsageError: it cannot be read, or lists none or others.
+    """
+    document = documents.load(path)
+    found = given(document.name, document.value)
+    if not params.load_balancer and any(m.role is Role.LOAD_BALANCER for m in found):
+        raise UsageError(
+            f"{document.name} has a load-balancer, and the request no external_lb_param"
+        )
+    return found
 
 
 def assumed(params: InstallParams, control_planes: int, workers: int) -> list[Machine]:

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
@@ -74,9 +74,12 @@ class Given:
     warnings: tuple[str, ...]
 
 
-def given(args: argparse.Namespace) -> Given:
+def given(
+    args: argparse.Namespace, amended: Callable[[Request], Request] | None = None
+) -> Given:
     """Read and check what the command line names.
 
+    :param amended: what to do with the request before it is checked.
     :raises UsageError: it cannot be read, or is not what it should be.
     """
     if documents.STDIN == args.request == args.stored:
@@ -84,6 +87,8 @@ def given(args: argparse.Namespace) -> Given:
     document = documents.load(args.request)
     warnings = list(document.warnings)
     asked = _request(document)
+    if amended:
+        asked = amended(asked)
     stored = None
     if args.stored:
         before = documents.load(args.stored)

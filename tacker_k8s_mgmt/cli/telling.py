@@ -1,7 +1,7 @@
 """Tells operations on a terminal or into a pipe."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 
 import rich.console
@@ -35,6 +35,14 @@ class Console(rich.console.Console):
 def clock(at: float) -> str:
     """A time of day on the machine that shows it."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table without colours or lines, for a pipe."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+        yield "  ".join(padded).rstrip()
 
 
 class Teller:

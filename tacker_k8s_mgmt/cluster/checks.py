@@ -23,7 +23,7 @@ _DIRECTORY = ("ansible", "transferring_inventory_path")
 _INSTALLED = (("ansible", "kubespray_root_path"), ("ansible", "venv_path"))
 _FAMILY = ("address_family",)
 #: Structures with a login, and how its attributes begin there.
-_LOGINS = (
+LOGINS = (
     ("ansible", ""),
     ("master_node", ""),
     ("worker_node", ""),
@@ -61,7 +61,7 @@ def warnings(reading: Reading) -> Iterator[str]:
 
 
 def _logins(reading: Reading) -> Iterator[str]:
-    for name, prefix in _LOGINS:
+    for name, prefix in LOGINS:
         if not isinstance(reading.get(name), Mapping):
             continue
         password, key = f"{prefix}password", f"{prefix}private_key"

@@ -202,11 +202,16 @@ def balancer(one: Subject, said: Answers, wanted: LoadBalancer) -> Cell:
 
 
 def _unrouted(one: Subject, said: Answers, wanted: LoadBalancer) -> Cell:
-    gone = said.machines is not None and one.vm is None
-    if one.place is None or gone or one.joins:
+    lacking = (
+        said.machines is not None and one.vm is None,
+        said.inventory is not None and one.listed is None,
+        said.nodes is not None and one.seen is None,
+    )
+    # Whoever is no member is routed to when it becomes one.
+    if one.place is None or one.joins or any(lacking):
         return ABSENT
-    lacks = "no route to it" if one.is_worker else "not its API server"
-    what = f"the load balancer has {lacks}"
+    end = "it" if one.is_worker else "its API server"
+    what = f"the load balancer has no route to {end}"
     verb = f"add-worker {one.name}={one.place.address}"
     return _cell("-", _misrouted(one, what, wanted, verb))
 

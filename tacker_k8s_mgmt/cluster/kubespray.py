@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-#: Playbooks, relative to ``kubespray_root_path``.
+#: Playbooks, relative to ``kubespray_root_path``. From v2.29 on, those with a hyphen
+#: have twins with an underscore.
 CLUSTER = "cluster.yml"
 SCALE = "scale.yml"
 REMOVE_NODE = "remove-node.yml"
@@ -141,32 +142,59 @@ def removal_variables(*, dead: bool = False, undrained: bool = False) -> dict[st
     return variables
 
 
+#: The first releases that take base URLs for downloads (``github_url``, ...), a CA for
+#: a registry's mirror, and several logins of registries with CRI-O.
+BASE_URLS_SINCE = (2, 25)
+REGISTRY_CA_SINCE = (2, 28)
+CRIO_LOGINS_SINCE = (2, 30)
+
+
 @dataclass(frozen=True)
 class Release:
     """What one minor release wants.
 
     :param ansible: ansible-core from (included) and to (excluded).
     :param leading_v: whether ``kube_version`` is written ``v1.31.9`` or ``1.31.9``.
+    :param network_plugins: what ``kube_network_plugin`` may be.
     """
 
     ansible: tuple[str, str]
     leading_v: bool
+    network_plugins: frozenset[str]
 
+    def kube_version(self, version: str) -> str:
+        """A Kubernetes version as this release writes it."""
+        plain = version.removeprefix("v")
+        return f"v{plain}" if self.leading_v else plain
+
+
+_PLUGINS = frozenset(
+    {"calico", "cilium", "cloud", "cni", "custom_cni", "flannel", "kube-ovn"}
+    | {"kube-router", "macvlan", "none"}
+)
+_WITH_WEAVE = _PLUGINS | {"weave"}
+_WITHOUT_NONE = _WITH_WEAVE - {"none"}
 
 RELEASES: Mapping[tuple[int, int], Release] = MappingProxyType(
     {
-        (2, 24): Release(("2.15.5", "2.17.0"), leading_v=True),
-        (2, 25): Release(("2.16.4", "2.17.0"), leading_v=True),
-        (2, 26): Release(("2.16.4", "2.17.0"), leading_v=True),
-        (2, 27): Release(("2.16.4", "2.17.0"), leading_v=True),
-        (2, 28): Release(("2.16.4", "2.17.0"), leading_v=False),
-        (2, 29): Release(("2.17.3", "2.18.0"), leading_v=False),
-        (2, 30): Release(("2.17.3", "2.18.0"), leading_v=False),
-        (2, 31): Release(("2.18.0", "2.19.0"), leading_v=False),
-        (2, 32): Release(("2.18.0", "2.19.0"), leading_v=False),
+        (2, 24): Release(("2.15.5", "2.17.0"), True, _WITHOUT_NONE),
+        (2, 25): Release(("2.16.4", "2.17.0"), True, _WITHOUT_NONE),
+        (2, 26): Release(("2.16.4", "2.17.0"), True, _WITHOUT_NONE),
+        (2, 27): Release(("2.16.4", "2.17.0"), True, _WITH_WEAVE),
+        (2, 28): Release(("2.16.4", "2.17.0"), False, _WITH_WEAVE),
+        (2, 29): Release(("2.17.3", "2.18.0"), False, _PLUGINS),
+        (2, 30): Release(("2.17.3", "2.18.0"), False, _PLUGINS),
+        (2, 31): Release(("2.18.0", "2.19.0"), False, _PLUGINS),
+        (2, 32): Release(("2.18.0", "2.19.0"), False, _PLUGINS),
     }
 )
 #: What the development line calls itself; not a release yet.
 DEVELOPMENT = max(RELEASES)
 #: The known releases, for people.
 KNOWN = "v{}.{} to v{}.{}".format(*min(RELEASES), *max(RELEASES.keys() - {DEVELOPMENT}))
+#: What ``kube_network_plugin`` is in all of them where nobody says otherwise.
+DEFAULT_NETWORK_PLUGIN = "calico"
+#: Every network plugin of any of them.
+NETWORK_PLUGINS: frozenset[str] = frozenset().union(
+    *(release.network_plugins for release in RELEASES.values())
+)

@@ -92,11 +92,13 @@ def _create(request: Request, contents: Contents) -> Iterator[str]:
 
 
 def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
-    flavour_id = str(request.body.get("flavourId"))
-    flavour = contents.flavours.get(flavour_id)
+    flavour = contents.flavours.get(str(request.body.get("flavourId")))
     if flavour is None:
         found.problems.append(_unknown("flavourId", "flavour", contents.flavours))
-    else:
+        # The only one must be meant; what else is wrong is worth knowing, too.
+        others = list(contents.flavours.values())
+        flavour = others[0] if len(others) == 1 else None
+    if flavour is not None:
         found.problems += _level(request, flavour)
         found.problems += _links(request, flavour)
         found.warnings += _link_ports(request)
@@ -115,8 +117,8 @@ def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
     if given is None:
         return
     found.warnings += given.warnings
-    found.problems += _script(given, contents.files)
-    base = contents.bases.get(flavour_id)
+    found.problems += script(given, contents.files)
+    base = contents.bases.get(flavour.id) if flavour else None
     if flavour is not None and base is not None:
         _machines(request, given, flavour, base, found)
         found.warnings += _unused(request, base)
@@ -213,7 +215,8 @@ def _classes(source: bytes) -> set[str]:
     return {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
-def _script(given: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
+def script(given: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
+    """What is wrong with the load balancer's script in a package's files."""
     balancer = given.load_balancer
     if balancer and balancer.script_path not in files:
         path = balancer.script_path
@@ -302,5 +305,5 @@ def _override(
         found.problems += error.problems
     else:
         if given is not None:
-            found.problems += _script(given, contents.files)
+            found.problems += script(given, contents.files)
             found.warnings += given.warnings

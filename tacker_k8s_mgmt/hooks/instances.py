@@ -62,7 +62,7 @@ def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
         # Whatever plugins of Tacker or the driver of its database may raise.
         redacted = Redactor(redact.in_url(cfg.CONF.database.connection or ""))
         raise errors.TackerError(
-            detail=f"Tacker's database could not be read: {redacted(str(error))}",
+            detail=f"Tacker's database could not be read: {redacted(_line(error))}.",
             hint="Look at [database] connection in tacker.conf.",
         ) from None
     params = _params(instance)
@@ -80,7 +80,7 @@ def _configure(files: Sequence[str]) -> None:
         cfg.CONF(args=named, project="tacker", prog=_CONDUCTOR)
     except cfg.Error as error:
         raise errors.TackerError(
-            detail=f"Tacker's configuration could not be read: {error}",
+            detail=f"Tacker's configuration could not be read: {_line(error)}.",
             hint="It takes a user who may read it, such as the conductor's.",
         ) from error
     if not cfg.CONF.config_file:
@@ -89,6 +89,13 @@ def _configure(files: Sequence[str]) -> None:
             hint="Name it with --config-file.",
         )
     config.register(cfg.CONF)
+    # A service waits for its database; who asks this wants to know now.
+    cfg.CONF.set_override("max_retries", 0, group="database")
+
+
+def _line(error: Exception) -> str:
+    """The first line: drivers of databases have more to say."""
+    return next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
 
 
 def _found(vnf_id: str) -> tuple[Any, Any]:
@@ -120,9 +127,8 @@ def _params(instance: Any) -> InstallParams:
         raise errors.TackerError(
             detail=f"The VNF instance {instance.id} is not instantiated."
         )
-    params = requests.parse(
-        instance, None, way_out="Such parameters are not from this driver's release."
-    )
+    way_out = "Use the release of the driver that took them."
+    params = requests.parse(instance, None, way_out)
     if params is None:
         raise errors.TackerError(
             detail=f"The VNF instance {instance.id} is no cluster: the request that "

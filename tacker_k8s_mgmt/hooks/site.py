@@ -17,13 +17,13 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers.openstack import heat_client
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.cluster import checkout, stack
+from tacker_k8s_mgmt.cluster import stack
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.hooks.playbooks import Playbooks
 from tacker_k8s_mgmt.hooks.vim import VimRegistry
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity
-from tacker_k8s_mgmt.remote import heat, server, ssh
+from tacker_k8s_mgmt.remote import ansible_server, heat, server, ssh
 from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 from tacker_k8s_mgmt.remote.kubectl import KubeControl
@@ -36,10 +36,11 @@ from tacker_k8s_mgmt.remote.workdir import WorkDir
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-KNOWN_HOSTS = "known_hosts"
+KNOWN_HOSTS = server.KNOWN_HOSTS
 _PARALLEL_LOGINS = 8
 # A kubelet reports both in its Node object.
 _WHO_AM_I = ("cat", "/etc/machine-id", "/proc/sys/kernel/random/boot_id")
+_RELOCK_PATIENCE = 2.0  # seconds
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes when boot_timeout has passed
 
 
@@ -133,22 +134,9 @@ class V1Site:
 
     def server_findings(self) -> Sequence[str]:
         """What is wrong on the Ansible server, or why it cannot be reached."""
-        ansible = self._params.ansible
-        unusable = self._logins.findings()
-        try:
-            survey = server.survey(
-                self._server_session(), ansible.kubespray_root, ansible.venv
-            )
-            foreign = self.workdir.obstacle()
-        except errors.PrivateKeyError:
-            return unusable
-        except errors.RemoteError as exc:
-            return (*unusable, f"ansible: {exc}")
-        wanted = checkout.Wanted.by(self._params)
-        found = checkout.findings(
-            survey.checkout, survey.ansible_version, survey.has_sshpass, wanted
-        )
-        return (*unusable, *found, *((foreign,) if foreign else ()))
+        return ansible_server.look(
+            self._params, self._logins, self._server_session, self._instance.id
+        ).findings
 
     @property
     def workdir(self) -> WorkDir:
@@ -162,7 +150,7 @@ class V1Site:
         """Playbook runs in the cluster's directory."""
         ansible = self._params.ansible
         runner = PlaybookRunner(
-            self._connect_server,
+            self._run_session,
             workdir=ansible.directory,
             kubespray_root=ansible.kubespray_root,
             venv=ansible.venv,
@@ -179,18 +167,38 @@ class V1Site:
 
         :raises LockedError: another operation is at work on it.
         """
-        session, path = self._server_session(), self._params.ansible.directory
-        if self._lock is None:
-            self._lock = ClusterLock(session, path, self._operation)
-        self._lock.acquire()
+        self._acquire(self._open_server_session())
+
+    def _acquire(self, session: ssh.Session, patience: float | None = None) -> None:
+        if self._lock is None or not self._lock.held:
+            directory = self._params.ansible.directory
+            lock = ClusterLock(session, directory, self._operation)
+            lock.acquire(patience)
+            self._lock = lock
 
     def _server_session(self) -> ssh.Session:
+        session = self._open_server_session()
+        if self._lock is not None:
+            # It goes with a session that breaks.
+            self._acquire(session)
+        return session
+
+    def _run_session(self) -> ssh.Session:
+        """The session for whoever follows a run, which goes on without the lock.
+
+        The server may not have missed the connection that broke, and our lock with it.
+        """
+        former, session = self._server, self._open_server_session()
+        if self._lock is not None and session is not former:
+            try:
+                self._acquire(session, _RELOCK_PATIENCE)
+            except errors.LockedError as error:
+                LOG.warning("The lock is taken again after the run: %s", error)
+        return session
+
+    def _open_server_session(self) -> ssh.Session:
         if self._server is None or not self._server.alive:
             self._server = self._connect_server()
-            if self._lock is not None:
-                # It went with the former session.
-                self._lock = None
-                self.lock()
         return self._server
 
     def _connect_server(self) -> ssh.Session:

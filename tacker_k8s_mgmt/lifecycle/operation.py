@@ -23,6 +23,7 @@ VARIABLES_FILE = "vars.json"
 MACHINES_FILE = "machines.json"
 #: Ids of the servers that were seen to be whole members of the cluster.
 JOINED_FILE = "joined.json"
+_FIRST_PAUSE = 0.2  # seconds; each later one doubles it, up to the poll interval
 _MAY_PASS = (errors.ConnectError, errors.CommandTimeout, errors.CommandFailed)
 
 
@@ -30,7 +31,7 @@ class Operation:
     """One operation on one VNF instance's cluster.
 
     :param ready_timeout: seconds for nodes to become Ready.
-    :param poll_interval: seconds between two looks.
+    :param poll_interval: longest pause between two looks, seconds.
     :param on_progress: is told how far a playbook has come.
     """
 
@@ -189,6 +190,7 @@ class Operation:
         :raises ClusterError: with every node that is not, after ``ready_timeout``.
         """
         deadline = self._clock.now() + self._ready_timeout
+        pause = min(_FIRST_PAUSE, self._poll_interval)
         while True:
             late = self._clock.now() >= deadline
             try:
@@ -202,7 +204,8 @@ class Operation:
                     return
                 if late:
                     raise self._unready(missing)
-            self._clock.sleep(self._poll_interval)
+            self._clock.sleep(pause)
+            pause = min(2 * pause, self._poll_interval)
 
     def _unready(self, missing: Mapping[str, str]) -> errors.ClusterError:
         listed = "; ".join(f"{name}: {why}" for name, why in missing.items())

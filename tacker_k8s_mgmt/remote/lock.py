@@ -44,13 +44,15 @@ class ClusterLock:
         channel = self._channel
         return channel is not None and self._session.alive and not channel.closed
 
-    def acquire(self) -> None:
+    def acquire(self, patience: float | None = None) -> None:
         """Take the lock; it goes with the session.
 
+        :param patience: seconds for whoever has it to end; None for what a connection
+            takes that is just closing.
         :raises LockedError: another operation has it, with who and for how long.
         :raises RemoteError: the Ansible server could not be asked.
         """
-        waiting = Backoff(_PATIENCE)
+        waiting = Backoff(_PATIENCE if patience is None else patience)
         while not self.held:
             answer = self._ask()
             if self.held:

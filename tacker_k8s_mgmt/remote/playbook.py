@@ -5,7 +5,6 @@ restarted conductor attaches to it again. What lies on the server is in :mod:`.r
 """
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec, TypeVar
@@ -42,7 +41,8 @@ class _Limits:
 class PlaybookRunner:
     """Runs playbooks for one cluster, one at a time. For one thread.
 
-    :param connect: opens a session with the Ansible server, with its own deadline.
+    :param connect: gives a session with the Ansible server, the same one as long as it
+        lives; opening another one has its own deadline. One that breaks is closed here.
     :param workdir: the cluster's directory there; ``hosts.yaml`` is the inventory, and
         ``vars.json``, if there, variables of every run.
     :param kubespray_root: the checkout; playbooks run in it, with its ``ansible.cfg``.
@@ -58,7 +58,6 @@ class PlaybookRunner:
     ) -> None:
         self._connect = connect
         self._dirs = RunDirectories(workdir, kubespray_root, venv or "")
-        self._session: Session | None = None
 
     def run(
         self,
@@ -73,7 +72,8 @@ class PlaybookRunner:
 
         :param total: seconds that the run may take, counted on the server.
         :param idle: seconds without a new event, and seconds without contact.
-        :param poll: seconds between two looks.
+        :param poll: seconds between two looks at a run that goes on; its end is seen
+            at once.
         :param on_progress: called after each change.
         :raises PlaybookFailed: exit code other than 0.
         :raises PlaybookTimeout: a limit passed; the run's processes were ended.
@@ -82,33 +82,35 @@ class PlaybookRunner:
         :raises RemoteError: no contact for too long; a started run goes on.
         """
         limits = _Limits(total, idle)
-        try:
-            run = self._patiently(_PATIENCE, self._attach_or_start, request, limits)
-            return self._follow(request, run, limits, poll, on_progress)
-        finally:
-            self._hang_up()
+        run = self._patiently(_PATIENCE, self._attach_or_start, request, limits)
+        return self._follow(request, run, limits, poll, on_progress)
 
     def last(self) -> RunRecord | None:
         """Return the live run, else the newest one, else None.
 
         :raises RemoteError: the server could not be asked.
         """
-        with self._connect() as session:
-            view = self._dirs.look(session)
-            if view.state == "absent":
-                return None
-            return self._dirs.record(session, view)
+        return self._patiently(_PATIENCE, self._last)
 
     def stop(self) -> bool:
         """End the live run with all its processes; return whether there was one.
 
         :raises RemoteError: it could not be ended.
         """
-        with self._connect() as session:
-            view = self._dirs.look(session)
-            if view.live:
-                self._dirs.end(session, view.run)
-            return view.live
+        live = self._patiently(_PATIENCE, self._look)
+        if live.live:
+            self._patiently(_PATIENCE, self._end, live.run)
+        return live.live
+
+    def _last(self, session: Session) -> RunRecord | None:
+        view = self._dirs.look(session)
+        return None if view.state == "absent" else self._dirs.record(session, view)
+
+    def _look(self, session: Session) -> View:
+        return self._dirs.look(session)
+
+    def _end(self, session: Session, run: str) -> None:
+        self._dirs.end(session, run)
 
     def _attach_or_start(
         self, session: Session, request: PlaybookRequest, limits: _Limits
@@ -171,13 +173,15 @@ class PlaybookRunner:
         poll: float,
         on_progress: Callable[[Progress], None],
     ) -> RunRecord:
-        progress, offset = Progress(), 0
+        progress, offset, wait = Progress(), 0, 0.0
+        starting = Backoff(START_LIMIT, first=0.05, longest=poll)
         while True:
-            view, after = self._look_again(limits, run, offset, progress)
+            view, after = self._look_again(limits, run, offset, progress, wait)
             offset += view.consumed
             if after != progress:
                 on_progress(after)
             progress = after
+            wait = 0.0
             if view.more:
                 continue
             if not view.live:
@@ -188,23 +192,27 @@ class PlaybookRunner:
                 return self._patiently(
                     _PATIENCE, self._give_up, request, view, progress, reason
                 )
-            time.sleep(poll)
+            if view.state == "running":
+                wait = poll
+            else:
+                starting.pause()  # without its lock there is no end to wait for
 
     def _look_again(
-        self, limits: _Limits, run: str, offset: int, progress: Progress
+        self, limits: _Limits, run: str, offset: int, progress: Progress, wait: float
     ) -> tuple[View, Progress]:
         """Read on; who gives up here leaves a run that goes on, and has to know."""
+        work = run, offset, progress, wait
         try:
-            return self._patiently(limits.idle, self._read_on, run, offset, progress)
+            return self._patiently(limits.idle, self._read_on, *work)
         except errors.RemoteError as error:
             goes_on = f"The playbook run {run} goes on by itself; retry attaches to it."
             error.hint = f"{error.hint} {goes_on}".lstrip()
             raise
 
     def _read_on(
-        self, session: Session, run: str, offset: int, progress: Progress
+        self, session: Session, run: str, offset: int, progress: Progress, wait: float
     ) -> tuple[View, Progress]:
-        view = self._dirs.look(session, run, offset)
+        view = self._dirs.look(session, run, offset, wait)
         return view, runs.fold(progress, view.lines, session.redact)
 
     def _conclude(
@@ -256,19 +264,15 @@ class PlaybookRunner:
         """Do what can be done again, with new sessions while the connection breaks."""
         silence: Backoff | None = None
         while True:
+            session: Session | None = None
             try:
-                if self._session is None:
-                    self._session = self._connect()
-                return work(self._session, *args, **kwargs)
+                session = self._connect()
+                return work(session, *args, **kwargs)
             except (errors.ConnectError, errors.CommandTimeout) as error:
-                self._hang_up()
+                if session is not None:
+                    session.close()
                 silence = silence or Backoff(patience)
                 if silence.spent():
                     raise
                 LOG.warning("contact with the Ansible server lost: %s", error)
                 silence.pause()
-
-    def _hang_up(self) -> None:
-        if self._session is not None:
-            self._session.close()
-            self._session = None

@@ -82,15 +82,17 @@ class RunDirectories:
         """The path of a run's log."""
         return f"{self._path(run)}/log"
 
-    def look(self, session: Session, run: str = "", offset: int = 0) -> View:
+    def look(
+        self, session: Session, run: str = "", offset: int = 0, wait: float = 0
+    ) -> View:
         """Look at a run and its events from an offset on.
 
         :param run: "" for the live run or else the newest one.
+        :param wait: seconds to wait first for the end of the run that is under way.
         """
+        place = [self.workdir, run, str(offset), str(_CHUNK), f"{wait:g}"]
         asked = session.run(
-            ["bash", "-s", "--", self.workdir, run, str(offset), str(_CHUNK)],
-            stdin=_file("watch.sh"),
-            timeout=_LIMIT,
+            ["bash", "-s", "--", *place], stdin=_file("watch.sh"), timeout=_LIMIT + wait
         )
         head, _, body = asked.stdout.partition("\n")
         whole = body[: body.rfind("\n") + 1]

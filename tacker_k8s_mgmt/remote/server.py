@@ -12,6 +12,8 @@ from tacker_k8s_mgmt.cluster.checkout import Checkout
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.remote.ssh import Session
 
+#: The file with their keys, below ``[k8s_mgmt] state_path``.
+KNOWN_HOSTS = "known_hosts"
 _SECONDS = 60.0
 
 

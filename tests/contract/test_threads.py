@@ -73,7 +73,9 @@ def server(tmp_path):
     ("program", "vnfs"),
     [pytest.param(PATCHED, 2, id="eventlet"), pytest.param(NATIVE, 8, id="native")],
 )
-def test_every_hook_ends_and_every_limit_fires(server, program, vnfs):
+def test_every_hook_ends_and_every_limit_fires(server, tmp_path, program, vnfs):
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as silent:
         given = {
             "vnfs": vnfs,
@@ -84,7 +86,11 @@ def test_every_hook_ends_and_every_limit_fires(server, program, vnfs):
         done = subprocess.run(
             [sys.executable, "-W", "ignore", *program],
             cwd=ROOT,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={
+                **os.environ,
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "TMPDIR": str(scratch),
+            },
             input=json.dumps(given),
             capture_output=True,
             text=True,
@@ -99,3 +105,7 @@ def test_every_hook_ends_and_every_limit_fires(server, program, vnfs):
     assert command.startswith("CommandTimeout: On 127.0.0.1, `sleep 60` did not end")
     assert unanswered.startswith("CommandTimeout: On 127.0.0.1, `sh -c 'kill -STOP")
     assert list((server.home / "clusters").iterdir()) == []
+    # Nothing on the conductor but the driver's own state.
+    assert list(scratch.iterdir()) == []
+    state = {path.name for path in (server.home / "state").iterdir()}
+    assert state == {"journal", "known_hosts"}

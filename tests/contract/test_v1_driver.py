@@ -247,6 +247,14 @@ class TestVims:
         assert one.vnf_metadata == {vim.METADATA_KEY: first}
         assert one.saved
 
+    def test_tacker_gets_what_it_needs_to_verify_the_certificate(self, plugin):
+        ours = vim.VimRegistry(None, saved_instance()).register(spec())
+        # Without the CA's certificate Tacker would switch the verification off.
+        assert plugin.vims[ours]["auth_cred"] == {
+            "bearer_token": "t0ken",
+            "ssl_ca_cert": "CA",
+        }
+
     def test_vim_is_found_again_when_its_id_was_never_saved(self, plugin):
         one = saved_instance()
         first = vim.VimRegistry(None, one).register(spec())

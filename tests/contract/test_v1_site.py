@@ -47,3 +47,78 @@ def test_all_vms_share_one_boot_timeout_and_each_gets_a_try(one, monkeypatch):
     assert sorted(limits.values())[-9] == pytest.approx(0.01, abs=0.005)
     for machine in MACHINES:
         assert f"worker VM {machine.server_id}: no answer" in str(caught.value)
+
+
+class Session:
+    alive = True
+
+
+class Lock:
+    """The lock of one session; ``busy`` sessions do not get it."""
+
+    busy: tuple[Session, ...] = ()
+
+    def __init__(self, session, directory, operation):
+        self.session = session
+        self.taken = False
+
+    @property
+    def held(self):
+        return self.taken and self.session.alive
+
+    def acquire(self, patience=None):
+        if self.session in self.busy:
+            raise errors.LockedError(path="/c", host="a", owner="scale_end")
+        self.taken = True
+
+
+@pytest.fixture
+def sessions(one, monkeypatch):
+    """The sessions with the Ansible server that were opened, in order."""
+    opened = []
+
+    def connect():
+        opened.append(Session())
+        return opened[-1]
+
+    monkeypatch.setattr(one, "_connect_server", connect)
+    monkeypatch.setattr(site, "ClusterLock", Lock)
+    return opened
+
+
+def test_one_session_serves_files_lock_and_runs(one, sessions):
+    one.lock()
+    assert one._server_session() is one._run_session() is one._open_server_session()
+    assert len(sessions) == 1
+
+
+def test_lock_goes_with_its_session_and_is_taken_again_with_the_next(one, sessions):
+    one.lock()
+    sessions[0].alive = False
+    assert one._server_session() is sessions[1]
+    assert one._lock.session is sessions[1]
+    assert one._lock.held
+
+
+def test_who_follows_a_run_goes_on_without_the_lock_nobody_else_does(
+    one, sessions, monkeypatch
+):
+    one.lock()
+    sessions[0].alive = False
+    second = Session()
+    monkeypatch.setattr(one, "_connect_server", lambda: second)
+    monkeypatch.setattr(Lock, "busy", (second,))
+    assert one._run_session() is one._run_session() is second
+    with pytest.raises(errors.LockedError):
+        one._server_session()
+    monkeypatch.setattr(Lock, "busy", ())
+    assert one._server_session() is second
+    assert one._lock.held
+
+
+def test_nothing_is_locked_that_nobody_wanted_locked(one, sessions):
+    one._server_session()
+    sessions[0].alive = False
+    one._run_session()
+    one._server_session()
+    assert one._lock is None

@@ -105,20 +105,6 @@ class TestFailures:
             cluster.terminate()
             cluster.assert_nothing_left()
 
-    def test_retry_goes_on_where_it_stopped(self, lab):
-        fault = {
-            "task": "Join the cluster",
-            "host": "worker-*",
-            "message": "no",
-            "times": 1,
-        }
-        with lab.instance("retried", kubespray_vars={"lab_fault": fault}) as cluster:
-            cluster.instantiate(expect="FAILED_TEMP")
-            cluster.handle("retry", "COMPLETED")
-            assert roles(cluster.ready_nodes()) == NODES
-            cluster.terminate()
-            cluster.assert_nothing_left()
-
     def test_bad_parameters_are_refused_before_a_vm_exists(self, lab):
         with lab.instance("refused", ansible={"ip_address": "10.99.0.0/24"}) as cluster:
             error = cluster.instantiate(expect="FAILED_TEMP")
@@ -134,19 +120,6 @@ class TestFailures:
             assert "no kubespray at ansible.kubespray_root_path" in error
             assert cluster.stacks() == []
             cluster.handle("rollback", "ROLLED_BACK")
-
-    def test_directory_and_name_of_another_vnf_are_refused_and_stay(self, lab):
-        with lab.instance("first") as first:
-            first.instantiate()
-            with lab.instance("second", like=first) as second:
-                error = second.instantiate(expect="FAILED_TEMP")
-                assert first.directory in error
-                assert "vim_name" in error
-                second.handle("rollback", "ROLLED_BACK")
-            assert lab.ansible(f"ls {first.directory}/hosts.yaml")
-            assert [vim for vim in lab.tacker.vims() if vim["name"] == first.vim_name]
-            first.terminate()
-            first.assert_nothing_left()
 
     def test_request_without_our_parameters_leaves_the_vms_alone(self, lab):
         with lab.instance("dormant", dormant=True) as cluster:

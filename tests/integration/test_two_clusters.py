@@ -9,11 +9,18 @@ from collections.abc import Iterator
 import pytest
 
 from lab import inside, settings
-from tests.integration.conftest import ANSIBLE_SERVER, SECRETS, Cluster, Lab
+from tests.integration.conftest import (
+    ANSIBLE_SERVER,
+    SECRETS,
+    SERVER_ACCOUNT,
+    Cluster,
+    Lab,
+)
 from tests.integration.processes import Watch
 
 pytestmark = pytest.mark.lab
 
+SENTINEL = "of-the-operator ssh-ed25519 AAAA"
 #: What a host has written itself, and what lies in its memory.
 WRITTEN = "/run/lab/disk /tmp /run /dev/shm"
 
@@ -24,7 +31,15 @@ def watch() -> Watch:
 
 
 @pytest.fixture(scope="module")
-def clusters(lab: Lab, watch: Watch) -> Iterator[tuple[Cluster, Cluster]]:
+def trusted(lab: Lab) -> str:
+    """The file with the host keys that the Ansible server's user trusts."""
+    path = f"/home/{SERVER_ACCOUNT.name}/.ssh/known_hosts"
+    lab.ansible(f"install -d {path.rpartition('/')[0]} && echo {SENTINEL} >{path}")
+    return path
+
+
+@pytest.fixture(scope="module")
+def clusters(lab: Lab, watch: Watch, trusted: str) -> Iterator[tuple[Cluster, Cluster]]:
     with (
         lab.instance("one", secret=True) as one,
         lab.instance("two", secret=True) as two,
@@ -148,11 +163,23 @@ def ask(connection: http.client.HTTPSConnection) -> bytes:
     return connection.getresponse().read()
 
 
+def named(option: str, servers: list[dict[str, str]]) -> list[str]:
+    """Options of the script that give these servers."""
+    pairs = [(option, f"{one['name']}={one['address']}") for one in servers]
+    return [word for pair in pairs for word in pair]
+
+
 def test_open_connection_survives_every_reload_of_the_load_balancer(one):
+    status = one.balancer("status")
+    planes = named("--control-plane", status["control_planes"])
+    workers = named("--worker", status["workers"])
     changes = (
         ("expose", "web", "--port", "8080", "--node-port", "30080"),
         ("add-worker", "extra=10.10.0.250"),
         ("remove-worker", "extra"),
+        # The second worker is left out, and comes back.
+        ("install", *planes, *workers[:2]),
+        ("install", *planes, *workers),
         ("unexpose", "web"),
     )
     with conversation(one) as connection:
@@ -160,6 +187,7 @@ def test_open_connection_survives_every_reload_of_the_load_balancer(one):
         for change in changes:
             one.balancer(*change)
             assert ask(connection) == b"ok", change
+    assert one.balancer("status")["workers"] == status["workers"]
 
 
 def test_cnf_on_the_cluster_keeps_it_from_being_terminated(lab, one):
@@ -187,3 +215,7 @@ def test_terminate_without_the_ansible_server(lab, two):
     assert lab.ansible(f"ls {two.directory}/hosts.yaml")
     lab.ansible(f"rm -r {two.directory}")
     two.assert_nothing_left()
+
+
+def test_host_keys_that_the_operator_trusts_are_as_they_were(lab, trusted):
+    assert lab.ansible(f"cat {trusted}").splitlines() == [SENTINEL]

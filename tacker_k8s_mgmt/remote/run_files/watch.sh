@@ -1,9 +1,13 @@
 # Says how a run is doing; changes nothing. Read by bash from standard input as
-#   bash -s -- WORKDIR RUN_ID OFFSET LIMIT
+#   bash -s -- WORKDIR RUN_ID OFFSET LIMIT WAIT
 # Prints one line of JSON, then the run's event lines from byte OFFSET on, at most LIMIT
-# bytes. Without RUN_ID it is about the live run or else the newest one.
+# bytes. Without RUN_ID it is about the live run or else the newest one. While a run is
+# under way, looks after WAIT seconds, or as soon as the run has ended.
 set -u
-workdir=$1 id=$2 offset=$3 limit=$4
+workdir=$1 id=$2 offset=$3 limit=$4 wait=$5
+
+# Who runs has the lock.
+[ "$wait" != 0 ] && [ -e "$workdir/run.lock" ] && flock -w "$wait" "$workdir/run.lock" true
 
 asked=$id
 if [ -z "$asked" ]; then

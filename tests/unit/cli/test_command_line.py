@@ -4,11 +4,14 @@ import importlib.metadata
 import json
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import setuptools
 
 from tacker_k8s_mgmt import cli
 from tacker_k8s_mgmt.cli import main
@@ -17,6 +20,7 @@ from tacker_k8s_mgmt.errors import ClusterError
 from .bodies import installation, simple
 
 VERBS = [(group.NAME, verb) for group in cli.GROUPS for verb in group.EXAMPLES]
+ROOT = Path(__file__).resolve().parents[3]
 MODULE = [sys.executable, "-m", "tacker_k8s_mgmt.cli"]
 
 
@@ -67,6 +71,21 @@ def test_the_installed_program_is_this_one():
         if point.name == "tacker-k8s-mgmt"
     ]
     assert found.load() is main
+
+
+def test_everything_that_is_no_python_is_installed_as_well(monkeypatch):
+    given = {}
+    monkeypatch.setattr(setuptools, "setup", lambda **words: given.update(words))
+    runpy.run_path(str(ROOT / "setup.py"))
+    installed = {
+        path
+        for name, patterns in given["package_data"].items()
+        for pattern in patterns
+        for path in ROOT.joinpath(*name.split(".")).glob(pattern)
+    }
+    for path in (ROOT / "tacker_k8s_mgmt").rglob("*"):
+        if path.is_file() and path.suffix not in (".py", ".pyc"):
+            assert path in installed
 
 
 UNKNOWN = {

@@ -276,6 +276,7 @@ def test_a_page_is_replaced_only_by_force(tmp_path, capsys):
     assert "--force replaces it" in capsys.readouterr().err
     assert main([*command, "--force"]) == 0
     assert path.read_text().startswith("<!DOCTYPE html>")
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_page_that_cannot_be_written_is_one_line(tmp_path, capsys):

@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
-from tacker_k8s_mgmt.cluster.stack import StackResource, find_machines
+from tacker_k8s_mgmt.cluster.stack import StackResource, Unfinished, find_machines
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tests.unit.cluster.samples import REMOVED, nested, parsed, port, vm
 
@@ -255,7 +255,18 @@ class TestVmsInTransition:
     def test_vms_with_an_unfinished_part_are_left_out(self, part, status):
         unfinished = with_changed(worker(21, "a"), part, status=status)
         members = workers_group(unfinished, worker(22, "b"))
-        assert find([*MASTER, *BALANCER, *members]).workers == BOTH_WORKERS[1:]
+        found = find([*MASTER, *BALANCER, *members])
+        assert found.workers == BOTH_WORKERS[1:]
+        state = f"{part} is {status}"
+        assert found.unfinished == (Unfinished(Role.WORKER, "w21", state),)
+        assert found.unnamed == ()
+
+    def test_vms_without_a_server_yet_are_told_too(self):
+        growing = [port("a", "workerNode_CP2", "", status="CREATE_IN_PROGRESS")]
+        members = workers_group(growing, worker(22, "b"))
+        (told,) = find([*MASTER, *BALANCER, *members]).unfinished
+        assert told.server_id == ""
+        assert told.state == "workerNode_CP2 is CREATE_IN_PROGRESS"
 
     def test_members_that_are_being_deleted_are_left_out(self):
         leaving = with_changed(SIMPLE, "member0", status="DELETE_IN_PROGRESS")

@@ -238,6 +238,14 @@ def test_a_wrong_parameter_does_not_hide_names_that_are_not_there(contents):
     ]
 
 
+def test_an_unknown_flavour_does_not_hide_what_is_wrong_with_the_only_one(contents):
+    document = with_params("worker_node.nic_cp_name", "none") | {"flavourId": "large"}
+    assert [text.split(": ")[0] for text in problems(document, contents)] == [
+        "flavourId",
+        "worker_node.nic_cp_name",
+    ]
+
+
 def test_parameters_that_are_wrong_all_over_are_told_and_no_more(contents):
     document = with_params("master_node", "none")
     document["additionalParams"][ATTRIBUTE]["worker_node"]["nic_cp_name"] = 7

@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 
 TEXT = """\
 # a comment
@@ -37,6 +38,21 @@ def test_trust(host, port, key, trusted):
 def test_refused_key_changes_nothing():
     keys = HostKeys(TEXT)
     keys.trust("10.0.0.5", 22, "ssh-ed25519", "OTHER")
+    assert keys.text() == TEXT
+
+
+@pytest.mark.parametrize(("key", "trusted"), [("KEY5", True), ("OTHER", False)])
+def test_recorded_keys_are_compared_where_none_may_be_added(key, trusted):
+    keys = RecordedKeys(TEXT)
+    assert keys.trust("10.0.0.5", 22, "ssh-ed25519", key) is trusted
+
+
+def test_an_unknown_host_is_refused_where_none_may_be_added():
+    keys = RecordedKeys(TEXT, "/state/known_hosts")
+    with pytest.raises(
+        errors.UnknownHostError, match=r"10\.0\.0\.55 .*/state/known_hosts"
+    ):
+        keys.trust("10.0.0.55", 22, "ssh-ed25519", "NEW")
     assert keys.text() == TEXT
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, RunRecord
-from tacker_k8s_mgmt.remote import playbook, rundirs, ssh
+from tacker_k8s_mgmt.remote import playbook, rundirs
 from tests.unit.remote.sshd import PASSWORD
 
 FAKE_ANSIBLE = """
@@ -68,7 +68,7 @@ class Site:
     def runner(self, connect=None, workdir=None, venv=None):
         connect = connect or (lambda: self.log_in(deadline=5))
         directory = str(workdir or self.workdir)
-        return playbook.PlaybookRunner(connect, directory, str(self.root), venv)
+        return playbook.PlaybookRunner(kept(connect), directory, str(self.root), venv)
 
     def run(self, request=None, runner=None, total=20, idle=20, **options):
         request = request or PlaybookRequest("cluster.yml")
@@ -107,6 +107,18 @@ class Site:
 
     def run_dirs(self):
         return sorted((self.workdir / "runs").iterdir())
+
+
+def kept(connect):
+    """One session as long as it lives, as the site of an operation has it."""
+    opened = []
+
+    def session():
+        if not opened or not opened[-1].alive:
+            opened.append(connect())
+        return opened[-1]
+
+    return session
 
 
 def wait_until(condition, seconds=10):
@@ -531,14 +543,49 @@ def test_wrong_password_is_not_waited_out(site):
         site.run(runner=site.runner(connect=refused))
 
 
-def test_sessions_are_closed_after_a_run(site):
+def test_one_login_serves_all_and_stays_for_others(site):
     opened = []
 
     def connect():
         opened.append(site.log_in())
         return opened[-1]
 
-    site.run(runner=site.runner(connect=connect))
-    assert opened
-    assert [session for session in opened if session.alive] == []
-    assert isinstance(opened[0], ssh.Session)
+    runner = site.runner(connect=connect)
+    record = site.run(runner=runner)
+    assert runner.last() == record
+    assert runner.stop() is False
+    assert [session.alive for session in opened] == [True]
+    assert site.sshd.logins == 1
+
+
+def test_session_that_does_not_answer_is_closed_and_replaced(site):
+    opened = []
+
+    def connect():
+        opened.append(site.log_in())
+        return opened[-1]
+
+    runner = site.runner(connect=connect)
+    assert runner.last() is None
+    site.sshd.drop()
+    assert runner.last() is None
+    assert [session.alive for session in opened] == [False, True]
+
+
+def test_end_of_a_run_is_seen_at_once_whatever_the_pause_between_looks(site):
+    """Were the end not waited for, the test would not end within its patience."""
+    site.playbook(PLAY + "wait_for go")
+    outcome = []
+    thread = threading.Thread(
+        target=lambda: outcome.append(
+            site.runner().run(
+                PlaybookRequest("cluster.yml"), total=3600, idle=3600, poll=600
+            )
+        ),
+        daemon=True,
+    )
+    thread.start()
+    site.wait_for_start()
+    site.touch("go")
+    wait_until(lambda: outcome, seconds=60)
+    assert outcome[0].rc == 0

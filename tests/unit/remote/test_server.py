@@ -4,7 +4,9 @@ import threading
 
 import pytest
 
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import server
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 
 HOST = "ansible-server"
 
@@ -60,6 +62,20 @@ def test_hooks_side_by_side_lose_no_key(key_file, path):
     for thread in threads:
         thread.join()
     assert sorted(line.split()[0] for line in path.read_text().splitlines()) == hosts
+
+
+def test_reading_only_makes_no_file_and_adds_no_key(key_file, path):
+    reader = server.ReadOnlyKeyFile(str(path))
+    assert reader.load().text() == ""
+    assert not path.parent.exists()
+    learn(key_file, HOST)
+    before = path.read_bytes()
+    keys = reader.load()
+    assert keys.trust(HOST, 22, "ssh-ed25519", "KEY")
+    with pytest.raises(errors.UnknownHostError, match=str(path)):
+        keys.trust("192.0.2.7", 22, "ssh-ed25519", "KEY")
+    reader.add(HostKeys("192.0.2.7 ssh-ed25519 KEY"))
+    assert path.read_bytes() == before
 
 
 def test_survey_finds_ansible_whatever_the_logins_locale(session, sshd, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import exchange, ssh
 from tacker_k8s_mgmt.remote.endpoint import Endpoint
-from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.remote.waiting import Backoff
 from tests.unit.remote import keys
 from tests.unit.remote.sshd import PASSWORD
@@ -126,6 +126,16 @@ def test_changed_key_is_refused_before_the_password_is_sent(sshd, log_in):
         log_in(host_keys=keys)
     assert keys.text() == line
     assert sshd.logins == 0
+
+
+def test_unknown_host_gets_no_password_where_no_key_may_be_learnt(sshd, log_in):
+    with pytest.raises(errors.UnknownHostError, match="/state/known_hosts"):
+        log_in(host_keys=RecordedKeys("", "/state/known_hosts"))
+    assert (sshd.tried, sshd.logins) == ([], 0)
+    learnt = HostKeys()
+    log_in(host_keys=learnt)
+    log_in(host_keys=RecordedKeys(learnt.text()))
+    assert sshd.logins == 2
 
 
 def test_rebuilt_host_is_trusted_again_after_forget(sshd, log_in):

@@ -1,0 +1,55 @@
+"""Passwords that a request lacks, asked on the terminal."""
+
+import copy
+import dataclasses
+import getpass
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from tacker_k8s_mgmt.cli.commands import UsageError
+from tacker_k8s_mgmt.cluster import fields, params, spelling
+from tacker_k8s_mgmt.cluster.checks import LOGINS
+from tacker_k8s_mgmt.csar.request import Request
+
+
+def asked(request: Request) -> Request:
+    """The request with a password in each login that has neither one nor a key.
+
+    :raises UsageError: there is no terminal to ask on.
+    """
+    installation = copy.deepcopy(dict(request.installation))
+    for name, prefix in LOGINS:
+        login = installation.get(_written(installation, name))
+        if isinstance(login, dict) and not _has(login, prefix):
+            user = login.get(_written(login, f"{prefix}username"), "?")
+            login[_written(login, f"{prefix}password")] = _ask(f"{name}, user {user}")
+    given = dict(request.additional_params)
+    given[_written(given, params.ATTRIBUTE)] = installation
+    return dataclasses.replace(
+        request, body={**request.body, "additionalParams": given}
+    )
+
+
+def _written(structure: Mapping[str, Any], name: str) -> str:
+    """The attribute's name as it stands there, or as it ought to."""
+    camel = spelling.camel(name)
+    return camel if camel in structure and name not in structure else name
+
+
+def _has(login: Mapping[str, Any], prefix: str) -> bool:
+    names = (f"{prefix}password", f"{prefix}private_key")
+    values = (login.get(_written(login, name)) for name in names)
+    return any(fields.blank_is_absent(value) is not None for value in values)
+
+
+def _ask(whose: str) -> str:
+    try:
+        with warnings.catch_warnings():
+            # It would read standard input, and show what is typed.
+            warnings.simplefilter("error", getpass.GetPassWarning)
+            return getpass.getpass(f"Password of {whose}: ")
+    except (getpass.GetPassWarning, EOFError):
+        raise UsageError(
+            f"there is no terminal to ask for the password of {whose}"
+        ) from None

@@ -1,0 +1,163 @@
+"""What a request needs, looked at from here; nothing is changed anywhere."""
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cli import machines
+from tacker_k8s_mgmt.cluster.nodes import Machine
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.structures import SSH_PORT
+from tacker_k8s_mgmt.csar import archive, fit
+from tacker_k8s_mgmt.lifecycle.check import vim_name
+from tacker_k8s_mgmt.remote import ansible_server, reach, server, ssh
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tacker_k8s_mgmt.remote.logins import Logins
+
+_PARALLEL = 8
+_SILENT = "the Ansible server could not be asked"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    :param where: file, host or path.
+    :param skipped: why it was not looked at, "" if it was.
+    """
+
+    name: str
+    where: str
+    findings: tuple[str, ...] = ()
+    skipped: str = ""
+
+    @property
+    def result(self) -> str:
+        """In words, for the table."""
+        if self.skipped:
+            return f"not checked: {self.skipped}"
+        count = len(self.findings)
+        return f"{count} problem{'s' if count > 1 else ''}" if count else "good"
+
+
+class Site:
+    """What the parameters name, looked at from here.
+
+    :param warnings: what is noticed goes there.
+    """
+
+    def __init__(
+        self, given: InstallParams, args: argparse.Namespace, warnings: list[str]
+    ) -> None:
+        self._params = given
+        self._args = args
+        self._warnings = warnings
+        self._logins = Logins(given, args.key_directory)
+        self._session: ssh.Session | None = None
+
+    def checks(self) -> Iterator[Check]:
+        """Look at everything.
+
+        :raises UsageError: a file that was named cannot be used.
+        """
+        # What is wrong with the command line is told before anybody is waited for.
+        listed = []
+        if self._args.machines:
+            listed = machines.listed(self._args.machines, self._params)
+        yield self._package()
+        owner = str(self._args.vnf_instance_id or "")
+        name = vim_name(self._params, owner or "(id)")
+        yield Check("VIM name", name, skipped="only Tacker knows the others")
+        try:
+            yield from self._server(owner)
+            yield from self._machines(listed)
+        finally:
+            if self._session is not None:
+                self._session.close()
+
+    def _package(self) -> Check:
+        title, package = "load balancer's script", self._args.package
+        if self._params.load_balancer is None:
+            return Check(title, "", skipped="there is no external_lb_param")
+        path = self._params.load_balancer.script_path
+        if package is None:
+            return Check(title, path, skipped="give --package")
+        try:
+            files = archive.read(Path(package))
+        except errors.PackageError as error:
+            return Check(title, package, error.problems)
+        return Check(title, path, tuple(fit.script(self._params, files)))
+
+    def _server(self, owner: str) -> Iterator[Check]:
+        ansible = self._params.ansible
+        found = ansible_server.look(self._params, self._logins, self._connected, owner)
+        keys = [one.private_key for one in self._params.accounts() if one.private_key]
+        yield Check(
+            "private keys",
+            ", ".join(key.attribute for key in keys),
+            found.keys,
+            "" if keys else "there are none in the request",
+        )
+        host = f"{ansible.username}@{ansible.host}:{ansible.port}"
+        keyless = "" if self._session or found.connection else "its key cannot be used"
+        yield Check("Ansible server", host, found.connection, keyless)
+        unasked = _SILENT if keyless or found.connection else ""
+        installed = " with ".join(filter(None, (ansible.kubespray_root, ansible.venv)))
+        yield Check("kubespray and Ansible", installed, found.installed, unasked)
+        yield Check("cluster's directory", ansible.directory, found.directory, unasked)
+
+    def _connected(self) -> ssh.Session:
+        if self._session is None or not self._session.alive:
+            ansible = self._params.ansible
+            self._session = ssh.connect(
+                self._logins.endpoint(
+                    self._params.server_account, ansible.host, ansible.port
+                ),
+                host_keys=self._recorded_keys(),
+                redact=self._logins.redact,
+                deadline=self._args.connect_timeout,
+            )
+        return self._session
+
+    def _recorded_keys(self) -> HostKeys:
+        path = os.path.join(self._args.state_path, server.KNOWN_HOSTS)
+        try:
+            known = server.ReadOnlyKeyFile(path).load()
+        except OSError as error:
+            self._warnings.append(
+                f"{path} cannot be read ({error.strerror}), so the host key of the "
+                "Ansible server was not compared: be root or the conductor's user"
+            )
+            return HostKeys()
+        return HostKeys(known.text(), known.label)
+
+    def _machines(self, listed: Sequence[Machine]) -> Iterator[Check]:
+        if not self._args.machines:
+            yield Check("VMs", "", skipped="give --machines")
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            logins = pool.map(self._login, listed)
+            ports = pool.map(self._port, listed)
+            for machine, login, port in zip(listed, logins, ports, strict=True):
+                where = f"{machine.role.value} {machine.ssh_address}"
+                yield Check("login and sudo", where, login)
+                unasked = _SILENT if port is None else ""
+                yield Check("from the Ansible server", where, port or (), unasked)
+
+    def _login(self, machine: Machine) -> tuple[str, ...]:
+        account = self._params.account(machine.role)
+        with suppress(errors.PrivateKeyError):
+            endpoint = self._logins.endpoint(account, machine.ssh_address, SSH_PORT)
+            why = reach.login(endpoint, self._logins.redact, self._args.connect_timeout)
+            return (why,) if why else ()
+        return (f"{account.attribute}: the private key cannot be used",)
+
+    def _port(self, machine: Machine) -> tuple[str, ...] | None:
+        if self._session is None or not self._session.alive:
+            return None
+        why = reach.port(self._session, machine.ssh_address, SSH_PORT)
+        return (why,) if why else ()

@@ -1,0 +1,120 @@
+"""OpenStack as the cluster itself uses it: volumes, load balancers, node addresses."""
+
+from typing import Any
+
+from pydantic import Field, SecretStr
+
+from tacker_k8s_mgmt.cluster import fields, values
+from tacker_k8s_mgmt.cluster.spelling import Structure
+
+
+class OpenStack(Structure):
+    """The OpenStack below the cluster, and the login that the cluster has there.
+
+    An application credential is the better login: it can be taken back alone. kubespray
+    wants its id, its name and its secret.
+    """
+
+    auth_url: values.Url = Field(
+        description="Keystone's URL, as the nodes reach it: https://.../v3."
+    )
+    region: values.Text = Field(description="Name of the region.")
+    application_credential_id: values.OptionalText = Field(
+        default=None, description="Id of an application credential."
+    )
+    application_credential_name: values.OptionalText = Field(
+        default=None, description="Name of that application credential."
+    )
+    application_credential_secret: values.OptionalSecret = Field(
+        default=None, description="Secret of that application credential."
+    )
+    username: values.OptionalText = Field(
+        default=None, description="User name, where there is no application credential."
+    )
+    password: values.OptionalSecret = Field(
+        default=None, description="Password of that user."
+    )
+    project_id: values.OptionalText = Field(
+        default=None, description="Project of that user; this or project_name."
+    )
+    project_name: values.OptionalText = Field(
+        default=None, description="Project of that user; this or project_id."
+    )
+    domain_id: values.OptionalText = Field(
+        default=None, description="Domain of that user; this or domain_name."
+    )
+    domain_name: values.OptionalText = Field(
+        default=None, description="Domain of that user; this or domain_id."
+    )
+    ca_file: values.OptionalFile = Field(
+        default=None,
+        description="Absolute path of a file with the CA certificate of OpenStack's "
+        "API: on the Ansible server for Cinder's driver, and at the same place on the "
+        "first control plane for the cloud controller, as kubespray reads it.",
+    )
+    cloud_controller: fields.Flag = Field(
+        default=False,
+        description="Run OpenStack's cloud controller: Services of type LoadBalancer, "
+        "and nodes with their zones and addresses. Default: false.",
+    )
+    load_balancer_subnet_id: values.OptionalText = Field(
+        default=None,
+        description="Subnet of those Services' addresses (cloud controller).",
+    )
+    load_balancer_floating_network_id: values.OptionalText = Field(
+        default=None,
+        description="Network of those Services' floating IPs (cloud controller).",
+    )
+
+    def secrets(self) -> list[SecretStr | None]:
+        """The secrets in it."""
+        return [self.password, self.application_credential_secret]
+
+    def variables(self, *, cinder: bool) -> dict[str, Any]:
+        """Variables of the cloud controller and of Cinder's driver.
+
+        What is not given is said to be empty: kubespray's defaults are environment
+        variables of whoever runs it.
+
+        :param cinder: whether Cinder's driver is asked for.
+        """
+        built: dict[str, Any] = {}
+        if cinder:
+            built |= {"cinder_csi_enabled": True, **self._login("cinder")}
+        if self.cloud_controller:
+            built |= {
+                "cloud_provider": "external",
+                "external_cloud_provider": "openstack",
+                **self._login("external_openstack"),
+            }
+            for name, value in (
+                ("subnet_id", self.load_balancer_subnet_id),
+                ("floating_network_id", self.load_balancer_floating_network_id),
+            ):
+                built |= {f"external_openstack_lbaas_{name}": value} if value else {}
+        return built
+
+    def _login(self, prefix: str) -> dict[str, str]:
+        by_credential = self.application_credential_id is not None
+        login = {
+            "auth_url": self.auth_url,
+            "region": self.region,
+            "application_credential_id": self.application_credential_id,
+            "application_credential_name": self.application_credential_name,
+            "application_credential_secret": self.application_credential_secret,
+            # Beside an application credential, a project would be refused by Keystone.
+            "username": None if by_credential else self.username,
+            "password": None if by_credential else self.password,
+            "tenant_id": None if by_credential else self.project_id,
+            "tenant_name": None if by_credential else self.project_name,
+            "domain_id": None if by_credential else self.domain_id,
+            "domain_name": None if by_credential else self.domain_name,
+            "cacert": self.ca_file,
+        }
+        return {f"{prefix}_{name}": _plain(value) for name, value in login.items()}
+
+
+def _plain(value: str | SecretStr | None) -> str:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    return value or ""

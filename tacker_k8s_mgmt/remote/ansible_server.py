@@ -1,0 +1,63 @@
+"""Whether an Ansible server is ready for a cluster: keys, kubespray, directory."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import checkout
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.remote import server
+from tacker_k8s_mgmt.remote.logins import Logins
+from tacker_k8s_mgmt.remote.ssh import Session
+from tacker_k8s_mgmt.remote.workdir import WorkDir
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What stands in the way, one sentence each, with its fix.
+
+    :param keys: private keys that cannot be used.
+    :param connection: why the server could not be asked; then nothing is known of
+        what follows.
+    :param installed: kubespray, Ansible and sshpass.
+    :param directory: the cluster's directory on the server.
+    """
+
+    keys: tuple[str, ...] = ()
+    connection: tuple[str, ...] = ()
+    installed: tuple[str, ...] = ()
+    directory: tuple[str, ...] = ()
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.keys, *self.connection, *self.installed, *self.directory)
+
+
+def look(
+    params: InstallParams,
+    logins: Logins,
+    session: Callable[[], Session],
+    owner_id: str,
+) -> Readiness:
+    """Look at keys and server; changes nothing.
+
+    :param session: gives a session with the server.
+    :param owner_id: the VNF instance whose the directory may be already.
+    """
+    ansible = params.ansible
+    keys = logins.findings()
+    try:
+        found = server.survey(session(), ansible.kubespray_root, ansible.venv)
+        foreign = WorkDir(session(), ansible.directory, owner_id).obstacle()
+    except errors.PrivateKeyError:
+        return Readiness(keys)
+    except errors.RemoteError as error:
+        return Readiness(keys, connection=(f"ansible: {error}",))
+    installed = checkout.findings(
+        found.checkout,
+        found.ansible_version,
+        found.has_sshpass,
+        checkout.Wanted.by(params),
+    )
+    return Readiness(keys, (), installed, (foreign,) if foreign else ())

@@ -1,0 +1,219 @@
+"""``tacker-k8s-mgmt cluster check``: what is shown of a comparison; exit codes."""
+
+import builtins
+import contextlib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cli import cluster as command
+from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.cli.telling import Console
+from tests.unit.lifecycle.fakes import VNF, FakeSite, params
+from tests.unit.lifecycle.operations import instantiated
+
+WORKER = "worker-10-10-0-5"
+
+
+@dataclass
+class Opened:
+    """What ``hooks.instances`` would yield."""
+
+    view: FakeSite
+    vnf_id: str = VNF
+    name: str = "one"
+    operation: str = ""
+    params: Any = field(default_factory=params)
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    found = Opened(instantiated())
+
+    @contextlib.contextmanager
+    def opened(vnf_id, config_files):
+        found.vnf_id, found.files = vnf_id, config_files
+        yield found
+
+    monkeypatch.setattr(command, "_opened", opened)
+    return found
+
+
+def check(*arguments):
+    return main(["cluster", "check", VNF, *arguments])
+
+
+def cordon(site, name=WORKER):
+    nodes = {node.name: node for node in site.cluster_nodes}
+    position = site.cluster_nodes.index(nodes[name])
+    changed = type(nodes[name])(name, unschedulable=True)
+    site.cluster_nodes[position] = changed
+
+
+def test_a_cluster_that_agrees(opened, capsys):
+    assert check() == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"VNF instance {VNF} (one)",
+        "VM                       HEAT  INVENTORY  CLUSTER  LOAD BALANCER  VIM",
+        "control-plane-10-10-0-4  VM    listed     Ready    UP",
+        "worker-10-10-0-5         VM    listed     Ready    UP",
+        "worker-10-10-0-55        VM    listed     Ready    UP",
+        "load balancer            VM                        API at 6443    "
+        f"kubernetes_vim_{VNF}",
+        "They agree.",
+    ]
+
+
+def test_a_difference_is_told_with_its_way_out(opened, capsys):
+    cordon(opened.view)
+    assert check() == 1
+    out = capsys.readouterr().out
+    assert re.search(rf"{WORKER} +VM +listed +Ready, cordoned +UP", out)
+    assert f"{WORKER}: cordoned, gets no new pods.\n" in out
+    assert f"  `kubectl uncordon {WORKER}`, unless" in out
+    assert "They agree" not in out
+
+
+def test_who_could_not_be_asked_is_named_and_the_rest_is_shown(opened, capsys):
+    cordon(opened.view)
+    opened.view.faults.add("balancer.status")
+    assert check() == 2
+    out = capsys.readouterr().out
+    assert "Could not be asked: load balancer.\n  fault in balancer.status" in out
+    assert re.search(rf"{WORKER} +VM +listed +Ready, cordoned +\?", out)
+    assert f"{WORKER}: cordoned" in out
+
+
+def test_json(opened, capsys):
+    cordon(opened.view)
+    opened.view.faults.add("machines")
+    opened.operation = "HEAL 1234 is FAILED_TEMP"
+    assert check("--json") == 2
+    told = json.loads(capsys.readouterr().out)
+    assert (told["vnf_instance_id"], told["vnf_instance_name"]) == (VNF, "one")
+    assert told["open_operation"] == "HEAL 1234 is FAILED_TEMP"
+    assert told["agree"] is False
+    assert set(told["not_asked"]) == {"heat", "load_balancer"}
+    worker = next(row for row in told["rows"] if row["name"] == WORKER)
+    (difference,) = worker.pop("differences")
+    assert difference["what"] == "cordoned, gets no new pods"
+    assert difference["remedy"].startswith("`kubectl uncordon")
+    assert worker == {
+        "name": WORKER,
+        "role": "worker",
+        "server_id": "server-5",
+        "address": "10.10.0.5",
+        "heat": "?",
+        "inventory": "listed",
+        "cluster": "Ready, cordoned",
+        "load_balancer": "?",
+        "vim": "",
+    }
+
+
+def test_json_of_a_cluster_that_agrees(opened, capsys):
+    assert check("--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["agree"], told["not_asked"], told["open_operation"]) == (
+        True,
+        {},
+        None,
+    )
+
+
+def test_without_a_load_balancer_there_is_no_column(opened, capsys):
+    opened.params = params(external_lb_param=None)
+    opened.view = instantiated(opened.params, load_balancer=False)
+    assert check() == 0
+    assert "LOAD BALANCER" not in capsys.readouterr().out
+
+
+def test_an_operation_that_is_not_over_is_named_first(opened, capsys):
+    opened.operation = "SCALE 1234 is PROCESSING"
+    assert check() == 0
+    told = capsys.readouterr().out.splitlines()[1]
+    assert told == "Not over: SCALE 1234 is PROCESSING. What differs may be its work."
+
+
+def test_a_table_on_a_terminal(opened, capsys, monkeypatch):
+    def terminal(**options):
+        return Console(force_terminal=True, width=120, **options)
+
+    monkeypatch.setattr(command, "Console", terminal)
+    cordon(opened.view)
+    assert check() == 1
+    out = capsys.readouterr().out
+    assert "─" in out
+    marked = re.search("\x1b\\[[0-9;]*31m *Ready, cordoned", out)
+    assert marked, out
+    plain = re.sub("\x1b\\[[0-9;?]*[a-zA-Z]", "", out)
+    assert re.search(rf"{WORKER} +VM +listed +Ready, cordoned +UP", plain)
+
+
+def test_what_comes_from_elsewhere_is_not_taken_for_markup(opened, capsys):
+    opened.view.faults.add("machines")
+    opened.view.error = errors.RemoteError(detail="no [bold]brackets[/bold] are lost")
+    opened.name = "[red]x"
+    assert check() == 2
+    out = capsys.readouterr().out
+    assert "no [bold]brackets[/bold] are lost" in out
+    assert "([red]x)" in out
+
+
+def test_nothing_is_changed_and_no_lock_is_taken(opened):
+    cordon(opened.view)
+    check()
+    assert opened.view.changes == []
+    assert "lock" not in opened.view.calls
+
+
+def test_configuration_files_are_handed_on_in_their_order(opened):
+    check("--config-file", "a.conf", "--config-file", "b.conf")
+    assert opened.files == ["a.conf", "b.conf"]
+    check()
+    assert opened.files == []
+
+
+def test_a_vnf_instance_that_cannot_be_opened(monkeypatch, capsys):
+    def opened(vnf_id, config_files):
+        raise errors.TackerError(detail=f"Tacker has no VNF instance {vnf_id}.")
+
+    monkeypatch.setattr(command, "_opened", opened)
+    assert check() == 2
+    told = capsys.readouterr()
+    assert told.err == f"Tacker has no VNF instance {VNF}.\n"
+    assert told.out == ""
+
+
+def test_an_id_that_is_none(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["cluster", "check", "my-vnf"])
+    assert ended.value.code == 2
+    assert "VNF_INSTANCE_ID" in capsys.readouterr().err
+
+
+def test_beside_no_tacker_it_says_where_to_run_it(monkeypatch, capsys):
+    imported = builtins.__import__
+
+    def without_tacker(name, *arguments, **options):
+        if name == "tacker_k8s_mgmt.hooks":
+            raise ImportError("No module named 'tacker'", name="tacker")
+        return imported(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without_tacker)
+    assert check() == 2
+    told = capsys.readouterr().err
+    assert "No module named 'tacker'" in told
+    assert "the conductor's Python environment" in told
+
+
+def test_the_help_says_that_nothing_is_changed(capsys):
+    with pytest.raises(SystemExit):
+        check("--help")
+    told = capsys.readouterr().out
+    assert "It changes nothing and takes no lock" in told
+    assert "0 they agree, 1 they differ, 2 something could not be asked" in told

@@ -1,0 +1,55 @@
+"""The documentation shows commands that exist, JSON that is one, and nobody's site."""
+
+import ipaddress
+import json
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tacker_k8s_mgmt import cli
+
+from .journals import VNF
+from .test_command_line import VERBS, commands_in
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = [ROOT / "README.rst", *sorted((ROOT / "doc" / "source").glob("*.rst"))]
+ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
+
+
+def each_page(test):
+    return pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)(test)
+
+
+@each_page
+def test_every_command_is_one_that_the_command_line_takes(page):
+    for words in commands_in(page.read_text().replace("VNF_INSTANCE_ID", VNF)):
+        if {"--help", "--version"}.isdisjoint(words):
+            assert callable(cli.parser().parse_args(words).function), words
+
+
+@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+def test_every_command_has_an_example_in_the_reference(words):
+    text = (ROOT / "doc" / "source" / "cli.rst").read_text()
+    shown = [tuple(found[:2]) for found in commands_in(text)]
+    assert words in shown
+
+
+@each_page
+def test_json_is_json(page):
+    blocks = re.findall(
+        r"^( *)\.\. code-block:: json\n\n((?:\1 +.*\n|\n)+)", page.read_text(), re.M
+    )
+    for _, block in blocks:
+        text = textwrap.dedent(block).strip()
+        # An attribute may be shown without the object around it.
+        json.loads("{" + text + "}" if text.startswith('"') else text)
+
+
+@each_page
+def test_addresses_are_private_or_reserved_and_urls_hold_no_password(page):
+    text = page.read_text()
+    for address in ADDRESS.findall(text):
+        assert ipaddress.ip_address(address).is_private, address
+    assert not re.search(r"://[^/\s:`]+:[^/\s@`]+@(?!\S*\.example\b)", text)
