@@ -19,7 +19,10 @@ from lab.settings import Settings, from_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 LAB_STATE = "/var/lib/tacker-k8s-lab-test"
-SOURCES = ("tacker_k8s_mgmt", "lab", "tests", "samples", "doc", "setup.py")
+SOURCES = (
+    *("tacker_k8s_mgmt", "lab", "benchmarks", "tests", "samples", "doc"),
+    "setup.py",
+)
 LEFT_OUT = "left out: needs root"
 
 
@@ -98,7 +101,9 @@ def quick_checks(settings: Settings, scratch: str) -> list[Check]:
         "PATH": f"{path}{os.pathsep}/usr/sbin{os.pathsep}{settings.programs}",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    pytest = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    # Most of their time is spent waiting for something.
+    parallel = ("-n", "3", "--dist", "worksteal")
+    pytest = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *parallel)
     return [
         Check("ruff check", ("ruff", "check", "--no-cache", *SOURCES), env=env),
         Check(

@@ -47,6 +47,7 @@ class Balancing:
             control_planes=_addresses(nodes, Role.CONTROL_PLANE),
             workers=_addresses(nodes, Role.WORKER),
             http_proxy=proxy.http_proxy if proxy else None,
+            https_proxy=proxy.https_proxy if proxy else None,
         )
         self._remote().install(spec)
 

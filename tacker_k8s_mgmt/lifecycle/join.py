@@ -8,6 +8,7 @@ docs/operations/nodes.md, "Adding nodes").
 
 import abc
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_log import log
@@ -16,6 +17,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import kubespray
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
+from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.operation import JOINED_FILE, Operation, names_of
 from tacker_k8s_mgmt.lifecycle.step import Step
 
@@ -144,15 +146,13 @@ class Join(Operation, abc.ABC):
     def _see_ready(self) -> None:
         if not self._joining:
             return
-        self._wait_ready(self._joining)
-        self._verify_identity()
+        self._verify_identity(self._wait_ready(self._joining))
 
-    def _verify_identity(self) -> None:
+    def _verify_identity(self, seen: Mapping[str, ports.ClusterNode]) -> None:
         """See that each Node object is of this VM and not of a former one.
 
         :raises ClusterError: naming the nodes that are of another machine.
         """
-        seen = self._seen()
         others = []
         for node in self._joining:
             own, told = self._site.identity(node), seen[node.name]

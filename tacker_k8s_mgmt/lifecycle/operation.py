@@ -184,8 +184,8 @@ class Operation:
     def _run(self, request: PlaybookRequest, nodes: int) -> None:
         self._site.playbooks.run(request, nodes, self._on_progress)
 
-    def _wait_ready(self, nodes: Sequence[Node]) -> None:
-        """Wait until these nodes are Ready.
+    def _wait_ready(self, nodes: Sequence[Node]) -> Mapping[str, ports.ClusterNode]:
+        """Wait until these nodes are Ready; the cluster's Node objects then, by name.
 
         :raises ClusterError: with every node that is not, after ``ready_timeout``.
         """
@@ -194,14 +194,15 @@ class Operation:
         while True:
             late = self._clock.now() >= deadline
             try:
-                missing = self._not_ready(nodes)
+                seen = self._seen()
             except _MAY_PASS:
                 # An API server that has just been set up may come and go for a while.
                 if late:
                     raise
             else:
+                missing = _not_ready(nodes, seen)
                 if not missing:
-                    return
+                    return seen
                 if late:
                     raise self._unready(missing)
             self._clock.sleep(pause)
@@ -215,15 +216,18 @@ class Operation:
             hint="Look at the kubelet's log on them, mend it and retry.",
         )
 
-    def _not_ready(self, nodes: Sequence[Node]) -> Mapping[str, str]:
-        seen = self._seen()
-        missing = {}
-        for node in nodes:
-            if node.name not in seen:
-                missing[node.name] = "not in the cluster"
-            elif not seen[node.name].ready:
-                missing[node.name] = seen[node.name].reason
-        return missing
+
+def _not_ready(
+    nodes: Sequence[Node], seen: Mapping[str, ports.ClusterNode]
+) -> Mapping[str, str]:
+    """Why nodes are not Ready, by name."""
+    missing = {}
+    for node in nodes:
+        if node.name not in seen:
+            missing[node.name] = "not in the cluster"
+        elif not seen[node.name].ready:
+            missing[node.name] = seen[node.name].reason
+    return missing
 
 
 def names_of(nodes: Sequence[Node]) -> str:

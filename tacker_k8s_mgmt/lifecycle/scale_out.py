@@ -6,7 +6,7 @@ joined by the next operation.
 """
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 from oslo_log import log
@@ -23,6 +23,12 @@ _WAY_ON = (
     "`rollback` deletes the new VMs; after `retry` or `fail` they stay, and the next "
     "scale-out or heal joins them."
 )
+_NO_ROLLBACK = (
+    "Do not send `rollback`: with it Tacker would have Heat set the group to {after} "
+    "members, whatever it had before ({before}), and VMs of the cluster would be "
+    "deleted or made. Send `fail`: the new VMs stay, and the next scale-out or heal "
+    "joins them."
+)
 
 
 class ScaleOut(Join):
@@ -30,11 +36,20 @@ class ScaleOut(Join):
 
     :param stacks: ids of the group members' stacks that Tacker has added
         (``scale_out_id_list``).
+    :param after_rollback: how many members the group would have after a rollback; None
+        for as many as before.
     """
 
-    def __init__(self, *args: Any, stacks: Collection[str], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        stacks: Collection[str],
+        after_rollback: Callable[[], int | None] = lambda: None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._stacks = frozenset(stacks)
+        self._after_rollback = after_rollback
         self._touched = False
 
     def steps(self) -> tuple[Step, ...]:
@@ -47,24 +62,36 @@ class ScaleOut(Join):
     def left(self) -> str:
         """Take back what a rollback would leave behind, and say so."""
         if not self._touched:
-            return f"The cluster is as it was. {_WAY_ON}"
+            return f"The cluster is as it was. {self._way_on()}"
         failed = [text for text in map(_attempt, self._undoings()) if text]
         names = names_of(self._joining)
         if failed:
             return (
                 f"Taking back the join of {names} did not work wholly: "
-                f"{' '.join(failed)} The next operation tries again. {_WAY_ON}"
+                f"{' '.join(failed)} The next operation tries again. {self._way_on()}"
             )
         return (
             f"Taken back: routes, Node objects and inventory entries of {names}; the "
-            f"cluster is as it was. {_WAY_ON}"
+            f"cluster is as it was. {self._way_on()}"
         )
 
-    def _is_target(self, node: Node) -> bool:
-        return bool(self._around(node) & self._stacks)
+    def _way_on(self) -> str:
+        """What to do next: a rollback may take the wrong VMs."""
+        new = [one for one in self._machines.workers if self._is_new(one.server_id)]
+        before = len(self._machines.workers) - len(new)
+        after = self._after_rollback()
+        if after is None or after == before:
+            return _WAY_ON
+        return _NO_ROLLBACK.format(after=after, before=before)
 
-    def _around(self, node: Node) -> frozenset[str]:
-        return self._machines.places.get(node.server_id, frozenset())
+    def _is_target(self, node: Node) -> bool:
+        return self._is_new(node.server_id)
+
+    def _is_new(self, server_id: str) -> bool:
+        return bool(self._around(server_id) & self._stacks)
+
+    def _around(self, server_id: str) -> frozenset[str]:
+        return self._machines.places.get(server_id, frozenset())
 
     def _see_all(self) -> None:
         """See that every new member of the group is a worker that joins or has joined.
@@ -73,7 +100,7 @@ class ScaleOut(Join):
         """
         found: set[str] = set()
         for node in self._nodes:
-            found |= self._around(node)
+            found |= self._around(node.server_id)
         missing = sorted(self._stacks - found)
         if missing:
             raise errors.ClusterError(

@@ -72,7 +72,9 @@ class Survey:
 
     def _fail(self, source: Source, error: Exception) -> None:
         text = str(error).strip()
-        if not isinstance(error, errors.K8sMgmtError | OSError):
+        if isinstance(error, OSError) and error.filename:
+            text = f"{error.filename} cannot be read: {error.strerror}."
+        elif not isinstance(error, errors.K8sMgmtError | OSError):
             text = f"{type(error).__name__}: {text}"
         self._failures[source] = self._redact(text)
 
@@ -115,7 +117,7 @@ def _control_planes(
     listed: tuple[Node, ...] | None, machines: Machines | None
 ) -> Iterator[Node]:
     """Every control plane that somebody knows, each address once."""
-    found = name_nodes(machines.control_planes, listed or ()) if machines else ()
+    found = name_nodes(machines.control_planes) if machines else ()
     tried: set[str] = set()
     for one in (*(listed or ()), *found):
         if one.role is Role.CONTROL_PLANE and one.ssh_address not in tried:

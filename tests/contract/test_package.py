@@ -416,9 +416,8 @@ def test_missing_networks_are_named_together(tacker, monkeypatch):
 # --- scaling and healing
 
 
-@pytest.mark.parametrize("operation", ["scale", "heal"])
-def test_what_was_instantiated_stays_as_it_is(tacker, monkeypatch, operation):
-    """Tacker asks the user data again, if it has an answer, and takes all of it."""
+def asked_again(tacker, monkeypatch, operation, request):
+    """The parameters before, and those that Tacker has the user data make of them."""
     body = sample("instantiate-simple.json")
     created, vnf = instantiate(tacker, monkeypatch, body)
     instance = vnf_instance(tacker, body)
@@ -428,14 +427,32 @@ def test_what_was_instantiated_stays_as_it_is(tacker, monkeypatch, operation):
     parameters = openstack.OpenStack()._stack_param_update(
         None,
         instance.instantiated_vnf_info,
-        {**vnf, "vnfd_id": "vnfd", "res_num": 1},
+        {**vnf, "vnfd_id": "vnfd", "res_num": 4},
         instance,
-        objects.HealVnfRequest(vnfc_instance_id=[]),
+        request,
         stored,
         body["additionalParams"],
         request_type=operation,
     )
-    assert parameters == created["parameters"]
+    return created["parameters"], parameters
+
+
+def test_a_heal_leaves_what_was_instantiated_as_it_is(tacker, monkeypatch):
+    request = objects.HealVnfRequest(vnfc_instance_id=[])
+    before, after = asked_again(tacker, monkeypatch, "heal", request)
+    assert after == before
+
+
+def test_the_rollback_of_a_scale_out_goes_back_to_the_size_before_it(
+    tacker, monkeypatch
+):
+    """Else Heat would take the size of the instantiation."""
+    request = objects.ScaleVnfRequest(
+        type="SCALE_OUT", aspect_id="worker_instance", number_of_steps=1
+    )
+    before, after = asked_again(tacker, monkeypatch, "scale", request)
+    assert before["worker_instance_desired_capacity"] == 2
+    assert after == {**before, "worker_instance_desired_capacity": 4}
 
 
 def test_healing_the_whole_vnf_keeps_the_workers_that_were_added(tacker, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt.cluster.stack import StackResource
-from tacker_k8s_mgmt.hooks import site, vim
+from tacker_k8s_mgmt.hooks import rollback, site, vim
 from tests.unit.cluster.samples import parsed
 from tests.unit.cluster.test_stack import SIMPLE
 
@@ -26,12 +26,12 @@ def asked(monkeypatch, tmp_path):
             regions.append((access_info["username"], region_name))
 
     monkeypatch.setattr(vim, "_plugin", lambda: None)
-    monkeypatch.setattr(site.vnflcm_utils, "_get_vim", lambda *_: {})
+    monkeypatch.setattr(rollback.vnflcm_utils, "_get_vim", lambda *_: {})
     # Tacker's object classes are there only once they are registered.
     info = types.SimpleNamespace(obj_from_primitive=lambda *_: connection)
     objects = types.SimpleNamespace(VimConnectionInfo=info)
-    monkeypatch.setattr(site, "objects", objects)
-    monkeypatch.setattr(site.heat_client, "HeatClient", Client)
+    monkeypatch.setattr(rollback, "objects", objects)
+    monkeypatch.setattr(rollback.heat_client, "HeatClient", Client)
     instance = types.SimpleNamespace(
         id="vnf",
         tenant_id="tenant",
@@ -39,7 +39,7 @@ def asked(monkeypatch, tmp_path):
         vim_connection_info=[],
         instantiated_vnf_info=types.SimpleNamespace(instance_id="top"),
     )
-    options = types.SimpleNamespace(key_directory="")
+    options = types.SimpleNamespace(key_directory="", connect_timeout=1)
     made = site.V1Site(None, instance, parsed(), options, str(tmp_path))
     return made, regions
 

@@ -81,7 +81,12 @@ class Cluster:
         self._lab.tacker.cancel(self._operation)
 
     def scale(
-        self, kind: str, steps: int = 1, expect: str = "COMPLETED", **changes: Any
+        self,
+        kind: str,
+        steps: int = 1,
+        expect: str = "COMPLETED",
+        aspect: str = "worker_instance",
+        **changes: Any,
     ) -> str:
         """Scale the workers ``OUT`` or ``IN``; the error text of the operation.
 
@@ -89,7 +94,7 @@ class Cluster:
         """
         body = {
             "type": f"SCALE_{kind}",
-            "aspectId": "worker_instance",
+            "aspectId": aspect,
             "numberOfSteps": steps,
             **_overriding(changes),
         }
@@ -245,13 +250,14 @@ def _overriding(changes: dict[str, Any]) -> dict[str, Any]:
 class Lab:
     """The running lab and the package in it."""
 
-    def __init__(self, scratch: Path) -> None:
+    def __init__(self, scratch: Path, flavour: str = "simple") -> None:
         self.scratch = scratch
+        self.flavour = flavour
         self.tacker = inside.tacker()
-        csar = scratch / "simple.zip"
+        csar = scratch / f"{flavour}.zip"
         # An id of its own: a lab may have the demo's package, too.
         vnfd_id = ["--vnfd-id", str(uuid.uuid4())]
-        assert main(["csar", "build", "simple", "-o", str(csar), *vnfd_id]) == 0
+        assert main(["csar", "build", flavour, "-o", str(csar), *vnfd_id]) == 0
         package = self.tacker.upload_package(csar, {"test": uuid.uuid4().hex})
         self.package_id, self.vnfd_id = package["id"], package["vnfdId"]
 
@@ -280,11 +286,11 @@ class Lab:
         finally:
             self._clean(cluster)
 
-    @staticmethod
     def _body(
-        cluster: Cluster, dormant: bool, changes: dict[str, Any]
+        self, cluster: Cluster, dormant: bool, changes: dict[str, Any]
     ) -> dict[str, Any]:
-        body = json.loads((REQUESTS / "instantiate-simple.json").read_text())
+        sample = REQUESTS / f"instantiate-{self.flavour}.json"
+        body = json.loads(sample.read_text())
         given = body["additionalParams"]
         if dormant:
             del given[PARAMETERS]

@@ -1,10 +1,12 @@
 """The directive ``parameter-table``: the parameters as their model describes them."""
 
 from collections.abc import Iterator
+from typing import get_origin
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 from sphinx.application import Sphinx
 
 from tacker_k8s_mgmt.cluster.params import InstallParams
@@ -16,15 +18,21 @@ def rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, s
         if field.exclude:
             continue
         attribute = f"{prefix}{field.alias or name}"
-        cardinality = "1" if field.is_required() else "0..1"
-        yield attribute, cardinality, field.description or ""
         inner = structure(field.annotation)
+        yield attribute, cardinality(field), field.description or ""
         if inner is not None:
             yield from rows(inner, f"{attribute}.")
 
 
+def cardinality(field: FieldInfo) -> str:
+    """How often an attribute, or an item of one that is a list, may be there."""
+    if get_origin(field.annotation) is tuple:
+        return "1..N" if field.is_required() else "0..N"
+    return "1" if field.is_required() else "0..1"
+
+
 def structure(annotation: object) -> type[BaseModel] | None:
-    """The model that an annotation names, alone or as an alternative to None."""
+    """The model that an annotation names: alone, in a list, or as one of two."""
     candidates = (annotation, *getattr(annotation, "__args__", ()))
     for candidate in candidates:
         if isinstance(candidate, type) and issubclass(candidate, BaseModel):

@@ -51,8 +51,11 @@ def scale_in(site: FakeSite, *servers: str, wanted: Any = None) -> FakeJournal:
     return run(ScaleIn, site, wanted, stacks=[f"member-{one}" for one in servers])
 
 
-def scale_out(site: FakeSite, *servers: str, wanted: Any = None) -> FakeJournal:
-    return run(ScaleOut, site, wanted, stacks=[f"member-{one}" for one in servers])
+def scale_out(
+    site: FakeSite, *servers: str, wanted: Any = None, **arguments: Any
+) -> FakeJournal:
+    stacks = [f"member-{one}" for one in servers]
+    return run(ScaleOut, site, wanted, stacks=stacks, **arguments)
 
 
 def heal_start(site: FakeSite, *servers: str, wanted: Any = None) -> FakeJournal:

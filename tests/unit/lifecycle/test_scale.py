@@ -179,6 +179,24 @@ class TestScaleOut:
         assert "did not work wholly: fault in balancer.remove_workers" in text
         assert site.listed == [MASTER, FIVE, FIFTY_FIVE]
 
+    @pytest.mark.parametrize("after", [None, 2])
+    def test_rollback_that_takes_the_right_vms_is_recommended(self, after):
+        site = grown(6)
+        site.faults.add("run scale")
+        with pytest.raises(errors.StepFailed, match="`rollback` deletes the new VMs"):
+            scale_out(site, "server-6", after_rollback=lambda: after)
+
+    @pytest.mark.parametrize("after", [1, 3])
+    def test_rollback_that_would_take_the_wrong_vms_is_warned_of(self, after):
+        site = grown(6)
+        site.faults.add("run scale")
+        with pytest.raises(errors.StepFailed) as caught:
+            scale_out(site, "server-6", after_rollback=lambda: after)
+        text = str(caught.value)
+        assert "Do not send `rollback`" in text
+        assert f"to {after} members" in text
+        assert "`rollback` deletes" not in text
+
     def test_new_control_planes_are_refused(self):
         site = grown()
         site.control_planes += [

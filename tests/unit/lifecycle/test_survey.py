@@ -111,6 +111,22 @@ def test_what_nobody_foresaw_is_told_with_its_kind():
     assert survey(site).failures[Source.HEAT] == "KeyError: 'links'"
 
 
+def test_a_file_that_may_not_be_read_is_named():
+    site = instantiated()
+    site.faults.add("balancer.status")
+    site.error = PermissionError(13, "Permission denied", "/csar/lb.sh")
+    text = survey(site).failures[Source.BALANCER]
+    assert text == "/csar/lb.sh cannot be read: Permission denied."
+
+
+def test_an_error_of_the_system_without_a_file_is_told_as_it_is():
+    site = instantiated()
+    site.faults.add("vims.registered")
+    site.error = ConnectionRefusedError(111, "Connection refused")
+    text = survey(site).failures[Source.VIM]
+    assert text == "[Errno 111] Connection refused"
+
+
 def test_the_next_control_plane_is_asked_when_one_does_not_answer():
     site = FakeSite()
     site.control_planes = [machine(Role.CONTROL_PLANE, n) for n in (4, 6, 7)]

@@ -47,6 +47,27 @@ class KubernetesClusterUserData(AbstractUserData):
         }
         return parameters
 
+    @staticmethod
+    def scale(
+        base_hot_dict=None,
+        vnfd_dict=None,
+        scale_vnf_request=None,
+        vnf_instance=None,
+        inst_vnf_info=None,
+        param=None,
+        vnf_capacity=None,
+    ):
+        """Say the group's size where Tacker updates the stack to scale.
+
+        It does so to roll a scale-out back. Without this it would hand in the size of
+        the instantiation, and Heat would delete workers that nobody asked to delete.
+
+        :param param: the parameters that the stack has.
+        :param vnf_capacity: members that the group has afterwards.
+        """
+        capacity = f"{scale_vnf_request.aspect_id}_desired_capacity"
+        return {**param, capacity: vnf_capacity} if capacity in param else param
+
 
 def _absent(text, names, given):
     return [text.format(name) for name in names if not given.get(name)]

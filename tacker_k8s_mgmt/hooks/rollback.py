@@ -1,0 +1,72 @@
+"""What Tacker's rollback of a scale-out would do to the workers' group.
+
+Tacker marks the new members unhealthy and updates the stack with the parameters that it
+knows (``OpenStack.scale_in_reverse``); Heat then gives the group the size that its
+``desired_capacity`` says (``AutoScalingGroup.handle_update``). That is the size before
+the scale-out if the package's user data have a method ``scale``, as ours do, and the
+property is a parameter. Tacker's heal writes a number in its place, and without the
+method the parameter is that of the instantiation. Then members of the cluster would go.
+"""
+
+import importlib.util
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_log import log
+from tacker import objects
+from tacker.vnflcm import utils as vnflcm_utils
+from tacker.vnfm.infra_drivers.openstack import heat_client
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+
+def heat_of(context: Any, vnf_instance: Any) -> heat_client.HeatClient:
+    """A client of the Heat that has the VNF instance's stack."""
+    vim = vnflcm_utils._get_vim(context, vnf_instance.vim_connection_info)
+    info = objects.VimConnectionInfo.obj_from_primitive(vim, context)
+    return heat_client.HeatClient(
+        info.access_info, region_name=info.access_info.get("region")
+    )
+
+
+def members_after(context: Any, vnf_instance: Any, aspect_id: str) -> int | None:
+    """How many members the group has after the rollback.
+
+    :returns: None for as many as before the scale-out, or when it cannot be told.
+    """
+    try:
+        client = heat_of(context, vnf_instance)
+        stack_id = vnf_instance.instantiated_vnf_info.instance_id
+        template = client.stacks.template(stack_id)
+        group = template["resources"][aspect_id]["properties"]
+        wanted = group.get("desired_capacity")
+        if not isinstance(wanted, Mapping):
+            return None if wanted is None else int(wanted)
+        if _follows_scale(context, vnf_instance):
+            return None
+        parameters = client.stacks.get(stack_id).parameters
+        return int(parameters[wanted["get_param"]])
+    except Exception as exc:
+        # It is asked for a hint, beside an error that is told anyway.
+        LOG.warning("What a rollback would do cannot be told: %s", exc)
+        return None
+
+
+def _follows_scale(context: Any, vnf_instance: Any) -> bool:
+    """Whether the user data say the size, as Tacker looks it up."""
+    given = vnf_instance.instantiated_vnf_info.additional_params or {}
+    path = given.get("lcm-operation-user-data")
+    name = given.get("lcm-operation-user-data-class")
+    if not path or not name:
+        return False
+    package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)
+    spec = importlib.util.spec_from_file_location(
+        "lcm_user_data", os.path.join(package, path)
+    )
+    if spec is None or spec.loader is None:
+        return False
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return callable(getattr(getattr(module, name, None), "scale", None))

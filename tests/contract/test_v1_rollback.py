@@ -1,0 +1,71 @@
+"""What a rollback would do, from the stack's template and the package's user data."""
+
+import types
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.hooks import rollback
+
+WITHOUT = "class Data:\n    pass\n"
+PARAMETER = {"get_param": "worker_instance_desired_capacity"}
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """A function that asks, for a stack with this property and this user data."""
+
+    def ask(desired_capacity, user_data="k8s", additional=True):
+        properties = {"min_size": 2}
+        if desired_capacity is not None:
+            properties["desired_capacity"] = desired_capacity
+        template = {"resources": {"worker_instance": {"properties": properties}}}
+        stack = types.SimpleNamespace(
+            parameters={"worker_instance_desired_capacity": "2"}
+        )
+        stacks = types.SimpleNamespace(template=lambda _: template, get=lambda _: stack)
+        client = types.SimpleNamespace(stacks=stacks)
+        monkeypatch.setattr(rollback, "heat_of", lambda *_: client)
+        root = sources.samples() / "vnfd" / "simple"
+        if user_data == "own":
+            (tmp_path / "UserData").mkdir()
+            (tmp_path / "UserData/k8s_cluster_user_data.py").write_text(WITHOUT)
+            root = tmp_path
+        monkeypatch.setattr(
+            rollback.vnflcm_utils, "_get_vnf_package_path", lambda *_: str(root)
+        )
+        given = {
+            "lcm-operation-user-data": "UserData/k8s_cluster_user_data.py",
+            "lcm-operation-user-data-class": "KubernetesClusterUserData",
+        }
+        info = types.SimpleNamespace(
+            instance_id="stack", additional_params=given if additional else None
+        )
+        instance = types.SimpleNamespace(instantiated_vnf_info=info, vnfd_id="vnfd")
+        return rollback.members_after(None, instance, "worker_instance")
+
+    return ask
+
+
+def test_our_packages_go_back_to_the_size_before(asked):
+    assert asked(PARAMETER) is None
+
+
+def test_other_user_data_go_back_to_the_size_of_the_instantiation(asked):
+    assert asked(PARAMETER, user_data="own") == 2
+    assert asked(PARAMETER, additional=False) == 2
+
+
+def test_after_a_heal_the_template_has_a_number(asked):
+    assert asked(5) == 5
+
+
+def test_a_group_that_names_no_size_keeps_the_one_that_it_has(asked):
+    assert asked(None) is None
+
+
+def test_what_cannot_be_told_is_no_error(asked, caplog):
+    assert asked({"get_param": "unknown"}, additional=False) is None
+    assert "cannot be told" in caplog.text

@@ -1,0 +1,121 @@
+"""A cluster whose hosts are reached through a bastion only, and host keys given."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from lab import inside
+from lab.cloud.addresses import EXTERNAL, mac_of
+from tests.integration.conftest import ANSIBLE_SERVER, VM_ACCOUNT, Cluster, Lab
+from tests.unit.remote import keys
+
+BASTION = "10.99.0.9"
+HOST_ID = "0b5e7f3a-6f0e-4f57-9d3a-5b1f5c6f9a10"
+LOGIN = {
+    "ip_address": BASTION,
+    "username": VM_ACCOUNT.name,
+    "password": VM_ACCOUNT.password,
+}
+KEY = keys.make("ed25519", passphrase="open sesame")
+
+
+def cloud(verb: str, *arguments: str, stdin: str | None = None) -> None:
+    inside.command(
+        [inside.SYSTEM_PYTHON, "-m", "lab.cloud", verb, *arguments], stdin=stdin
+    )
+
+
+def logins(host: str) -> list[str]:
+    """The accepted logins on a host, each with the address it came from."""
+    log = inside.on_host(host, "cat", "/var/log/sshd.log")
+    return [line for line in log.splitlines() if line.startswith("Accepted ")]
+
+
+@pytest.fixture(scope="module")
+def host_key() -> Iterator[str]:
+    """The fingerprint of the bastion's host key, as its console tells it."""
+    nic = {
+        "bridge": EXTERNAL,
+        "address": BASTION,
+        "prefix": 24,
+        "mac": mac_of(BASTION),
+        "port_id": HOST_ID,
+    }
+    document = {"id": HOST_ID, "name": "bastion", "role": "vm", "nics": [nic]}
+    cloud("create", stdin=json.dumps(document))
+    home = f"/home/{VM_ACCOUNT.name}/.ssh"
+    script = f"mkdir -p {home} && cat >{home}/authorized_keys && chown -R 1001 {home}"
+    inside.on_host("bastion", "sh", "-c", script, stdin=f"{KEY.public}\n")
+    path = "/etc/ssh/ssh_host_ed25519_key.pub"
+    yield inside.on_host("bastion", "ssh-keygen", "-l", "-f", path).strip()
+    cloud("delete", HOST_ID)
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: Lab, host_key: str) -> Iterator[Cluster]:
+    bastion = {**LOGIN, "host_key": host_key}
+    with lab.instance("behind", secret=True, bastion=bastion) as made:
+        yield made
+
+
+class TestBastion:
+    def test_another_host_key_than_the_given_one_is_refused_before_a_vm_exists(
+        self, lab, host_key
+    ):
+        other = keys.make("ed25519").public
+        before = len(logins("bastion"))
+        with lab.instance("between", bastion={**LOGIN, "host_key": other}) as made:
+            error = made.instantiate("FAILED_TEMP")
+            assert "The bastion cannot be trusted" in error
+            assert host_key.split()[1] in error
+            assert made.servers() == {}
+        assert len(logins("bastion")) == before
+
+    def test_every_login_comes_from_it(self, lab, cluster):
+        before = len(logins(ANSIBLE_SERVER))
+        cluster.instantiate()
+        assert len(cluster.ready_nodes()) == 3
+        assert all(cluster.ready_nodes().values())
+        seen = {server: logins(server) for server in cluster.servers()}
+        assert len(seen) == 4
+        seen["Ansible server"] = logins(ANSIBLE_SERVER)[before:]
+        for host, accepted in seen.items():
+            assert accepted, host
+            assert [one for one in accepted if f" from {BASTION} " not in one] == []
+        assert {one.split(" from ")[1].split()[0] for one in logins("bastion")} == {
+            *("10.99.0.1", ANSIBLE_SERVER)
+        }
+
+    def test_its_secrets_are_in_files_for_the_owner_alone(self, lab, cluster):
+        listed = lab.ansible(f"stat -c '%a %n' {cluster.directory}/*")
+        assert f"600 {cluster.directory}/bastion-password" in listed
+        cluster.assert_no_secret_in(lab.logs())
+        cluster.assert_no_secret_in(lab.ansible(f"cat {cluster.directory}/runs/*/log"))
+
+    def test_a_later_operation_may_bring_a_key(self, cluster):
+        password = len([one for one in logins("bastion") if "password" in one])
+        key = {"private_key": KEY.private, "private_key_passphrase": "open sesame"}
+        cluster.scale("OUT", bastion=key)
+        assert len(cluster.ready_nodes()) == 4
+        accepted = logins("bastion")
+        assert len([one for one in accepted if "password" in one]) == password
+        assert [one for one in accepted if "publickey" in one]
+        for server in cluster.servers():
+            direct = [one for one in logins(server) if f" from {BASTION} " not in one]
+            assert direct == []
+
+    def test_a_wrong_password_names_it_and_changes_nothing(self, cluster):
+        before = cluster.routes()
+        assert len(before) == 3
+        error = cluster.scale(
+            "IN", expect="FAILED_TEMP", bastion={"password": "no such passw0rd"}
+        )
+        assert f"The bastion {BASTION}:22 refused the SSH login" in error
+        assert "no such passw0rd" not in error
+        cluster.handle("fail", "FAILED")
+        assert cluster.routes() == before
+
+    def test_terminate_leaves_nothing(self, cluster):
+        cluster.terminate()
+        cluster.assert_nothing_left()

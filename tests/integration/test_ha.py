@@ -1,0 +1,158 @@
+"""A highly available control plane through Tacker's REST API."""
+
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from lab import inside
+from tests.integration.conftest import Cluster, Lab
+from tests.integration.test_cluster_life import roles
+
+pytestmark = pytest.mark.lab
+
+# Of the load balancer's checks: three failures, a second apart after the first one,
+# which comes within three seconds and may take five.
+NOTICED = 3 + 3 * 5.0
+FAILED_OVER = 15.0  # the stand-in's API server that served may be the one that died
+KEPT = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}}'
+ETCDCTL = "set -a; . /etc/etcd.env; etcdctl"
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    ha = Lab(tmp_path_factory.mktemp("ha"), "ha")
+    with ha.instance("available") as made:
+        made.instantiate()
+        yield made
+
+
+def control_planes(cluster: Cluster) -> dict[str, str]:
+    """Server id of each control-plane VM by the name of its node."""
+    found = [one for one, vdu in cluster.servers().items() if vdu == "masterNode"]
+    return {
+        "control-plane-" + inner(host["addresses"]).replace(".", "-"): host["id"]
+        for host in inside.hosts()
+        if host["id"] in found
+    }
+
+
+def inner(addresses: list[str]) -> str:
+    return next(one for one in addresses if one.startswith("10.10."))
+
+
+def etcdctl(server: str, *words: str) -> Any:
+    """What etcdctl tells on a control plane, as JSON, whatever its exit code."""
+    line = f"{ETCDCTL} {' '.join(words)} -w json; true"
+    return json.loads(inside.on_host(server, "sh", "-c", line))
+
+
+def power(verb: str, server: str) -> None:
+    inside.command([inside.SYSTEM_PYTHON, "-m", "lab.cloud", verb, server])
+
+
+def wait_for(what: Callable[[], Any], limit: float) -> Any:
+    deadline = time.monotonic() + limit
+    while True:
+        if found := what():
+            return found
+        assert time.monotonic() < deadline, f"not so within {limit} s"
+        time.sleep(0.5)
+
+
+class Api:
+    """The API through the load balancer, also when control planes are down."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._url = f"https://{cluster.balancer_address()}:6443"
+        self._context = ssl.create_default_context(cafile=str(cluster.ca()))
+
+    def get(self, path: str) -> str:
+        """The answer, or why there is none."""
+        try:
+            with urllib.request.urlopen(  # noqa: S310  it is https
+                self._url + path, timeout=5, context=self._context
+            ) as answer:
+                return str(answer.read().decode())
+        except (urllib.error.URLError, OSError) as error:
+            return f"{error!r}"
+
+    def answers(self) -> bool:
+        return self.get("/readyz") == "ok"
+
+
+class TestHighAvailability:
+    def test_three_control_planes_and_two_workers_are_ready(self, cluster):
+        nodes = cluster.ready_nodes()
+        assert roles(nodes) == ["control-plane"] * 3 + ["worker"] * 2
+        assert all(nodes.values()), nodes
+
+    def test_etcd_has_three_healthy_members_with_the_inventorys_names(self, cluster):
+        (server, *_) = control_planes(cluster).values()
+        members = etcdctl(server, "member", "list")["members"]
+        assert [one["name"] for one in members] == ["etcd1", "etcd2", "etcd3"]
+        health = etcdctl(server, "endpoint", "health", "--cluster")
+        assert [one["health"] for one in health] == [True] * 3
+
+    def test_every_control_plane_can_be_healed_by_itself(self, cluster):
+        """Tacker knows a VNFC of each, with its own server."""
+        assert len(set(control_planes(cluster).values())) == 3
+
+    def test_the_balancer_has_all_of_them(self, cluster):
+        planes = cluster.balancer("status")["control_planes"]
+        assert {one["name"] for one in planes} == set(control_planes(cluster))
+        assert {one["state"] for one in planes} == {"UP"}
+
+    def test_the_cluster_is_a_vim(self, lab, cluster):
+        assert cluster.vim_name in [vim["name"] for vim in lab.tacker.vims()]
+
+    def test_workers_scale_out_and_in(self, cluster):
+        cluster.scale("OUT")
+        assert roles(cluster.ready_nodes()).count("worker") == 3
+        cluster.scale("IN")
+        assert roles(cluster.ready_nodes()).count("worker") == 2
+
+    def test_control_planes_do_not_scale(self, cluster):
+        before = set(cluster.servers())
+        cluster.scale("OUT", expect="FAILED_TEMP", aspect="master_instance")
+        cluster.handle("fail", "FAILED")
+        assert set(cluster.servers()) == before
+        assert len(cluster.ready_nodes()) == 5
+
+    def test_the_api_survives_one_control_plane_and_not_two(self, cluster):
+        api, planes = Api(cluster), control_planes(cluster)
+        first, second, third = planes.values()
+        cluster.kubectl("apply", "-f", "-", stdin=KEPT)
+        leader = next(server for server in planes.values() if is_leader(server))
+        other = next(one for one in (first, second, third) if one != leader)
+        power("kill", leader)
+        wait_for(api.answers, NOTICED + FAILED_OVER)
+        (living,) = {first, second, third} - {leader, other}
+        dead = next(name for name, server in planes.items() if server == leader)
+
+        def state() -> dict[str, str]:
+            status = cluster.balancer("status")["control_planes"]
+            return {one["name"]: one["state"] for one in status}
+
+        wait_for(lambda: state()[dead] == "DOWN", NOTICED)
+        kubectl = "kubectl --kubeconfig /etc/kubernetes/admin.conf"
+        line = f"{kubectl} get configmap kept -o name"
+        assert "configmap/kept" in inside.on_host(living, "sh", "-c", line)
+        power("kill", other)
+        wait_for(lambda: not api.answers(), NOTICED + FAILED_OVER)
+        health = etcdctl(living, "endpoint", "health")
+        assert [one["health"] for one in health] == [False]
+
+    def test_terminate_leaves_nothing(self, cluster):
+        cluster.terminate()
+        cluster.assert_nothing_left()
+
+
+def is_leader(server: str) -> bool:
+    (own,) = etcdctl(server, "endpoint", "status")
+    return bool(own["Status"]["leader"] == own["Status"]["header"]["member_id"])
