@@ -23,7 +23,7 @@ class Tacker:
     :param endpoint: Tacker's address, e.g. ``http://127.0.0.1:9890``.
     """
 
-    def __init__(self, auth: dict[str, str], endpoint: str) -> None:
+    def __init__(self, auth: dict[str, Any], endpoint: str) -> None:
         self._session = session.Session(auth=v3.Password(**auth))
         self._endpoint = endpoint.rstrip("/")
 

@@ -151,7 +151,7 @@ parse() {
     need_path --venv "$venv"
     [[ $root != "$venv" ]] || fail "--root and --venv must be different paths"
     [[ $user =~ ^[a-z_][a-z0-9_.-]*$ ]] || fail "--user '$user' is not the name of a user"
-    [[ -z $archive || -r $archive ]] || fail "--archive '$archive' is not a file that can be read"
+    [[ -z $archive || -f $archive && -r $archive ]] || fail "--archive '$archive' is not a file that can be read"
     [[ -z $wheels || -d $wheels ]] || fail "--wheels '$wheels' is not a directory"
     [[ -z $wheels || -z $index_url ]] || fail "give one of --wheels and --index-url"
     wheels=${wheels:+$(realpath "$wheels")}
@@ -217,13 +217,17 @@ is_red_hat() {
 
 absent_packages=()
 
+is_to_clone() {
+    [[ -z $archive ]] && ! has_checkout
+}
+
 have_programs() {
-    local program ssh=openssh-client
+    local program
+    local -A package=([ssh]=openssh-client [sshpass]=sshpass [git]=git)
     absent_packages=()
-    is_debian || ssh=openssh-clients
-    local -A package=([ssh]=$ssh [sshpass]=sshpass)
-    [[ -n $archive ]] || has_checkout || package[git]=git
-    for program in "${!package[@]}"; do
+    is_debian || package[ssh]=openssh-clients
+    for program in ssh sshpass git; do
+        [[ $program != git ]] || is_to_clone || continue
         command -v "$program" >/dev/null || absent_packages+=("${package[$program]}")
     done
     ((${#absent_packages[@]})) || return 0

@@ -7,7 +7,8 @@ import threading
 from pathlib import Path
 
 from . import __doc__ as purpose
-from .server import Listener, start, stop
+from .etcd.wire import Files
+from .server import Listener, Replication, start, stop
 from .settings import Settings
 
 
@@ -27,6 +28,17 @@ def _arguments() -> argparse.Namespace:
         "--token-file", type=Path, help="admin bearer tokens, one on each line"
     )
     parser.add_argument("--state", type=Path, help="JSON file to keep the cluster in")
+    parser.add_argument(
+        "--etcd-servers", default="", help="URLs: keep it there, as one of several"
+    )
+    parser.add_argument("--etcd-cafile", default="")
+    parser.add_argument("--etcd-certfile", default="")
+    parser.add_argument("--etcd-keyfile", default="")
+    parser.add_argument(
+        "--advertise-url", default="", help="where the other servers reach this one"
+    )
+    parser.add_argument("--proxy-client-cert-file", default="")
+    parser.add_argument("--proxy-client-key-file", default="")
     parser.add_argument("--hollow-nodes", default="", help="names, with commas between")
     parser.add_argument("--version", default=defaults.version)
     parser.add_argument("--service-network", default=defaults.service_network)
@@ -36,6 +48,17 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="log requests")
     return parser.parse_args()
+
+
+def _replication(options: argparse.Namespace) -> Replication | None:
+    if not options.etcd_servers:
+        return None
+    return Replication(
+        url=options.advertise_url,
+        endpoints=tuple(options.etcd_servers.split(",")),
+        etcd=Files(options.etcd_cafile, options.etcd_certfile, options.etcd_keyfile),
+        proxy=(options.proxy_client_cert_file, options.proxy_client_key_file),
+    )
 
 
 def main() -> int:
@@ -60,7 +83,7 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: told_to_stop.set())
     hollow = [name for name in options.hollow_nodes.split(",") if name]
-    server = start(listener, settings, options.state, hollow)
+    server = start(listener, settings, options.state, hollow, _replication(options))
     print(f"serving on {options.host} port {server.port}", flush=True)
     told_to_stop.wait()
     stop(server)

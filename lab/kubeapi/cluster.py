@@ -7,7 +7,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 
 from . import persistence
 from .controllers import accounts, endpoints, workloads
@@ -18,6 +17,7 @@ from .controllers.pods import PodLife
 from .errors import ApiError
 from .eviction import budget_status
 from .objects import Obj
+from .persistence import Keeper
 from .resources import BUDGETS, CLUSTER_ROLES, NAMESPACES, SERVICES, Resource
 from .settings import Settings
 from .store import Store
@@ -31,20 +31,22 @@ _ALL = ["*"]
 class Cluster:
     """Store, tokens and controllers.
 
-    :param state: file to keep the store in; without one it is lost at the end.
+    :param keeper: keeps the store; without one it is lost at the end.
     :param hollow_nodes: nodes whose kubelets are inside this process.
     """
 
     def __init__(
         self,
         settings: Settings,
-        state: Path | None = None,
+        keeper: Keeper | None = None,
         hollow_nodes: Sequence[str] = (),
     ) -> None:
         self.settings = settings
         self.store = Store(settings.service_network)
-        self._state = state
-        key = persistence.load(self.store, state) if state else None
+        self._keeper = keeper
+        self._saving = threading.Lock()
+        state = keeper.load() if keeper else None
+        key = persistence.fill(self.store, state) if state else ""
         self.tokens = Tokens(self.store, key or secrets.token_urlsafe(32))
         self._bootstrap()
         self._hollow = HollowKubelets(self.store, settings, hollow_nodes)
@@ -52,7 +54,7 @@ class Cluster:
         self._monitor = NodeMonitor(self.store, settings.node_grace)
         self._evictions = TaintEviction(self.store)
         self._pods = PodLife(self.store, settings)
-        self._stopping = threading.Event()
+        self.stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _bootstrap(self) -> None:
@@ -90,13 +92,26 @@ class Cluster:
                 self.store.replace(BUDGETS, budget, status=status)
 
     def save(self) -> None:
-        """Write the state file, if there is one and anything changed."""
-        if self._state:
-            persistence.save(self.store, self._state, self.tokens.signing_key)
+        """Have the store kept, if anything but heartbeats changed since the last time.
+
+        :raises OSError, EtcdError: it was not.
+        """
+        if self._keeper is None:
+            return
+        with self._saving:
+            with self.store.lock:
+                if self.store.version == self.store.saved_version:
+                    return
+                state = persistence.dump(self.store, self.tokens.signing_key)
+            self._keeper.save(state)
+            with self.store.lock:
+                # A heartbeat moved it along if it came after the last other change.
+                newer = max(self.store.saved_version, state["version"])
+                self.store.saved_version = newer
 
     def _run(self) -> None:
         rounds, trouble = 0, ""
-        while not self._stopping.wait(_PERIOD):
+        while not self.stopping.wait(_PERIOD):
             rounds += 1
             try:
                 self.step()
@@ -111,8 +126,12 @@ class Cluster:
         """Run the controllers in a thread of their own."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """End the controllers and keep the state."""
-        self._stopping.set()
+    def stop(self, keep: bool = True) -> None:
+        """End the controllers and all watches.
+
+        :param keep: save the state first.
+        """
+        self.stopping.set()
         self._thread.join()
-        self.save()
+        if keep:
+            self.save()

@@ -16,7 +16,7 @@ _VERBS = [
     "update",
     "watch",
 ]
-_HEALTH = ("healthz", "livez", "readyz")
+HEALTH = ("healthz", "livez", "readyz")
 _JSON = "application/json"
 
 Answer = tuple[Any, str]
@@ -25,7 +25,7 @@ Answer = tuple[Any, str]
 
 def is_open(parts: list[str]) -> bool:
     """Whether anybody may ask, as health checks of load balancers do."""
-    return parts[0] in (*_HEALTH, "version")
+    return parts[0] in (*HEALTH, "version")
 
 
 def answer(parts: list[str], kubernetes_version: str, host: str) -> Answer:
@@ -35,7 +35,7 @@ def answer(parts: list[str], kubernetes_version: str, host: str) -> Answer:
     :raises ApiError: 404 for anything else.
     """
     match parts:
-        case [probe, *_] if probe in _HEALTH:
+        case [probe, *_] if probe in HEALTH:
             return b"ok", "text/plain"
         case ["version"]:
             return _version(kubernetes_version), _JSON

@@ -1,49 +1,47 @@
-"""The store as a JSON file, so that a restarted server still has its cluster."""
+"""The store as JSON, and the file it is kept in where there is no etcd."""
 
 import json
 import os
 from pathlib import Path
+from typing import Any, Protocol
 
 from .resources import RESOURCES
 from .store import Store
 
+State = dict[str, Any]
 
-def save(store: Store, path: Path, signing_key: str) -> None:
-    """Write everything but heartbeats' news, if anything changed since the last time.
+# What was not kept in time is lost with its versions; nobody may take them for others.
+_VERSIONS_LOST = 1000
 
-    The file replaces the old one in one step and is readable by its owner only: it
-    holds the cluster's secrets.
-    """
+
+class Keeper(Protocol):
+    """Where the state is between two lives of a server."""
+
+    def load(self) -> State | None:
+        """The state; None if there is none yet."""
+
+    def save(self, state: State) -> None:
+        """Keep this one instead."""
+
+
+def dump(store: Store, signing_key: str) -> State:
+    """Everything in the store, as of now."""
     with store.lock:
-        if store.version == store.saved_version and path.exists():
-            return
-        state = {
+        return {
             "version": store.version,
             "signingKey": signing_key,
             "objects": [
                 [*key, list(objects.values())] for key, objects in store.objects.items()
             ],
         }
-        store.saved_version = store.version
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump(state, file)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
 
 
-def load(store: Store, path: Path) -> str | None:
-    """Fill an empty store from the file.
+def fill(store: Store, state: State) -> str:
+    """Fill an empty store.
 
-    :returns: the key that the tokens in it were signed with, or None without a file.
+    :returns: the key that the tokens in it were signed with.
     """
-    if not path.exists():
-        return None
-    state = json.loads(path.read_text())
-    store.version = store.saved_version = state["version"]
+    store.version = store.saved_version = state["version"] + _VERSIONS_LOST
     for group, plural, objects in state["objects"]:
         if (group, plural) in RESOURCES:
             store.objects[group, plural] = {
@@ -51,3 +49,25 @@ def load(store: Store, path: Path) -> str | None:
                 for o in objects
             }
     return str(state["signingKey"])
+
+
+class StateFile:
+    """A file that is replaced in one step; for its owner only: it holds secrets."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def load(self) -> State | None:
+        """:raises ValueError: the file is not ours."""
+        return json.loads(self._path.read_text()) if self._path.exists() else None
+
+    def save(self, state: State) -> None:
+        """:raises OSError: it cannot be written."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self._path.with_name(self._path.name + ".new")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self._path)

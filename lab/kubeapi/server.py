@@ -5,6 +5,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 import traceback
 import urllib.parse
 from collections.abc import Sequence
@@ -13,15 +14,20 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from . import access, discovery, protobuf, routes, verbs, watch
+from . import access, discovery, forwarding, protobuf, routes, verbs, watch
 from .access import ANONYMOUS, MASTERS, Identity
 from .cluster import Cluster
 from .errors import ApiError
+from .etcd.wire import Client, Files
+from .persistence import StateFile
+from .replica import Replica, unavailable
 from .settings import Settings
 
 _ASKING_ABOUT_ONESELF = ("selfsubjectaccessreviews",)
 _HANDSHAKE_LIMIT, _IDLE_LIMIT = 10.0, 300.0  # seconds
 _STOP_LOOK_UP = 0.05
+_RETRIES, _RETRY_PAUSE = 40, 0.2  # of handing a request on
+_ETCD_LIMIT = 6.0  # seconds for one member
 _GONE = (BrokenPipeError, ConnectionResetError, ssl.SSLError, TimeoutError)
 
 
@@ -43,6 +49,21 @@ class Listener:
     verbose: bool = False
 
 
+@dataclass(frozen=True)
+class Replication:
+    """What makes a server one of several.
+
+    :param url: where the others reach it.
+    :param endpoints: of etcd.
+    :param proxy: certificate and key with which it hands requests on.
+    """
+
+    url: str
+    endpoints: tuple[str, ...]
+    etcd: Files
+    proxy: tuple[str, str] = ("", "")
+
+
 class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
@@ -61,6 +82,8 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(raw)
         except ApiError as error:
             self._send(error.code, error.status)
+        except forwarding.NotServing:
+            self._send(503, unavailable("not serving").status, not_serving=True)
         except _GONE:
             self.close_connection = True
         except Exception as error:  # a bug must reach the client, and the log
@@ -70,7 +93,9 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle
 
-    def _send(self, code: int, body: Any, content_type: str = "") -> None:
+    def _send(
+        self, code: int, body: Any, content_type: str = "", not_serving: bool = False
+    ) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         if not content_type:
             is_text = isinstance(body, bytes)
@@ -78,12 +103,68 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(code)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(data)))
+        if not_serving:
+            self.send_header(forwarding.NOT_SERVING, "true")
         self.end_headers()
         self.wfile.write(data)
 
     def _answer(self, raw: bytes) -> None:
         url = urllib.parse.urlsplit(self.path)
         parts = [urllib.parse.unquote(p) for p in url.path.strip("/").split("/")]
+        replica = self.server.replica
+        if replica and parts[0] in discovery.HEALTH:
+            if parts[0] != "livez" and not replica.is_ready():
+                raise unavailable("[-]etcd failed: reason withheld")
+            self._send(200, b"ok")
+        elif replica:
+            self._hand_on_or_serve(replica, parts, url, raw)
+        else:
+            self._serve(self.server.cluster, parts, url, raw)
+
+    def _hand_on_or_serve(
+        self, replica: Replica, parts: list[str], url: Any, raw: bytes
+    ) -> None:
+        came_from_another = self._certificate_user() == forwarding.PROXY_USER
+        for _ in range(_RETRIES):
+            place = replica.place()
+            if isinstance(place, Cluster):
+                self._serve(place, parts, url, raw)
+                return
+            if came_from_another:
+                raise forwarding.NotServing
+            try:
+                self._hand_on(place, raw)
+            except forwarding.NotServing:
+                time.sleep(_RETRY_PAUSE)
+            else:
+                return
+        raise unavailable("no API server serves")
+
+    def _hand_on(self, url: str, raw: bytes) -> None:
+        known = self._certificate_user() and not self.headers.get("Authorization")
+        more = forwarding.as_headers(self._by_certificate()) if known else []
+        answer = forwarding.send(
+            *(url, self.server.proxy_tls, self.command, self.path),
+            *(self.headers, more, raw),
+        )
+        with contextlib.closing(answer):
+            self.send_response(answer.status)
+            kind = answer.headers.get("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
+            length = answer.headers.get("Content-Length")
+            if length is not None:
+                self.send_header("Content-Length", length)
+                self.end_headers()
+                self.wfile.write(answer.read())
+                return
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            while chunk := answer.read1():
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
+            self.wfile.write(b"0\r\n\r\n")
+
+    def _serve(self, cluster: Cluster, parts: list[str], url: Any, raw: bytes) -> None:
+        self._cluster = cluster
         identity = self._identity()
         if routes.is_resource_path(parts):
             pairs = urllib.parse.parse_qs(url.query, keep_blank_values=True)
@@ -93,14 +174,14 @@ class Handler(BaseHTTPRequestHandler):
         if identity is ANONYMOUS and not discovery.is_open(parts):
             text = f'forbidden: User "{identity.user}" cannot get path "{url.path}"'
             raise ApiError(403, "Forbidden", text)
-        version = self.server.cluster.settings.version
+        version = cluster.settings.version
         host = self.headers.get("Host", "")
         self._send(200, *discovery.answer(parts, version, host))
 
     def _answer_resource(
         self, parts: list[str], query: dict[str, str], identity: Identity, raw: bytes
     ) -> None:
-        cluster, target = self.server.cluster, routes.parse(parts)
+        cluster, target = self._cluster, routes.parse(parts)
         wanted = routes.access_of(target, self.command, query)
         accept = self.headers.get("Accept") or ""
         request = verbs.Request(
@@ -119,8 +200,10 @@ class Handler(BaseHTTPRequestHandler):
                 reply = verbs.serve(cluster, request)
         if wanted.verb == "watch":
             self._stream(request)
-        else:
-            self._send(*reply)
+            return
+        if self.server.replica and self.command != "GET":
+            self.server.replica.commit(cluster)
+        self._send(*reply)
 
     def _body(self, request: verbs.Request, raw: bytes) -> Any:
         if "protobuf" in request.content_type and raw:
@@ -136,7 +219,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for line in watch.stream(self.server.cluster, request):
+        for line in watch.stream(self._cluster, request):
             self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
         self.wfile.write(b"0\r\n\r\n")
 
@@ -148,15 +231,26 @@ class Handler(BaseHTTPRequestHandler):
             return Identity("admin", frozenset({MASTERS, "system:authenticated"}))
         if token:
             with contextlib.suppress(ValueError, KeyError):
-                user = self.server.cluster.tokens.user_of(token)
+                user = self._cluster.tokens.user_of(token)
                 if user:
                     return access.service_account_identity(user)
             raise ApiError(401, "Unauthorized", "Unauthorized")
+        by_certificate = self._by_certificate()
+        if self.server.replica and by_certificate.user == forwarding.PROXY_USER:
+            return forwarding.identity_in(self.headers) or ANONYMOUS
+        return by_certificate
+
+    def _by_certificate(self) -> Identity:
         if isinstance(self.connection, ssl.SSLSocket):
             certificate = self.connection.getpeercert() or {}
             if certificate:
                 return access.certificate_identity(certificate)
         return ANONYMOUS
+
+    def _certificate_user(self) -> str:
+        """ "" for one who has shown none."""
+        identity = self._by_certificate()
+        return "" if identity is ANONYMOUS else identity.user
 
 
 class Server(ThreadingHTTPServer):
@@ -165,9 +259,11 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, listener: Listener, cluster: Cluster) -> None:
+    def __init__(self, listener: Listener) -> None:
         self.listener = listener
-        self.cluster = cluster
+        self.cluster: Cluster
+        self.replica: Replica | None = None
+        self.proxy_tls: ssl.SSLContext | None = None
         self._tls = _tls_context(listener) if listener.certificate else None
         if ":" in listener.host:
             self.address_family = socket.AF_INET6
@@ -205,25 +301,45 @@ def start(
     settings: Settings | None = None,
     state: Path | None = None,
     hollow_nodes: Sequence[str] = (),
+    replication: Replication | None = None,
 ) -> Server:
     """Start a cluster and serve it in threads; ``server.port`` says where.
 
+    :param state: file to keep the cluster in.
+    :param replication: keep it in etcd instead, and serve in turn with others.
     :raises OSError: if the address is taken or a file cannot be read.
     """
     settings = settings or Settings()
     ca = listener.ca or listener.certificate
     if ca and not settings.ca_certificate:
         settings = replace(settings, ca_certificate=Path(ca).read_text())
-    cluster = Cluster(settings, state, hollow_nodes)
-    server = Server(listener, cluster)
-    cluster.start()
+    server = Server(listener)
+    if replication:
+        server.replica = _replica(server, replication, settings)
+        server.replica.start()
+    else:
+        keeper = StateFile(state) if state else None
+        server.cluster = Cluster(settings, keeper, hollow_nodes)
+        server.cluster.start()
     serving = {"poll_interval": _STOP_LOOK_UP}
     threading.Thread(target=server.serve_forever, kwargs=serving, daemon=True).start()
     return server
+
+
+def _replica(server: Server, wanted: Replication, settings: Settings) -> Replica:
+    certificate, key = wanted.proxy
+    if certificate:
+        ca = server.listener.ca
+        server.proxy_tls = forwarding.context(ca, certificate, key)
+    client = Client(wanted.endpoints, wanted.etcd, _ETCD_LIMIT)
+    return Replica(wanted.url, client, lambda keeper: Cluster(settings, keeper))
 
 
 def stop(server: Server) -> None:
     """Stop serving, end the controllers, keep the state."""
     server.shutdown()
     server.server_close()
-    server.cluster.stop()
+    if server.replica:
+        server.replica.stop()
+    else:
+        server.cluster.stop()

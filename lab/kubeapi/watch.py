@@ -64,7 +64,7 @@ def stream(cluster: Cluster, request: Request) -> Iterator[bytes]:
         return
     for obj in present:
         yield _encode("ADDED", obj, request)
-    while (left := deadline - time.monotonic()) > 0:
+    while (left := deadline - time.monotonic()) > 0 and not cluster.stopping.is_set():
         with store.lock:
             if store.version <= seen:
                 store.changed.wait(min(_LOOK_UP_PERIOD, left))

@@ -8,7 +8,7 @@ import sys
 
 logger_class = "access_log.Logger"
 accesslog = "-"
-access_log_format = "%(t)s \"%(r)s\" %(s)s"
+access_log_format = '%(t)s "%(r)s" %(s)s'
 worker_class = "gthread"
 workers = 1
 threads = 8

@@ -39,6 +39,11 @@ def _masked(owner: BaseModel, name: str, but: Container[str]) -> Any:
     value = getattr(owner, name)
     if isinstance(value, BaseModel):
         return masked(value, but=but)
+    if isinstance(value, tuple):
+        return tuple(
+            masked(item, but=but) if isinstance(item, BaseModel) else item
+            for item in value
+        )
     if isinstance(value, Mapping):
         return _variables(value)
     if not isinstance(value, SecretStr) or name in but:

@@ -197,6 +197,9 @@ def _entries(model: BaseModel, prefix: str = "") -> Iterator[_Entry]:
         value = getattr(model, name)
         if isinstance(value, BaseModel):
             yield from _entries(value, f"{dotted}.")
+        elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
+            for number, item in enumerate(value):
+                yield from _entries(item, f"{dotted}.{number}.")
         else:
             yield _Entry(dotted, _plain(value), name not in model.model_fields_set)
 

@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.lifecycle.check import vim_name
 from tacker_k8s_mgmt.remote import ansible_server, reach, server, ssh
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 from tacker_k8s_mgmt.remote.logins import Logins
+from tacker_k8s_mgmt.remote.ways import Ways
 
 _PARALLEL = 8
 _SILENT = "the Ansible server could not be asked"
@@ -58,6 +59,7 @@ class Site:
         self._args = args
         self._warnings = warnings
         self._logins = Logins(given, args.key_directory)
+        self._ways = Ways(given, self._logins, self, args.connect_timeout)
         self._session: ssh.Session | None = None
 
     def checks(self) -> Iterator[Check]:
@@ -79,6 +81,7 @@ class Site:
         finally:
             if self._session is not None:
                 self._session.close()
+            self._ways.close()
 
     def _package(self) -> Check:
         title, package = "load balancer's script", self._args.package
@@ -104,6 +107,11 @@ class Site:
             "" if keys else "there are none in the request",
         )
         host = f"{ansible.username}@{ansible.host}:{ansible.port}"
+        bastion = self._params.bastion
+        if bastion is not None and "ansible" not in bastion.used_for:
+            why = self._ways.finding()
+            where = f"{bastion.username}@{bastion.host}:{bastion.port}"
+            yield Check("bastion", where, (why,) if why else ())
         keyless = "" if self._session or found.connection else "its key cannot be used"
         yield Check("Ansible server", host, found.connection, keyless)
         unasked = _SILENT if keyless or found.connection else ""
@@ -113,18 +121,14 @@ class Site:
 
     def _connected(self) -> ssh.Session:
         if self._session is None or not self._session.alive:
-            ansible = self._params.ansible
-            self._session = ssh.connect(
-                self._logins.endpoint(
-                    self._params.server_account, ansible.host, ansible.port
-                ),
-                host_keys=self._recorded_keys(),
-                redact=self._logins.redact,
-                deadline=self._args.connect_timeout,
-            )
+            self._session = self._ways.server()
         return self._session
 
-    def _recorded_keys(self) -> HostKeys:
+    def add(self, keys: HostKeys) -> None:
+        """Record nothing."""
+
+    def load(self) -> HostKeys:
+        """The host keys that the conductor has recorded."""
         path = os.path.join(self._args.state_path, server.KNOWN_HOSTS)
         try:
             known = server.ReadOnlyKeyFile(path).load()
@@ -145,13 +149,18 @@ class Site:
             for machine, login, port in zip(listed, logins, ports, strict=True):
                 where = f"{machine.role.value} {machine.ssh_address}"
                 yield Check("login and sudo", where, login)
-                unasked = _SILENT if port is None else ""
+                unasked = _SILENT if port is None else self._detour()
                 yield Check("from the Ansible server", where, port or (), unasked)
+
+    def _detour(self) -> str:
+        bastion = self._params.bastion
+        led = bastion is not None and bastion.carries_playbooks
+        return "it goes through the bastion" if led else ""
 
     def _login(self, machine: Machine) -> tuple[str, ...]:
         account = self._params.account(machine.role)
         with suppress(errors.PrivateKeyError):
-            endpoint = self._logins.endpoint(account, machine.ssh_address, SSH_PORT)
+            endpoint = self._ways.machine(account, machine.ssh_address, SSH_PORT)
             why = reach.login(endpoint, self._logins.redact, self._args.connect_timeout)
             return (why,) if why else ()
         return (f"{account.attribute}: the private key cannot be used",)
@@ -159,5 +168,7 @@ class Site:
     def _port(self, machine: Machine) -> tuple[str, ...] | None:
         if self._session is None or not self._session.alive:
             return None
+        if self._detour():
+            return ()
         why = reach.port(self._session, machine.ssh_address, SSH_PORT)
         return (why,) if why else ()

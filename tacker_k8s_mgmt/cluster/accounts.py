@@ -46,9 +46,11 @@ class Account:
 
     :param attribute: the structure of the request that gives it, for messages.
     :param private_key: what logs in where it is given; else the password does.
+    :param host_keys: what the host's key may be (:mod:`.publickeys`); none for any.
     """
 
     attribute: str
     username: str
     password: SecretStr | None
     private_key: PrivateKey | None
+    host_keys: tuple[str, ...] = ()

@@ -23,29 +23,43 @@ class BalancerSpec:
     :param control_planes: name and address of each control-plane node.
     :param workers: name and address of each worker node.
     :param http_proxy: URL of the proxy through which the load balancer's VM fetches
-        the HAProxy package; it may hold a password.
+        the HAProxy package; it may hold a password. It serves for https too, where
+        ``https_proxy`` is not given.
+    :param https_proxy: the same for https.
     """
 
     api_port: int
     control_planes: tuple[tuple[str, str], ...]
     workers: tuple[tuple[str, str], ...]
     http_proxy: SecretStr | None = None
+    https_proxy: SecretStr | None = None
+
+    @property
+    def proxies(self) -> Mapping[str, SecretStr]:
+        """The proxies by the option of ``install`` that takes them, in its order."""
+        found = {"--http-proxy": self.http_proxy, "--https-proxy": self.https_proxy}
+        return {option: url for option, url in found.items() if url is not None}
 
 
 def install_arguments(spec: BalancerSpec) -> tuple[str, ...]:
     """What follows the verb ``install`` on the command line.
 
-    The proxy's URL may hold a password and does not: the script reads it from its
-    standard input.
+    The proxies' URLs may hold passwords and are not there: the script reads them from
+    its standard input, one line each (:func:`install_input`).
     """
     arguments = ["--api-port", str(spec.api_port)]
     for name, address in spec.control_planes:
         arguments += ["--control-plane", f"{name}={address}"]
     for name, address in spec.workers:
         arguments += ["--worker", f"{name}={address}"]
-    if spec.http_proxy is not None:
-        arguments += ["--http-proxy", "-"]
+    for option in spec.proxies:
+        arguments += [option, "-"]
     return tuple(arguments)
+
+
+def install_input(spec: BalancerSpec) -> str:
+    """What ``install`` reads from its standard input; it may hold passwords."""
+    return "".join(f"{url.get_secret_value()}\n" for url in spec.proxies.values())
 
 
 @dataclass(frozen=True)

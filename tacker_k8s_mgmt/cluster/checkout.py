@@ -1,16 +1,33 @@
 """The kubespray and the Ansible on the Ansible server, and what is wrong with them."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from tacker_k8s_mgmt.cluster import kubespray
+from tacker_k8s_mgmt.cluster import kubespray, offers, removed
 from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.cluster.offers import Offer
+from tacker_k8s_mgmt.cluster.options import Cluster
 from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.versions import minor, numbers
 
 #: Files of a checkout that say what it is.
 GALAXY_FILE = "galaxy.yml"
 ANSIBLE_VERSION_FILE = "playbooks/ansible_version.yml"
+#: Where its releases say what they refuse: the newer ones in the first.
+CHECK_FILES = (
+    "roles/validate_inventory/tasks/main.yml",
+    "roles/kubernetes/preinstall/tasks/0040-verify-settings.yml",
+)
+#: Where its releases keep the checksums of what they can install. Large files, of which
+#: only the section :data:`CHECKSUM_SECTION` is wanted.
+CHECKSUM_FILES = (
+    "roles/kubespray_defaults/vars/main/checksums.yml",
+    "roles/kubespray_defaults/defaults/main/checksums.yml",
+    "roles/kubespray-defaults/defaults/main/checksums.yml",
+)
+CHECKSUM_SECTION = "kubelet_checksums"
 
 _ALLOW = "set ansible.allow_unknown_release to go on with it at your own risk"
 _NO_SSHPASS = (
@@ -27,21 +44,32 @@ class Checkout:
     :param version: "" where it does not say.
     :param ansible: ansible-core from (included) and to (excluded), by its own statement
         or else that of the release; None where neither is known.
+    :param offer: what it can install, by its own statements.
     """
 
     found: bool
     version: str
     ansible: tuple[str, str] | None
+    offer: Offer = field(default_factory=Offer)
 
     @classmethod
-    def from_texts(cls, galaxy: str | None, ansible_version: str | None) -> "Checkout":
+    def from_texts(
+        cls,
+        galaxy: str | None,
+        ansible_version: str | None,
+        checks: str = "",
+        checksums: str = "",
+    ) -> "Checkout":
         """Read a checkout's own statements about itself.
 
         :param galaxy: the text of :data:`GALAXY_FILE`, None if there is no such file.
         :param ansible_version: the text of :data:`ANSIBLE_VERSION_FILE`, or None.
+        :param checks: the texts of :data:`CHECK_FILES`, one after the other.
+        :param checksums: the section :data:`CHECKSUM_SECTION` of that of
+            :data:`CHECKSUM_FILES` that is there.
         """
         version = _field(galaxy, "version")
-        release = kubespray.RELEASES.get(_minor(version))
+        release = kubespray.RELEASES.get(minor(version))
         least = _field(ansible_version, "minimal_ansible_version")
         below = _field(ansible_version, "maximal_ansible_version")
         stated = (least, below) if least and below else None
@@ -49,12 +77,13 @@ class Checkout:
             found=galaxy is not None or ansible_version is not None,
             version=version,
             ansible=stated or (release.ansible if release else None),
+            offer=Offer.from_texts(checks, checksums),
         )
 
     @property
     def release(self) -> kubespray.Release | None:
         """What is known of its release, None if nothing."""
-        return kubespray.RELEASES.get(_minor(self.version))
+        return kubespray.RELEASES.get(minor(self.version))
 
 
 def ansible_version_from(text: str) -> str | None:
@@ -67,24 +96,30 @@ def ansible_version_from(text: str) -> str | None:
 class Wanted:
     """What the parameters ask of the Ansible server.
 
-    :param sshpass: whether nodes are logged in to with a password.
-    :param kube_version: the user's ``kubespray_vars.kube_version``, if any.
+    :param sshpass: whether Ansible logs in to a node or the bastion with a password.
+    :param variables: the user's ``kubespray_vars``.
     """
 
     sshpass: bool = True
     allow_unknown_release: bool = False
     address_family: str = "ipv4"
-    kube_version: Any = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    cluster: Cluster = field(default_factory=Cluster)
 
     @classmethod
     def by(cls, params: InstallParams) -> "Wanted":
         """What these parameters ask."""
-        nodes = (params.account(role) for role in (Role.CONTROL_PLANE, Role.WORKER))
+        accounts = [params.account(role) for role in (Role.CONTROL_PLANE, Role.WORKER)]
+        on_bastion = params.bastion_account
+        sshpass = any(account.private_key is None for account in accounts)
+        if params.bastion and params.bastion.carries_playbooks and on_bastion:
+            sshpass = sshpass or on_bastion.password is not None
         return cls(
-            sshpass=any(account.private_key is None for account in nodes),
+            sshpass=sshpass,
             allow_unknown_release=params.ansible.allow_unknown_release,
             address_family=params.address_family,
-            kube_version=params.kubespray_vars.get("kube_version"),
+            variables=params.kubespray_vars,
+            cluster=params.cluster,
         )
 
 
@@ -104,10 +139,21 @@ def findings(
         _checkout_finding(checkout, wanted),
         _ansible_finding(checkout, ansible_version, wanted),
         _NO_SSHPASS if wanted.sshpass and not has_sshpass else "",
-        _kube_version_finding(checkout, wanted.kube_version),
+        _kube_version_finding(checkout, wanted.variables.get("kube_version")),
         _family_finding(checkout, wanted.address_family),
     ]
+    if not _checkout_finding(checkout, wanted):
+        found += _option_findings(checkout, wanted)
     return tuple(finding for finding in found if finding)
+
+
+def _option_findings(checkout: Checkout, wanted: Wanted) -> list[str]:
+    """What this kubespray cannot do of what is asked of it."""
+    version, offer = checkout.version, checkout.offer
+    at = minor(version) if version else kubespray.DEVELOPMENT
+    gone = removed.findings(wanted.variables, version, at, offer.removed_variables)
+    asked = offers.Asked(wanted.cluster, wanted.variables, wanted.address_family)
+    return [*gone, *offers.findings(version, at, offer, asked)]
 
 
 def _checkout_finding(checkout: Checkout, wanted: Wanted) -> str:
@@ -125,9 +171,7 @@ def _checkout_finding(checkout: Checkout, wanted: Wanted) -> str:
             "the release of the kubespray at ansible.kubespray_root_path cannot be "
             f"recognised ({GALAXY_FILE} has no version): {put}"
         )
-    relation = (
-        "older" if _minor(checkout.version) < min(kubespray.RELEASES) else "newer"
-    )
+    relation = "older" if minor(checkout.version) < min(kubespray.RELEASES) else "newer"
     return (
         f"kubespray {checkout.version} is {relation} than what this driver knows: {put}"
     )
@@ -144,7 +188,7 @@ def _ansible_finding(
     if usable is None:
         return ""
     least, below = usable
-    if _numbers(least) <= _numbers(ansible_version) < _numbers(below):
+    if numbers(least) <= numbers(ansible_version) < numbers(below):
         return ""
     return (
         f"ansible-core {ansible_version} does not suit kubespray {checkout.version}: "
@@ -155,8 +199,7 @@ def _ansible_finding(
 def _kube_version_finding(checkout: Checkout, kube_version: Any) -> str:
     if kube_version is None or checkout.release is None:
         return ""
-    plain = str(kube_version).removeprefix("v")
-    wanted = f"v{plain}" if checkout.release.leading_v else plain
+    wanted = checkout.release.kube_version(str(kube_version))
     if kube_version == wanted:
         return ""
     return (
@@ -166,7 +209,7 @@ def _kube_version_finding(checkout: Checkout, kube_version: Any) -> str:
 
 
 def _family_finding(checkout: Checkout, address_family: str) -> str:
-    if address_family != "ipv6" or _minor(checkout.version) >= kubespray.IPV6_SINCE:
+    if address_family != "ipv6" or minor(checkout.version) >= kubespray.IPV6_SINCE:
         return ""
     if not checkout.version:
         return ""
@@ -175,16 +218,6 @@ def _family_finding(checkout: Checkout, address_family: str) -> str:
         f"kubespray {checkout.version} makes no cluster without IPv4: for "
         f"address_family ipv6 put a checkout of {since} or newer there"
     )
-
-
-def _minor(version: str) -> tuple[int, int]:
-    major, minor, *_ = (*_numbers(version), 0, 0)
-    return major, minor
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    """The leading numbers of each part: 2.18.0rc1 is (2, 18, 0)."""
-    return tuple(int(part) for part in re.findall(r"(?:^|\.)(\d+)", version))
 
 
 def _field(text: str | None, name: str) -> str:

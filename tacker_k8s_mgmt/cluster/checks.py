@@ -28,6 +28,7 @@ LOGINS = (
     ("master_node", ""),
     ("worker_node", ""),
     ("external_lb_param", "ssh_"),
+    ("bastion", ""),
 )
 _VARIABLES = "kubespray_vars"
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -113,7 +113,9 @@ def _unlisted(one: Subject, said: Answers) -> Cell:
         return _cell("-", Finding("in no inventory, for there is none", _RESTORE))
     if one.is_worker:
         is_node = said.nodes is None or one.seen is not None
-        what = "not in the inventory" if is_node else "a VM and no node"
+        what = (
+            "not in the inventory" if is_node else "a VM that is no node of the cluster"
+        )
         return _cell("-", Finding(what, _JOIN))
     text = "a VM of the control plane that is not in the inventory"
     return _cell("-", Finding(text, "Control planes cannot be added: roll that back."))
@@ -165,7 +167,7 @@ def _conditions(one: Subject, seen: NodeObject) -> Iterator[Finding]:
     if not seen.ready:
         heal = "; heal its VNFC if it is lost" if one.is_worker else ""
         remedy = f"Look at `journalctl -u kubelet` on it{heal}."
-        yield Finding(f"not Ready: {seen.reason}", remedy)
+        yield Finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
     if seen.unschedulable:
         remedy = f"`kubectl uncordon {one.name}`, unless somebody is at work on it."
         yield Finding("cordoned, gets no new pods", remedy)
@@ -184,7 +186,7 @@ def balancer(one: Subject, said: Answers, wanted: LoadBalancer) -> Cell:
         return _unrouted(one, said, wanted)
     word = one.route.state or "routed"
     if one.place is None:
-        if one.exists or said.machines is None or said.inventory is None:
+        if said.machines is None or said.inventory is None:
             return _cell(word)
         what = "the load balancer routes to it, and there is no such VM"
         return _cell(word, _misrouted(one, what, wanted, f"remove-worker {one.name}"))
@@ -244,7 +246,8 @@ def balancer_state(status: BalancerStatus | None, wanted: LoadBalancer) -> Cell:
         return UNKNOWN
     if status.api_port is None:
         return _cell("not set up", Finding("never set up", _HEAL_BALANCER))
-    return Cell(f"API at {status.api_port}", tuple(_faults(status, wanted)))
+    text = f"API at {status.api_port}" if status.active else "stopped"
+    return Cell(text, tuple(_faults(status, wanted)))
 
 
 def _faults(status: BalancerStatus, wanted: LoadBalancer) -> Iterator[Finding]:
@@ -271,7 +274,10 @@ def vim(said: Answers, url: str | None) -> Cell:
         return UNKNOWN
     if not said.vims:
         text = "the cluster is no VIM in Tacker"
-        remedy = "Retry an instantiation that failed; else `openstack vim register`."
+        remedy = (
+            "`retry` of an instantiation registers it, and a heal of the whole VNF. A "
+            "VIM made by hand works, but is not known for the cluster's."
+        )
         return _cell("-", Finding(text, remedy))
     found = said.vims[0]
     findings = []

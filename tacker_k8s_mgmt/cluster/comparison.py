@@ -50,8 +50,7 @@ def _subjects(said: Answers) -> list[Subject]:
 
     def subject(name: str) -> Subject:
         place = vms.get(name) or listed.get(name)
-        is_backend = name in backends and name not in routes
-        role = Role.CONTROL_PLANE if is_backend else Role.WORKER
+        role = Role.CONTROL_PLANE if name in backends else Role.WORKER
         return Subject(
             name,
             place.role if place else role,
@@ -116,7 +115,7 @@ def _nameless(
     return [
         Subject(f"VM {one.server_id}".strip(), one.role, unfinished=one.state)
         for one in (said.machines.unfinished if said.machines else ())
-        if one.server_id not in known and one.role is not Role.LOAD_BALANCER
+        if one.server_id not in known
     ]
 
 

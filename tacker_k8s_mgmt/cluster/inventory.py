@@ -11,9 +11,16 @@ from typing import Any
 
 import yaml
 
+from tacker_k8s_mgmt.cluster.bastion import ssh_common_args
 from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.errors import ClusterError
+
+try:
+    # An inventory of some hundred nodes takes the other one a quarter of a second.
+    from yaml import CSafeLoader as _SafeLoader
+except ImportError:
+    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
 FILE_NAME = "hosts.yaml"
 _HEADER = "# Written by tacker-k8s-mgmt. Changes are lost, but for workers' logins.\n"
@@ -35,7 +42,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(_SafeLoader):
     pass
 
 
@@ -74,9 +81,9 @@ def render(
     document = {
         "all": {
             "hosts": {
-                node.name: _host_vars(node, params.address_family, login(node))
-                for node in nodes
+                node.name: _host_vars(node, params, login(node)) for node in nodes
             },
+            **_group_vars(params),
             "children": {
                 "kube_control_plane": _group(control_planes),
                 "etcd": _group(control_planes),
@@ -145,9 +152,11 @@ def _node(name: str, host: Mapping[str, Any], is_worker: bool) -> Node:
     )
 
 
-def _host_vars(node: Node, family: str, login: Mapping[str, str]) -> dict[str, str]:
+def _host_vars(
+    node: Node, params: InstallParams, login: Mapping[str, str]
+) -> dict[str, Any]:
     # Other releases than those that know ip6 make no cluster without IPv4.
-    suffix = "6" if family == "ipv6" else ""
+    suffix = "6" if params.address_family == "ipv6" else ""
     member = (
         {"etcd_member_name": node.etcd_member_name} if node.etcd_member_name else {}
     )
@@ -157,8 +166,35 @@ def _host_vars(node: Node, family: str, login: Mapping[str, str]) -> dict[str, s
         f"access_ip{suffix}": node.address,
         **member,
         **{name: _text(value) for name, value in login.items()},
+        **_kubelet_vars(node, params),
         "tacker_server_id": node.server_id,
     }
+
+
+def _kubelet_vars(node: Node, params: InstallParams) -> dict[str, Any]:
+    """What a node says of itself when it joins."""
+    is_worker = node.role is Role.WORKER
+    group = params.workers if is_worker else params.control_plane
+    found: dict[str, Any] = {}
+    if group.node_labels:
+        pairs = (label.partition("=") for label in group.node_labels)
+        found["node_labels"] = {key: value for key, _, value in pairs}
+    if group.node_taints:
+        found["node_taints"] = list(group.node_taints)
+    openstack = params.cluster.openstack
+    if openstack and openstack.cloud_controller:
+        # By its name the cloud controller would not find the server.
+        server = {"providerID": f"openstack:///{node.server_id}"}
+        found["kubelet_config_extra_args"] = server
+    return found
+
+
+def _group_vars(params: InstallParams) -> dict[str, Any]:
+    bastion, account = params.bastion, params.bastion_account
+    if bastion is None or account is None or not bastion.carries_playbooks:
+        return {}
+    way = ssh_common_args(bastion, account, params.ansible.directory)
+    return {"vars": {"ansible_ssh_common_args": _text(way)}}
 
 
 def _login(node: Node, params: InstallParams) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Network plugins: how they carry packets, and what that costs of the MTU.
 
-Read off ``roles/network_plugin`` of kubespray v2.24 to v2.31 and of the development line.
+Read off ``roles/network_plugin`` of the known releases of kubespray.
 """
 
 from collections.abc import Collection, Mapping
@@ -31,37 +31,39 @@ MTU_VARIABLES: Mapping[str, str] = MappingProxyType(
         "weave": "weave_mtu",
     }
 )
-_ENCAPSULATION_VARIABLES: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType(
-    {
-        ("calico", "vxlan"): {
-            "calico_network_backend": "vxlan",
-            "calico_vxlan_mode": "Always",
-            "calico_ipip_mode": "Never",
-        },
-        ("calico", "ipip"): {
-            "calico_network_backend": "bird",
-            "calico_vxlan_mode": "Never",
-            "calico_ipip_mode": "Always",
-        },
-        ("calico", "none"): {
-            "calico_network_backend": "bird",
-            "calico_vxlan_mode": "Never",
-            "calico_vxlan_mode_ipv6": "Never",
-            "calico_ipip_mode": "Never",
-        },
-        ("cilium", "vxlan"): {"cilium_tunnel_mode": "vxlan"},
-        ("cilium", "geneve"): {"cilium_tunnel_mode": "geneve"},
-        ("flannel", "vxlan"): {"flannel_backend_type": "vxlan"},
-        ("flannel", "none"): {"flannel_backend_type": "host-gw"},
-        ("kube-ovn", "geneve"): {"kube_ovn_network_type": "geneve"},
-    }
+_ENCAPSULATION_VARIABLES: Mapping[tuple[str, str], Mapping[str, Any]] = (
+    MappingProxyType(
+        {
+            ("calico", "vxlan"): {
+                "calico_network_backend": "vxlan",
+                "calico_vxlan_mode": "Always",
+                "calico_ipip_mode": "Never",
+            },
+            ("calico", "ipip"): {
+                "calico_network_backend": "bird",
+                "calico_vxlan_mode": "Never",
+                "calico_ipip_mode": "Always",
+            },
+            ("calico", "none"): {
+                "calico_network_backend": "bird",
+                "calico_vxlan_mode": "Never",
+                "calico_vxlan_mode_ipv6": "Never",
+                "calico_ipip_mode": "Never",
+            },
+            ("cilium", "vxlan"): {"cilium_tunnel_mode": "vxlan"},
+            ("cilium", "geneve"): {"cilium_tunnel_mode": "geneve"},
+            ("flannel", "vxlan"): {"flannel_backend_type": "vxlan"},
+            ("flannel", "none"): {"flannel_backend_type": "host-gw"},
+            ("kube-ovn", "geneve"): {"kube_ovn_network_type": "geneve"},
+        }
+    )
 )
 #: Every variable that :func:`variables` may set for an encapsulation.
 ENCAPSULATION_VARIABLES = tuple(
     dict.fromkeys(name for names in _ENCAPSULATION_VARIABLES.values() for name in names)
 )
-# Bytes that stand before the pod's own IP packet. VXLAN and Geneve: the outer IP header,
-# 8 of UDP, 8 of their own, 14 of the pod's Ethernet frame.
+# Bytes that stand before the pod's own IP packet. VXLAN and Geneve: the outer IP
+# header, 8 of UDP, 8 of their own, 14 of the pod's Ethernet frame.
 _OVERHEAD = {"vxlan": 50, "geneve": 50, "ipip": 20, "none": 0}
 # kube-ovn puts options into the header of Geneve, and leaves as much by itself.
 _KUBE_OVN = 100
@@ -85,8 +87,9 @@ def pod_mtu(
             detail="The MTU of the nodes' network interfaces is not known.",
             hint="Give cluster.network.mtu as a number.",
         )
-    least, left = min(nic_mtus), min(nic_mtus) - _overhead(
-        plugin, encapsulation, address_family
+    least, left = (
+        min(nic_mtus),
+        min(nic_mtus) - _overhead(plugin, encapsulation, address_family),
     )
     needed = 1280 if address_family == "ipv6" else 576
     if left < needed:

@@ -28,8 +28,8 @@ class Network(Structure):
     )
     encapsulation: Literal["vxlan", "ipip", "geneve", "none"] | None = Field(
         default=None,
-        description="How the plugin carries pods' packets between nodes: vxlan, ipip or "
-        "none (calico), vxlan or geneve (cilium), vxlan or none (flannel), geneve "
+        description="How the plugin carries pods' packets between nodes: vxlan, ipip "
+        "or none (calico), vxlan or geneve (cilium), vxlan or none (flannel), geneve "
         "(kube-ovn). Default: the first of these.",
     )
     mtu: values.OptionalMtu = Field(
@@ -51,8 +51,8 @@ class Offline(Structure):
     )
     registry_host: values.OptionalImageHost = Field(
         default=None,
-        description="Registry (host, port, path) from which all images come in place of "
-        "registry.k8s.io, gcr.io, ghcr.io, docker.io and quay.io.",
+        description="Registry (host, port, path) from which all images come in place "
+        "of registry.k8s.io, gcr.io, ghcr.io, docker.io and quay.io.",
     )
 
 

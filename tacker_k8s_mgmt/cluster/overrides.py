@@ -19,18 +19,23 @@ _PLACES = frozenset(
 #: What may change: of a structure these attributes, None for all of it.
 CHANGEABLE: Mapping[str, frozenset[str] | None] = MappingProxyType(
     {
-        "ansible": _LOGIN | _PLACES,
-        "master_node": _LOGIN,
-        "worker_node": _LOGIN,
+        "ansible": _LOGIN | _PLACES | {"host_key"},
+        "bastion": _LOGIN | {"ip_address", "port", "host_key", "used_for"},
+        "master_node": _LOGIN | {"host_keys"},
+        "worker_node": _LOGIN | {"host_keys"},
         "external_lb_param": frozenset({f"ssh_{name}" for name in _LOGIN})
-        | {"script_path"},
+        | {"ssh_host_key", "script_path"},
         "drain": None,
+        # They hold for the nodes that are made from then on.
+        "cluster": frozenset({"registries", "offline"}),
+        "private_registry_connection_info": None,
         "kubespray_vars": None,
     }
 )
 
 _STACK = "it names what is in the Heat stack"
 _NETWORK = "the cluster was built on it"
+_KUBECTL = "nodes that are there would keep theirs; use kubectl label and kubectl taint"
 _WHY_NOT: Mapping[str, str] = MappingProxyType(
     {
         "address_family": _NETWORK,
@@ -44,6 +49,18 @@ _WHY_NOT: Mapping[str, str] = MappingProxyType(
         "transferring_inventory_path": "the cluster's inventory lies there",
         "api_port": "the nodes and the VIM reach the API there",
         "external_lb_param": "the cluster was built without a load balancer",
+        "kubernetes_version": "nodes of other versions come with an upgrade only",
+        "container_manager": "all nodes have the same",
+        "network": _NETWORK,
+        **dict.fromkeys(("node_labels", "node_taints"), _KUBECTL),
+        **dict.fromkeys(
+            (
+                *("openstack", "storage", "authentication", "helm", "local_registry"),
+                *("metrics_server", "audit_log", "encrypt_secrets"),
+            ),
+            "it is set up on the control plane, which scale and heal of workers leave "
+            "as it is",
+        ),
     }
 )
 #: Giving one of the first replaces all of them: a key that is given later must not be
@@ -67,7 +84,7 @@ def merge(stored: Reading, change: Reading) -> Reading:
         written={**stored.written, **change.written},
     )
     for name, value in change.values.items():
-        before = stored.values.get(name)
+        before = stored.values.get(name, {} if name == "cluster" else None)
         if name not in CHANGEABLE or (before is None and name == "external_lb_param"):
             merged.problems += _fixed(stored, change, (name,))
         elif not isinstance(before, Mapping) or not isinstance(value, Mapping):
@@ -83,8 +100,12 @@ def merge(stored: Reading, change: Reading) -> Reading:
 
 
 def changed_logins(stored: Reading, merged: Reading) -> frozenset[str]:
-    """The structures whose user name, password or key is another one after a merge."""
-    return frozenset(
+    """The structures whose user name, password or key is another one after a merge.
+
+    The bastion also when it is another one: the inventory tells the way through it.
+    """
+    bastion = stored.get("bastion") != merged.get("bastion")
+    return frozenset(["bastion"] if bastion else []) | frozenset(
         name
         for name in ("ansible", "master_node", "worker_node", "external_lb_param")
         if any(

@@ -11,9 +11,19 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationError
 
-from tacker_k8s_mgmt.cluster import checks, fields, overrides, redact, spelling
+from tacker_k8s_mgmt.cluster import (
+    checks,
+    combinations,
+    fields,
+    overrides,
+    redact,
+    spelling,
+)
 from tacker_k8s_mgmt.cluster.accounts import Account, PrivateKey
+from tacker_k8s_mgmt.cluster.bastion import Bastion
 from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.cluster.options import Cluster
+from tacker_k8s_mgmt.cluster.registries import PrivateRegistry
 from tacker_k8s_mgmt.cluster.spelling import Reading, Structure
 from tacker_k8s_mgmt.cluster.structures import (
     API_PORT,
@@ -41,15 +51,18 @@ class InstallParams(Structure):
 
     ignored: ClassVar[Mapping[str, str]] = {
         "script_path": "kubespray takes the place of the installation script",
-        "helm_installation_script_path": "Helm comes with kubespray: set "
-        "kubespray_vars.helm_enabled",
-        "private_registry_connection_info": "registries are set with kubespray_vars",
-        "storage_server": "storage is set with kubespray_vars",
-        "pv_registration_params": "storage is set with kubespray_vars",
+        "helm_installation_script_path": "Helm comes with kubespray: set cluster.helm",
+        "storage_server": "storage is set with cluster.storage",
+        "pv_registration_params": "storage is set with cluster.storage",
     }
 
     ansible: AnsibleServer = Field(
         description="The Ansible server and what lies where on it."
+    )
+    bastion: Bastion | None = Field(
+        default=None,
+        description="The SSH host through which the others are reached; without it, "
+        "they are reached directly.",
     )
     control_plane: ControlPlaneGroup = Field(
         alias="master_node", description="The VMs of the control plane."
@@ -66,6 +79,17 @@ class InstallParams(Structure):
         description="Which of its addresses a node uses in the cluster: ipv4 or ipv6. "
         "Logins take the same family where a port has both. Default: ipv4.",
     )
+    cluster: Cluster = Field(
+        default_factory=Cluster,
+        description="What is installed: versions, network plugin, registries, storage, "
+        "authentication, add-ons. All of it has defaults.",
+    )
+    private_registries: tuple[PrivateRegistry, ...] = Field(
+        default=(),
+        alias="private_registry_connection_info",
+        description="List of private registries in the words of the kubeadm driver's "
+        "user guide; cluster.registries can say more.",
+    )
     drain: DrainPolicy = Field(
         default_factory=DrainPolicy,
         description="How pods leave a node before scale-in and heal remove it.",
@@ -77,7 +101,8 @@ class InstallParams(Structure):
     kubespray_vars: dict[str, Any] = Field(
         default_factory=dict,
         repr=False,
-        description="Further kubespray variables, handed on as they are.",
+        description="Further kubespray variables, handed on as they are. One for which "
+        "there is an attribute here is refused beside that attribute.",
     )
     warnings: tuple[str, ...] = Field(
         default=(), exclude=True, description="What was taken otherwise than written."
@@ -103,6 +128,11 @@ class InstallParams(Structure):
         """The login on the Ansible server."""
         return _account("ansible", self.ansible)
 
+    @property
+    def bastion_account(self) -> Account | None:
+        """The login on the bastion, if there is one."""
+        return _account("bastion", self.bastion) if self.bastion else None
+
     def account(self, role: Role) -> Account:
         """The login on the VMs of a role.
 
@@ -112,7 +142,12 @@ class InstallParams(Structure):
 
     def accounts(self) -> tuple[Account, ...]:
         """Every login: on the Ansible server first, then on the VMs by role."""
-        return (self.server_account, *self._machine_accounts().values())
+        bastion = self.bastion_account
+        return (
+            self.server_account,
+            *self._machine_accounts().values(),
+            *([bastion] if bastion else []),
+        )
 
     def secrets(self) -> tuple[str, ...]:
         """Every secret text in the parameters, for redaction.
@@ -133,6 +168,10 @@ class InstallParams(Structure):
         for url in (proxy.http_proxy, proxy.https_proxy) if proxy else ():
             found.update(redact.in_url(url.get_secret_value()) if url else ())
         found.update(redact.in_variables(self.kubespray_vars))
+        found.update(self.cluster.secrets())
+        for registry in self.private_registries:
+            secret = registry.password
+            found.update([secret.get_secret_value()] if secret else [])
         found.difference_update(account.username for account in self.accounts())
         return tuple(sorted(found))
 
@@ -204,14 +243,23 @@ def _read(raw: Mapping[str, Any]) -> Reading:
 
 def _checked(reading: Reading) -> InstallParams:
     params, mistakes = _validated(reading)
-    problems = [*reading.problems, *mistakes, *checks.problems(reading)]
+    problems = [
+        *reading.problems,
+        *mistakes,
+        *checks.problems(reading),
+        *combinations.problems(reading),
+    ]
     if params is None or problems:
         raise ParamError(problems)
     return params
 
 
 def _validated(reading: Reading) -> tuple[InstallParams | None, list[str]]:
-    warnings = (*reading.warnings, *checks.warnings(reading))
+    warnings = (
+        *reading.warnings,
+        *checks.warnings(reading),
+        *combinations.warnings(reading),
+    )
     try:
         values = {**reading.values, "warnings": warnings}
         return InstallParams.model_validate(values), []
@@ -222,7 +270,7 @@ def _validated(reading: Reading) -> tuple[InstallParams | None, list[str]]:
 
 
 def _account(
-    attribute: str, holder: AnsibleServer | NodeGroup | LoadBalancer
+    attribute: str, holder: AnsibleServer | Bastion | NodeGroup | LoadBalancer
 ) -> Account:
     key = None
     if holder.private_key:
@@ -230,4 +278,6 @@ def _account(
         key = PrivateKey(
             f"{attribute}.{name}", holder.private_key, holder.private_key_passphrase
         )
-    return Account(attribute, holder.username, holder.password, key)
+    given = holder.host_keys if isinstance(holder, NodeGroup) else holder.host_key
+    host_keys = (given,) if isinstance(given, str) else given or ()
+    return Account(attribute, holder.username, holder.password, key, host_keys)

@@ -49,9 +49,7 @@ class Registry(Structure):
 class PrivateRegistry(Structure):
     """A registry as the kubeadm driver's user guide describes it."""
 
-    connection_type: values.Connection = Field(
-        description="0 for http, 1 for https."
-    )
+    connection_type: values.Connection = Field(description="0 for http, 1 for https.")
     server: values.Registry = Field(description="Host of the registry, with its port.")
     username: values.OptionalText = Field(
         default=None, description="User name, where the registry wants a login."
@@ -61,13 +59,13 @@ class PrivateRegistry(Structure):
     )
     certificate_path: fields.PackagePath | None = Field(
         default=None,
-        description="Not sent to the nodes: put the CA certificate into the image of the "
-        "VMs and use cluster.registries with ca_file.",
+        description="Not sent to the nodes: put the CA certificate into the image of "
+        "the VMs and use cluster.registries with ca_file.",
     )
     hosts_string: values.OptionalText = Field(
         default=None,
-        description="Not written to the nodes: the registry's name has to be in the DNS "
-        "or in the image of the VMs.",
+        description="Not written to the nodes: the registry's name has to be in the "
+        "DNS or in the image of the VMs.",
     )
 
     def as_registry(self) -> Registry:
@@ -125,20 +123,20 @@ def _mirrored(registry: Registry) -> dict[str, Any]:
 
 
 def _for_crio(registry: Registry) -> dict[str, Any]:
-    def place(url: str) -> dict[str, Any]:
-        insecure = registry.skip_tls_verify or url.startswith("http://")
-        return {"location": url.partition("://")[2], "insecure": insecure}
-
-    own = place(registry.hosts[0] if not registry.mirrors else f"//{registry.prefix}")
-    if registry.mirrors:
-        own = {"location": registry.prefix, "insecure": registry.skip_tls_verify}
-    mirrors = [place(url) for url in registry.mirrors]
+    mirrors = [
+        {
+            "location": url.partition("://")[2],
+            "insecure": registry.skip_tls_verify or url.startswith("http://"),
+        }
+        for url in registry.mirrors
+    ]
     return {
         "prefix": registry.prefix,
-        **own,
-        **({"mirrors": mirrors} if mirrors else {}),
-        # kubespray's template asks each registry for it.
+        "location": registry.prefix,
+        "insecure": registry.skip_tls_verify,
+        # kubespray's template asks every registry for it.
         "unqualified": False,
+        **({"mirrors": mirrors} if mirrors else {}),
     }
 
 

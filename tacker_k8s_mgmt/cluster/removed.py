@@ -52,6 +52,7 @@ VARIABLES: Mapping[str, Removal] = MappingProxyType(
                 "metallb_ip_range": "metallb_config.address_pools",
             },
         ),
+        **_renamed((2, 28), {"etcd_kubeadm_enabled": "etcd_deployment_type: kubeadm"}),
         **_renamed((2, 26), {"kubeadm_version": "kube_version"}),
         **_renamed(
             (2, 27),
@@ -69,7 +70,6 @@ VARIABLES: Mapping[str, Removal] = MappingProxyType(
             *("openstack_region", "openstack_tenant_id", "openstack_tenant_name"),
             *("openstack_domain_id", "openstack_domain_name"),
         ),
-        **_renamed((2, 29), {"etcd_kubeadm_enabled": "etcd_deployment_type: kubeadm"}),
         **_gone(
             (2, 29),
             "",
@@ -133,7 +133,11 @@ def findings(
     for name in variables:
         gone = removal(name)
         if gone and minor >= gone.since:
-            since = "" if minor == gone.since else f" since v{gone.since[0]}.{gone.since[1]}"
+            since = (
+                ""
+                if minor == gone.since
+                else f" since v{gone.since[0]}.{gone.since[1]}"
+            )
             instead = f"; {gone.instead}" if gone.instead else ""
             yield (
                 f"kubespray_vars.{name}: kubespray {version} has no such variable"

@@ -10,7 +10,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import ErrorDetails
@@ -24,6 +24,8 @@ _SENTENCES = {
     "bool_type": "must be true or false",
     "model_type": "must be a structure with attributes",
     "dict_type": "must be a structure with attributes",
+    "tuple_type": "must be a list",
+    "too_short": "must not be empty",
 }
 
 
@@ -61,6 +63,8 @@ class Reading:
         """The value at a place, or None where there is none."""
         value: Any = self.values
         for name in location:
+            if isinstance(value, list):
+                value = {str(place): item for place, item in enumerate(value)}
             value = value.get(name) if isinstance(value, Mapping) else None
         return value
 
@@ -121,12 +125,23 @@ def restore_keys(reading: Reading, name: str) -> None:
 
 
 def border_names(model: type[Structure]) -> dict[str, type[Structure] | None]:
-    """The attributes of a structure, each with its own structure if it has one."""
+    """The attributes of a structure, each with its own structure if it has one.
+
+    One that is a list of structures has none here; see :func:`item_structure`.
+    """
     return {
         info.alias or name: _structure_in(info.annotation)
         for name, info in model.model_fields.items()
         if not info.exclude
     }
+
+
+def item_structure(model: type[Structure], attribute: str) -> type[Structure] | None:
+    """The structure of the items of an attribute that is a list of structures."""
+    for name, info in model.model_fields.items():
+        if (info.alias or name) == attribute and get_origin(info.annotation) is tuple:
+            return _structure_in(get_args(info.annotation)[0])
+    return None
 
 
 def _read(
@@ -157,11 +172,25 @@ def _read(
         else:
             reading.written[here] = key
             nested = known[name]
+            item = item_structure(model, name)
             if nested and isinstance(value, Mapping):
                 value = _read(nested, value, here, reading)
+            elif item and isinstance(value, list):
+                value = _read_items(item, value, here, reading)
             if value is not None:  # null stands for "not given"
                 values[name] = value
     return values
+
+
+def _read_items(
+    item: type[Structure], given: list[Any], place: Location, reading: Reading
+) -> list[Any]:
+    return [
+        _read(item, value, (*place, str(number)), reading)
+        if isinstance(value, Mapping)
+        else value
+        for number, value in enumerate(given)
+    ]
 
 
 def _shown(reading: Reading, place: Location, key: Any) -> str:
@@ -177,6 +206,8 @@ def _nearest(key: str, spellings: Mapping[str, str]) -> str:
 
 
 def _structure_in(annotation: Any) -> type[Structure] | None:
+    if get_origin(annotation) is tuple:
+        return None
     for candidate in (annotation, *get_args(annotation)):
         if isinstance(candidate, type) and issubclass(candidate, Structure):
             return candidate

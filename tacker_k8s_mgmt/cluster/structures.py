@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from tacker_k8s_mgmt.cluster import fields, kubespray
+from tacker_k8s_mgmt.cluster import fields, kubespray, publickeys, values
 from tacker_k8s_mgmt.cluster.spelling import Structure
 
 API_PORT = 6443
@@ -42,6 +42,9 @@ class AnsibleServer(Structure):
     private_key: fields.OptionalPrivateKey = Field(default=None, description=_ABOUT_KEY)
     private_key_passphrase: fields.OptionalSecret = Field(
         default=None, description=_ABOUT_LOCK
+    )
+    host_key: publickeys.OptionalHostKey = Field(
+        default=None, description=f"SSH host key of that server: {publickeys.ABOUT}"
     )
     kubespray_root: fields.AbsolutePath = Field(
         alias="kubespray_root_path",
@@ -91,6 +94,20 @@ class NodeGroup(Structure):
     private_key: fields.OptionalPrivateKey = Field(default=None, description=_ABOUT_KEY)
     private_key_passphrase: fields.OptionalSecret = Field(
         default=None, description=_ABOUT_LOCK
+    )
+    host_keys: publickeys.HostKeys = Field(
+        default=(),
+        description="List of SSH host keys of these VMs. Of each VM: "
+        f"{publickeys.ABOUT}",
+    )
+    node_labels: tuple[values.Label, ...] = Field(
+        default=(),
+        description="List of labels for the nodes, each key=value.",
+    )
+    node_taints: tuple[values.Taint, ...] = Field(
+        default=(),
+        description="List of taints for the nodes, each key=value:effect; effects are "
+        "NoSchedule, PreferNoSchedule and NoExecute.",
     )
 
 
@@ -166,6 +183,11 @@ class LoadBalancer(Structure):
     )
     private_key_passphrase: fields.OptionalSecret = Field(
         default=None, alias="ssh_private_key_passphrase", description=_ABOUT_LOCK
+    )
+    host_key: publickeys.OptionalHostKey = Field(
+        default=None,
+        alias="ssh_host_key",
+        description=f"SSH host key of the load balancer: {publickeys.ABOUT}",
     )
     script_path: fields.PackagePath = Field(
         description="Path of the load balancer's script in the VNF package."

@@ -1,7 +1,7 @@
 """What one attribute of the options of a cluster may look like.
 
-As in :mod:`.fields`: each type checks one attribute, and no text of an error repeats the
-value. All of these values become extra variables of Ansible, which takes double braces
+As in :mod:`.fields`: each type checks one attribute, and no text of an error repeats
+the value. All of these become extra variables of Ansible, which takes double braces
 for a template.
 """
 
@@ -27,7 +27,9 @@ NODES = "nodes"
 _TEMPLATE = re.compile(r"\{[{%#]")
 _VERSION = re.compile(r"v?(1\.\d{1,3}\.\d{1,3})")
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-_DNS = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
+_DNS = (
+    r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
+)
 _KEY = rf"(?:{_DNS}/)?{_NAME}"
 _LABEL = re.compile(rf"({_KEY})=({_NAME}|)")
 _TAINT = re.compile(
@@ -63,8 +65,9 @@ def _version(value: str) -> str:
 
 def _parts(value: str) -> SplitResult:
     problem = "must be an http:// or https:// URL with a host"
+    _text(value)
     try:
-        parts = urlsplit(_text(value))
+        parts = urlsplit(value)
         port = parts.port
     except ValueError:
         raise ValueError(problem) from None
@@ -154,16 +157,14 @@ OptionalUrlWithLogin = Annotated[
     Annotated[SecretStr, AfterValidator(_url_with_login)] | None, _absent
 ]
 Registry = Annotated[str, AfterValidator(_registry)]
-OptionalImageHost = Annotated[Annotated[str, AfterValidator(_image_host)] | None, _absent]
+OptionalImageHost = Annotated[
+    Annotated[str, AfterValidator(_image_host)] | None, _absent
+]
 Label = Annotated[str, AfterValidator(_label)]
 Taint = Annotated[str, AfterValidator(_taint)]
 OptionalCertificate = Annotated[
     Annotated[str, AfterValidator(_certificate)] | None, _absent
 ]
-OptionalMtu = Annotated[
-    Annotated[int | str, PlainValidator(_mtu)] | None, _absent
-]
+OptionalMtu = Annotated[Annotated[int | str, PlainValidator(_mtu)] | None, _absent]
 Connection = Annotated[Literal[0, 1], BeforeValidator(_connection)]
-OptionalFile = Annotated[
-    Annotated[AbsolutePath, AfterValidator(_text)] | None, _absent
-]
+OptionalFile = Annotated[Annotated[AbsolutePath, AfterValidator(_text)] | None, _absent]

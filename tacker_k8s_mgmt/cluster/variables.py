@@ -3,23 +3,31 @@
 Real booleans and numbers: kubespray refuses strings in their place.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from tacker_k8s_mgmt.cluster import kubespray
+from tacker_k8s_mgmt.cluster import features, kubespray
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams, Proxy
 
 
 def build(
-    params: InstallParams, nodes: Sequence[Node], load_balancer: Machine | None
+    params: InstallParams,
+    nodes: Sequence[Node],
+    load_balancer: Machine | None,
+    *,
+    nic_mtus: Collection[int] = (),
 ) -> dict[str, Any]:
-    """The kubespray variables of a cluster; may hold a proxy's credentials.
+    """The kubespray variables of a cluster; may hold credentials of many kinds.
 
     With a load balancer, ``apiserver_loadbalancer_domain_name`` is left to kubespray:
     up to v2.29 it puts a name of its own into every node's /etc/hosts, from v2.30 on it
     takes the address; both get into the API's certificate. A user's own name for it may
     stand in ``kubespray_vars``.
+
+    :param nic_mtus: bytes, of every node's network interface in the cluster; needed
+        where the request has the pods' MTU computed.
+    :raises ClusterError: an MTU was to be computed and cannot be.
     """
     balancers = (
         [load_balancer.ssh_address, load_balancer.address] if load_balancer else []
@@ -51,6 +59,12 @@ def build(
             *balancers,
         )
         variables.update(_proxy(params.proxy, map(str, own)))
+    variables |= features.variables(
+        params.cluster,
+        params.private_registries,
+        address_family=params.address_family,
+        nic_mtus=nic_mtus,
+    )
     return variables | params.kubespray_vars
 
 

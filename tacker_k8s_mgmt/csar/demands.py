@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
-from tacker_k8s_mgmt.csar.vnfd import CP, LEVELS, VDU, VDU_LEVELS, Flavour
+from tacker_k8s_mgmt.csar.vnfd import CP, LEVELS, STEPS, VDU, VDU_LEVELS, Flavour
 
-_STEPS = "tosca.policies.nfv.VduScalingAspectDeltas"
 _INITIAL = "tosca.policies.nfv.VduInitialDelta"
 
 _HOOKS = (
@@ -124,7 +123,7 @@ def _aspects(flavour: Flavour) -> Iterator[str]:
     aspects = set(flavour.aspects)
     initial = _targets(flavour, _INITIAL)
     stepped = set()
-    for name, policy in flavour.policies(_STEPS).items():
+    for name, policy in flavour.policies(STEPS).items():
         aspect = str(dig(policy, "properties", "aspect"))
         stepped.add(aspect)
         if aspect not in aspects:
@@ -169,7 +168,7 @@ def _numbers(flavour: Flavour) -> Iterator[str]:
     Tacker takes those of the VDUs from one policy and those of the scaling group from
     the others (``vnflcm/utils.py``, ``tosca/utils.py``).
     """
-    for policy in flavour.policies(_STEPS).values():
+    for policy in flavour.policies(STEPS).values():
         aspect = str(dig(policy, "properties", "aspect"))
         deltas = mapping(dig(policy, "properties", "deltas"))
         step = next((dig(d, "number_of_instances") for d in deltas.values()), None)

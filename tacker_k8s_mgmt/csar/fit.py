@@ -251,7 +251,8 @@ def _machines(
             f"master_node.aspect_id: the Base HOT has no group {aspect}; the whole "
             "stack is searched"
         )
-    if aspect in flavour.aspects:
+    scales = any(r.name == aspect and r.type == hot.GROUP for r in stack)
+    if aspect in flavour.aspects and scales:
         found.problems.append(
             f"master_node.aspect_id: {aspect} is a scaling aspect, and control planes "
             "cannot be scaled"

@@ -10,10 +10,12 @@ import yaml
 from tacker_k8s_mgmt.csar.tree import dig, mapping
 
 GROUP = "OS::Heat::AutoScalingGroup"
+#: Instead of one, where the number is chosen once: it has no scaling policies.
+FIXED_GROUP = "OS::Heat::ResourceGroup"
 #: Types of groups, and the property that describes their members.
 GROUPS: Mapping[str, str] = {
     GROUP: "resource",
-    "OS::Heat::ResourceGroup": "resource_def",
+    FIXED_GROUP: "resource_def",
 }
 _SUFFIXES = (".yaml", ".yml")
 _PARAMETER_TYPES = ("string", "number", "json", "comma_delimited_list", "boolean")

@@ -42,11 +42,12 @@ def problems(flavour: vnfd.Flavour, base: hot.BaseHot) -> list[str]:
     except Exception as error:  # so does heat-translator
         return [f"heat-translator cannot translate {flavour.path.name}: {error!r}"]
     actual = _resources(base)
+    wanted = _without_policies_of_fixed_groups(wanted, actual)
     found: list[str] = []
     for name, want in sorted(wanted.items()):
         if name not in actual:
             found.append(f"{base.top.name}: no {want.type} is named {name}")
-        elif actual[name].type != want.type:
+        elif not _may_be(want.type, actual[name].type):
             found.append(
                 f"{actual[name].template}: {name} is {actual[name].type} "
                 f"instead of {want.type}"
@@ -60,7 +61,49 @@ def problems(flavour: vnfd.Flavour, base: hot.BaseHot) -> list[str]:
         for name, have in sorted(actual.items())
         if have.type in (_SERVER, _PORT) and name not in wanted
     ]
-    return found + _path_problems(flavour, base)
+    return found + _path_problems(flavour, base) + _level_problems(flavour, base)
+
+
+def _level_problems(flavour: vnfd.Flavour, base: hot.BaseHot) -> list[str]:
+    """Numbers of VMs that the Base HOT does not allow, such as four control planes."""
+    found = []
+    for aspect, vdus in flavour.scaled.items():
+        parameter = f"{aspect}_desired_capacity"
+        allowed = [
+            dig(one, "allowed_values")
+            for one in sequence(dig(base.top.parameters, parameter, "constraints"))
+            if dig(one, "allowed_values")
+        ]
+        for level in flavour.levels:
+            counts = flavour.instances(level)
+            found += [
+                f"the level {level} has {counts[vdu]} VMs of {vdu}, and the Base HOT "
+                f"allows {' or '.join(map(str, values))} as {parameter}"
+                for vdu in vdus
+                for values in allowed
+                if vdu in counts and counts[vdu] not in values
+            ]
+    return found
+
+
+def _may_be(wanted: str, actual: str) -> bool:
+    return wanted == actual or (wanted, actual) == (hot.GROUP, hot.FIXED_GROUP)
+
+
+def _without_policies_of_fixed_groups(
+    wanted: Mapping[str, Resource], actual: Mapping[str, Resource]
+) -> dict[str, Resource]:
+    """What is wanted of a Base HOT whose control planes, say, do not scale.
+
+    Their aspect in the VNFD only tells Tacker how many of them there are.
+    """
+    fixed = {name for name, have in actual.items() if have.type == hot.FIXED_GROUP}
+    return {
+        name: want
+        for name, want in wanted.items()
+        if want.type != _POLICY
+        or dig(want.properties, "auto_scaling_group_id", "get_resource") not in fixed
+    }
 
 
 def _path_problems(flavour: vnfd.Flavour, base: hot.BaseHot) -> list[str]:
@@ -121,6 +164,7 @@ def _differences(name: str, want: Mapping[str, Any], have: Resource) -> Iterator
         _SERVER: _server,
         _PORT: _port,
         hot.GROUP: _group,
+        hot.FIXED_GROUP: _count,
         _POLICY: _policy,
     }.get(have.type)
     if compare is not None:
@@ -150,10 +194,16 @@ def _group(
     for key in ("min_size", "max_size"):
         if have.get(key) != want[key]:
             yield f"has the {key} {have.get(key)} instead of {want[key]}"
+    yield from _count(name, want, have, "desired_capacity")
+
+
+def _count(
+    name: str, want: Mapping[str, Any], have: Mapping[str, Any], key: str = "count"
+) -> Iterator[str]:
     # Tacker fills this parameter from the instantiation level (openstack.py, create).
     parameter = f"{name}_desired_capacity"
-    if have.get("desired_capacity") != {"get_param": parameter}:
-        yield f"must take its desired_capacity from the parameter {parameter}"
+    if have.get(key) != {"get_param": parameter}:
+        yield f"must take its {key} from the parameter {parameter}"
 
 
 def _policy(

@@ -21,6 +21,7 @@ CP = "tosca.nodes.nfv.VduCp"
 ASPECTS = "tosca.policies.nfv.ScalingAspects"
 LEVELS = "tosca.policies.nfv.InstantiationLevels"
 VDU_LEVELS = "tosca.policies.nfv.VduInstantiationLevels"
+STEPS = "tosca.policies.nfv.VduScalingAspectDeltas"
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,16 @@ class Flavour:
             str(name): mapping(aspect)
             for policy in self.policies(ASPECTS).values()
             for name, aspect in mapping(dig(policy, "properties", "aspects")).items()
+        }
+
+    @property
+    def scaled(self) -> dict[str, list[str]]:
+        """The VDUs of each scaling aspect."""
+        return {
+            str(dig(policy, "properties", "aspect")): [
+                str(vdu) for vdu in sequence(policy.get("targets"))
+            ]
+            for policy in self.policies(STEPS).values()
         }
 
     def requirement(self, node: str, name: str) -> str | None:

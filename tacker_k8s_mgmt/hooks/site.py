@@ -12,19 +12,17 @@ from types import TracebackType
 from typing import Any
 
 from oslo_log import log
-from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
-from tacker.vnfm.infra_drivers.openstack import heat_client
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.cluster import stack
+from tacker_k8s_mgmt.cluster import inventory, stack
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
+from tacker_k8s_mgmt.hooks import rollback
 from tacker_k8s_mgmt.hooks.playbooks import Playbooks
 from tacker_k8s_mgmt.hooks.vim import VimRegistry
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity
 from tacker_k8s_mgmt.remote import ansible_server, heat, server, ssh
-from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 from tacker_k8s_mgmt.remote.kubectl import KubeControl
 from tacker_k8s_mgmt.remote.loadbalancer import Balancer
@@ -32,6 +30,7 @@ from tacker_k8s_mgmt.remote.lock import ClusterLock
 from tacker_k8s_mgmt.remote.logins import Logins
 from tacker_k8s_mgmt.remote.playbook import PlaybookRunner
 from tacker_k8s_mgmt.remote.waiting import Backoff
+from tacker_k8s_mgmt.remote.ways import Ways
 from tacker_k8s_mgmt.remote.workdir import WorkDir
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
@@ -58,6 +57,9 @@ class V1Site:
     :param operation: what the site is used for, for those who find it locked.
     """
 
+    #: Where the host keys are recorded that outlive the cluster.
+    key_file: type[server.KeyFile] = server.KeyFile
+
     def __init__(
         self,
         context: Any,
@@ -73,7 +75,12 @@ class V1Site:
         self._options = options
         key_directory = config.key_directory(options, vnf_instance.tenant_id)
         self._logins = Logins(params, key_directory)
-        self._server_keys = server.KeyFile(os.path.join(state_path, KNOWN_HOSTS))
+        self._ways = Ways(
+            params,
+            self._logins,
+            self.key_file(os.path.join(state_path, KNOWN_HOSTS)),
+            options.connect_timeout,
+        )
         self._server: ssh.Session | None = None
         self._operation = operation
         self._lock: ClusterLock | None = None
@@ -94,17 +101,14 @@ class V1Site:
         for session in (*self._sessions.values(), self._server):
             if session is not None:
                 session.close()
+        self._ways.close()
 
     # Heat and the package
 
     def machines(self) -> stack.Machines:
         """The VNF's VMs, from its Heat stack."""
         stack_id = self._instance.instantiated_vnf_info.instance_id
-        vim = vnflcm_utils._get_vim(self._context, self._instance.vim_connection_info)
-        info = objects.VimConnectionInfo.obj_from_primitive(vim, self._context)
-        client = heat_client.HeatClient(
-            info.access_info, region_name=info.access_info.get("region")
-        )
+        client = rollback.heat_of(self._context, self._instance)
         resources = heat.list_resources(client.resources, stack_id)
         found = stack.find_machines(stack_id, resources, self._params)
         if found.unnamed:
@@ -134,9 +138,11 @@ class V1Site:
 
     def server_findings(self) -> Sequence[str]:
         """What is wrong on the Ansible server, or why it cannot be reached."""
-        return ansible_server.look(
+        bastion = self._ways.finding()
+        found = ansible_server.look(
             self._params, self._logins, self._server_session, self._instance.id
-        ).findings
+        )
+        return (*([bastion] if bastion else []), *found.findings)
 
     @property
     def workdir(self) -> WorkDir:
@@ -155,12 +161,23 @@ class V1Site:
             kubespray_root=ansible.kubespray_root,
             venv=ansible.venv,
         )
-        return Playbooks(runner, self._options, self._write_node_keys)
+        return Playbooks(runner, self._options, self._write_credentials)
 
-    def _write_node_keys(self) -> None:
-        """Put the nodes' private keys where the inventory says they are."""
-        for name, text in self._logins.node_keys().items():
+    def _write_credentials(self) -> None:
+        """Put keys and passwords where the inventory says they are."""
+        for name, text in self._logins.secret_files().items():
             self.workdir.write(name, text)
+        self._see_unknown()
+        self.save_host_keys()
+
+    def _see_unknown(self) -> None:
+        """Log in to nodes whose host key is not recorded: Ansible takes no other.
+
+        An operator may have removed it, of a node that was rebuilt on purpose.
+        """
+        text, keys = self.workdir.read(inventory.FILE_NAME), self._keys()
+        nodes = inventory.parse(text) if text else ()
+        self.unreachable([n for n in nodes if not keys.knows(n.ssh_address, 22)])
 
     def lock(self) -> None:
         """Lock the cluster until the site is closed.
@@ -202,13 +219,7 @@ class V1Site:
         return self._server
 
     def _connect_server(self) -> ssh.Session:
-        ansible = self._params.ansible
-        account = self._params.server_account
-        endpoint = self._logins.endpoint(account, ansible.host, ansible.port)
-        keys = self._server_keys.load()
-        session = self._connect(endpoint, keys, self._options.connect_timeout)
-        self._server_keys.add(keys)
-        return session
+        return self._ways.server()
 
     # The VMs
 
@@ -226,6 +237,8 @@ class V1Site:
             limit = max(_LAST_TRY, self._options.boot_timeout - waiting.elapsed())
             try:
                 session = self._open(machine, limit, auth_grace=60)
+            except errors.BastionError:
+                raise  # once, and not for each VM
             except errors.RemoteError as exc:
                 return f"{machine.role.value} VM {machine.server_id}: {exc}"
             try:
@@ -258,6 +271,8 @@ class V1Site:
         def is_silent(node: Node) -> bool:
             try:
                 self._open(node, self._options.connect_timeout).close()
+            except errors.BastionError:
+                raise  # it tells nothing of the node
             except errors.ConnectError:
                 return True
             except errors.RemoteError as exc:
@@ -284,8 +299,10 @@ class V1Site:
         self.workdir.drop_facts(facts)
 
     def save_host_keys(self) -> None:
-        """Store the VMs' host keys beside the inventory, where Ansible reads them."""
-        self.workdir.write(KNOWN_HOSTS, self._keys().text())
+        """Store the host keys beside the inventory, where Ansible reads them."""
+        keys = self._keys()
+        self._ways.note_bastion(keys)
+        self.workdir.write(KNOWN_HOSTS, keys.text())
 
     def cluster(self, control_plane: Node) -> KubeControl:
         """The cluster, through a control-plane node."""
@@ -309,12 +326,14 @@ class V1Site:
     def _open(
         self, machine: Machine | Node, limit: float, auth_grace: float = 0
     ) -> ssh.Session:
-        endpoint = self._endpoint(machine)
-        return self._connect(endpoint, self._keys(), limit, auth_grace)
-
-    def _endpoint(self, machine: Machine | Node) -> Endpoint:
         account = self._params.account(machine.role)
-        return self._logins.endpoint(account, machine.ssh_address)
+        return ssh.connect(
+            self._ways.machine(account, machine.ssh_address),
+            host_keys=self._keys(),
+            redact=self._logins.redact,
+            deadline=limit,
+            auth_grace=auth_grace,
+        )
 
     def _keys(self) -> HostKeys:
         if self._node_keys is None:
@@ -322,18 +341,3 @@ class V1Site:
             label = f"{workdir.path}/{KNOWN_HOSTS} on {self._params.ansible.host}"
             self._node_keys = HostKeys(workdir.read(KNOWN_HOSTS) or "", label)
         return self._node_keys
-
-    def _connect(
-        self,
-        endpoint: Endpoint,
-        keys: HostKeys,
-        limit: float,
-        auth_grace: float = 0,
-    ) -> ssh.Session:
-        return ssh.connect(
-            endpoint,
-            host_keys=keys,
-            redact=self._logins.redact,
-            deadline=limit,
-            auth_grace=auth_grace,
-        )

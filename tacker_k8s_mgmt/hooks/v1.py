@@ -12,7 +12,7 @@ from oslo_log import log
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import checkpoint, requests, vim
+from tacker_k8s_mgmt.hooks import checkpoint, requests, rollback, vim
 from tacker_k8s_mgmt.hooks.hook import Hook
 from tacker_k8s_mgmt.lifecycle import check
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
@@ -175,7 +175,15 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         checkpoint.save(context, vnf_instance, checkpoint.END)
         hook = Hook("scale_end", context, vnf_instance)
         with hook.site(params) as site:
-            work = hook.operation(ScaleOut, params, site, stacks=scale_out_id_list)
+            work = hook.operation(
+                ScaleOut,
+                params,
+                site,
+                stacks=scale_out_id_list,
+                after_rollback=lambda: rollback.members_after(
+                    context, vnf_instance, scale_vnf_request.aspect_id
+                ),
+            )
             hook.run(work.steps(), params.secrets(), work.left)
 
     def heal_start(

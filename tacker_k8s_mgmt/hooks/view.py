@@ -5,7 +5,7 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.hooks.site import KNOWN_HOSTS, V1Site
+from tacker_k8s_mgmt.hooks.site import V1Site
 from tacker_k8s_mgmt.remote import server, ssh
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 
@@ -16,6 +16,8 @@ class SeenSite(V1Site):
     Two threads may share it, if one of them alone uses Tacker's database.
     """
 
+    key_file = server.ReadOnlyKeyFile
+
     def __init__(
         self,
         context: Any,
@@ -25,7 +27,6 @@ class SeenSite(V1Site):
         state_path: str,
     ) -> None:
         super().__init__(context, vnf_instance, params, options, state_path)
-        self._server_keys = server.ReadOnlyKeyFile(f"{state_path}/{KNOWN_HOSTS}")
         self._reading = threading.Lock()
         self._silent: errors.RemoteError | None = None
 

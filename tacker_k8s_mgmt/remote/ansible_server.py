@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import checkout
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.remote import server
+from tacker_k8s_mgmt.remote import reach, server
 from tacker_k8s_mgmt.remote.logins import Logins
 from tacker_k8s_mgmt.remote.ssh import Session
 from tacker_k8s_mgmt.remote.workdir import WorkDir
@@ -19,7 +19,7 @@ class Readiness:
     :param keys: private keys that cannot be used.
     :param connection: why the server could not be asked; then nothing is known of
         what follows.
-    :param installed: kubespray, Ansible and sshpass.
+    :param installed: kubespray, Ansible, sshpass, and the way to the bastion.
     :param directory: the cluster's directory on the server.
     """
 
@@ -50,8 +50,11 @@ def look(
     try:
         found = server.survey(session(), ansible.kubespray_root, ansible.venv)
         foreign = WorkDir(session(), ansible.directory, owner_id).obstacle()
+        way = _way(params, session())
     except errors.PrivateKeyError:
         return Readiness(keys)
+    except errors.BastionError as error:
+        return Readiness(keys, connection=(f"bastion: {error}",))
     except errors.RemoteError as error:
         return Readiness(keys, connection=(f"ansible: {error}",))
     installed = checkout.findings(
@@ -60,4 +63,16 @@ def look(
         found.has_sshpass,
         checkout.Wanted.by(params),
     )
-    return Readiness(keys, (), installed, (foreign,) if foreign else ())
+    return Readiness(keys, (), (*installed, *way), (foreign,) if foreign else ())
+
+
+def _way(params: InstallParams, session: Session) -> tuple[str, ...]:
+    """Why the bastion cannot be reached from the server, if playbooks go that way."""
+    bastion = params.bastion
+    if bastion is None or not bastion.carries_playbooks:
+        return ()
+    why = reach.port(session, bastion.host, bastion.port)
+    if not why:
+        return ()
+    hint = "If the Ansible server reaches the nodes itself, take playbooks out of "
+    return (f"bastion: {why} {hint}bastion.used_for",)

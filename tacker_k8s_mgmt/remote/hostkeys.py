@@ -9,9 +9,10 @@ import base64
 import hashlib
 import hmac
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import publickeys
 
 
 def host_name(host: str, port: int) -> str:
@@ -36,34 +37,65 @@ class HostKeys:
         with self._lock:
             return "".join(f"{line}\n" for line in self._lines)
 
-    def preferred(self, host: str, port: int, offered: Iterable[str]) -> list[str]:
+    def preferred(
+        self, host: str, port: int, offered: Iterable[str], given: Iterable[str] = ()
+    ) -> list[str]:
         """Return the key types with the recorded ones first, as OpenSSH asks for them.
 
         Without that a host with several keys might show one that is not recorded.
+
+        :param given: see :meth:`trust`; their types are the first ones where none is
+            recorded.
         """
         kinds = {kind for kind, _ in self._known(host_name(host, port))}
+        kinds = kinds or set(publickeys.kinds(given))
         if "ssh-rsa" in kinds:
             kinds |= {"rsa-sha2-512", "rsa-sha2-256"}
         return sorted(offered, key=lambda kind: kind not in kinds)
 
-    def trust(self, host: str, port: int, key_type: str, key: str) -> bool:
+    def trust(
+        self, host: str, port: int, key_type: str, key: str, given: Iterable[str] = ()
+    ) -> bool:
         """Record the first key of a host, or compare with what is recorded.
 
         :param key: the public key in base64.
-        :returns: False when the host is recorded with other keys only.
+        :param given: keys and fingerprints (:mod:`~..cluster.publickeys`); where there
+            are some, the first key must be among them.
+        :returns: False when the host is recorded with other keys only, or not at all
+            and its key is not one of those given.
         """
-        name = host_name(host, port)
+        name, given = host_name(host, port), tuple(given)
         with self._lock:
             known = self._known(name)
-            if not known:
-                self._lines.append(f"{name} {key_type} {key}")
-            return not known or (key_type, key) in known
+            if known:
+                return (key_type, key) in known
+            if given and not publickeys.is_among(key_type, key, given):
+                return False
+            self._learn(f"{name} {key_type} {key}")
+            return True
+
+    def knows(self, host: str, port: int) -> bool:
+        """Whether a key of the host is recorded."""
+        return bool(self._known(host_name(host, port)))
+
+    def adopt(self, host: str, port: int, other: "HostKeys") -> None:
+        """Make the host's keys those that other ones have, if they have any."""
+        name = host_name(host, port)
+        theirs = other._known(name)
+        if theirs and theirs != self._known(name):
+            with self._lock:
+                kept = (_without_name(line, name) for line in self._lines)
+                self._lines = [line for line in kept if line]
+                self._lines += [f"{name} {kind} {key}" for kind, key in theirs]
 
     def forget(self, host: str) -> None:
         """Drop every key of a host, on all ports: it was rebuilt or is gone."""
         with self._lock:
             kept = (_without(line, host) for line in self._lines)
             self._lines = [line for line in kept if line]
+
+    def _learn(self, line: str) -> None:
+        self._lines.append(line)
 
     def _known(self, name: str) -> list[tuple[str, str]]:
         """Return type and key of each line that is for this name."""
@@ -78,15 +110,21 @@ class HostKeys:
 class RecordedKeys(HostKeys):
     """Host keys to which none is added: a host that is not recorded is refused."""
 
-    def trust(self, host: str, port: int, key_type: str, key: str) -> bool:
-        """Compare a host's key with what is recorded.
+    def trust(
+        self, host: str, port: int, key_type: str, key: str, given: Iterable[str] = ()
+    ) -> bool:
+        """Compare a host's key with what is recorded, or else with those given.
 
-        :returns: False when the host is recorded with other keys only.
-        :raises UnknownHostError: it is not recorded at all.
+        :returns: False when it is none of them.
+        :raises UnknownHostError: the host is not recorded at all, and none is given.
         """
-        if not self._known(host_name(host, port)):
+        given = tuple(given)
+        if not given and not self.knows(host, port):
             raise errors.UnknownHostError(host=host, recorded=self.label)
-        return super().trust(host, port, key_type, key)
+        return super().trust(host, port, key_type, key, given)
+
+    def _learn(self, line: str) -> None:
+        """Add nothing."""
 
 
 def _names(line: str) -> list[str]:
@@ -110,13 +148,20 @@ def _matches(entry: str, name: str) -> bool:
 
 
 def _without(line: str, host: str) -> str:
-    """Return the line without the host's names, or "" if none is left."""
+    """Return the line without the host's names on all ports, or "" if none is left."""
+    return _kept(
+        line, lambda name: _matches(name, host) or name.startswith(f"[{host}]:")
+    )
+
+
+def _without_name(line: str, name: str) -> str:
+    """Return the line without this one name, or "" if none is left."""
+    return _kept(line, lambda entry: _matches(entry, name))
+
+
+def _kept(line: str, is_dropped: Callable[[str], bool]) -> str:
     names = _names(line)
-    kept = [
-        entry
-        for entry in names
-        if not _matches(entry, host) and not entry.startswith(f"[{host}]:")
-    ]
+    kept = [entry for entry in names if not is_dropped(entry)]
     if len(kept) == len(names):
         return line
     return f"{','.join(kept)} {line.split(None, 1)[1]}" if kept else ""

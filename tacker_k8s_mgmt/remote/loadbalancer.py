@@ -45,12 +45,11 @@ class Balancer:
         :raises LoadBalancerError: the script failed; the earlier configuration stays.
         :raises RemoteError: the VM cannot be reached or the limit has passed.
         """
-        proxy = spec.http_proxy
         self._call(
             "install",
             balancer.install_arguments(spec),
             limit=self._install_limit,
-            stdin=f"{proxy.get_secret_value()}\n" if proxy else None,
+            stdin=balancer.install_input(spec) or None,
         )
 
     def add_workers(self, workers: Sequence[tuple[str, str]]) -> None:

@@ -8,11 +8,12 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import redact
 from tacker_k8s_mgmt.cluster.accounts import Account, PrivateKey
+from tacker_k8s_mgmt.cluster.bastion import PASSWORD_FILE
 from tacker_k8s_mgmt.cluster.nodes import Role
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.remote import privatekeys
-from tacker_k8s_mgmt.remote.endpoint import Endpoint
+from tacker_k8s_mgmt.remote.endpoint import Endpoint, Way
 
 
 class Logins:
@@ -42,22 +43,47 @@ class Logins:
                 found.append(str(error).rstrip("."))
         return tuple(found)
 
-    def endpoint(self, account: Account, host: str, port: int = 22) -> Endpoint:
-        """Where and as whom to log in.
+    def endpoint(
+        self,
+        account: Account,
+        host: str,
+        port: int = 22,
+        *,
+        known_as: str = "",
+        via: Way | None = None,
+    ) -> Endpoint:
+        """Where and as whom to log in; see :class:`Endpoint`.
 
         :raises PrivateKeyError: the account's key cannot be used.
         """
-        key = self._private_key(account)
-        return Endpoint(host, account.username, account.password, port, key)
+        return Endpoint(
+            host,
+            account.username,
+            account.password,
+            port,
+            self._private_key(account),
+            account.host_keys,
+            known_as,
+            via,
+        )
 
-    def node_keys(self) -> Mapping[str, str]:
-        """The keys that Ansible needs, without passphrases, by file name.
+    def secret_files(self) -> Mapping[str, str]:
+        """What Ansible needs to log in besides the inventory, by file name.
 
-        :raises PrivateKeyError: one cannot be used.
+        Private keys without passphrases, and the password of the bastion.
+
+        :raises PrivateKeyError: a key cannot be used.
         """
         found = {}
-        for role in (Role.CONTROL_PLANE, Role.WORKER):
-            account = self._params.account(role)
+        roles = (Role.CONTROL_PLANE, Role.WORKER)
+        accounts = [self._params.account(role) for role in roles]
+        bastion, on_bastion = self._params.bastion, self._params.bastion_account
+        if bastion and on_bastion and bastion.carries_playbooks:
+            accounts.append(on_bastion)
+            if on_bastion.password:
+                text = on_bastion.password.get_secret_value()
+                found[PASSWORD_FILE] = f"{text}\n"
+        for account in accounts:
             key = self._private_key(account)
             if key and account.private_key:
                 found[account.private_key.file_name] = key.get_secret_value()

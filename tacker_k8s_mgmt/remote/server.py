@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
@@ -34,6 +34,10 @@ def survey(session: Session, kubespray_root: str, venv: str | None) -> Survey:
     """
     galaxy = session.get(f"{kubespray_root}/{checkouts.GALAXY_FILE}")
     limits = session.get(f"{kubespray_root}/{checkouts.ANSIBLE_VERSION_FILE}")
+    checks = _told(session, "cat", kubespray_root, checkouts.CHECK_FILES)
+    # From the section's name to the next line that begins with a name.
+    wanted = f"/^{checkouts.CHECKSUM_SECTION}:/,/^[a-z]/p"
+    sums = _told(session, "sed", kubespray_root, checkouts.CHECKSUM_FILES, "-n", wanted)
     program = f"{venv}/bin/ansible-playbook" if venv else "ansible-playbook"
     # Ansible insists on UTF-8, whatever the login has (see run_files/run.sh).
     asked = ["env", "LC_ALL=C.UTF-8", program, "--version"]
@@ -42,10 +46,18 @@ def survey(session: Session, kubespray_root: str, venv: str | None) -> Survey:
         ["sh", "-c", "command -v sshpass"], timeout=_SECONDS, check=False
     )
     return Survey(
-        checkout=Checkout.from_texts(_text(galaxy), _text(limits)),
+        checkout=Checkout.from_texts(_text(galaxy), _text(limits), checks, sums),
         ansible_version=checkouts.ansible_version_from(version.stdout),
         has_sshpass=sshpass.rc == 0,
     )
+
+
+def _told(
+    session: Session, program: str, root: str, files: Sequence[str], *options: str
+) -> str:
+    """What a program prints of those of a checkout's files that are there."""
+    argv = [program, *options, "--", *(f"{root}/{name}" for name in files)]
+    return session.run(argv, timeout=_SECONDS, check=False).stdout
 
 
 def _text(data: bytes | None) -> str | None:

@@ -1,4 +1,4 @@
-"""SSH sessions: commands, files, SCP. The only module that knows paramiko and scp.
+"""SSH sessions: commands, files, SCP, tunnels. With :mod:`.handshake` knows paramiko.
 
 Several threads may run commands over one session, each has a channel of its own; files
 belong to one thread at a time. Commands are argv lists and are quoted here, once.
@@ -10,7 +10,6 @@ agent, no key files of this host's user, no PTY.
 import io
 import logging
 import shlex
-import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,7 +20,7 @@ import scp
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import files, waiting
 from tacker_k8s_mgmt.remote import sudo as sudo_ways
-from tacker_k8s_mgmt.remote.endpoint import Endpoint
+from tacker_k8s_mgmt.remote.endpoint import Endpoint, Wire
 from tacker_k8s_mgmt.remote.exchange import (
     STDOUT_CAP,
     Channel,
@@ -30,22 +29,18 @@ from tacker_k8s_mgmt.remote.exchange import (
     exchange,
     last_lines,
 )
+from tacker_k8s_mgmt.remote.handshake import Refused, log_in
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 from tacker_k8s_mgmt.remote.waiting import Backoff, closing_after
 
 LOG = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT = 15.0  # seconds for one try: TCP, banner, login
-KEEPALIVE = 15  # seconds
-UNANSWERED = 60  # seconds until the kernel gives up a silent peer
 TRANSFER_TIMEOUT = 60.0  # seconds for one file
 
 _KILL_AFTER = 5.0  # seconds between TERM and KILL at a remote command's limit
 _GRACE = 5.0  # seconds that we wait longer than the remote side
-
-# paramiko reports every failed try of a booting host as an error with a stack trace.
-_WIRE_LOG = f"{__name__}.wire"
-logging.getLogger(_WIRE_LOG).setLevel(logging.CRITICAL)
+_PROHIBITED = 1  # SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254)
 
 Redact = Callable[[str], str]
 
@@ -67,15 +62,16 @@ def connect(
         again too: on a new VM sshd may answer before cloud-init has set the password.
     :raises ConnectError: no try succeeded within the deadline.
     :raises AuthError: the host answered and refused user, password or key.
-    :raises HostKeyError: the host's key is not the recorded one.
+    :raises HostKeyError: the host's key is neither recorded nor given.
+    :raises BastionError: the way there leads through a bastion that does not serve.
     """
     user, host, port = endpoint.username, endpoint.host, endpoint.port
     tries, refused = Backoff(deadline), None
     while True:
         one_try = max(1.0, min(connect_timeout, deadline - tries.elapsed()))
         try:
-            return Session(_log_in(endpoint, host_keys, one_try), endpoint, redact)
-        except _Refused as error:
+            return Session(log_in(endpoint, host_keys, one_try), endpoint, redact)
+        except Refused as error:
             refused = refused or Backoff(auth_grace)
             if refused.spent() or tries.spent():
                 raise errors.AuthError(host=host, port=port, user=user) from error
@@ -165,6 +161,34 @@ class Session:
             channel.exec_command(shlex.join(argv))
             return channel
 
+    def tunnel(self, host: str, port: int, timeout: float) -> Wire:
+        """Open a connection that the host makes to another one (``direct-tcpip``).
+
+        :raises OSError: that other host cannot be reached from this one.
+        :raises BastionForbids: this one passes no such connections on.
+        :raises ConnectionLost: no answer; :meth:`answers` tells whose fault it is.
+        """
+        what = f"tunnel to {host}:{port}"
+        try:
+            return self._transport.open_channel(
+                "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
+            )
+        except paramiko.ChannelException as error:
+            if error.code == _PROHIBITED:
+                raise errors.BastionForbids(host=self.host, target=host) from error
+            raise OSError(error.text) from error
+        except (paramiko.SSHException, EOFError, OSError) as error:
+            why = waiting.reason(error)
+            raise errors.ConnectionLost(
+                host=self.host, command=what, reason=why
+            ) from error
+
+    def answers(self, timeout: float) -> bool:
+        """Whether the host gives a sign of life; the session breaks if not."""
+        with closing_after(timeout, self._transport.close):
+            self._transport.global_request("keepalive@openssh.com", wait=True)
+        return self.alive
+
     def put(self, path: str, data: bytes | str, mode: int = 0o600) -> bool:
         """Make a file have this content and mode, replacing it atomically.
 
@@ -237,7 +261,8 @@ class Session:
 
         def attempt(way: sudo_ways.Elevation) -> Result:
             line = shlex.join([*way.prefix, "true"])
-            return self._execute(line, "sudo true", way.stdin, 30)
+            result = self._execute(line, "sudo true", way.stdin, 30)
+            return Result(result.rc, "", self.redact(result.stderr))
 
         if self._root is None:
             known = self._endpoint.username, self._endpoint.revealed_password()
@@ -290,60 +315,5 @@ class Session:
         )
 
 
-class _Refused(Exception):
-    """The host answered and did not accept user, password or key."""
-
-
 # TimeoutError, connection refused or reset and unknown names are all OSErrors.
 _TRANSIENT = (OSError, EOFError, paramiko.SSHException)
-
-
-def _log_in(
-    endpoint: Endpoint, host_keys: HostKeys, timeout: float
-) -> paramiko.Transport:
-    sock = socket.create_connection((endpoint.host, endpoint.port), timeout=timeout)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNANSWERED * 1000)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    transport = paramiko.Transport(sock)
-    try:
-        transport.set_log_channel(_WIRE_LOG)
-        transport.banner_timeout = transport.auth_timeout = timeout
-        where = endpoint.host, endpoint.port
-        options = transport.get_security_options()
-        options.key_types = host_keys.preferred(*where, options.key_types)
-        transport.start_client(timeout=timeout)
-        key = transport.get_remote_server_key()
-        if not host_keys.trust(*where, key.get_name(), key.get_base64()):
-            raise errors.HostKeyError(host=endpoint.host, recorded=host_keys.label)
-        _authenticate(transport, endpoint)
-        transport.set_keepalive(KEEPALIVE)
-    except BaseException:
-        transport.close()
-        raise
-    return transport
-
-
-def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
-    user, password = endpoint.username, endpoint.revealed_password()
-    key = endpoint.revealed_key()
-    try:
-        further = transport.auth_publickey(user, _key(key)) if key else ["password"]
-        if "password" in further and password is not None:
-            transport.auth_password(user, password)
-    except paramiko.AuthenticationException as error:
-        # paramiko raises the same class when the peer hangs up or does not answer in
-        # time, as a booting host does (pam_nologin); a refusal leaves the line open.
-        if transport.is_active() and "timeout" not in str(error):
-            raise _Refused from error
-        raise
-    if not transport.is_authenticated():
-        raise _Refused
-
-
-def _key(text: str) -> paramiko.PKey:
-    """The key as paramiko has it; which class reads it, only trying tells."""
-    for kind in (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey):
-        with suppress(paramiko.SSHException):
-            key: paramiko.PKey = kind.from_private_key(io.StringIO(text))
-            return key
-    raise _Refused

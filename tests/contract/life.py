@@ -27,6 +27,7 @@ from tacker_k8s_mgmt.hooks.site import V1Site
 from tacker_k8s_mgmt.remote import ssh
 from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tacker_k8s_mgmt.remote.logins import Logins
 from tests.unit.lifecycle import fakes
 from tests.unit.remote.sshd import PASSWORD, USER
 
@@ -57,7 +58,7 @@ class Playbooks:
 
 
 class Site(V1Site):
-    """The real site with a fake cloud and cluster, and every VM behind one address."""
+    """The real site with a fake cloud and a fake cluster."""
 
     def __init__(self, context, vnf_instance, *args, **kwargs):
         super().__init__(context, vnf_instance, *args, **kwargs)
@@ -73,8 +74,10 @@ class Site(V1Site):
     def playbooks(self):
         return Playbooks(super().playbooks, self.world, self.workdir.read)
 
-    def _endpoint(self, machine):
-        return Endpoint("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["port"])
+
+def endpoint(*_, **__):
+    """Every host is the one server."""
+    return Endpoint("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["port"])
 
 
 def instance():
@@ -167,7 +170,6 @@ def lives(driver):
 
 def limits():
     """What each limit says when it has passed."""
-    endpoint = Endpoint("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["port"])
     silent = Endpoint("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["silent_port"])
 
     def connect(to):
@@ -175,11 +177,11 @@ def limits():
         return ssh.connect(to, connect_timeout=1, **options)
 
     def command():
-        with connect(endpoint) as session:
+        with connect(endpoint()) as session:
             session.run(["sleep", "60"], timeout=0.5)
 
     def unanswered():
-        with connect(endpoint) as session:
+        with connect(endpoint()) as session:
             # `timeout` on the other end is stopped and ends nothing; our wait ends.
             session.run(["sh", "-c", "kill -STOP $PPID; sleep 60"], timeout=0.5)
 
@@ -199,6 +201,7 @@ def main():
     for name, value in values.items():
         cfg.CONF.set_override(name, value, group=config.GROUP)
     hooks.V1Site = Site
+    Logins.endpoint = endpoint
     vim.VimRegistry = lambda context, vnf_instance: WORLDS[vnf_instance.id].vims
     vim._plugin = lambda: types.SimpleNamespace(get_vims=lambda context: [])
     ssh._KILL_AFTER = ssh._GRACE = 0.5

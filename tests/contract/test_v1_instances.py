@@ -16,6 +16,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.answers import Vim
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
 from tacker_k8s_mgmt.hooks import view, vim
+from tacker_k8s_mgmt.remote import ssh
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 from tests.unit.lifecycle.fakes import additional_params, params
 
@@ -223,13 +224,13 @@ def seen(monkeypatch, tmp_path):
 def test_only_recorded_keys_are_given_to_a_session(seen, monkeypatch):
     given = []
 
-    def connect(endpoint, keys, limit, auth_grace=0):
-        given.append(keys)
+    def connect(endpoint, *, host_keys, **_):
+        given.append(host_keys)
         return types.SimpleNamespace(
             alive=True, close=lambda: None, get=lambda path: b""
         )
 
-    monkeypatch.setattr(seen, "_connect", connect)
+    monkeypatch.setattr(ssh, "connect", connect)
     seen.cluster(Machine(Role.CONTROL_PLANE, "s", "192.0.2.1", "10.0.0.1"))
     assert [type(keys) for keys in given] == [RecordedKeys, RecordedKeys]
 
@@ -237,11 +238,11 @@ def test_only_recorded_keys_are_given_to_a_session(seen, monkeypatch):
 def test_a_silent_ansible_server_is_waited_for_once(seen, monkeypatch):
     tries = []
 
-    def connect(endpoint, keys, limit, auth_grace=0):
+    def connect(endpoint, **_):
         tries.append(endpoint.host)
         raise errors.RemoteError(detail="no answer")
 
-    monkeypatch.setattr(seen, "_connect", connect)
+    monkeypatch.setattr(ssh, "connect", connect)
     machine = Machine(Role.CONTROL_PLANE, "s", "192.0.2.1", "10.0.0.1")
     for ask in (lambda: seen.workdir, lambda: seen.cluster(machine)):
         with pytest.raises(errors.RemoteError) as caught:
@@ -251,8 +252,8 @@ def test_a_silent_ansible_server_is_waited_for_once(seen, monkeypatch):
 
 
 def test_the_file_of_ansible_servers_keys_is_neither_made_nor_changed(seen, tmp_path):
-    learnt = HostKeys()
+    learnt, file = HostKeys(), seen.key_file(str(tmp_path / "state" / "known_hosts"))
     learnt.trust("192.0.2.5", 22, "ssh-ed25519", "KEY")
-    seen._server_keys.add(learnt)
-    assert seen._server_keys.load().text() == ""
+    file.add(learnt)
+    assert file.load().text() == ""
     assert not (tmp_path / "state").exists()

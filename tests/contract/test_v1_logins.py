@@ -7,7 +7,8 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role
+from tacker_k8s_mgmt.cluster import inventory
+from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.hooks import site, vim
 from tests.unit.cluster.samples import parsed
@@ -62,17 +63,23 @@ class TestFindings:
 
 
 class TestKeyDirectory:
-    def test_each_project_may_have_its_own(self, made, tmp_path):
+    def test_each_project_may_have_its_own(self, made, tmp_path, monkeypatch):
+        def connect(endpoint, **_):
+            assert endpoint.revealed_key().startswith("-----BEGIN OPENSSH")
+            raise errors.RemoteError(detail="It shall not have a try.")
+
+        monkeypatch.setattr(site.V1Site, "_keys", lambda _: None)
+        monkeypatch.setattr(site.ssh, "connect", connect)
         for project in (PROJECT, "another"):
             (tmp_path / project).mkdir()
             (tmp_path / project / "key").write_text(KEY.private)
         allowed = f"{tmp_path}/{{project_id}}"
         mine = {"worker_node.private_key": f"{tmp_path}/{PROJECT}/key"}
         foreign = {"worker_node.private_key": f"{tmp_path}/another/key"}
-        endpoint = made(mine, allowed)._endpoint(WORKER)
-        assert endpoint.revealed_key().startswith("-----BEGIN OPENSSH")
+        with pytest.raises(errors.RemoteError, match="not have a try"):
+            made(mine, allowed)._session(WORKER)
         with pytest.raises(errors.PrivateKeyError, match="key_directory"):
-            made(foreign, allowed)._endpoint(WORKER)
+            made(foreign, allowed)._session(WORKER)
 
     def test_without_the_placeholder_it_is_one_for_all(self):
         options = types.SimpleNamespace(key_directory="/etc/keys")
@@ -81,13 +88,26 @@ class TestKeyDirectory:
 
 def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch):
     one = made({"worker_node.private_key": KEY.private})
+    leader = Machine(Role.CONTROL_PLANE, "server-5", "192.0.2.5", "10.0.0.5")
+    hosts = inventory.render(name_nodes([leader, WORKER]), parsed())
+    files = {"hosts.yaml": hosts, "known_hosts": "192.0.2.7 ssh-ed25519 KEY7\n"}
     done = []
 
+    def connect(endpoint, *, host_keys, **_):
+        host_keys.trust(endpoint.host, 22, "ssh-ed25519", f"KEY-{endpoint.host}")
+        nowhere()
+
     class Directory:
+        path = "/home/ansible/clusters/simple"
+
+        def read(self, name):
+            return files.get(name)
+
         def write(self, name, text):
             done.append((name, text))
 
     monkeypatch.setattr(site.V1Site, "workdir", Directory())
+    monkeypatch.setattr(site.ssh, "connect", connect)
     monkeypatch.setattr(
         site.PlaybookRunner, "run", lambda *_, **__: done.append("the run")
     )
@@ -95,4 +115,7 @@ def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch)
     name = parsed({"worker_node.private_key": KEY.private}).account(Role.WORKER)
     assert done[0][0] == name.private_key.file_name
     assert "PRIVATE KEY" in done[0][1]
-    assert done[1:] == ["the run"]
+    # Ansible takes recorded host keys only, so those that are not there are learnt.
+    known = "192.0.2.5 ssh-ed25519 KEY-192.0.2.5\n192.0.2.7 ssh-ed25519 KEY7\n"
+    assert sorted(done[1][1].splitlines()) == known.splitlines()
+    assert (done[1][0], done[2:]) == ("known_hosts", ["the run"])

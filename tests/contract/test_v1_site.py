@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role
+from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.hooks import site, vim
 from tests.unit.lifecycle.fakes import params
 
@@ -47,6 +47,34 @@ def test_all_vms_share_one_boot_timeout_and_each_gets_a_try(one, monkeypatch):
     assert sorted(limits.values())[-9] == pytest.approx(0.01, abs=0.005)
     for machine in MACHINES:
         assert f"worker VM {machine.server_id}: no answer" in str(caught.value)
+
+
+class TestBastion:
+    """What it does or does not do tells nothing of the hosts behind it."""
+
+    ERRORS = (
+        errors.BastionUnreachable(user="u", host="b", port=22, seconds=1, reason="-"),
+        errors.BastionRefused(user="u", host="b", port=22),
+        errors.BastionForbids(host="b", target="192.0.2.1"),
+    )
+
+    @pytest.fixture(params=ERRORS, ids=lambda error: type(error).__name__)
+    def error(self, request, one, monkeypatch):
+        def fails(*_, **__):
+            raise request.param
+
+        monkeypatch.setattr(one, "_open", fails)
+        return request.param
+
+    def test_a_node_behind_it_is_not_taken_for_dead(self, one, error):
+        with pytest.raises(errors.BastionError) as caught:
+            one.unreachable(name_nodes(MACHINES))
+        assert caught.value is error
+
+    def test_it_is_told_once_and_not_for_each_vm(self, one, error):
+        with pytest.raises(errors.BastionError) as caught:
+            one.wait_reachable(MACHINES)
+        assert caught.value is error
 
 
 class Session:

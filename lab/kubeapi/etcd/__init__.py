@@ -7,7 +7,5 @@ they are answered, no answer at all without a majority, members that are added b
 they are started and stop for good when they are removed, and ``etcdctl`` for these.
 
 The document is the state of the Kubernetes API, and who serves it: of several API
-servers one works at a time (:class:`~.document.Lease`), the others hand requests on.
-
-:raises: every module's errors are in :mod:`.errors`.
+servers one works at a time (:meth:`.member.Member.lease`), the others hand requests on.
 """

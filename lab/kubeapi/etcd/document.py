@@ -93,9 +93,7 @@ def first_document(cluster: Mapping[str, str], token: str) -> Document:
 
     :param cluster: peer URLs by the members' names.
     """
-    members = [
-        Peer(member_id(url, token), url, name) for name, url in cluster.items()
-    ]
+    members = [Peer(member_id(url, token), url, name) for name, url in cluster.items()]
     return Document(members=tuple(sorted(members, key=lambda one: one.peer_url)))
 
 

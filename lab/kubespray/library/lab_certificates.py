@@ -1,12 +1,13 @@
 """Ansible module: a cluster's CA and certificates that it signs, made with openssl.
 
 ``directory``: where they are (``NAME.crt``, ``NAME.key``, and ``NAME.cnf``, what they
-were made from). ``certificates``: list of {name, common_name, organization, addresses}.
-One is made again when what it is made from changed, it ends soon, or the CA did not
-sign it.
+were made from; with ``naming: etcd`` ``NAME.pem`` and ``NAME-key.pem``). ``ca`` and
+``ca_key`` (PEM): the CA that it has to be, of another host. ``certificates``: list of
+{name, common_name, organization, addresses}. One is made again when what it is made
+from changed, it ends soon, or the CA did not sign it.
 
-Returns ``ca`` (PEM), ``issued`` ({name: {certificate, key}}) and ``renewed`` (names;
-``ca`` among them).
+Returns ``ca`` and ``ca_key`` (PEM), ``issued`` ({name: {certificate, key}}) and
+``renewed`` (names; ``ca`` among them).
 """
 
 import ipaddress
@@ -27,6 +28,8 @@ class Authority:
     def __init__(self, module: AnsibleModule) -> None:
         self._module = module
         self._directory = module.params["directory"]
+        etcd = module.params["naming"] == "etcd"
+        self._patterns = ("{}.pem", "{}-key.pem") if etcd else ("{}.crt", "{}.key")
         self.renewed: list[str] = []
 
     def path(self, name: str) -> str:
@@ -36,6 +39,12 @@ class Authority:
         with open(self.path(name)) as file:
             return file.read()
 
+    def certificate(self, name: str) -> str:
+        return self._patterns[0].format(name)
+
+    def key(self, name: str) -> str:
+        return self._patterns[1].format(name)
+
     def _openssl(self, *arguments: str, check: bool = True) -> bool:
         command = ["openssl", *arguments]
         code, _, errors = self._module.run_command(command, cwd=self._directory)
@@ -44,12 +53,25 @@ class Authority:
             self._module.fail_json(msg=f"`{what}` failed: {errors.strip()}")
         return bool(code == 0)
 
+    def take_ca(self, certificate: str, key: str) -> None:
+        """Have another host's CA."""
+        for name, text in (
+            (self.key("ca"), key),
+            (self.certificate("ca"), certificate),
+        ):
+            if os.path.exists(self.path(name)) and self.read(name) == text:
+                continue
+            with open(self.path(name), "w") as file:
+                file.write(text)
+            self.renewed.append("ca")
+
     def ensure_ca(self) -> None:
         """Make the CA if there is none; it is never made again."""
-        if os.path.exists(self.path("ca.crt")):
+        if os.path.exists(self.path(self.certificate("ca"))):
             return
+        files = ("-keyout", self.key("ca"), "-out", self.certificate("ca"))
         self._openssl(
-            *("req", "-x509", *_NEW_KEY, "-keyout", "ca.key", "-out", "ca.crt"),
+            *("req", "-x509", *_NEW_KEY, *files),
             *("-days", _DAYS, "-subj", "/CN=kubernetes"),
             *("-addext", "keyUsage=critical,keyCertSign,cRLSign,digitalSignature"),
         )
@@ -64,16 +86,17 @@ class Authority:
             self._make(name)
             self.renewed.append(name)
         return {
-            "certificate": self.read(f"{name}.crt"),
-            "key": self.read(f"{name}.key"),
+            "certificate": self.read(self.certificate(name)),
+            "key": self.read(self.key(name)),
         }
 
     def _is_good(self, name: str, configuration: str) -> bool:
-        files = [self.path(f"{name}.{kind}") for kind in ("cnf", "crt", "key")]
+        own = (f"{name}.cnf", self.certificate(name), self.key(name))
+        files = [self.path(file) for file in own]
         if not all(map(os.path.exists, files)):
             return False
-        ends_later = ("x509", "-noout", "-checkend", _SOON, "-in", f"{name}.crt")
-        signed = ("verify", "-CAfile", "ca.crt", f"{name}.crt")
+        ends_later = ("x509", "-noout", "-checkend", _SOON, "-in", own[1])
+        signed = ("verify", "-CAfile", self.certificate("ca"), own[1])
         return (
             self.read(f"{name}.cnf") == configuration
             and self._openssl(*ends_later, check=False)
@@ -82,15 +105,16 @@ class Authority:
 
     def _make(self, name: str) -> None:
         request = f"{name}.csr"
+        authority = ("-CA", self.certificate("ca"), "-CAkey", self.key("ca"))
         self._openssl(
-            *("req", "-new", *_NEW_KEY, "-keyout", f"{name}.key", "-out", request),
+            *("req", "-new", *_NEW_KEY, "-keyout", self.key(name), "-out", request),
             *("-config", f"{name}.cnf"),
         )
         self._openssl(
-            *("x509", "-req", "-in", request, "-CA", "ca.crt", "-CAkey", "ca.key"),
+            *("x509", "-req", "-in", request, *authority),
             *("-set_serial", f"0x{secrets.token_hex(8)}", "-days", _DAYS),
             *("-extfile", f"{name}.cnf", "-extensions", "extensions"),
-            *("-out", f"{name}.crt"),
+            *("-out", self.certificate(name)),
         )
         os.remove(self.path(request))
 
@@ -130,24 +154,30 @@ def main() -> None:
     module = AnsibleModule(
         {
             "directory": {"type": "path", "required": True},
+            "naming": {"choices": ["kubernetes", "etcd"], "default": "kubernetes"},
+            "ca": {"type": "str", "default": ""},
+            "ca_key": {"type": "str", "default": "", "no_log": True},
             "certificates": {
                 "type": "list",
                 "elements": "dict",
                 "options": certificate_options,
-                "required": True,
+                "default": [],
             },
         }
     )
     os.makedirs(module.params["directory"], exist_ok=True)
     os.umask(0o077)
     authority = Authority(module)
+    if module.params["ca"]:
+        authority.take_ca(module.params["ca"], module.params["ca_key"])
     authority.ensure_ca()
     issued = {c["name"]: authority.ensure(c) for c in module.params["certificates"]}
-    os.chmod(authority.path("ca.crt"), 0o644)
+    os.chmod(authority.path(authority.certificate("ca")), 0o644)
     module.exit_json(
         changed=bool(authority.renewed),
         renewed=authority.renewed,
-        ca=authority.read("ca.crt"),
+        ca=authority.read(authority.certificate("ca")),
+        ca_key=authority.read(authority.key("ca")),
         issued=issued,
     )
 

@@ -12,6 +12,8 @@ run=$workdir/runs/$id
 operators_umask=$(umask)
 umask 077
 exec </dev/null >>"$run/log" 2>&1
+# Either may be a link that is led to another release while this run goes on.
+root=$(readlink -m -- "$root") venv=${venv:+$(readlink -m -- "$venv")}
 
 record() { # FILE TEXT: appears whole or not at all
     printf '%s\n' "$2" >"$1.tmp" && sync "$1.tmp" && mv "$1.tmp" "$1"
@@ -53,7 +55,8 @@ record "$run/control" "$control"
 ssh_options=(
     -o ControlMaster=auto -o ControlPersist=60s -o ConnectTimeout=30
     -o ServerAliveInterval=10 -o ServerAliveCountMax=6
-    -o StrictHostKeyChecking=accept-new
+    # The driver has seen and recorded each of them: no other key is taken, of no kind.
+    -o StrictHostKeyChecking=yes -o GlobalKnownHostsFile=/dev/null
     -o "'UserKnownHostsFile=\"$workdir/known_hosts\"'"
 )
 if [ -n "$venv" ]; then
@@ -66,7 +69,7 @@ esac
 # Named, since Ansible ignores the one of a world-writable current directory.
 [ -e "$root/ansible.cfg" ] && export ANSIBLE_CONFIG=$root/ansible.cfg
 callbacks=${ANSIBLE_CALLBACK_PLUGINS:-~/.ansible/plugins/callback:/usr/share/ansible/plugins/callback}
-export K8S_MGMT_EVENTS=$run/events.jsonl \
+export K8S_MGMT_EVENTS=$run/events.jsonl K8S_MGMT_LOG=$run/log \
     ANSIBLE_CALLBACK_PLUGINS=$run/plugins:$callbacks \
     ANSIBLE_CACHE_PLUGIN=jsonfile ANSIBLE_CACHE_PLUGIN_CONNECTION=$workdir/facts \
     ANSIBLE_SSH_ARGS="${ssh_options[*]}" ANSIBLE_SSH_CONTROL_PATH_DIR=$control \

@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import http.server
 import ipaddress
+import secrets
 import socket
 import socketserver
 import ssl
@@ -17,11 +18,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def free_ports(count: int) -> list[int]:
+    """Ports that nobody uses, and that no outgoing connection will be given."""
+    given = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    candidates = [*range(10000, int(given[0])), *range(int(given[1]) + 1, 65536)]
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+        ports: list[int] = []
+        while len(ports) < count:
+            port = secrets.choice(candidates or range(10000, 65536))
+            one = stack.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                ports.append(port)
+        return ports
 
 
 @contextlib.contextmanager

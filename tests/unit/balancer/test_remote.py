@@ -240,6 +240,31 @@ def test_a_change_that_fails_says_which(
     assert f"refused `{verb}`: haproxy refuses it." in str(caught.value)
 
 
+def test_both_proxies_travel_on_standard_input() -> None:
+    spec = BalancerSpec(
+        8443,
+        SPEC.control_planes,
+        (),
+        http_proxy=SecretStr("http://u:pr0xy-pa55@one"),
+        https_proxy=SecretStr("http://u:pr0xy-pa55@two"),
+    )
+    host = LocalHost({})
+    script = b"read -r a; read -r b; [[ $a$b == http://u:*@onehttp://u:*@two ]]"
+    Balancer(host, script).install(spec)
+    argv, _ = host.commands[-1]
+    assert argv[-4:] == ("--http-proxy", "-", "--https-proxy", "-")
+    assert "pr0xy-pa55" not in str(host.commands)
+
+
+def test_a_proxy_for_https_alone_is_the_only_line() -> None:
+    spec = BalancerSpec(
+        8443, SPEC.control_planes, (), https_proxy=SecretStr("http://p")
+    )
+    host = LocalHost({})
+    Balancer(host, b"read -r a; [[ $a == http://p ]] && ! read -r b").install(spec)
+    assert host.commands[-1][0][-2:] == ("--https-proxy", "-")
+
+
 def test_the_proxy_travels_on_standard_input() -> None:
     host = LocalHost({})
     spec = BalancerSpec(

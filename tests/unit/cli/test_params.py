@@ -316,3 +316,17 @@ def test_a_private_key_that_is_a_path_is_shown(check):
     assert "/etc/tacker/k8s_mgmt/keys/id" in out
     installation(body)["ansible"]["private_key"] = KEY
     assert "PRIVATE KEY" not in check(body)[1]
+
+
+def test_the_secrets_of_options_are_hidden_in_lists_too(check):
+    body = simple()
+    registry = {"prefix": "r", "username": "puller", "password": MARK}
+    installation(body)["cluster"] = {
+        "registries": [registry],
+        "offline": {"files_repo": f"https://u:{MARK}@files.example.org"},
+    }
+    code, out, _ = check(body)
+    assert code == 0
+    assert MARK not in out
+    assert "cluster.registries.0.username" in out
+    assert MARK not in check(body, "--json")[1]

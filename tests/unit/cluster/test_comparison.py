@@ -139,7 +139,7 @@ def no_control_plane_object(scene):
 
 
 def not_ready(scene):
-    scene.node(W5, ready=False, reason="KubeletNotReady: no network")
+    scene.node(W5, ready=False, reason="KubeletNotReady: no network.")
 
 
 def control_plane_not_ready(scene):
@@ -286,7 +286,13 @@ def vim_unnamed(scene):
 JOIN = "The next scale-out, or heal of a VNFC, makes it a member."
 GONE = "in the inventory, and its VM is gone"
 TABLE = [
-    (orphan, "worker-10-10-0-7", "VM - - - ", "a VM and no node", JOIN),
+    (
+        orphan,
+        "worker-10-10-0-7",
+        "VM - - - ",
+        "a VM that is no node of the cluster",
+        JOIN,
+    ),
     (
         orphan_in_the_cluster,
         "worker-10-10-0-7",
@@ -482,7 +488,7 @@ TABLE = [
     (
         balancer_stopped,
         BALANCER,
-        "VM   APIat6443 our-vim",
+        "VM   stopped our-vim",
         "HAProxy does not run",
         "systemctl status haproxy",
     ),
@@ -512,7 +518,7 @@ TABLE = [
         BALANCER,
         "VM   APIat6443 -",
         "the cluster is no VIM in Tacker",
-        "openstack vim register",
+        "`retry` of an instantiation registers it",
     ),
     (
         vim_elsewhere,
@@ -572,7 +578,8 @@ def test_without_a_load_balancer_there_is_no_column_and_the_vim_is_the_control_p
     assert list(found) == [CP, W5, W55]
     assert Source.BALANCER not in found[CP].cells
     assert found[CP].cells[Source.VIM].text == "our-vim"
-    assert Source.BALANCER not in comparison.sources(WITHOUT_BALANCER)
+    others = tuple(one for one in COLUMNS if one is not Source.BALANCER)
+    assert comparison.sources(WITHOUT_BALANCER) == others
     assert comparison.sources(PARAMS) == COLUMNS
 
 
@@ -623,15 +630,112 @@ def test_silence_tells_nothing_of_others(entry, silent):
     assert set(findings(scene, silent=[silent])) <= {entry[1], "VM server-5"}
 
 
-def test_all_silent_but_one_is_still_a_table():
-    everybody = [one.name for one in dataclasses.fields(Answers)]
-    for heard in ("machines", "inventory", "nodes", "balancer"):
-        silent = [one for one in everybody if one != heard]
-        assert findings(Scene(), silent=silent) == {}
-        assert {CP, W5, W55} <= set(rows(Scene(), silent=silent))
-    silent = [one for one in everybody if one != "vims"]
-    found = rows(Scene(), WITHOUT_BALANCER, silent)
+def all_but(*heard):
+    return [one.name for one in dataclasses.fields(Answers) if one.name not in heard]
+
+
+@pytest.mark.parametrize("heard", ["machines", "inventory", "balancer"])
+def test_one_alone_knows_who_is_who(heard):
+    found = rows(Scene(), silent=all_but(heard))
+    assert findings(Scene(), silent=all_but(heard)) == {}
+    roles = {row.name: row.role for row in found.values()}
+    assert roles == {
+        CP: Role.CONTROL_PLANE,
+        W5: Role.WORKER,
+        W55: Role.WORKER,
+        BALANCER: Role.LOAD_BALANCER,
+    }
+
+
+def test_the_cluster_alone_knows_its_nodes():
+    found = rows(Scene(), silent=all_but("nodes"))
+    assert findings(Scene(), silent=all_but("nodes")) == {}
+    assert set(found) == {CP, W5, W55, BALANCER}
+
+
+def test_a_vim_alone_has_a_row():
+    found = rows(Scene(), WITHOUT_BALANCER, all_but("vims"))
     assert [row.cells[Source.VIM].text for row in found.values()] == ["our-vim"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "silent"),
+    [
+        (no_route, "machines"),
+        (no_route, "inventory"),
+        (no_route, "nodes"),
+        (no_node_object, "machines"),
+        (no_node_object, "inventory"),
+        (not_joined, "nodes"),
+        (rebuilt, "nodes"),
+        (vanished, "nodes"),
+    ],
+)
+def test_what_the_others_prove_is_told(spoil, silent):
+    scene = Scene()
+    spoil(scene)
+    assert set(findings(scene, silent=[silent])) == {W5}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "silent"),
+    [
+        (stranger, ["machines"]),
+        (stranger, ["inventory"]),
+        (route_to_nobody, ["machines"]),
+        (route_to_nobody, ["inventory"]),
+        (route_to_nobody, ["machines", "inventory"]),
+        (unfinished_for_unknown_reasons, ["machines"]),
+        (vim_elsewhere, ["machines"]),
+    ],
+)
+def test_what_nobody_proves_is_not_told(spoil, silent):
+    scene = Scene()
+    spoil(scene)
+    assert findings(scene, silent=silent) == {}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "also", "text"),
+    [
+        (
+            rebuilt,
+            logins_moved,
+            "a new VM: Heat has the server server-new, the inventory server-5",
+        ),
+        (not_joined, no_route, "its join was not seen to its end"),
+        (vanished, no_node_object, GONE),
+        (vanished, no_route, GONE),
+        (vanished, cordoned, GONE),
+        (no_node_object, no_route, "not in the cluster"),
+    ],
+)
+def test_what_follows_from_a_difference_is_not_told_again(spoil, also, text):
+    scene = Scene()
+    spoil(scene)
+    also(scene)
+    assert findings(scene) == {W5: [text]}
+
+
+def test_a_vm_that_is_not_complete_may_still_be_a_node_that_is_not_ready():
+    scene = Scene()
+    unfinished(scene)
+    scene.node(W5, ready=False, reason="no word")
+    assert findings(scene)[W5][1:] == ["not Ready: no word"]
+
+
+def test_a_worker_has_no_api_server_that_could_be_down():
+    scene = Scene()
+    scene.routes[W5] = replace(scene.routes[W5], state="DOWN")
+    assert findings(scene) == {}
+
+
+def test_without_heat_and_load_balancer_the_inventory_tells_where_the_api_is():
+    scene = Scene()
+    scene.listed = dict(reversed(scene.listed.items()))
+    scene.vims = [Vim("v", "our-vim", "https://10.99.0.5:6443", True)]
+    (text,) = findings(scene, WITHOUT_BALANCER, ["machines"])[CP]
+    assert text.startswith("the API is at https://10.99.0.4:6443, the VIM our-vim at")
 
 
 def test_what_no_inventory_says_about_a_node_depends_on_the_cluster_being_asked():

@@ -194,6 +194,10 @@ class TestLogins:
         assert "worker-s3cret" not in secrets
 
 
+KUBECTL = "nodes that are there would keep theirs; use kubectl label and kubectl taint"
+CONTROL_PLANE = (
+    "it is set up on the control plane, which scale and heal of workers leave as it is"
+)
 FIXED = {
     "address_family": ("ipv6", "the cluster was built on it"),
     "master_node.pod_cidr": ("10.1.0.0/16", "the cluster was built on it"),
@@ -213,6 +217,27 @@ FIXED = {
     ),
     "proxy": ({"http_proxy": "http://p:3128"}, "it was set up on every node"),
     "vim_name": ("other", "the cluster is registered under it"),
+    **{
+        f"{group}.{name}": (value, KUBECTL)
+        for group in ("master_node", "worker_node")
+        for name, value in (("node_labels", ["a=b"]), ("node_taints", ["a:NoExecute"]))
+    },
+    "cluster.kubernetes_version": (
+        "1.31.9",
+        "nodes of other versions come with an upgrade only",
+    ),
+    "cluster.container_manager": ("crio", "all nodes have the same"),
+    "cluster.network": ({"plugin": "cilium"}, "the cluster was built on it"),
+    "cluster.openstack": ({"region": "two"}, CONTROL_PLANE),
+    "cluster.storage": ({"local_path": True}, CONTROL_PLANE),
+    "cluster.authentication": ({"oidc": {}}, CONTROL_PLANE),
+    **{
+        f"cluster.{name}": (True, CONTROL_PLANE)
+        for name in (
+            *("helm", "local_registry", "metrics_server"),
+            *("audit_log", "encrypt_secrets"),
+        )
+    },
 }
 
 
@@ -236,6 +261,21 @@ class TestWhatStays:
                 for inner in spelling.border_names(nested):
                     dotted = f"{outer}.{inner}"
                     assert inner in CHANGEABLE[outer] or dotted in FIXED, dotted
+
+    def test_where_images_come_from_may_change_for_nodes_of_later(self):
+        registries = [{"prefix": "r", "username": "u", "password": "new-s3cret"}]
+        change = {"cluster": {"registries": registries, "offline": {}}}
+        for stored in (SIMPLE, changed({"cluster.registries": [{"prefix": "r"}]})):
+            made = merged(change, stored)
+            assert (
+                made.cluster.registries
+                == parsed({"cluster.registries": registries}).cluster.registries
+            )
+
+    def test_the_rest_of_the_cluster_stays_beside_them(self):
+        stored = changed({"cluster.helm": True, "cluster.network.plugin": "cilium"})
+        made = merged({"cluster": {"registries": [{"prefix": "r"}]}}, stored)
+        assert (made.cluster.helm, made.cluster.network_plugin) == (True, "cilium")
 
     def test_whole_structures_may_be_sent_as_they_were(self):
         body = changed({"worker_node.password": "new-s3cret"})

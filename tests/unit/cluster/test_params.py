@@ -236,7 +236,6 @@ class TestSpelling:
         ignored = {
             "script_path": "Scripts/install_k8s_cluster.sh",
             "helm_installation_script_path": "Scripts/install_helm.sh",
-            "private_registry_connection_info": [{"server": "r", "password": "pw"}],
             "pv_registration_params": [{"nfs_server_cp": "x"}],
             "storage_server": {"password": "pw"},
             "master_node.cluster_cp_name": "vip_CP",

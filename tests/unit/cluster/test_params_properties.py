@@ -25,6 +25,34 @@ PASSWORDS = (
 KEYS = tuple(name.replace("password", "private_key") for name in PASSWORDS)
 SECRETS = (*PASSWORDS, *KEYS, *(f"{name}_passphrase" for name in KEYS))
 
+# The options that hold a secret, and what has to stand beside it for the model to hold.
+OPTION_SECRETS = {
+    "cluster.openstack.password": {
+        "auth_url": "https://cloud:5000/v3",
+        "region": "one",
+        "username": "tacker",
+        "project_id": "p",
+        "domain_id": "d",
+    },
+    "cluster.openstack.application_credential_secret": {
+        "auth_url": "https://cloud:5000/v3",
+        "region": "one",
+        "application_credential_id": "a",
+        "application_credential_name": "b",
+    },
+    "cluster.storage.ceph_rbd.admin_key": {"monitors": ["m"], "user_key": "other-key"},
+    "cluster.storage.ceph_rbd.user_key": {"monitors": ["m"], "admin_key": "other-key"},
+    "cluster.storage.cephfs.admin_key": {"monitors": ["m"]},
+}
+LISTED_SECRETS = {
+    "cluster.registries": {"prefix": "r", "username": "u"},
+    "private_registry_connection_info": {
+        "connection_type": 1,
+        "server": "s",
+        "username": "u",
+    },
+}
+
 
 def attributes(model=InstallParams, place=""):
     for name, nested in spelling.border_names(model).items():
@@ -66,14 +94,27 @@ def test_any_value_at_all_is_read_or_refused(value):
     assert bool(problems) == (value is not None)
 
 
+def with_option(name, secret):
+    """Changes that make a valid structure with this secret in it."""
+    structure, _, attribute = name.rpartition(".")
+    return {structure: {**OPTION_SECRETS[name], attribute: secret}}
+
+
 @st.composite
 def bodies(draw):
     """The simple request, with some attributes replaced, removed and added."""
     changes = {name: draw(passwords) for name in PASSWORDS}
     for name in draw(st.lists(st.sampled_from(SECRETS), max_size=4, unique=True)):
         changes[name] = draw(private_keys if name in KEYS else passwords)
+    options = st.lists(st.sampled_from(sorted(OPTION_SECRETS)), max_size=2, unique=True)
+    for name in draw(options):
+        changes |= with_option(name, draw(passwords))
+    for name in draw(st.lists(st.sampled_from(sorted(LISTED_SECRETS)), max_size=2)):
+        changes[name] = [{**LISTED_SECRETS[name], "password": draw(passwords)}]
+    kept = (*SECRETS, *OPTION_SECRETS, *LISTED_SECRETS, "cluster.offline.files_repo")
+    changes["cluster.offline.files_repo"] = f"https://u:{draw(passwords)}@files"
     for name in draw(st.lists(names, max_size=4, unique=True)):
-        if not any(secret.startswith(name) for secret in SECRETS):
+        if not any(secret.startswith(name) for secret in kept):
             changes[name] = draw(values | st.just(REMOVED))
     body = changed(changes)
     body.setdefault("proxy", {"http_proxy": f"http://user:{draw(passwords)}@proxy"})
@@ -105,6 +146,27 @@ def test_every_password_is_among_the_secrets(password, name):
         assert password in made.secrets()
     else:
         assert problems[0] == f"{name}: must not contain control characters"
+
+
+@given(passwords, st.sampled_from(sorted(OPTION_SECRETS)))
+def test_every_secret_of_an_option_is_among_them_too(secret, name):
+    made, problems = outcome(params.parse, request(changed(with_option(name, secret))))
+    if made:
+        assert secret in made.secrets()
+        assert MARKER not in repr(made)
+    else:
+        assert problems[0].startswith(f"{name}: must ")
+
+
+@given(passwords, st.sampled_from(sorted(LISTED_SECRETS)))
+def test_and_every_secret_of_a_registry(secret, name):
+    item = {**LISTED_SECRETS[name], "password": secret}
+    made, problems = outcome(params.parse, request(changed({name: [item]})))
+    if made:
+        assert secret in made.secrets()
+        assert MARKER not in repr(made)
+    else:
+        assert problems[0].startswith(f"{name}.0.password: must ")
 
 
 @given(st.sampled_from(KEYS), st.binary(min_size=40, max_size=400))
@@ -152,5 +214,7 @@ def test_every_problem_is_reported_whatever_else_is_wrong(chosen):
 def test_a_password_in_the_wrong_place_is_refused_and_not_shown(name, value):
     made, problems = outcome(params.parse, request(changed({name: value})))
     assert made is None
-    assert any(problem.startswith(f"{name}: ") for problem in problems)
+    # Of a list, it is the item that is wrong.
+    starts = (f"{name}: ", f"{name}.0: ")
+    assert any(problem.startswith(starts) for problem in problems)
     assert MARKER not in "".join(problems)

@@ -18,6 +18,7 @@ PLAYBOOKS = (
     "scale.yml",
     "remove-node.yml",
     "reset.yml",
+    "recover-control-plane.yml",
     "playbooks/facts.yml",
 )
 HOSTS = {"control-plane-10-10-0-5": 5, "worker-10-10-0-7": 7}
@@ -180,9 +181,9 @@ def test_bad_variables_are_refused(ansible, variables, message):
     ("groups", "message"),
     [
         ({"etcd": list(HOSTS)}, "odd number of hosts"),
-        ({"kube_control_plane": list(HOSTS)}, "runs one API server"),
+        ({"kube_control_plane": list(HOSTS)}, "etcd on the control planes"),
     ],
-    ids=["even etcd", "two control planes"],
+    ids=["even etcd", "a control plane without etcd"],
 )
 def test_bad_groups_are_refused(ansible, groups, message):
     ansible.groups.update(groups)
@@ -279,3 +280,28 @@ def test_a_phase_hangs_no_longer_than_it_is_told_to(ansible, tmp_path, hang):
         str(tmp_path / "play.yml"),
     )
     assert code == 0, output
+
+
+@needs_ansible
+def test_a_second_control_plane_takes_the_ca_of_the_first(ansible, tmp_path):
+    def make(host: str, **more) -> dict:
+        member = {"name": f"member-{host}", "common_name": host}
+        arguments = {"directory": str(tmp_path / host), "naming": "etcd", **more}
+        code, output = ansible.run(
+            *("ansible", "localhost", "-i", "localhost,", "-c", "local"),
+            *("-m", "lab_certificates"),
+            *("-a", json.dumps({**arguments, "certificates": [member]})),
+            *("-e", f"ansible_python_interpreter={sys.executable}"),
+        )
+        assert code == 0, output
+        return json.loads(output[output.index("{") :])
+
+    first = make("one")
+    authority = {name: first[name] for name in ("ca", "ca_key")}
+    assert make("two", **authority)["renewed"] == ["ca", "ca", "member-two"]
+    assert make("two", **authority)["renewed"] == []
+    files = {path.name for path in (tmp_path / "two").iterdir()} - {"member-two.cnf"}
+    pairs = ("ca.pem", "ca-key.pem", "member-two.pem", "member-two-key.pem")
+    assert files == set(pairs)
+    verify = ["openssl", "verify", "-CAfile", tmp_path / "one/ca.pem"]
+    subprocess.run([*verify, tmp_path / "two/member-two.pem"], check=True)

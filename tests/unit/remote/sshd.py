@@ -32,6 +32,7 @@ class Sshd:
         self.bin = home / "bin"
         self.bin.mkdir(parents=True, exist_ok=True)
         self.key = paramiko.ECDSAKey.generate(bits=256)
+        self.password = PASSWORD
         self.logins = 0
         self.commands: list[str] = []
         self.refuse_connections = 0  # that many are closed at once
@@ -40,7 +41,12 @@ class Sshd:
         self.authorized: set[str] = set()  # public keys, as in authorized_keys
         self.wants_both = False  # a password after the key
         self.tried: list[str] = []  # the ways of each try to log in
+        self.forwards = True  # passes connections on
+        self.forwarded: list[tuple[str, int]] = []
+        self.hosts: dict[str, int] = {}  # names only it knows, by their ports here
+        self.holds_tunnels = 0.0  # seconds for which it answers nothing
         self._transports: list[paramiko.Transport] = []
+        self._targets: list[socket.socket] = []
         self._processes: list[subprocess.Popen] = []
         self._open = True
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -71,13 +77,21 @@ class Sshd:
 
     def drop(self) -> None:
         """Cut every session; commands go on, as with a real sshd."""
-        for transport in self._transports:
-            transport.close()
+        for open_one in (*self._transports, *self._targets):
+            open_one.close()
         self._transports.clear()
+        self._targets.clear()
+
+    def stop_listening(self) -> None:
+        """Take no new connections; those that are there stay."""
+        self._open = False
+        # Closed alone, it would still take the one that a thread waits for.
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
 
     def close(self) -> None:
-        self._open = False
-        self._socket.close()
+        self.stop_listening()
         self.drop()
         for process in self._processes:
             if process.poll() is None:
@@ -102,7 +116,9 @@ class Sshd:
                 self.refuse_connections -= 1
                 connection.close()
                 continue
-            threading.Thread(target=self._serve, args=(connection,)).start()
+            threading.Thread(
+                target=self._serve, args=(connection,), daemon=True
+            ).start()
 
     def _serve(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -111,8 +127,18 @@ class Sshd:
         self._transports.append(transport)
         transport.add_server_key(self.key)
         transport.set_subsystem_handler("sftp", paramiko.SFTPServer, LocalFiles)
+        login = Login(self)
         with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
-            transport.start_server(server=Login(self))
+            transport.start_server(server=login)
+        channels = []  # paramiko itself forgets those that nobody holds
+        while transport.is_active():
+            channel = transport.accept(0.2)
+            channels.append(channel)
+            target = channel and login.targets.pop(channel.get_id(), None)
+            if target:
+                self._targets.append(target)
+                for ends in ((channel, target), (target, channel)):
+                    threading.Thread(target=relay, args=ends, daemon=True).start()
 
     def execute(self, channel: paramiko.Channel, command: str) -> None:
         self.commands.append(command)
@@ -149,6 +175,7 @@ class Sshd:
 class Login(paramiko.ServerInterface):
     def __init__(self, sshd: Sshd) -> None:
         self.sshd = sshd
+        self.targets: dict[int, socket.socket] = {}
 
     def get_allowed_auths(self, username: str) -> str:
         return "publickey,password"
@@ -165,7 +192,7 @@ class Login(paramiko.ServerInterface):
 
     def check_auth_password(self, username: str, password: str) -> int:
         self.sshd.tried.append("password")
-        good = password == PASSWORD and username in (USER, "root")
+        good = password == self.sshd.password and username in (USER, "root")
         if good and self.sshd.refuse_logins:
             self.sshd.refuse_logins -= 1
             good = False
@@ -173,6 +200,24 @@ class Login(paramiko.ServerInterface):
         return paramiko.AUTH_SUCCESSFUL if good else paramiko.AUTH_FAILED
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
+        return paramiko.OPEN_SUCCEEDED
+
+    def check_channel_direct_tcpip_request(
+        self, chanid: int, origin: tuple[str, int], destination: tuple[str, int]
+    ) -> int:
+        self.sshd.forwarded.append(destination)
+        if self.sshd.holds_tunnels:
+            threading.Event().wait(self.sshd.holds_tunnels)
+        if not self.sshd.forwards:
+            return paramiko.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
+        host, port = destination
+        here = ("127.0.0.1", self.sshd.hosts[host]) if host in self.sshd.hosts else None
+        try:
+            target = socket.create_connection(here or (host, port), timeout=5)
+        except OSError:
+            return paramiko.OPEN_FAILED_CONNECT_FAILED
+        target.settimeout(None)
+        self.targets[chanid] = target
         return paramiko.OPEN_SUCCEEDED
 
     def check_channel_exec_request(
@@ -241,6 +286,14 @@ def pump(stream, send) -> None:
     with stream, contextlib.suppress(OSError, EOFError, paramiko.SSHException):
         while chunk := stream.read1(CHUNK):
             send(chunk)
+
+
+def relay(source, sink) -> None:
+    with contextlib.suppress(OSError, EOFError):
+        while chunk := source.recv(CHUNK):
+            sink.sendall(chunk)
+    with contextlib.suppress(OSError, EOFError):
+        sink.close()
 
 
 def feed(channel, stdin) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
+from tests.unit.remote import keys
 
 TEXT = """\
 # a comment
@@ -80,6 +81,49 @@ def test_forget_drops_one_host_on_all_ports_and_nothing_else():
     ]
     keys.forget("10.0.0.5")
     assert keys.trust("10.0.0.5", 22, "ssh-ed25519", "REBUILT")
+
+
+ED25519 = keys.make("ed25519").public
+RSA = keys.make("rsa").public
+
+
+@pytest.mark.parametrize("kind", [HostKeys, RecordedKeys])
+def test_the_first_key_must_be_among_those_given(kind):
+    known = kind("")
+    assert not known.trust("10.0.0.5", 22, *RSA.split(), given=[ED25519])
+    assert known.text() == ""
+    assert known.trust("10.0.0.5", 22, *ED25519.split(), given=[RSA, ED25519])
+    assert known.knows("10.0.0.5", 22) is (kind is HostKeys)
+
+
+def test_a_rebuilt_host_must_show_one_of_those_given():
+    known = HostKeys(f"10.0.0.5 {RSA}\n")
+    known.forget("10.0.0.5")
+    assert not known.trust("10.0.0.5", 22, *RSA.split(), given=[ED25519])
+    assert known.trust("10.0.0.5", 22, *ED25519.split(), given=[ED25519])
+
+
+def test_the_kind_that_is_given_is_asked_for_first_where_none_is_recorded():
+    offered = ("ssh-ed25519", "rsa-sha2-512", "rsa-sha2-256")
+    known = HostKeys(f"10.0.0.6 {ED25519}\n")
+    assert known.preferred("10.0.0.5", 22, offered, [RSA])[0] == "rsa-sha2-512"
+    assert known.preferred("10.0.0.6", 22, offered, [RSA])[0] == "ssh-ed25519"
+
+
+class TestAdopting:
+    def test_the_keys_of_another_place_replace_those_of_that_host_and_port(self):
+        known = HostKeys(TEXT)
+        known.adopt("10.0.0.5", 22, HostKeys("10.0.0.5 ssh-rsa A\n10.0.0.5 ssh-x B\n"))
+        assert known.trust("10.0.0.5", 22, "ssh-rsa", "A")
+        assert not known.trust("10.0.0.5", 22, "ssh-ed25519", "KEY5")
+        assert known.trust("10.0.0.5", 2222, "ssh-ed25519", "KEY2222")
+        assert len(known.text().splitlines()) == len(TEXT.splitlines()) + 1
+
+    @pytest.mark.parametrize("other", ["", "10.0.0.5 ssh-ed25519 KEY5\n"])
+    def test_nothing_new_changes_nothing(self, other):
+        known = HostKeys(TEXT)
+        known.adopt("10.0.0.5", 22, HostKeys(other))
+        assert known.text() == TEXT
 
 
 def test_names_hashed_by_openssh_are_recognised(tmp_path):

@@ -100,13 +100,13 @@ def test_an_opened_key_logs_in(logins, wanted, sshd, log_in):
     assert log_in(endpoint=endpoint).run(["echo", "in"], timeout=5).stdout == "in\n"
 
 
-class TestNodeKeys:
+class TestSecretFiles:
     def test_ansible_gets_those_of_the_nodes_without_passphrases(self, logins, wanted):
         files = [
             wanted.account(role).private_key.file_name
             for role in (Role.CONTROL_PLANE, Role.WORKER)
         ]
-        assert logins.node_keys() == {
+        assert logins.secret_files() == {
             files[0]: privatekeys.opened(PLAIN.private, None),
             files[1]: privatekeys.opened(LOCKED.private, PASSPHRASE),
         }
@@ -116,10 +116,10 @@ class TestNodeKeys:
             "master_node.private_key": PLAIN.private,
             "worker_node.private_key": PLAIN.private,
         }
-        assert len(Logins(parsed(changes), "").node_keys()) == 1
+        assert len(Logins(parsed(changes), "").secret_files()) == 1
 
     def test_passwords_give_none(self):
-        assert Logins(parsed(), "").node_keys() == {}
+        assert Logins(parsed(), "").secret_files() == {}
 
 
 def test_lines_of_opened_keys_are_redacted(logins):
@@ -150,7 +150,7 @@ def test_ansible_logs_in_with_what_was_written(sshd, session, tmp_path):
             "worker_node.private_key_passphrase": PASSPHRASE,
         }
     )
-    for name, text in Logins(made, "").node_keys().items():
+    for name, text in Logins(made, "").secret_files().items():
         session.put(f"{directory}/{name}", text)
     worker = Machine(Role.WORKER, "server", "127.0.0.1", "10.10.0.7")
     path = directory / "hosts.yaml"

@@ -183,7 +183,8 @@ def test_ansible_gets_its_own_world(site):
     assert env["ANSIBLE_CALLBACK_PLUGINS"].startswith(f"{run}/plugins:")
     options = shlex.split(env["ANSIBLE_SSH_ARGS"])
     assert f'UserKnownHostsFile="{site.workdir}/known_hosts"' in options
-    assert "StrictHostKeyChecking=accept-new" in options
+    assert "StrictHostKeyChecking=yes" in options
+    assert "GlobalKnownHostsFile=/dev/null" in options
     assert "ServerAliveInterval=10" in options
     # ssh adds a hash of 40 characters and a suffix of 17; sun_path ends at 108.
     assert len(env["ANSIBLE_SSH_CONTROL_PATH_DIR"]) < 45
@@ -196,6 +197,28 @@ def test_virtual_environment_comes_first_in_the_path(site, tmp_path):
     site.program.rename(venv / "bin" / "ansible-playbook")
     site.playbook('[ "$VIRTUAL_ENV" = "${PATH%%/bin:*}" ]')
     assert site.run(runner=site.runner(venv=str(venv))).rc == 0
+
+
+def test_links_that_are_led_elsewhere_meanwhile_do_no_harm(site, tmp_path):
+    checkout, other, venv = (tmp_path / name for name in ("v1", "v2", "venv-v1"))
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin" / "tool").write_text("#!/bin/bash\n")
+    (venv / "bin" / "tool").chmod(0o755)
+    site.playbook('wait_for go\ntool && . "${ANSIBLE_CONFIG%/*}/later"')
+    site.playbook("exit 0", name="later")
+    site.root.rename(checkout)
+    other.mkdir()
+    links = {site.root: checkout, tmp_path / "venv": venv}
+    for link, target in links.items():
+        link.symlink_to(target)
+    runner = site.runner(venv=str(tmp_path / "venv"))
+    join = site.background(runner=runner)
+    site.wait_for_start()
+    for link in links:
+        link.unlink()
+        link.symlink_to(other)
+    site.touch("go")
+    assert join().rc == 0
 
 
 def test_nothing_in_a_run_directory_is_for_others(site):

@@ -6,11 +6,13 @@ import os
 import socket
 import stat
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import publickeys
 from tacker_k8s_mgmt.remote import exchange, ssh
 from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
@@ -126,6 +128,58 @@ def test_changed_key_is_refused_before_the_password_is_sent(sshd, log_in):
         log_in(host_keys=keys)
     assert keys.text() == line
     assert sshd.logins == 0
+
+
+def shown(sshd):
+    return f"{sshd.key.get_name()} {sshd.key.get_base64()}"
+
+
+@pytest.mark.parametrize("form", ["key", "fingerprint"])
+def test_a_given_key_is_trusted_and_recorded(form, sshd, log_in):
+    given = shown(sshd)
+    if form == "fingerprint":
+        given = publickeys.fingerprint(sshd.key.get_base64())
+    known, other = HostKeys(), keys.make("rsa").public
+    endpoint = replace(sshd.endpoint(), host_keys=(other, given))
+    log_in(endpoint=endpoint, host_keys=known)
+    assert sshd.key.get_base64() in known.text()
+
+
+def test_a_key_that_is_not_given_gets_no_password_and_is_not_recorded(sshd, log_in):
+    known = HostKeys()
+    endpoint = replace(sshd.endpoint(), host_keys=(keys.make("ed25519").public,))
+    with pytest.raises(errors.GivenKeyError) as caught:
+        log_in(endpoint=endpoint, host_keys=known, deadline=60)
+    fingerprint = publickeys.fingerprint(sshd.key.get_base64())
+    assert f"127.0.0.1, ecdsa-sha2-nistp256 {fingerprint}, is none" in str(caught.value)
+    assert (sshd.tried, known.text()) == ([], "")
+
+
+def test_a_recorded_key_holds_beside_those_given_for_others(sshd, log_in):
+    known = HostKeys()
+    log_in(host_keys=known)
+    endpoint = replace(sshd.endpoint(), host_keys=(keys.make("ed25519").public,))
+    log_in(endpoint=endpoint, host_keys=known)
+    assert sshd.logins == 2
+
+
+def test_a_given_key_is_no_excuse_for_a_changed_one(sshd, log_in):
+    other = base64.b64encode(b"another key").decode()
+    known = HostKeys(f"[127.0.0.1]:{sshd.port} ecdsa-sha2-nistp256 {other}\n")
+    endpoint = replace(sshd.endpoint(), host_keys=(shown(sshd),))
+    with pytest.raises(errors.HostKeyError, match="not the one that was recorded"):
+        log_in(endpoint=endpoint, host_keys=known)
+    assert sshd.tried == []
+
+
+def test_a_given_key_is_compared_where_none_may_be_learnt(sshd, log_in):
+    known = RecordedKeys("", "/state/known_hosts")
+    endpoint = replace(sshd.endpoint(), host_keys=(shown(sshd),))
+    log_in(endpoint=endpoint, host_keys=known)
+    assert (sshd.logins, known.text()) == (1, "")
+    endpoint = replace(endpoint, host_keys=(keys.make("ed25519").public,))
+    with pytest.raises(errors.GivenKeyError):
+        log_in(endpoint=endpoint, host_keys=known)
 
 
 def test_unknown_host_gets_no_password_where_no_key_may_be_learnt(sshd, log_in):

@@ -1,0 +1,224 @@
+"""Operations on fakes with hundreds of nodes: what our own decisions cost.
+
+The site is the unit tests' one. Its stack is read as a real one is, from listings of
+Heat's resources, so that the calls and the work on their answers are measured as well.
+Nothing waits: time passes only where this project, or its fakes, compute.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+from benchmarks import figures
+from benchmarks.figures import OperationFigures
+from tacker_k8s_mgmt.cli.timeline import Timeline
+from tacker_k8s_mgmt.cluster import stack
+from tacker_k8s_mgmt.cluster.nodes import Machine, Role
+from tacker_k8s_mgmt.cluster.redact import Redactor
+from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
+from tacker_k8s_mgmt.cluster.stack import Machines
+from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
+from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
+from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
+from tacker_k8s_mgmt.lifecycle.step import Runner, SystemClock
+from tacker_k8s_mgmt.remote import heat
+from tests.unit.lifecycle import fakes
+
+TOP = "stack"
+GROUP = "group"
+#: Control planes and workers of the cases.
+SIZES = ((1, 2), (3, 500))
+_NAMES = {
+    Role.CONTROL_PLANE: ("m_ssh", "m_nic"),
+    Role.WORKER: ("w_ssh", "w_nic"),
+    Role.LOAD_BALANCER: ("lb_ssh", "lb_nic"),
+}
+
+
+class Heat:
+    """Heat's resource API for these VMs, each but the load balancer in a stack."""
+
+    def __init__(self, machines: Iterable[Machine]) -> None:
+        self.calls = 0
+        self._items = [
+            _item(GROUP, "OS::Heat::AutoScalingGroup", TOP, GROUP, nested=GROUP)
+        ]
+        for machine in machines:
+            self._add(machine)
+
+    def _add(self, machine: Machine) -> None:
+        place = TOP
+        if machine.role is not Role.LOAD_BALANCER:
+            place = f"member-{machine.server_id}"
+            self._items.append(_item(place, "Member", GROUP, place, nested=place))
+        self._items.append(_item("vm", "OS::Nova::Server", place, machine.server_id))
+        addresses = (machine.ssh_address, machine.address)
+        for name, address in zip(_NAMES[machine.role], addresses, strict=True):
+            given = {
+                "fixed_ips": [{"ip_address": address}],
+                "device_id": machine.server_id,
+            }
+            port = f"{name}-{machine.server_id}"
+            self._items.append(
+                _item(name, "OS::Neutron::Port", place, port, attributes=given)
+            )
+
+    def list(self, stack_id: str, **kwargs: Any) -> list[Any]:
+        """As heatclient's; a type is a part of a name."""
+        self.calls += 1
+        return [
+            item for item in self._items if kwargs.get("type", "") in item.resource_type
+        ]
+
+    def get(self, stack_id: str, resource_name: str) -> Any:
+        """As heatclient's."""
+        self.calls += 1
+        return next(item for item in self._items if item.resource_name == resource_name)
+
+
+def _item(
+    name: str,
+    kind: str,
+    place: str,
+    physical: str,
+    nested: str = "",
+    attributes: dict[str, Any] | None = None,
+) -> Any:
+    links = [{"rel": "stack", "href": f"http://heat/stacks/{place}/{place}"}]
+    if nested:
+        links.append({"rel": "nested", "href": f"http://heat/stacks/{nested}/{nested}"})
+    return SimpleNamespace(
+        resource_name=name,
+        resource_type=kind,
+        physical_resource_id=physical,
+        resource_status="CREATE_COMPLETE",
+        links=links,
+        attributes=attributes or {},
+    )
+
+
+class _Playbooks(fakes.FakePlaybooks):
+    """Runs whose hosts are all well; asking the stack whether is not measured."""
+
+    def _facts(self, request: PlaybookRequest) -> None:
+        pass
+
+
+class Site(fakes.FakeSite):
+    """The unit tests' site, with this many VMs and a stack that is read."""
+
+    def __init__(self, control_planes: int, workers: int) -> None:
+        super().__init__()
+        self.heat_calls = 0
+        self.control_planes = [
+            machine(Role.CONTROL_PLANE, number) for number in range(control_planes)
+        ]
+        self.workers = [machine(Role.WORKER, number) for number in range(workers)]
+        self.load_balancer = machine(Role.LOAD_BALANCER, 0)
+        self._numbers = workers
+
+    def machines(self) -> Machines:
+        self.touch("machines")
+        there = (*self.control_planes, *self.workers, self.load_balancer)
+        api = Heat(one for one in there if one is not None)
+        resources = heat.list_resources(api, TOP)
+        self.heat_calls += api.calls
+        return stack.find_machines(TOP, resources, fakes.params())
+
+    @property
+    def playbooks(self) -> _Playbooks:
+        return _Playbooks(self)
+
+    def grow(self, count: int) -> list[str]:
+        """Add workers, as Heat does; their group members."""
+        new = [machine(Role.WORKER, self._numbers + one) for one in range(count)]
+        self._numbers += count
+        self.workers += new
+        return [f"member-{one.server_id}" for one in new]
+
+
+def machine(role: Role, number: int) -> Machine:
+    """A VM with this number in its addresses, one of up to 65536 of its role."""
+    block = list(Role).index(role)
+    tail = f"{number // 256}.{number % 256}"
+    server = f"{role.value}-{number}"
+    return Machine(role, server, f"172.{16 + block}.{tail}", f"10.{block}.{tail}")
+
+
+class _Journal:
+    """Records with the time, as a journal's reader gets them."""
+
+    def __init__(self, hook: str) -> None:
+        self._stamp = {"run": hook, "hook": hook, "api": "v1"}
+        self.records: list[dict[str, Any]] = []
+
+    def record(self, event: str, **fields: Any) -> None:
+        stamped = {"time": time.time(), **self._stamp, "event": event, **fields}
+        self.records.append(stamped)
+
+
+def measure(control_planes: int, workers: int, runs: int) -> list[OperationFigures]:
+    """The operations on fakes of that size."""
+    found = []
+    for _ in range(runs):
+        site = Site(control_planes, workers)
+        found.append(
+            _operation("instantiate", site, [("instantiate_end", Instantiate)])
+        )
+        for steps in (1, 10):
+            stacks = site.grow(steps)
+            for way, hook in (
+                ("out", ("scale_end", ScaleOut)),
+                ("in", ("scale_start", ScaleIn)),
+            ):
+                name = f"scale {way} {steps}"
+                found.append(_operation(name, site, [hook], stacks=stacks))
+            del site.workers[-steps:]
+        healed = {site.workers[0].server_id: "vnfc"}
+        heal = [("heal_start", HealStart)]
+        first = _operation("heal 1", site, heal, servers=healed)
+        site.workers[0] = _rebuilt(site.workers[0])
+        healed = {site.workers[0].server_id: "vnfc"}
+        second = _operation("heal 1", site, [("heal_end", HealEnd)], servers=healed)
+        both = (*first.hooks, *second.hooks)
+        found.append(OperationFigures("heal 1", first.seconds + second.seconds, both))
+    return found
+
+
+def _rebuilt(one: Machine) -> Machine:
+    return Machine(one.role, f"{one.server_id}-new", one.ssh_address, one.address)
+
+
+def _operation(
+    name: str, site: Site, hooks: list[tuple[str, Any]], **arguments: Any
+) -> OperationFigures:
+    began = time.perf_counter()
+    measured = tuple(_hook(hook, kind, site, arguments) for hook, kind in hooks)
+    return OperationFigures(name, time.perf_counter() - began, measured)
+
+
+def _hook(
+    hook: str, kind: Any, site: Site, arguments: dict[str, Any]
+) -> figures.HookFigures:
+    params, clock, journal = fakes.params(), fakes.FakeClock(), _Journal(hook)
+    work = kind(
+        params,
+        fakes.VNF,
+        site,
+        clock,
+        ready_timeout=60,
+        poll_interval=5,
+        on_progress=lambda progress: None,
+        **arguments,
+    )
+    heat_calls, calls = site.heat_calls, len(site.calls)
+    redact = Redactor(params.secrets())
+    runner = Runner(hook, journal, SystemClock(), redact, work.left)
+    runner.run(work.steps())
+    (operation,) = Timeline(journal.records).operations
+    seen = Counter(call.split(".")[0].split()[0] for call in site.calls[calls:])
+    answered = [operation.started] * (site.heat_calls - heat_calls)
+    return figures.hook_figures(operation, answered=answered, calls=dict(seen))

@@ -1,0 +1,213 @@
+"""``etcdctl`` for the stand-in: members, health, status, as the real one prints them.
+
+Options and variables (``ETCDCTL_ENDPOINTS``, ``_CACERT``, ``_CERT``, ``_KEY``) are the
+real one's, and as the real one it refuses one thing that is said in both ways.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from .errors import EtcdError
+from .node import VERSION
+from .wire import Client, Files
+
+_ENVIRONMENT = ("endpoints", "cacert", "cert", "key")
+_SETTINGS = (*_ENVIRONMENT, "command_timeout", "dial_timeout", "write_out")
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    common = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    for name in ("--endpoints", "--cacert", "--cert", "--key", "--command-timeout"):
+        common.add_argument(name, default=argparse.SUPPRESS)
+    common.add_argument("--dial-timeout", default=argparse.SUPPRESS)
+    common.add_argument(
+        "-w", "--write-out", choices=("simple", "json"), default=argparse.SUPPRESS
+    )
+    parser = argparse.ArgumentParser(
+        prog="etcdctl", description=__doc__, parents=[common], allow_abbrev=False
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("version")
+    member = commands.add_parser("member").add_subparsers(dest="verb", required=True)
+    member.add_parser("list", parents=[common])
+    add = member.add_parser("add", parents=[common])
+    add.add_argument("name")
+    add.add_argument("--peer-urls", required=True)
+    member.add_parser("remove", parents=[common]).add_argument("id")
+    endpoint = commands.add_parser("endpoint", parents=[common])
+    endpoint.add_argument("--cluster", action="store_true", default=False)
+    verbs = endpoint.add_subparsers(dest="verb", required=True)
+    for verb in ("health", "status"):
+        asked = verbs.add_parser(verb, parents=[common])
+        asked.add_argument("--cluster", action="store_true", default=argparse.SUPPRESS)
+    return parser.parse_args(argv)
+
+
+class EtcdCtl:
+    """One call.
+
+    :param options: as the command line gave them.
+    """
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        given = vars(options)
+        settings = {name: given.get(name, "") for name in _SETTINGS}
+        for name in _ENVIRONMENT:
+            variable = f"ETCDCTL_{name.upper()}"
+            if variable not in os.environ:
+                continue
+            if settings[name]:
+                raise EtcdError(
+                    f'conflicting environment variable "{variable}" is shadowed by '
+                    "corresponding command-line flag"
+                )
+            settings[name] = os.environ[variable]
+        self._files = Files(settings["cacert"], settings["cert"], settings["key"])
+        self._endpoints = (settings["endpoints"] or "127.0.0.1:2379").split(",")
+        self._limit = float((settings["command_timeout"] or "5s").removesuffix("s"))
+        self._json = settings["write_out"] == "json"
+        self._client = Client(self._endpoints, self._files, self._limit)
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Do it; the exit code.
+
+        :raises EtcdError: the cluster refuses.
+        """
+        match options.command, getattr(options, "verb", ""):
+            case "version", _:
+                print(f"etcdctl version: {VERSION}\nAPI version: 3.5")
+            case "member", "list":
+                self._list()
+            case "member", "add":
+                self._add(options.name, options.peer_urls)
+            case "member", "remove":
+                self._remove(options.id)
+            case _, "health":
+                return self._health(self._asked(options.cluster))
+            case _, "status":
+                return self._status(self._asked(options.cluster))
+        return 0
+
+    def _asked(self, whole_cluster: bool) -> list[str]:
+        if not whole_cluster:
+            return self._endpoints
+        members = self._client.ask("/v3/members")
+        return [one["client_url"] for one in members if one["client_url"]]
+
+    def _list(self) -> None:
+        members = self._client.ask("/v3/members")
+        if self._json:
+            status = self._client.ask("/v3/status")
+            header = {name: status[name] for name in ("member_id", "raft_term")}
+            self._print({"header": header, "members": [_member(m) for m in members]})
+            return
+        for one in members:
+            state = "started" if one["client_url"] else "unstarted"
+            urls = f"{one['peer_url']}, {one['client_url']}"
+            print(f"{one['id']:x}, {state}, {one['name']}, {urls}, false")
+
+    def _add(self, name: str, peer_url: str) -> None:
+        members = self._client.ask("/v3/member-add", {"peer_url": peer_url})["members"]
+        new = next(one for one in members if one["peer_url"] == peer_url)
+        pairs = [f"{one['name'] or name}={one['peer_url']}" for one in members]
+        print(f"Member {new['id']:x} added to cluster\n")
+        print(f'ETCD_NAME="{name}"\nETCD_INITIAL_CLUSTER="{",".join(pairs)}"')
+        print('ETCD_INITIAL_CLUSTER_STATE="existing"')
+
+    def _remove(self, member: str) -> None:
+        self._client.ask("/v3/member-remove", {"id": int(member, 16)})
+        print(f"Member {member} removed from cluster")
+
+    def _health(self, endpoints: Sequence[str]) -> int:
+        told = []
+        for url in endpoints:
+            began, problem = time.monotonic(), ""
+            client = Client([url], self._files, self._limit)
+            try:
+                client.ask("/v3/health")
+            except EtcdError as error:
+                problem = str(error)
+            took = f"{(time.monotonic() - began) * 1000:.3f}ms"
+            one = {"endpoint": url, "health": not problem, "took": took}
+            told.append({**one, **({"error": problem} if problem else {})})
+        if self._json:
+            self._print(told)
+        for one in () if self._json else told:
+            if one["health"]:
+                what = (
+                    f"is healthy: successfully committed proposal: took = {one['took']}"
+                )
+                print(f"{one['endpoint']} {what}")
+            else:
+                what = f"is unhealthy: failed to commit proposal: {one['error']}"
+                print(f"{one['endpoint']} {what}", file=sys.stderr)
+        if all(one["health"] for one in told):
+            return 0
+        print("Error: unhealthy cluster", file=sys.stderr)
+        return 1
+
+    def _status(self, endpoints: Sequence[str]) -> int:
+        told: list[dict[str, Any]] = []
+        for url in endpoints:
+            try:
+                status = self._client.ask_one(url, "/v3/status")
+            except (OSError, EtcdError) as error:
+                what = f"Failed to get the status of endpoint {url} ({error})"
+                print(what, file=sys.stderr)
+            else:
+                told.append({"Endpoint": url, "Status": _status(status)})
+        if self._json:
+            self._print(told)
+        for one in () if self._json else told:
+            state = one["Status"]
+            leads = state.get("leader") == state["header"]["member_id"]
+            number = f"{state['header']['member_id']:x}"
+            words = (number, VERSION, f"{state['dbSize']} B", str(leads).lower())
+            print(", ".join((one["Endpoint"], *words, "false", str(state["raftTerm"]))))
+        return 0 if len(told) == len(endpoints) else 1
+
+    @staticmethod
+    def _print(answer: Any) -> None:
+        print(json.dumps(answer, separators=(",", ":")))
+
+
+def _member(one: dict[str, Any]) -> dict[str, Any]:
+    known = {"ID": one["id"], "peerURLs": [one["peer_url"]]}
+    if not one["client_url"]:
+        return known
+    return {**known, "name": one["name"], "clientURLs": [one["client_url"]]}
+
+
+def _status(status: dict[str, Any]) -> dict[str, Any]:
+    term, leader = status["raft_term"], status["leader"]
+    header = {
+        "member_id": status["member_id"],
+        "revision": status["revision"],
+        "raft_term": term,
+    }
+    return {
+        "header": header,
+        "version": status["version"],
+        "dbSize": status["size"],
+        **({"leader": leader} if leader else {"errors": ["etcdserver: no leader"]}),
+        "raftIndex": status["revision"],
+        "raftTerm": term,
+    }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = _arguments(argv)
+    try:
+        return EtcdCtl(options).run(options)
+    except EtcdError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

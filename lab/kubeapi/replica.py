@@ -1,0 +1,173 @@
+"""Several API servers on one etcd: one of them serves, the others hand requests on.
+
+A real API server keeps nothing to itself, so all of them serve at once. This one has
+the whole state and the controllers in its memory; so the one that etcd's lease names
+works, writes each change to etcd before it answers, and stops when it may not go on.
+"""
+
+import json
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from .cluster import Cluster
+from .errors import ApiError
+from .etcd.errors import EtcdError
+from .etcd.raft import Times
+from .etcd.wire import Client
+from .persistence import Keeper, State
+
+_PERIOD = 0.5  # seconds between two questions for the lease
+_PATIENCE = 8.0  # seconds that a request waits for somebody who serves
+_ELECTION = 2.0  # seconds more than a lease until a server without etcd is not ready
+
+Place = Cluster | str
+"""Who serves: a cluster of our own, or the URL of another API server."""
+
+
+class EtcdKeeper:
+    """The state in etcd, as long as nobody else serves the API.
+
+    :param epoch: of our lease.
+    """
+
+    def __init__(self, client: Client, epoch: int) -> None:
+        self._client = client
+        self._epoch = epoch
+
+    def load(self) -> State | None:
+        """:raises EtcdError: etcd does not answer."""
+        value = self._client.ask("/v3/state")["value"]
+        return json.loads(value) if value else None
+
+    def save(self, state: State) -> None:
+        """:raises EtcdError: etcd does not answer, or somebody else serves the API."""
+        put = {"epoch": self._epoch, "value": json.dumps(state)}
+        self._client.ask("/v3/put", put)
+
+
+class Replica:
+    """One API server's part in it, from :meth:`start` to :meth:`stop`.
+
+    :param url: where the other API servers reach this one.
+    :param client: of etcd.
+    :param make: makes a cluster of what is kept.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        client: Client,
+        make: Callable[[Keeper], Cluster],
+        times: Times | None = None,
+    ) -> None:
+        self._url = url
+        self._client = client
+        self._make = make
+        self._lease = (times or Times()).lease
+        self._known = threading.Condition()
+        self._place: Place | None = None
+        self._epoch = 0
+        self._until = 0.0
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        """Take part."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take part no longer; another one may serve at once."""
+        self._stopping.set()
+        self._thread.join()
+        if isinstance(self._place, Cluster):
+            self._leave(keep=True)
+            self._ask(release=True)
+
+    def place(self) -> Place:
+        """Who serves, once somebody does.
+
+        :raises ApiError: 503, nobody for too long.
+        """
+        with self._known:
+            if not self._known.wait_for(self._is_known, _PATIENCE) or not self._place:
+                raise unavailable("etcdserver: no leader")
+            return self._place
+
+    def _is_known(self) -> bool:
+        return self._place is not None and time.monotonic() < self._until
+
+    def is_ready(self) -> bool:
+        """Whether etcd has answered lately; while it elects, nobody is sent away."""
+        return time.monotonic() < self._until + _ELECTION
+
+    def commit(self, cluster: Cluster) -> None:
+        """Have etcd keep what was changed.
+
+        :raises ApiError: 503; what this server has in memory is forgotten then.
+        """
+        try:
+            cluster.save()
+        except EtcdError as error:
+            with self._known:
+                if self._place is cluster:
+                    self._until = 0.0
+                    self._epoch = 0
+            raise unavailable(str(error)) from error
+
+    def _run(self) -> None:
+        while not self._stopping.wait(_PERIOD):
+            try:
+                self._look()
+            except Exception:
+                traceback.print_exc(file=sys.stderr)
+
+    def _ask(self, release: bool = False) -> Any:
+        message = {"holder": self._url, "release": release}
+        try:
+            return self._client.ask("/v3/lease", message)
+        except EtcdError:
+            return None
+
+    def _look(self) -> None:
+        """Ask for the lease, and become what the answer says."""
+        asked = time.monotonic()
+        answer = self._ask()
+        if answer is None:
+            if time.monotonic() > self._until:
+                self._leave()
+            return
+        if answer["holder"] != self._url:
+            self._leave()
+            self._settle(answer["holder"], asked)
+            return
+        if not isinstance(self._place, Cluster) or self._epoch != answer["epoch"]:
+            self._leave()
+            cluster = self._make(EtcdKeeper(self._client, answer["epoch"]))
+            cluster.save()
+            cluster.start()
+            self._epoch = answer["epoch"]
+            print(f"serving, epoch {self._epoch}", flush=True)
+            self._settle(cluster, asked)
+        self._settle(self._place, asked)
+
+    def _settle(self, place: Place | None, asked: float) -> None:
+        with self._known:
+            self._place, self._until = place, asked + self._lease
+            self._known.notify_all()
+
+    def _leave(self, keep: bool = False) -> None:
+        """Serve no longer, and know nobody who does."""
+        with self._known:
+            place, self._place, self._epoch = self._place, None, 0
+        if isinstance(place, Cluster):
+            print("no longer serving", flush=True)
+            place.stop(keep)
+
+
+def unavailable(message: str) -> ApiError:
+    """503: somebody else, or the same a little later, may answer."""
+    return ApiError(503, "ServiceUnavailable", message)

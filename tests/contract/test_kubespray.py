@@ -1,0 +1,264 @@
+"""The real kubespray: is each release as the product's table says, and does it take
+our inventories and variables?
+
+``KUBESPRAY_ROOTS`` names checkouts (colon-separated), ``KUBESPRAY_VENVS`` virtual
+environments with the versions of Ansible that they want; the PATH's Ansible counts too.
+No host is needed: nothing here logs in anywhere.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tacker_k8s_mgmt.cluster import (
+    checkout,
+    features,
+    inventory,
+    kubespray,
+    removed,
+    variables,
+)
+from tacker_k8s_mgmt.cluster.checkout import Checkout, Wanted, ansible_version_from
+from tacker_k8s_mgmt.cluster.versions import minor, numbers
+from tests.unit.cluster.rich import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
+from tests.unit.cluster.samples import parsed
+
+ROOTS = [Path(one) for one in os.environ.get("KUBESPRAY_ROOTS", "").split(":") if one]
+VENVS = [Path(one) for one in os.environ.get("KUBESPRAY_VENVS", "").split(":") if one]
+PLAYBOOKS = (
+    *(kubespray.CLUSTER, kubespray.SCALE, kubespray.REMOVE_NODE, kubespray.FACTS),
+    *("upgrade-cluster.yml", "reset.yml"),
+)
+BOILERPLATE = "playbooks/boilerplate.yml"
+LIMIT = 300  # seconds
+#: Only in the sample inventories and the documentation: users make others of them.
+NAMES_FOR_PEOPLE = {"files_repo", "registry_host"}
+
+pytestmark = pytest.mark.skipif(
+    not ROOTS, reason="KUBESPRAY_ROOTS names no checkout of kubespray"
+)
+
+
+@pytest.fixture(params=ROOTS or [Path("none")], ids=lambda path: path.name)
+def root(request) -> Path:
+    return request.param
+
+
+def text(path: Path) -> str | None:
+    return path.read_text(errors="replace") if path.is_file() else None
+
+
+def all_text(root: Path, names) -> str:
+    return "".join(text(root / name) or "" for name in names)
+
+
+@cache
+def stated(root: Path) -> Checkout:
+    """What the product would read of a checkout."""
+    return Checkout.from_texts(
+        text(root / checkout.GALAXY_FILE),
+        text(root / checkout.ANSIBLE_VERSION_FILE),
+        all_text(root, checkout.CHECK_FILES),
+        section(all_text(root, checkout.CHECKSUM_FILES)),
+    )
+
+
+def section(checksums: str) -> str:
+    """As the survey's sed cuts it out."""
+    name = checkout.CHECKSUM_SECTION
+    found = re.search(rf"^{name}:\n(.*?)^[a-z]", checksums, re.DOTALL | re.MULTILINE)
+    return found[0] if found else ""
+
+
+@cache
+def words(root: Path) -> frozenset[str]:
+    """Every word of what a checkout's roles are made of, but for its refusals."""
+    refusals = {root / name for name in checkout.CHECK_FILES}
+    found: set[str] = set()
+    for path in (root / "roles").rglob("*"):
+        if path.suffix in (".yml", ".yaml", ".j2") and path not in refusals:
+            found.update(re.findall(r"\w+", path.read_text(errors="replace")))
+    return frozenset(found)
+
+
+class TestTable:
+    def test_the_release_is_known_and_says_what_the_table_says(self, root):
+        found = stated(root)
+        assert found.release is not None
+        assert found.ansible == found.release.ansible
+        assert found.offer.network_plugins == found.release.network_plugins
+
+    def test_its_playbooks_have_the_names_that_are_used(self, root):
+        assert [name for name in PLAYBOOKS if not (root / name).is_file()] == []
+
+    def test_it_says_which_kubernetes_it_can_install_and_spells_it_so(self, root):
+        found = stated(root)
+        known = found.offer.kube_versions
+        assert KUBERNETES[minor(found.version)] in known
+        assert list(known) == sorted(known, key=numbers, reverse=True)
+        checksums = section(all_text(root, checkout.CHECKSUM_FILES))
+        spelled = found.release.kube_version(known[0])
+        assert f"    {spelled}: " in checksums
+
+    def test_removed_variables_are_gone_and_the_others_are_still_there(self, root):
+        at = minor(stated(root).version)
+        there = words(root)
+        lingering = {"eviction_hard_control_plane"}  # its default is still written
+        for name, gone in removed.VARIABLES.items():
+            if at >= gone.since and name not in lingering:
+                assert name not in there, name
+            elif at >= (gone.since[0], gone.since[1] - 1) and at < gone.since:
+                assert name in there, name
+        for start, gone in removed.FEATURES.items():
+            left = [word for word in there if word.startswith(start)]
+            assert bool(left) == (at < gone.since), start
+
+    def test_what_it_refuses_itself_is_in_our_table_too(self, root):
+        for name in stated(root).offer.removed_variables:
+            assert removed.removal(name) is not None
+
+    def test_every_variable_that_an_option_becomes_exists(self, root):
+        at, there = minor(stated(root).version), words(root)
+        missing = {
+            name
+            for names in features.VARIABLES.values()
+            for name in names
+            if name not in there and not removed.removal(name)
+        }
+        if at < kubespray.BASE_URLS_SINCE:
+            missing -= {"github_url", "dl_k8s_io_url", "storage_googleapis_url"}
+            missing -= {"get_helm_url"}
+        assert missing == NAMES_FOR_PEOPLE
+
+    def test_the_rich_request_has_no_finding(self, root):
+        found = stated(root)
+        wanted = Wanted.by(parsed(rich(minor(found.version))))
+        assert checkout.findings(found, found.ansible[0], True, wanted) == ()
+
+
+class Play:
+    """A cluster's directory, and the checkout with an Ansible that suits it."""
+
+    def __init__(self, root: Path, directory: Path, bin_directory: Path) -> None:
+        self.root, self.directory, self.bin = root, directory, bin_directory
+        at = minor(stated(root).version)
+        params = parsed(rich(at))
+        self.values = variables.build(params, NODES, BALANCER, nic_mtus=NIC_MTUS)
+        hosts = inventory.render(NODES, params)
+        (directory / inventory.FILE_NAME).write_text(hosts)
+
+    def run(self, program: str, *args: str, **changes: object):
+        values = self.directory / "vars.json"
+        values.write_text(json.dumps({**self.values, **changes}))
+        hosts = self.directory / inventory.FILE_NAME
+        return subprocess.run(
+            [self.bin / program, "-i", hosts, "-e", f"@{values}", *args],
+            cwd=self.root,
+            env={
+                "PATH": f"{self.bin}:{os.environ['PATH']}",
+                "HOME": str(self.directory),
+                "LC_ALL": "C.UTF-8",
+                "ANSIBLE_CONFIG": str(self.root / "ansible.cfg"),
+                "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(self.directory / "facts"),
+                "ANSIBLE_LOCAL_TEMP": str(self.directory / "tmp"),
+                "ANSIBLE_NOCOLOR": "1",
+            },
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+
+
+@cache
+def ansible_for(root: Path) -> Path | None:
+    """The directory of the programs of an Ansible that suits a checkout."""
+    least, below = stated(root).ansible
+    own = shutil.which("ansible-playbook")
+    for directory in (
+        *(venv / "bin" for venv in VENVS),
+        *([Path(own).parent] if own else []),
+    ):
+        told = subprocess.run(
+            [directory / "ansible-playbook", "--version"],
+            env={**os.environ, "LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        version = ansible_version_from(told.stdout)
+        if version and numbers(least) <= numbers(version) < numbers(below):
+            return directory
+    return None
+
+
+@pytest.fixture
+def play(root, tmp_path) -> Play:
+    directory = ansible_for(root)
+    if directory is None:
+        least, below = stated(root).ansible
+        pytest.skip(
+            f"no ansible-core >={least},<{below} in KUBESPRAY_VENVS or the PATH"
+        )
+    return Play(root, tmp_path, directory)
+
+
+class TestRuns:
+    def test_the_inventory_is_resolved_to_its_groups(self, play):
+        done = play.run("ansible-inventory", "--list")
+        assert done.returncode == 0, done.stderr
+        listed = json.loads(done.stdout)
+        assert len(listed["kube_control_plane"]["hosts"]) == 3
+        assert listed["etcd"]["hosts"] == listed["kube_control_plane"]["hosts"]
+        assert len(listed["kube_node"]["hosts"]) == 2
+        assert set(listed["k8s_cluster"]["children"]) >= {
+            "kube_control_plane",
+            "kube_node",
+        }
+        worker = listed["_meta"]["hostvars"][listed["kube_node"]["hosts"][0]]
+        assert worker["node_labels"] == {"example.org/kind": "video"}
+        assert worker["calico_mtu"] == 1430
+
+    @pytest.mark.parametrize("playbook", PLAYBOOKS)
+    def test_each_playbook_is_read_without_a_mistake(self, play, playbook):
+        done = play.run("ansible-playbook", playbook, "--syntax-check")
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def test_the_tasks_of_an_installation_can_be_listed(self, play):
+        done = play.run("ansible-playbook", kubespray.CLUSTER, "--list-tasks")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("TAGS:") > 100
+
+    def test_the_kubernetes_version_is_spelled_as_the_release_does(self, play):
+        sums = [play.root / name for name in checkout.CHECKSUM_FILES]
+        playbook = play.directory / "version.yml"
+        # Its role of defaults would look for addresses on the nodes.
+        show = {
+            "hosts": "localhost",
+            "connection": "local",
+            "gather_facts": False,
+            "vars_files": [str(path) for path in sums if path.is_file()],
+            "tasks": [{"debug": {"msg": "it is <{{ kube_version }}>"}}],
+        }
+        playbook.write_text(json.dumps([show]))
+        done = play.run("ansible-playbook", str(playbook))
+        assert done.returncode == 0, done.stdout + done.stderr
+        found = stated(play.root)
+        spelled = found.release.kube_version(KUBERNETES[minor(found.version)])
+        assert f"it is <{spelled}>" in done.stdout
+
+    def test_its_own_checks_of_inventory_and_variables_pass(self, play):
+        done = play.run("ansible-playbook", BOILERPLATE)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+    def test_these_checks_would_have_found_a_mistake(self, play):
+        if not (play.root / checkout.CHECK_FILES[0]).is_file():
+            pytest.skip("this release checks variables on the nodes only")
+        done = play.run("ansible-playbook", BOILERPLATE, kube_network_plugin="weaver")
+        assert done.returncode != 0

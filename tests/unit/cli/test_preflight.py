@@ -1,0 +1,446 @@
+"""``tacker-k8s-mgmt preflight``, with an Ansible server and VMs in this process."""
+
+import getpass
+import io
+import json
+import re
+import socket
+import sys
+import uuid
+from collections import defaultdict
+
+import pytest
+
+from tacker_k8s_mgmt import cli
+from tacker_k8s_mgmt.cli import main, preflight, readiness
+from tacker_k8s_mgmt.cli.telling import Console
+from tacker_k8s_mgmt.csar import build
+from tacker_k8s_mgmt.errors import ConnectionLost
+from tacker_k8s_mgmt.remote import ansible_server
+from tacker_k8s_mgmt.remote.workdir import MARKER
+from tests.unit.remote import keys
+from tests.unit.remote.sshd import PASSWORD, USER, Sshd
+
+from .bodies import installation, simple
+from .test_command_line import commands_in, help_of
+
+OWNER = str(uuid.UUID(int=7))
+LOGINS = ("ansible", "master_node", "worker_node", "external_lb_param")
+GALAXY = "namespace: kubernetes_sigs\nname: kubespray\nversion: 2.31.0\n"
+LIMITS = "    minimal_ansible_version: 2.18.0\n    maximal_ansible_version: 2.19.0\n"
+VERSION = 'echo "ansible-playbook [core 2.18.3]"\n'
+# Lets everybody, as `-n -- env ...` and as `-S -p "" -- env ...`.
+SUDO = 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"\n'
+
+
+@pytest.fixture
+def sshd(tmp_path):
+    """An Ansible server that is ready."""
+    server = Sshd(tmp_path / "home")
+    kubespray = server.home / "kubespray"
+    (kubespray / "playbooks").mkdir(parents=True)
+    (kubespray / "galaxy.yml").write_text(GALAXY)
+    (kubespray / "playbooks" / "ansible_version.yml").write_text(LIMITS)
+    (server.home / "venv" / "bin").mkdir(parents=True)
+    server.program("../venv/bin/ansible-playbook", VERSION)
+    server.program("sshpass", "exit 0\n")
+    server.program("sudo", SUDO)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def body(sshd):
+    found = simple()
+    given = installation(found)
+    given["ansible"] |= {
+        "ip_address": "127.0.0.1",
+        "port": sshd.port,
+        "kubespray_root_path": str(sshd.home / "kubespray"),
+        "venv_path": str(sshd.home / "venv"),
+        "transferring_inventory_path": str(sshd.home / "clusters" / "one"),
+    }
+    for name in LOGINS:
+        prefix = "ssh_" if name == "external_lb_param" else ""
+        given[name] |= {f"{prefix}username": USER, f"{prefix}password": PASSWORD}
+    return found
+
+
+@pytest.fixture
+def run(tmp_path, body, capsys):
+    """Run the command on the request; its exit code, output and errors."""
+
+    def run(*arguments):
+        path = tmp_path / "instantiate.json"
+        path.write_text(json.dumps(body))
+        state = ("--state-path", str(tmp_path / "state"), "--connect-timeout", "2")
+        code = main(["preflight", str(path), *state, *arguments])
+        told = capsys.readouterr()
+        assert PASSWORD not in told.out + told.err
+        return code, told.out, told.err
+
+    return run
+
+
+@pytest.fixture
+def findings(run):
+    """Run it and return the findings by check; it must say that there are some."""
+
+    def findings(*arguments):
+        code, out, _ = run("--json", *arguments)
+        document = json.loads(out)
+        found = defaultdict(list)
+        for one in document["checks"]:
+            if one["findings"]:
+                found[one["check"]] += one["findings"]
+        assert code == (1 if found else 0)
+        assert document["problems"] == sum(map(len, found.values()))
+        return found
+
+    return findings
+
+
+@pytest.fixture
+def machines(tmp_path, sshd, monkeypatch):
+    """VMs on this host, at the port of the SSH server."""
+    monkeypatch.setattr(readiness, "SSH_PORT", sshd.port)
+    path = tmp_path / "machines.json"
+    roles = ("control-plane", "worker", "load-balancer")
+    listed = [{"role": role, "ssh_address": "127.0.0.1"} for role in roles]
+    path.write_text(json.dumps(listed))
+    return str(path)
+
+
+class TestReady:
+    def test_a_table_says_what_was_checked_and_what_was_not(self, run):
+        code, out, err = run()
+        assert (code, err) == (0, "")
+        assert re.search(r"^request +\S+instantiate.json +good$", out, re.M)
+        assert re.search(r"^Ansible server +ansible@127.0.0.1:\d+ +good$", out, re.M)
+        assert re.search(r"^kubespray and Ansible .* good$", out, re.M)
+        assert re.search(r"^cluster's directory .* good$", out, re.M)
+        assert re.search(r"^VIM name +kubernetes_vim +not checked: ", out, re.M)
+        assert out.endswith("No problem was found.\n")
+
+    def test_nothing_is_changed_anywhere(self, run, sshd, tmp_path):
+        def everything():
+            return {path: path.stat().st_mtime_ns for path in sshd.home.rglob("*")}
+
+        before = everything()
+        run()
+        assert everything() == before
+        assert not (tmp_path / "state").exists()
+
+    def test_colours_on_a_terminal(self, run, monkeypatch):
+        def terminal(**options):
+            return Console(force_terminal=True, width=200, **options)
+
+        monkeypatch.setattr(preflight, "Console", terminal)
+        code, out, _ = run()
+        assert code == 0
+        assert "\x1b[32mgood" in out
+        assert "─" in out
+
+
+class TestServer:
+    def test_all_findings_at_once(self, findings, sshd):
+        sshd.program("../venv/bin/ansible-playbook", VERSION.replace("2.18", "2.16"))
+        directory = sshd.home / "clusters" / "one"
+        directory.mkdir(parents=True)
+        (directory / "precious").touch()
+        found = findings()
+        (ansible,) = found["kubespray and Ansible"]
+        assert "ansible-core 2.16.3 does not suit kubespray 2.31.0: install" in ansible
+        (foreign,) = found["cluster's directory"]
+        assert "is not empty and has no marker" in foreign
+
+    def test_a_directory_of_another_vnf_and_of_this_one(self, findings, sshd):
+        directory = sshd.home / "clusters" / "one"
+        directory.mkdir(parents=True)
+        marker = {"owner": OWNER, "path": str(directory), "format": 1}
+        (directory / MARKER).write_text(json.dumps(marker))
+        (text,) = findings()["cluster's directory"]
+        assert f"belongs to the VNF instance {OWNER}" in text
+        other = findings("--vnf-instance-id", str(uuid.UUID(int=8)))
+        assert list(other) == ["cluster's directory"]
+        assert findings("--vnf-instance-id", OWNER) == {}
+
+    def test_who_cannot_be_reached_is_one_finding(self, run, sshd):
+        sshd.refuse_connections = 1000
+        code, out, _ = run()
+        assert code == 1
+        assert "problem: Ansible server: ansible: No SSH connection to" in out
+        unasked = re.findall("not checked: the Ansible server could not be asked", out)
+        assert len(unasked) == 2
+        assert out.endswith("\n1 problem.\n")
+
+    def test_a_wrong_password(self, findings, body):
+        installation(body)["ansible"]["password"] = "another"
+        (text,) = findings()["Ansible server"]
+        assert "refused the SSH login of user ansible" in text
+
+    def test_a_server_that_breaks_off_in_between_is_not_called_good(
+        self, run, monkeypatch
+    ):
+        def survey(*_):
+            raise ConnectionLost(host="127.0.0.1", command="x", reason="gone")
+
+        monkeypatch.setattr(ansible_server.server, "survey", survey)
+        code, out, _ = run()
+        assert code == 1
+        assert "The SSH connection to 127.0.0.1 was lost" in out
+        assert re.search("^kubespray and Ansible .* not checked", out, re.M)
+
+    def test_a_recorded_host_key_that_changed(self, findings, sshd, tmp_path):
+        (tmp_path / "state").mkdir()
+        known = tmp_path / "state" / "known_hosts"
+        pair = keys.make("ecdsa-256").public
+        known.write_text(f"[127.0.0.1]:{sshd.port} {pair}\n")
+        (text,) = findings()["Ansible server"]
+        assert "is not the one that was recorded" in text
+        assert str(known) in text
+
+    def test_recorded_host_keys_that_may_not_be_read_are_told(
+        self, run, monkeypatch, tmp_path
+    ):
+        def load(self):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(readiness.server.ReadOnlyKeyFile, "load", load)
+        code, out, _ = run()
+        assert code == 0
+        assert f"warning: {tmp_path}/state/known_hosts cannot be read" in out
+
+
+class TestKeys:
+    def test_a_key_that_cannot_be_used_is_found_beside_the_rest(
+        self, findings, body, sshd
+    ):
+        installation(body)["worker_node"]["private_key"] = "/etc/shadow"
+        (sshd.bin / "sshpass").unlink()
+        sshd.program("../venv/bin/ansible-playbook", "exit 1\n")
+        found = findings()
+        assert found["private keys"][0].startswith("worker_node.private_key")
+        assert "ansible-playbook was not found" in found["kubespray and Ansible"][0]
+
+    def test_without_the_servers_own_key_it_is_not_asked(self, run, body, sshd):
+        installation(body)["ansible"]["private_key"] = "/etc/shadow"
+        code, out, _ = run()
+        assert code == 1
+        assert re.search("Ansible server .* not checked: its key cannot be used", out)
+        assert sshd.tried == []
+
+    def test_keys_may_lie_in_the_directory_that_is_given(
+        self, findings, body, sshd, tmp_path
+    ):
+        pair = keys.make("ed25519")
+        sshd.authorized.add(pair.public)
+        (tmp_path / "key").write_text(pair.private)
+        installation(body)["ansible"]["private_key"] = str(tmp_path / "key")
+        assert list(findings()) == ["private keys"]
+        assert findings("--key-directory", str(tmp_path)) == {}
+        assert "publickey" in sshd.tried
+
+
+class TestRequest:
+    def test_wrong_parameters_are_all_told_and_nobody_is_asked(self, run, body, sshd):
+        given = installation(body)
+        given["ansible"]["kubespray_root_path"] = "relative"
+        given["worker_node"]["aspectid"] = "x"
+        code, out, _ = run()
+        assert code == 1
+        assert "problem: request: ansible.kubespray_root_path: " in out
+        assert "problem: request: worker_node.aspectid: " in out
+        assert sshd.tried == []
+
+    def test_other_requests_are_refused(self, run, body):
+        body.clear()
+        body |= {"type": "SCALE_OUT", "aspectId": "worker_instance"}
+        code, out, err = run()
+        assert (code, out) == (2, "")
+        assert "it is a scale request, and preflight is for instantiate ones" in err
+
+    def test_no_file(self, capsys):
+        assert main(["preflight", "/nonexistent.json"]) == 2
+        assert "/nonexistent.json cannot be read" in capsys.readouterr().err
+
+
+class TestPackage:
+    @pytest.fixture
+    def package(self, tmp_path):
+        path = tmp_path / "simple.zip"
+        build.build("simple", path)
+        return str(path)
+
+    def test_the_script_is_in_it(self, run, package):
+        code, out, _ = run("--package", package)
+        assert code == 0
+        assert re.search(r"^load balancer's script +Scripts/\S+ +good$", out, re.M)
+
+    def test_the_script_is_not_in_it(self, findings, body, package):
+        installation(body)["external_lb_param"]["script_path"] = "Scripts/other.sh"
+        (text,) = findings("--package", package)["load balancer's script"]
+        assert "the VNF package has no file Scripts/other.sh" in text
+
+    def test_it_is_no_package(self, findings, tmp_path):
+        (tmp_path / "x.zip").write_text("no zip")
+        found = findings("--package", str(tmp_path / "x.zip"))
+        assert "cannot be read as a zip" in found["load balancer's script"][0]
+
+
+class TestMachines:
+    def test_login_sudo_and_the_way_from_the_server(self, run, machines):
+        code, out, _ = run("--machines", machines)
+        assert code == 0
+        for role in ("control-plane", "worker", "load-balancer"):
+            for check in ("login and sudo", "from the Ansible server"):
+                assert re.search(rf"^{check} +{role} 127.0.0.1 +good$", out, re.M)
+
+    def test_a_login_without_sudo(self, findings, sshd, machines):
+        sshd.program("sudo", 'echo "not in the sudoers file" >&2; exit 1\n')
+        texts = findings("--machines", machines)["login and sudo"]
+        assert len(texts) == 3
+        for text in texts:
+            assert "not in the sudoers file" in text
+            assert "Let user ansible run every command with sudo" in text
+
+    def test_a_port_that_nobody_listens_at(self, findings, machines, monkeypatch):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            closed = taken.getsockname()[1]
+        monkeypatch.setattr(readiness, "SSH_PORT", closed)
+        found = findings("--machines", machines)
+        assert "No SSH connection to ansible@127.0.0.1" in found["login and sudo"][0]
+        assert found["from the Ansible server"] == 3 * [
+            f"127.0.0.1 cannot open a connection to 127.0.0.1, port {closed}: "
+            "Connection refused. Let routes, firewalls and security groups pass it."
+        ]
+
+    def test_a_nodes_key_that_cannot_be_used(self, findings, body, machines):
+        installation(body)["worker_node"]["private_key"] = "/etc/shadow"
+        found = findings("--machines", machines)
+        assert set(found) == {"private keys", "login and sudo"}
+
+    def test_a_file_that_lists_none_is_told_before_anybody_is_asked(
+        self, run, sshd, tmp_path
+    ):
+        (tmp_path / "m.json").write_text("{}")
+        code, out, err = run("--machines", str(tmp_path / "m.json"))
+        assert (code, out) == (2, "")
+        assert "does not list machines" in err
+        assert sshd.tried == []
+
+    def test_without_the_server_its_way_is_not_checked(self, run, sshd, body, machines):
+        installation(body)["ansible"]["password"] = "another"
+        code, out, _ = run("--machines", machines)
+        assert code == 1
+        assert re.search(r"^login and sudo +worker 127.0.0.1 +good$", out, re.M)
+        assert re.search(r"^from the Ansible server +worker .* not checked", out, re.M)
+
+
+class TestPasswords:
+    @pytest.fixture
+    def typed(self, monkeypatch):
+        prompts = []
+
+        def ask(prompt):
+            prompts.append(prompt)
+            return PASSWORD
+
+        monkeypatch.setattr(getpass, "getpass", ask)
+        return prompts
+
+    def test_only_what_is_missing_is_asked(self, run, body, typed):
+        given = installation(body)
+        del given["ansible"]["password"]
+        given["external_lb_param"]["ssh_password"] = ""
+        code, _, _ = run()
+        assert code == 1
+        assert typed == []
+        code, _, _ = run("--ask-passwords")
+        assert code == 0
+        assert typed == [
+            "Password of ansible, user ansible: ",
+            "Password of external_lb_param, user ansible: ",
+        ]
+
+    def test_as_tackers_view_spells_it(self, findings, body, typed, machines):
+        given = installation(body)
+        balancer = given.pop("external_lb_param")
+        names = {"sshCpName": "ssh_cp_name", "sshUsername": "ssh_username"}
+        given["externalLbParam"] = {
+            "scriptPath": balancer["script_path"],
+            **{name: balancer[old] for name, old in names.items()},
+        }
+        assert findings("--ask-passwords", "--machines", machines) == {}
+        assert typed == ["Password of external_lb_param, user ansible: "]
+
+    def test_a_key_is_enough(self, findings, body, typed, sshd):
+        pair = keys.make("ed25519")
+        sshd.authorized.add(pair.public)
+        del installation(body)["ansible"]["password"]
+        installation(body)["ansible"]["private_key"] = pair.private
+        assert findings("--ask-passwords") == {}
+        assert typed == []
+
+    def test_without_a_terminal_nothing_is_read(self, run, body, monkeypatch):
+        del installation(body)["ansible"]["password"]
+
+        def no_terminal(*_):
+            raise OSError(6, "No such device or address")
+
+        monkeypatch.setattr(getpass.os, "open", no_terminal)
+        monkeypatch.setattr(sys, "stdin", io.StringIO("not a password\n"))
+        code, out, err = run("--ask-passwords")
+        assert (code, out) == (2, "")
+        assert "there is no terminal to ask for the password of ansible" in err
+
+
+def test_the_help_has_examples_that_the_command_line_takes(capsys):
+    text = help_of(capsys, "preflight")
+    examples = list(commands_in(text.split("examples:\n")[1]))
+    assert len(examples) == 3
+    for example in examples:
+        assert callable(cli.parser().parse_args(example).function)
+    assert "Nothing is changed anywhere" in text
+    assert "\nexit codes: 0 " in text
+
+
+def test_without_a_request_the_exit_code_is_2():
+    with pytest.raises(SystemExit) as caught:
+        main(["preflight"])
+    assert caught.value.code == 2
+
+
+class TestBastion:
+    @pytest.fixture
+    def bastion(self, tmp_path, body):
+        server = Sshd(tmp_path / "bastion")
+        installation(body)["bastion"] = {
+            "ip_address": "127.0.0.1",
+            "port": server.port,
+            "username": USER,
+            "password": PASSWORD,
+        }
+        yield server
+        server.close()
+
+    def test_all_go_through_it(self, run, bastion, machines, sshd):
+        code, out, _ = run("--machines", str(machines))
+        assert code == 0, out
+        # The Ansible server, and the login on each VM.
+        assert bastion.forwarded == [("127.0.0.1", sshd.port)] * 4
+        assert bastion.logins == 1
+        assert "not checked: it goes through the bastion" in out
+
+    @pytest.mark.parametrize("used_for", [["vms"], ["ansible"]])
+    def test_a_wrong_password_is_one_finding_that_names_it(
+        self, used_for, findings, bastion, body, machines
+    ):
+        given = installation(body)["bastion"]
+        given |= {"password": "wr0ng one", "used_for": used_for}
+        found = findings()
+        check = "bastion" if used_for == ["vms"] else "Ansible server"
+        (told,) = found.pop(check)
+        assert not found
+        assert f"bastion: The bastion 127.0.0.1:{bastion.port} refused" in told
+        assert bastion.tried == ["password"]

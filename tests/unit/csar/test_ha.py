@@ -1,0 +1,150 @@
+"""The flavour `ha`: as many control planes as etcd wants, and each one Tacker's."""
+
+import json
+
+import pytest
+import yaml
+
+from tacker_k8s_mgmt.csar import archive, meta, sources
+from tacker_k8s_mgmt.csar.build import build
+from tacker_k8s_mgmt.csar.check import check
+
+ENTRY = "Definitions/kubernetes_top.vnfd.yaml"
+DF = "Definitions/kubernetes_df_ha.yaml"
+HOT = "BaseHOT/ha/base_hot_top.yaml"
+NESTED = "BaseHOT/ha/nested/base_hot_nested_master.yaml"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    path = tmp_path_factory.mktemp("csar") / "ha.zip"
+    build("ha", path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def parts(package):
+    files = archive.read(package)
+    del files[meta.PATH]
+    return files
+
+
+@pytest.fixture
+def problems_of(parts, tmp_path):
+    """Return a function: the problems of a package with some texts replaced."""
+
+    def problems(*changes, requests=None):
+        files = dict(parts)
+        for name, old, new in changes:
+            assert old in files[name].decode(), old
+            files[name] = files[name].decode().replace(old, new).encode()
+        files[meta.PATH] = meta.render(files, ENTRY)
+        path = tmp_path / "changed.zip"
+        archive.write(path, files)
+        return check(path, requests or {}).problems
+
+    return problems
+
+
+def request(level="instantiation_level_1"):
+    path = sources.samples() / "requests" / "instantiate-ha.json"
+    return {**json.loads(path.read_text()), "instantiationLevelId": level}
+
+
+@pytest.mark.parametrize("level", ["instantiation_level_1", "instantiation_level_2"])
+def test_the_package_and_its_sample_request_have_no_problems(package, level):
+    report = check(package, {"request": request(level)})
+    assert report.problems == ()
+    assert report.warnings == ()
+    assert report.flavours == ("ha",)
+
+
+def test_control_planes_are_a_group_that_nothing_scales(parts):
+    resources = yaml.safe_load(parts[HOT])["resources"]
+    group = resources["master_instance"]
+    assert group["type"] == "OS::Heat::ResourceGroup"
+    count = {"get_param": "master_instance_desired_capacity"}
+    assert group["properties"]["count"] == count
+    scaled = {
+        one["properties"]["auto_scaling_group_id"]["get_resource"]
+        for one in resources.values()
+        if one["type"] == "OS::Heat::ScalingPolicy"
+    }
+    assert scaled == {"worker_instance"}
+
+
+@pytest.mark.parametrize(
+    ("template", "vdu", "group", "policy"),
+    [
+        (NESTED, "masterNode", "control_planes_apart", "control_planes_policy"),
+        (NESTED.replace("master", "worker"), "workerNode", "workers_apart", None),
+    ],
+)
+def test_both_roles_keep_apart(parts, template, vdu, group, policy):
+    server = yaml.safe_load(parts[template])["resources"][vdu]["properties"]
+    assert server["scheduler_hints"] == {"group": {"get_param": "server_group"}}
+    top = yaml.safe_load(parts[HOT])
+    (given,) = top["resources"][group]["properties"]["policies"]
+    if policy:
+        given = top["parameters"][given["get_param"]]["default"]
+    assert given == ("anti-affinity" if policy else "soft-anti-affinity")
+
+
+def test_an_even_number_of_control_planes_is_refused_by_the_check(problems_of):
+    found = problems_of(
+        (DF, "number_of_instances: 5", "number_of_instances: 4"),
+        (
+            DF,
+            "number_of_instances: 2\n        targets: [ masterNode ]",
+            "number_of_instances: 1\n        targets: [ masterNode ]",
+        ),
+        requests={"request": request("instantiation_level_2")},
+    )
+    assert any(
+        "instantiation_level_2 has 4 VMs of masterNode" in text
+        and "allows 3 or 5 as master_instance_desired_capacity" in text
+        for text in found
+    ), found
+    assert any("4 VMs; etcd wants an odd number" in text for text in found), found
+
+
+def test_heat_refuses_any_other_number_before_there_is_a_vm(parts):
+    parameters = yaml.safe_load(parts[HOT])["parameters"]
+    (constraint,) = parameters["master_instance_desired_capacity"]["constraints"]
+    assert constraint["allowed_values"] == [3, 5]
+
+
+def test_the_group_takes_its_number_from_the_level(problems_of):
+    wanted = "{ get_param: master_instance_desired_capacity }"
+    (found,) = problems_of((HOT, wanted, "3"))
+    assert "must take its count from the parameter" in found
+
+
+def test_a_group_of_control_planes_that_scales_is_refused_with_the_request(problems_of):
+    policies = "".join(
+        f"""
+  master_instance_scale_{way}:
+    type: OS::Heat::ScalingPolicy
+    properties:
+      auto_scaling_group_id: {{ get_resource: master_instance }}
+      adjustment_type: change_in_capacity
+      scaling_adjustment: {step}
+"""
+        for way, step in (("out", 2), ("in", -2))
+    )
+    found = problems_of(
+        (HOT, "OS::Heat::ResourceGroup", "OS::Heat::AutoScalingGroup"),
+        (
+            HOT,
+            "count: { get_param: master",
+            "min_size: 3\n      max_size: 5\n"
+            "      desired_capacity: { get_param: master",
+        ),
+        (HOT, "resource_def:", "resource:"),
+        (HOT, "\n  control_planes_apart:", f"{policies}\n  control_planes_apart:"),
+        requests={"request": request()},
+    )
+    assert [text.partition(": ")[2] for text in found] == [
+        "master_node.aspect_id: master_instance is a scaling aspect, and control "
+        "planes cannot be scaled"
+    ]
