@@ -36,8 +36,15 @@ def parser() -> argparse.ArgumentParser:
         "--runs",
         type=int,
         metavar="N",
-        help="runs of each case, the first of which alone scales by ten workers; "
-        "default: 3 of 1+2 and of the fakes, 1 of 1+10",
+        help="runs of each case; default: 3 of 1+2 and of the fakes, 1 of 1+10",
+    )
+    top.add_argument(
+        "--by",
+        type=int,
+        action="append",
+        metavar="N",
+        help="workers to scale by in the lab; may be repeated, and then only the first "
+        "run does more than the first of it; default: 1 and 10",
     )
     top.add_argument(
         "--patience",
@@ -61,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = [word for name in chosen for word in ("--only", name)]
     words += ["--json", str(args.json.absolute())] if args.json else []
     words += ["--runs", str(args.runs)] if args.runs else []
+    words += [word for by in args.by or () for word in ("--by", str(by))]
     patient = args.patience is not None
     words += ["--patience", str(args.patience)] if patient else []
     settings = from_environment(args.state or STATE)

@@ -166,6 +166,15 @@ class BastionUnreachable(BastionError, ConnectError):
     )
 
 
+class BastionLost(BastionError, ConnectionLost):
+    """The session with the bastion breaks whenever it is used."""
+
+    message = (
+        "The SSH connection to the bastion {host} was lost during `{command}`, again: "
+        "{reason}."
+    )
+
+
 class BastionRefused(BastionError, AuthError):
     """The bastion refused the credentials."""
 

@@ -25,13 +25,13 @@ _SHARED = (
 # The other ssh, for ControlPersist, takes its standard error away.
 _TOLD = '2>>"${K8S_MGMT_LOG-/dev/null}"'
 
-Way = Literal["ansible", "vms", "playbooks"]
-ALL_WAYS: tuple[Way, ...] = ("ansible", "vms", "playbooks")
+Connection = Literal["ansible", "vms", "playbooks"]
+ALL_CONNECTIONS: tuple[Connection, ...] = ("ansible", "vms", "playbooks")
 
 
-def _some(value: tuple[Way, ...]) -> tuple[Way, ...]:
+def _some(value: tuple[Connection, ...]) -> tuple[Connection, ...]:
     if not value:
-        raise ValueError(f"must name at least one of {', '.join(ALL_WAYS)}")
+        raise ValueError(f"must name at least one of {', '.join(ALL_CONNECTIONS)}")
     return value
 
 
@@ -61,8 +61,8 @@ class Bastion(Structure):
     host_key: publickeys.OptionalHostKey = Field(
         default=None, description=f"SSH host key of the bastion: {publickeys.ABOUT}"
     )
-    used_for: Annotated[tuple[Way, ...], AfterValidator(_some)] = Field(
-        default=ALL_WAYS,
+    used_for: Annotated[tuple[Connection, ...], AfterValidator(_some)] = Field(
+        default=ALL_CONNECTIONS,
         description="Which connections go through it, a list of: ansible (from Tacker "
         "to the Ansible server), vms (from Tacker to the nodes and the load balancer), "
         "playbooks (from the Ansible server to the nodes). Default: all three.",

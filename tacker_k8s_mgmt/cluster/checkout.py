@@ -152,7 +152,7 @@ def _option_findings(checkout: Checkout, wanted: Wanted) -> list[str]:
     version, offer = checkout.version, checkout.offer
     at = minor(version) if version else kubespray.DEVELOPMENT
     gone = removed.findings(wanted.variables, version, at, offer.removed_variables)
-    asked = offers.Asked(wanted.cluster, wanted.variables, wanted.address_family)
+    asked = offers.Asked(wanted.cluster, wanted.variables)
     return [*gone, *offers.findings(version, at, offer, asked)]
 
 

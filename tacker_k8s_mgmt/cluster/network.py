@@ -3,6 +3,7 @@
 Read off ``roles/network_plugin`` of the known releases of kubespray.
 """
 
+import json
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -106,6 +107,15 @@ def _overhead(plugin: str, encapsulation: str | None, address_family: str) -> in
     base = _KUBE_OVN if plugin == "kube-ovn" else _OVERHEAD[used]
     longer = _IPV6_HEADER_IS_LONGER if address_family == "ipv6" and base else 0
     return base + longer
+
+
+def nic_mtu(links: str) -> int:
+    """The MTU in what ``ip -j addr show to ADDRESS`` printed; 0: it is not there."""
+    try:
+        found = [link["mtu"] for link in json.loads(links) if "mtu" in link]
+    except (ValueError, TypeError):
+        return 0
+    return int(found[0]) if found else 0
 
 
 def variables(

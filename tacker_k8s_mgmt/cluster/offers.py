@@ -61,7 +61,6 @@ class Asked:
 
     cluster: Cluster
     variables: Mapping[str, Any]
-    address_family: str
 
 
 def findings(version: str, at: Minor, offer: Offer, asked: Asked) -> Iterator[str]:

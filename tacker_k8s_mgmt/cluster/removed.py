@@ -122,21 +122,20 @@ def removal(name: str) -> Removal | None:
 
 
 def findings(
-    variables: Iterable[str], version: str, minor: Minor, stated: Iterable[str]
+    variables: Iterable[str], version: str, at: Minor, stated: Iterable[str]
 ) -> Iterator[str]:
     """One sentence for each of a user's variables that a release does not have.
 
     :param version: kubespray's version, for the sentence.
+    :param at: its minor release.
     :param stated: those that the checkout itself says it has removed.
     """
     own = frozenset(stated)
     for name in variables:
         gone = removal(name)
-        if gone and minor >= gone.since:
+        if gone and at >= gone.since:
             since = (
-                ""
-                if minor == gone.since
-                else f" since v{gone.since[0]}.{gone.since[1]}"
+                "" if at == gone.since else f" since v{gone.since[0]}.{gone.since[1]}"
             )
             instead = f"; {gone.instead}" if gone.instead else ""
             yield (

@@ -15,7 +15,7 @@ from oslo_log import log
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.cluster import inventory, stack
+from tacker_k8s_mgmt.cluster import inventory, network, stack
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.hooks import rollback
@@ -37,17 +37,19 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 KNOWN_HOSTS = server.KNOWN_HOSTS
 _PARALLEL_LOGINS = 8
-# A kubelet reports both in its Node object.
-_WHO_AM_I = ("cat", "/etc/machine-id", "/proc/sys/kernel/random/boot_id")
+# A kubelet reports the first two in its Node object.
+_WHO_AM_I = (
+    'cat /etc/machine-id /proc/sys/kernel/random/boot_id; ip -j addr show to "$1" || :'
+)
 _RELOCK_PATIENCE = 2.0  # seconds
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes when boot_timeout has passed
 
 
-def _identity(told: str) -> MachineIdentity:
-    lines = told.split()
-    return MachineIdentity(
-        machine_id=lines[0] if lines else "", boot_id=lines[1] if lines[1:] else ""
-    )
+def _identity(session: ssh.Session, machine: Machine | Node) -> MachineIdentity:
+    argv = ["sh", "-c", _WHO_AM_I, "sh", machine.address]
+    told = session.run(argv, timeout=60, sudo=True).stdout
+    machine_id, boot_id, links = (*told.split("\n", 2), "", "", "")[:3]
+    return MachineIdentity(machine_id, boot_id, network.nic_mtu(links))
 
 
 class V1Site:
@@ -242,11 +244,11 @@ class V1Site:
             except errors.RemoteError as exc:
                 return f"{machine.role.value} VM {machine.server_id}: {exc}"
             try:
-                told = session.run(_WHO_AM_I, timeout=60, sudo=True).stdout
+                told = _identity(session, machine)
             except errors.RemoteError as exc:
                 session.close()
                 return f"{machine.role.value} VM {machine.server_id}: {exc}"
-            self._identities[machine.server_id] = _identity(told)
+            self._identities[machine.server_id] = told
             if machine.role is Role.WORKER:
                 session.close()
             else:
@@ -287,8 +289,8 @@ class V1Site:
         """What the VM of a node says it is."""
         known = self._identities.get(node.server_id)
         if known is None:
-            told = self._session(node).run(_WHO_AM_I, timeout=60, sudo=True).stdout
-            known = self._identities[node.server_id] = _identity(told)
+            known = _identity(self._session(node), node)
+            self._identities[node.server_id] = known
         return known
 
     def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.cluster.nodes import Machine, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle import check, ports
-from tacker_k8s_mgmt.lifecycle.operation import Operation
+from tacker_k8s_mgmt.lifecycle.operation import MTU_FILE, Operation
 from tacker_k8s_mgmt.lifecycle.step import Step
 
 
@@ -85,6 +85,9 @@ class Instantiate(Operation):
 
     def _reach_all(self) -> None:
         self._wait_reachable(self._all())
+        mtus = [self._site.identity(node).nic_mtu for node in self._nodes]
+        if all(mtus):
+            self._write_json(MTU_FILE, [min(mtus)])
 
     def _write_all(self) -> None:
         self._write_inputs(self._nodes)

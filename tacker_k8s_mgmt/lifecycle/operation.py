@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import inventory, membership, variables
+from tacker_k8s_mgmt.cluster import inventory, membership, values, variables
 from tacker_k8s_mgmt.cluster.membership import Membership
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams
@@ -21,6 +21,8 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 VARIABLES_FILE = "vars.json"
 #: Server id and SSH address of every VM whose host key is recorded.
 MACHINES_FILE = "machines.json"
+#: The smallest MTU of the nodes' interfaces when the cluster was made.
+MTU_FILE = "nic_mtu.json"
 #: Ids of the servers that were seen to be whole members of the cluster.
 JOINED_FILE = "joined.json"
 _FIRST_PAUSE = 0.2  # seconds; each later one doubles it, up to the poll interval
@@ -147,15 +149,26 @@ class Operation:
 
     def _write_inputs(self, nodes: Sequence[Node]) -> None:
         """Make inventory and variables those of a cluster of these nodes."""
-        values = variables.build(self._params, nodes, self._machines.load_balancer)
+        extra_vars = variables.build(
+            self._params,
+            nodes,
+            self._machines.load_balancer,
+            nic_mtus=self._nic_mtus(),
+        )
         before = self._site.workdir.read(inventory.FILE_NAME) or ""
         hosts = inventory.render(
             nodes, self._params, previous=before, renewed=self._renewed(nodes)
         )
-        extra = json.dumps(values, indent=2, sort_keys=True) + "\n"
+        extra = json.dumps(extra_vars, indent=2, sort_keys=True) + "\n"
         self._site.workdir.write(inventory.FILE_NAME, hosts)
         self._site.workdir.write(VARIABLES_FILE, extra)
         self._inputs = (hosts, extra)
+
+    def _nic_mtus(self) -> Collection[int]:
+        """What the pods' MTU is computed from, the same for a cluster's whole life."""
+        if self._params.cluster.network.mtu != values.NODES:
+            return ()
+        return tuple(json.loads(self._site.workdir.read(MTU_FILE) or "[]"))
 
     def _forget_members(self, gone: Sequence[Node]) -> None:
         """Take nodes out of the records of seen VMs and of whole members."""

@@ -165,10 +165,12 @@ class MachineIdentity:
 
     :param machine_id: ``/etc/machine-id``.
     :param boot_id: ``/proc/sys/kernel/random/boot_id``.
+    :param nic_mtu: bytes, of its interface on the cluster's network; 0: not known.
     """
 
     machine_id: str
     boot_id: str
+    nic_mtu: int = 0
 
 
 class Site(Protocol):

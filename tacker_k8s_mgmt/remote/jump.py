@@ -48,8 +48,7 @@ class Jump:
         try:
             return self._tunnel(self.session(), host, port, timeout)
         except errors.ConnectionLost as error:
-            broken = f"The session with the bastion broke again: {error}"
-            raise errors.BastionError(detail=broken) from error
+            raise errors.BastionLost(**error.fields) from error
 
     def session(self) -> Session:
         """The session with the bastion.

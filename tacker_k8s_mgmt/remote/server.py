@@ -65,9 +65,9 @@ def _text(data: bytes | None) -> str | None:
 
 
 class KeyFile:
-    """The ``known_hosts`` file of Ansible servers on the conductor's host.
+    """The ``known_hosts`` file of Ansible servers and bastions on the conductor's host.
 
-    Ansible servers outlive clusters, so their keys are kept beside the journals and not
+    They outlive clusters, so their keys are kept beside the journals and not
     in a cluster's directory. Hooks run side by side, so the file is used under a lock.
     """
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab import inside
-from lab.cloud.addresses import EXTERNAL, mac_of
+from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL, mac_of
 from tests.integration.conftest import ANSIBLE_SERVER, VM_ACCOUNT, Cluster, Lab
 from tests.unit.remote import keys
 
@@ -83,9 +83,11 @@ class TestBastion:
         for host, accepted in seen.items():
             assert accepted, host
             assert [one for one in accepted if f" from {BASTION} " not in one] == []
-        assert {one.split(" from ")[1].split()[0] for one in logins("bastion")} == {
-            *("10.99.0.1", ANSIBLE_SERVER)
-        }
+        sources = [one.split(" from ")[1].split()[0] for one in logins("bastion")]
+        assert set(sources) == {CONTROLLER_ADDRESS, ANSIBLE_SERVER}
+        # Two hooks, and a playbook run for three nodes.
+        assert sources.count(CONTROLLER_ADDRESS) == 2
+        assert sources.count(ANSIBLE_SERVER) == len(cluster.runs()) == 1
 
     def test_its_secrets_are_in_files_for_the_owner_alone(self, lab, cluster):
         listed = lab.ansible(f"stat -c '%a %n' {cluster.directory}/*")

@@ -9,8 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from lab import inside
+from tacker_k8s_mgmt.cluster.quorum import ControlPlane, EtcdMember, refusal
+from tacker_k8s_mgmt.remote import ssh
+from tacker_k8s_mgmt.remote.endpoint import Endpoint
+from tacker_k8s_mgmt.remote.etcd import EtcdClient
+from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 from tests.integration.conftest import Cluster, Lab
 from tests.integration.test_cluster_life import roles
 
@@ -50,6 +56,27 @@ def etcdctl(server: str, *words: str) -> Any:
     """What etcdctl tells on a control plane, as JSON, whatever its exit code."""
     line = f"{ETCDCTL} {' '.join(words)} -w json; true"
     return json.loads(inside.on_host(server, "sh", "-c", line))
+
+
+def asked_over_ssh(server: str) -> tuple[EtcdMember, ...]:
+    """What the driver learns of etcd on a control plane."""
+    host = next(one for one in inside.hosts() if one["id"] == server)
+    address = next(str(one) for one in host["addresses"] if one.startswith("10.99."))
+    endpoint = Endpoint(address, "ubuntu", SecretStr("ubuntu"))
+    keys = HostKeys(label="the test's host keys")
+    with ssh.connect(endpoint, host_keys=keys, redact=str, deadline=20) as session:
+        return EtcdClient(session).members()
+
+
+def judged(members: tuple[EtcdMember, ...], leaving: str) -> str:
+    """Why the control plane may not be taken out; its members are known by address."""
+    planes = [
+        ControlPlane(
+            "control-plane-" + one.address.replace(".", "-"), one.name, one.address
+        )
+        for one in members
+    ]
+    return refusal(planes, members, {leaving})
 
 
 def power(verb: str, server: str) -> None:
@@ -94,10 +121,12 @@ class TestHighAvailability:
 
     def test_etcd_has_three_healthy_members_with_the_inventorys_names(self, cluster):
         (server, *_) = control_planes(cluster).values()
-        members = etcdctl(server, "member", "list")["members"]
-        assert [one["name"] for one in members] == ["etcd1", "etcd2", "etcd3"]
-        health = etcdctl(server, "endpoint", "health", "--cluster")
-        assert [one["health"] for one in health] == [True] * 3
+        members = asked_over_ssh(server)
+        assert [one.name for one in members] == ["etcd1", "etcd2", "etcd3"]
+        assert all(one.healthy for one in members)
+        assert [one.leader for one in members].count(True) == 1
+        for name in control_planes(cluster):
+            assert judged(members, name) == ""
 
     def test_every_control_plane_can_be_healed_by_itself(self, cluster):
         """Tacker knows a VNFC of each, with its own server."""
@@ -143,10 +172,16 @@ class TestHighAvailability:
         kubectl = "kubectl --kubeconfig /etc/kubernetes/admin.conf"
         line = f"{kubectl} get configmap kept -o name"
         assert "configmap/kept" in inside.on_host(living, "sh", "-c", line)
+        members = asked_over_ssh(living)
+        assert [one.healthy for one in members].count(True) == 2
+        assert judged(members, dead) == ""
+        alive = next(name for name, server in planes.items() if server == living)
+        assert f"Not well: {dead}" in judged(members, alive)
         power("kill", other)
         wait_for(lambda: not api.answers(), NOTICED + FAILED_OVER)
-        health = etcdctl(living, "endpoint", "health")
-        assert [one["health"] for one in health] == [False]
+        members = asked_over_ssh(living)
+        assert not any(one.healthy for one in members)
+        assert "etcd has no leader" in judged(members, dead)
 
     def test_terminate_leaves_nothing(self, cluster):
         cluster.terminate()

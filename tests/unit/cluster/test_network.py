@@ -60,3 +60,16 @@ def test_pods_never_get_more_than_any_interface_carries(mtus, case):
     found = network.pod_mtu(mtus, plugin, encapsulation)
     assert found <= min(mtus)
     assert (found == min(mtus)) == (encapsulation == "none")
+
+
+@pytest.mark.parametrize(
+    ("links", "expected"),
+    [
+        ('[{},{"ifname":"eth0","mtu":1450,"addr_info":[]}]', 1450),
+        ("[{}]", 0),
+        ("", 0),
+        ("sh: ip: not found", 0),
+    ],
+)
+def test_the_mtu_of_a_nodes_interface(links, expected):
+    assert network.nic_mtu(links) == expected

@@ -54,6 +54,7 @@ def test_what_openssh_writes_and_prints_is_taken(kind, tmp_path):
         "MD5:16:27:ac:a5:76:28:2d:36:63:1b:56:4d:eb:df:a6:48",
         "-----BEGIN OPENSSH PRIVATE KEY-----",
     ],
+    ids=lambda text: text[:11],
 )
 def test_anything_else_is_refused(text):
     with pytest.raises(ValueError, match="must be one public host key"):

@@ -255,9 +255,11 @@ def test_a_script_that_was_changed_afterwards_is_told_with_both_hashes(
     assert hashlib.sha256(files[name]).hexdigest() in problem
 
 
-def test_user_data_leaves_scaling_and_healing_to_tacker(parts):
+def test_user_data_leave_healing_to_tacker(parts):
+    """And have a say in scaling: see hooks/rollback.py."""
     source = parts["UserData/k8s_cluster_user_data.py"].decode()
-    assert re.findall(r"^    def (\w+)", source, re.MULTILINE) == ["instantiate"]
+    methods = re.findall(r"^    def (\w+)", source, re.MULTILINE)
+    assert methods == ["instantiate", "scale"]
 
 
 # --- requests

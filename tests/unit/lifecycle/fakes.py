@@ -360,6 +360,7 @@ class FakeSite:
         self.control_planes = [machine(Role.CONTROL_PLANE, 4)]
         self.workers = [machine(Role.WORKER, 55), machine(Role.WORKER, 5)]
         self.load_balancer = machine(Role.LOAD_BALANCER, 9) if load_balancer else None
+        self.nic_mtu = 1450
         self.unfinished: set[str] = set()
         self.dead: set[str] = set()
         self.cluster_nodes: list[FakeNode] = []
@@ -453,7 +454,7 @@ class FakeSite:
         return tuple(node.name for node in nodes if node.server_id in self.dead)
 
     def identity(self, node: Node) -> ports.MachineIdentity:
-        return ports.MachineIdentity(node.server_id, "boot")
+        return ports.MachineIdentity(node.server_id, "boot", self.nic_mtu)
 
     def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:
         self.forgotten += hosts

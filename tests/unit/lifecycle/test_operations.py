@@ -7,10 +7,12 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import inventory
+from tacker_k8s_mgmt.cluster.nodes import Role
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.lifecycle import check
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.step import Runner
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
 from tests.unit.lifecycle.fakes import (
@@ -19,8 +21,10 @@ from tests.unit.lifecycle.fakes import (
     FakeJournal,
     FakeNode,
     FakeSite,
+    machine,
     params,
 )
+from tests.unit.lifecycle.operations import run
 
 NAMES = ["control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"]
 EFFECTS = (
@@ -30,6 +34,7 @@ EFFECTS = (
     "wait_reachable",
     "save_host_keys",
     "workdir.write machines.json",
+    "workdir.write nic_mtu.json",
     "workdir.write hosts.yaml",
     "workdir.write vars.json",
     "balancer.install",
@@ -139,6 +144,17 @@ class TestInstantiate:
         with pytest.raises(errors.StepFailed, match="HAProxy does not run"):
             instantiate(site)
         assert "run cluster" not in site.calls
+
+    def test_pods_mtu_is_made_of_the_nodes_and_stays(self):
+        wanted = params(cluster={"network": {"plugin": "calico", "mtu": "nodes"}})
+        site = FakeSite()
+        instantiate(site, wanted)
+        made = json.loads(site.files["vars.json"])["calico_mtu"]
+        assert made < site.nic_mtu
+        site.nic_mtu = 9000
+        site.workers.append(machine(Role.WORKER, 6))
+        run(ScaleOut, site, wanted, stacks=["member-server-6"])
+        assert json.loads(site.files["vars.json"])["calico_mtu"] == made
 
     def test_rebuilt_vms_lose_their_host_keys(self):
         site = FakeSite()

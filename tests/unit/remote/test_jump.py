@@ -160,6 +160,20 @@ class TestBastionThatDoesNotServe:
         with pytest.raises(errors.BastionUnreachable):
             log_in(endpoint=beyond, deadline=30)
 
+    def test_one_that_breaks_again_and_again_is_not_taken_for_the_host(
+        self, beyond, log_in, bastion, way, monkeypatch
+    ):
+        def breaks(*_):
+            bastion.drop()
+            return real(*_)
+
+        real = ssh.Session.tunnel
+        monkeypatch.setattr(ssh.Session, "tunnel", breaks)
+        with pytest.raises(errors.BastionLost, match="to the bastion 127") as caught:
+            log_in(endpoint=beyond, deadline=30)
+        assert caught.value.retryable
+        assert len(way.tries) == 2
+
     def test_threads_share_one_failure(self, beyond, log_in, way, bastion):
         bastion.close()
 

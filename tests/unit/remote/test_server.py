@@ -88,3 +88,24 @@ def test_survey_finds_ansible_whatever_the_logins_locale(session, sshd, tmp_path
     found = server.survey(session, str(tmp_path), None)
     assert found.ansible_version == "2.18.3"
     assert found.checkout.version == ""
+
+
+def test_survey_finds_what_the_checkout_can_install(session, tmp_path):
+    texts = {
+        "galaxy.yml": "version: 2.27.1\n",
+        "roles/kubernetes/preinstall/tasks/0040-verify-settings.yml": (
+            "    that: kube_network_plugin in ['calico', 'weave']\n"
+        ),
+        "roles/kubespray-defaults/defaults/main/checksums.yml": (
+            "crictl_checksums:\n  amd64:\n    v1.99.0: 00\n"
+            "kubelet_checksums:\n  arm:\n    v1.98.0: 0\n  amd64:\n    v1.31.9: 00\n"
+            "kubectl_checksums:\n  amd64:\n    v1.97.0: 00\n"
+        ),
+    }
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    offer = server.survey(session, str(tmp_path), None).checkout.offer
+    assert offer.kube_versions == ("1.31.9",)
+    assert offer.network_plugins == {"calico", "weave"}

@@ -3,7 +3,9 @@
 import getpass
 import os
 import shutil
+import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -36,12 +38,13 @@ needs_ansible = pytest.mark.skipif(
 needs_sshpass = pytest.mark.skipif(
     not shutil.which("sshpass"), reason="no sshpass in PATH"
 )
-PLAYBOOK = """
+TASK = 'echo in >>"$HOME/reached"'
+PLAYBOOK = f"""
 - hosts: all
   gather_facts: false
   become: false
   tasks:
-  - raw: echo in >>"$HOME/reached"
+  - raw: {TASK}
 """
 CONFIG = """
 [ssh_connection]
@@ -108,14 +111,21 @@ class Site:
 
     def run(self) -> None:
         """Run the playbook with run.sh and the real Ansible."""
-        request = PlaybookRequest("reach.yml")
-        with self.ways.server() as session:
-            place = str(self.directory), str(self.root)
-            runner = PlaybookRunner(lambda: session, *place)
-            try:
-                runner.run(request, total=120, idle=60, poll=0.2)
-            except errors.PlaybookError as error:
-                raise AssertionError(f"{error}\n{self.log()}") from error
+        sessions: list[ssh.Session] = []
+
+        def connect() -> ssh.Session:
+            if not sessions or not sessions[-1].alive:
+                sessions.append(self.ways.server())
+            return sessions[-1]
+
+        runner = PlaybookRunner(connect, str(self.directory), str(self.root))
+        try:
+            runner.run(PlaybookRequest("reach.yml"), total=120, idle=60, poll=0.2)
+        except errors.PlaybookError as error:
+            raise AssertionError(f"{error}\n{self.log()}") from error
+        finally:
+            for session in sessions:
+                session.close()
 
     def log(self) -> str:
         return "".join(log.read_text() for log in self.directory.glob("runs/*/log"))
@@ -305,6 +315,30 @@ class TestAnsible:
         assert "password" not in bastion.tried
 
     @needs_sshpass
+    def test_goes_on_while_the_way_to_the_ansible_server_breaks(
+        self, site, sshd, bastion
+    ):
+        made = site(through(bastion, password=ON_BASTION, used_for=["ansible"]))
+        slow = 'for i in 1 2 3; do echo $i >>"$HOME/reached"; sleep 1; done'
+        (made.root / "reach.yml").write_text(PLAYBOOK.replace(TASK, slow))
+        made.prepare("127.0.0.1", sshd.port)
+        logins = bastion.logins
+
+        def cut():
+            waiting = Backoff(60)
+            while not (sshd.home / "reached").exists() and not waiting.spent():
+                waiting.pause()
+            bastion.drop()
+
+        thread = threading.Thread(target=cut)
+        thread.start()
+        made.run()
+        thread.join()
+        assert (sshd.home / "reached").read_text() == "1\n2\n3\n"
+        assert bastion.logins == logins + 1
+        assert len(list(made.directory.glob("runs/*/rc"))) == 1
+
+    @needs_sshpass
     @pytest.mark.parametrize("whose", ["bastion", "node"])
     def test_takes_no_other_host_key_than_the_recorded_one(
         self, whose, site, sshd, bastion
@@ -347,7 +381,7 @@ class TestOpenSsh:
         subprocess.run(generate, check=True)
         authorized = home / "authorized"
         authorized.write_text(f"{LOCKED.public}\n")
-        with Sshd(home / "unused")._socket as free:
+        with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         options = {
             "Port": port,
