@@ -14,9 +14,10 @@ SSH_PORT = 22
 PASSWORD_FILE = "bastion-password"  # noqa: S105
 _KNOWN_HOSTS = "known_hosts"
 
-# One login for all nodes: more at once than its MaxStartups, and sshd drops some. The
-# directory is that of the playbook run (run_files/run.sh). By the name ControlPath,
-# Ansible would take it for that of the nodes.
+# Whoever comes after the first ones, which Ansible's forks bound, shares their session:
+# of too many logins at once sshd drops some (MaxStartups). The directory is that of the
+# playbook run (run_files/run.sh). By the name ControlPath, Ansible would take it for
+# that of the nodes.
 _DIRECTORY = "ANSIBLE_SSH_CONTROL_PATH_DIR"
 _SHARED = (
     "-o ControlMaster=auto -o ControlPersist=60s "

@@ -60,6 +60,8 @@ class Operation:
         self._inputs: tuple[str, ...] = ()
         #: Ids of the servers that were whole members when the operation began.
         self._members: frozenset[str] = frozenset()
+        #: Ids of the control planes that did not accept a login in this operation.
+        self._silent_planes: set[str] = set()
 
     # What there is
 
@@ -113,7 +115,22 @@ class Operation:
         return next(node for node in self._nodes if node.role is Role.CONTROL_PLANE)
 
     def _cluster(self) -> ports.Cluster:
-        return self._site.cluster(self._control_plane())
+        """The cluster through the first control plane that accepts a login.
+
+        :raises ConnectError: none does.
+        """
+        control_planes = [n for n in self._nodes if n.role is Role.CONTROL_PLANE]
+        while True:
+            asked = control_planes.pop(0)
+            if asked.server_id in self._silent_planes and control_planes:
+                continue
+            try:
+                return self._site.cluster(asked)
+            except errors.ConnectError as error:
+                self._silent_planes.add(asked.server_id)
+                if not control_planes:
+                    raise
+                LOG.warning("The next control plane is asked: %s", error)
 
     def _balancing(self) -> Balancing | None:
         """The load balancer, or None where none was asked for."""

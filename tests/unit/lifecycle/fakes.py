@@ -471,6 +471,15 @@ class FakeSite:
         return FakePlaybooks(self)
 
     def cluster(self, control_plane: Node) -> FakeCluster:
+        if control_plane.server_id in self.dead:
+            self.touch(f"login {control_plane.server_id}")
+            raise errors.ConnectError(
+                user="u",
+                host=control_plane.ssh_address,
+                port=22,
+                seconds=1,
+                reason="no",
+            )
         return FakeCluster(self)
 
     def balancer(self, machine: Machine) -> FakeBalancer:

@@ -7,6 +7,7 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import inventory
 from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tests.unit.lifecycle.fakes import (
     FakeNode,
     FakeSite,
@@ -14,7 +15,7 @@ from tests.unit.lifecycle.fakes import (
     machine,
     params,
 )
-from tests.unit.lifecycle.operations import instantiated, scale_in, scale_out
+from tests.unit.lifecycle.operations import instantiated, run, scale_in, scale_out
 
 MASTER, FIVE, FIFTY_FIVE = (
     "control-plane-10-10-0-4",
@@ -227,6 +228,26 @@ class TestScaleOut:
         site.running = probe.runs[-1].digest
         scale_out(site, "server-6")
         assert [one.name for one in site.runs] == ["scale"]
+
+    def test_next_control_plane_is_asked_when_the_first_is_dead(self):
+        site = FakeSite()
+        site.control_planes += [
+            machine(Role.CONTROL_PLANE, 30),
+            machine(Role.CONTROL_PLANE, 31),
+        ]
+        run(Instantiate, site)
+        site.workers.append(machine(Role.WORKER, 6))
+        site.kill("server-4")
+        site.calls.clear()
+        scale_out(site, "server-6")
+        assert SIX in site.members
+        assert site.calls.count("login server-4") == 1
+
+    def test_no_control_plane_answers(self):
+        site = grown(6)
+        site.kill("server-4")
+        with pytest.raises(errors.StepFailed, match="No SSH connection"):
+            scale_out(site, "server-6")
 
     def test_lost_inventory_is_told(self):
         site = grown(6)

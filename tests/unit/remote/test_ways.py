@@ -88,22 +88,26 @@ class Site:
         self.logins = Logins(self.params, str(tmp_path))
         self.ways = Ways(self.params, self.logins, self.store, 5)
 
-    def prepare(self, address: str, node_port: int) -> None:
-        """Look at the node, and write all that Ansible needs."""
-        worker = Machine(Role.WORKER, "server", address, "10.10.0.7")
-        node_keys = HostKeys()
-        endpoint = self.ways.machine(
-            self.params.account(Role.WORKER), address, node_port
-        )
-        ssh.connect(
-            endpoint, host_keys=node_keys, redact=self.logins.redact, deadline=10
-        ).close()
+    def prepare(self, address: str, node_port: int, *more: str) -> None:
+        """Look at the nodes, and write all that Ansible needs."""
+        workers = [
+            Machine(Role.WORKER, f"server-{number}", one, f"10.10.0.{number}")
+            for number, one in enumerate((address, *more), 7)
+        ]
+        node_keys, account = HostKeys(), self.params.account(Role.WORKER)
+        for worker in workers:
+            ssh.connect(
+                self.ways.machine(account, worker.ssh_address, node_port),
+                host_keys=node_keys,
+                redact=self.logins.redact,
+                deadline=10,
+            ).close()
         self.ways.note_bastion(node_keys)
         with self.ways.server() as session:
             files = {
                 **self.logins.secret_files(),
                 "known_hosts": node_keys.text(),
-                "hosts.yaml": inventory.render(name_nodes([worker]), self.params),
+                "hosts.yaml": inventory.render(name_nodes(workers), self.params),
                 "vars.json": f'{{"ansible_port": {node_port}}}',
             }
             for name, text in files.items():
@@ -412,7 +416,7 @@ class TestOpenSsh:
         process.terminate()
         process.wait()
 
-    def test_one_login_serves_a_whole_run(self, site, sshd, jump):
+    def test_a_run_logs_in_once_and_its_nodes_share_that(self, site, sshd, jump):
         port, log = jump
         made = site(
             {
@@ -423,11 +427,12 @@ class TestOpenSsh:
                 "bastion.private_key_passphrase": PASSPHRASE,
             }
         )
-        made.prepare("127.0.0.1", sshd.port)
+        (made.root / "ansible.cfg").write_text(f"[defaults]\nforks = 1\n{CONFIG}")
+        made.prepare("127.0.0.1", sshd.port, "localhost")
         before = log.read_text().count("Accepted publickey")
         assert before == 1
         made.run()
-        assert (sshd.home / "reached").read_text() == "in\n"
+        assert (sshd.home / "reached").read_text() == "in\nin\n"
         said = log.read_text()
         assert said.count("Accepted publickey") == before + 1
         assert f"target 127.0.0.1 port {sshd.port}" in said
