@@ -303,14 +303,18 @@ class Screen:
             stdout=theirs,
             stderr=theirs,
             env={**os.environ, "TERM": "xterm", "COLUMNS": "100", **environment},
+            # A background job ignores it, and Python below it would not listen.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         os.close(theirs)
         self.text = ""
 
     def read(self, wanted=None):
         """Read until a text has come, or to the end."""
+        until = time.monotonic() + LIMIT
         while wanted is None or wanted not in self.text:
-            ready, _, _ = select.select([self._ours], [], [], LIMIT)
+            left = max(0.0, until - time.monotonic())
+            ready, _, _ = select.select([self._ours], [], [], left)
             assert ready, self.text
             try:
                 data = os.read(self._ours, 4096)
