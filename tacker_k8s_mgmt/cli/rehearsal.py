@@ -19,6 +19,7 @@ from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 
 _VNF = "<VNF instance id>"
+_ASSUMED_MTU = 1500  # bytes, of the VMs' interfaces
 
 
 @dataclass
@@ -117,6 +118,9 @@ class _Site:
 
     def wait_reachable(self, machines: Sequence[Machine]) -> None:
         pass
+
+    def identity(self, node: Node) -> ports.MachineIdentity:
+        return ports.MachineIdentity("", "", _ASSUMED_MTU)
 
     def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:
         pass

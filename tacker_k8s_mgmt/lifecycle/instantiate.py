@@ -8,7 +8,7 @@ the cluster's nodes and its VIM reach the API through it.
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import kubespray, nodes
+from tacker_k8s_mgmt.cluster import kubespray, nodes, values
 from tacker_k8s_mgmt.cluster.nodes import Machine, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
@@ -85,9 +85,9 @@ class Instantiate(Operation):
 
     def _reach_all(self) -> None:
         self._wait_reachable(self._all())
-        mtus = [self._site.identity(node).nic_mtu for node in self._nodes]
-        if all(mtus):
-            self._write_json(MTU_FILE, [min(mtus)])
+        if self._params.cluster.network.mtu == values.NODES:
+            mtus = [self._site.identity(node).nic_mtu for node in self._nodes]
+            self._write_json(MTU_FILE, [min(mtus)] if all(mtus) else [])
 
     def _write_all(self) -> None:
         self._write_inputs(self._nodes)

@@ -334,3 +334,12 @@ def test_the_key_file_has_the_name_that_it_will_have(preview, listed):
     given = cluster_params.parse(body["additionalParams"])
     assert given.account(Role.WORKER).private_key.file_name in out
     assert MARK not in out
+
+
+def test_an_mtu_that_is_made_of_the_nodes_is_that_of_assumed_interfaces(preview):
+    body = simple()
+    given = body["additionalParams"]["k8s_cluster_installation_param"]
+    given["cluster"] = {"network": {"plugin": "calico", "mtu": "nodes"}}
+    code, out, _ = preview(body)
+    assert code == 0
+    assert json.loads(shown(out, "vars.json"))["calico_mtu"] < 1500

@@ -34,7 +34,6 @@ EFFECTS = (
     "wait_reachable",
     "save_host_keys",
     "workdir.write machines.json",
-    "workdir.write nic_mtu.json",
     "workdir.write hosts.yaml",
     "workdir.write vars.json",
     "balancer.install",
