@@ -226,6 +226,12 @@ class Login(paramiko.ServerInterface):
         if self.sshd.deaf:
             threading.Event().wait(5)
             return False
+        # paramiko says yes when this returns. A short command may have ended by then,
+        # and its channel be closed before the client has heard of it.
+        yes = paramiko.Message()
+        yes.add_byte(paramiko.common.cMSG_CHANNEL_SUCCESS)
+        yes.add_int(channel.remote_chanid)
+        channel.transport._send_user_message(yes)
         threading.Thread(
             target=self.sshd.execute, args=(channel, command.decode()), daemon=True
         ).start()
