@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from lab.kubeapi.etcd.errors import EtcdError
 from lab.kubeapi.etcd.node import Configuration, Node
 from lab.kubeapi.etcd.raft import Times
 from lab.kubeapi.etcd.wire import Client, Files
+from tests.unit.balancer.servers import free_ports
 from tests.unit.lab.kube import wait_for
 
 QUICK = Times(heartbeat=0.05, election=0.25, request=2.0, lease=0.5)
@@ -22,8 +22,7 @@ ONE, OTHER = "https://10.10.0.1:6443", "https://10.10.0.2:6443"
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    return free_ports(1)[0]
 
 
 class Ensemble:
