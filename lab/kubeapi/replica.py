@@ -5,6 +5,7 @@ the whole state and the controllers in its memory; so the one that etcd's lease 
 works, writes each change to etcd before it answers, and stops when it may not go on.
 """
 
+import contextlib
 import json
 import sys
 import threading
@@ -84,7 +85,9 @@ class Replica:
         self._stopping.set()
         self._thread.join()
         if isinstance(self._place, Cluster):
-            self._leave(keep=True)
+            # Another one may serve already; what was answered is in etcd anyway.
+            with contextlib.suppress(EtcdError):
+                self._leave(keep=True)
             self._ask(release=True)
 
     def place(self) -> Place:
