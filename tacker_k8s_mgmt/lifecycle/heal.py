@@ -7,7 +7,7 @@ may be healed too. A control plane may not: the only one takes the cluster with 
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from oslo_log import log
@@ -20,8 +20,11 @@ from tacker_k8s_mgmt.lifecycle.leave import Leave
 from tacker_k8s_mgmt.lifecycle.operation import names_of
 from tacker_k8s_mgmt.lifecycle.step import Step
 
-#: Names of the workers whose VMs Heat builds anew between the two hooks.
+#: What ``heal_end`` has to know of the time before: the names of the workers that Heat
+#: builds anew, and of the nodes that were not Ready for a reason of their own.
 HEALING_FILE = "healing.json"
+_REBUILT = "rebuilt"
+_NOT_READY = "not_ready"
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
@@ -36,6 +39,7 @@ class HealStart(Leave):
         self._servers = servers
         self._balancer_is_gone = False
         self._can_move = True
+        self._not_ready: list[str] = []
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
@@ -61,6 +65,9 @@ class HealStart(Leave):
             self._note_services()
         if others:
             LOG.info("VNFCs that are none of the cluster's: %s", ", ".join(others))
+        if not self._balancer_is_gone:
+            # Without a load balancer the best node would not be.
+            self._not_ready = sorted(name for name in seen if not seen[name].ready)
         leaving = {node.name for node in named}
         self._can_move = not drain.nowhere_to_go(leaving, list(seen.values()))
         self._sort(named, found, seen)
@@ -80,7 +87,8 @@ class HealStart(Leave):
     def _write_staying(self) -> None:
         # Named before they leave the inventory: heal_end waits for them to come back.
         names = [node.name for node in self._leaving if node not in self._vanished]
-        self._write_json(HEALING_FILE, names)
+        told = {_REBUILT: names, _NOT_READY: self._not_ready}
+        self._write_json(HEALING_FILE, told)
         super()._write_staying()
 
     def _unroute(self) -> None:
@@ -129,8 +137,13 @@ class HealEnd(Join):
                 verify=self._see_built,
             ),
             Step("install the load balancer anew", self._install, probe=self._is_well),
+            Step(
+                "wait until the nodes are Ready behind it",
+                self._see_back,
+                probe=self._is_well,
+            ),
             *self.join_steps(),
-            Step("end the heal", lambda: self._write_json(HEALING_FILE, [])),
+            Step("end the heal", lambda: self._write_json(HEALING_FILE, {})),
         )
 
     def left(self) -> str:
@@ -150,7 +163,7 @@ class HealEnd(Join):
 
         :raises ClusterError: naming the workers whose VM is not there.
         """
-        awaited = json.loads(self._site.workdir.read(HEALING_FILE) or "[]")
+        awaited = self._noted(_REBUILT)
         missing = sorted(set(awaited) - {node.name for node in self._nodes})
         if missing:
             raise errors.ClusterError(
@@ -159,6 +172,11 @@ class HealEnd(Join):
                 hint="Look why with `openstack stack failures list --long`, mend it, "
                 "send `fail` for this operation and heal again.",
             )
+
+    def _noted(self, what: str) -> Collection[str]:
+        """What ``heal_start`` has noted."""
+        noted = json.loads(self._site.workdir.read(HEALING_FILE) or "{}")
+        return tuple(noted.get(what, ()))
 
     def _is_well(self) -> bool:
         balancer = self._machines.load_balancer
@@ -175,3 +193,15 @@ class HealEnd(Join):
         self._balancer().install(members)
         self._balancer().expose_again()
         self._balancer().verify()
+
+    def _see_back(self) -> None:
+        """See that the kubelets, which reach the API through it, have it again.
+
+        :raises ClusterError: naming the nodes that are not Ready in time.
+        """
+        out = {
+            *(node.name for node in self._joining),
+            *self._unreachable,
+            *self._noted(_NOT_READY),
+        }
+        self._wait_ready([node for node in self._nodes if node.name not in out])

@@ -8,7 +8,7 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.balancer import ExposedService
 from tacker_k8s_mgmt.cluster.nodes import Role
-from tests.unit.lifecycle.fakes import FakeSite, machine
+from tests.unit.lifecycle.fakes import FakeClock, FakeSite, machine
 from tests.unit.lifecycle.operations import heal_end, heal_start, instantiated
 from tests.unit.lifecycle.test_scale import (
     FIFTY_FIVE,
@@ -32,6 +32,14 @@ def rebuild(site: FakeSite, *servers: str) -> tuple[str, ...]:
     site.load_balancer = built(site.load_balancer)
     site.dead -= set(servers)
     return tuple(new.values())
+
+
+def silenced(site: FakeSite, name: str) -> None:
+    """The kubelet of a node that accepts logins does not report."""
+    site.cluster_nodes = [
+        replace(node, ready=False, reason="quiet") if node.name == name else node
+        for node in site.cluster_nodes
+    ]
 
 
 def heal(site: FakeSite, *servers: str) -> None:
@@ -207,6 +215,32 @@ class TestLoadBalancer:
         assert site.exposed == (WEB,)
         assert "192.0.2.109" in site.forgotten
         assert site.runs == []
+
+    def test_nodes_that_lost_the_api_with_it_are_waited_for(self, monkeypatch):
+        site = instantiated()
+        heal_start(site, "server-9")
+        well = site.cluster_nodes
+        site.cluster_nodes = [replace(node, ready=False) for node in well]
+
+        def later(self, seconds):
+            site.cluster_nodes = well
+
+        monkeypatch.setattr(FakeClock, "sleep", later)
+        heal_end(site, *rebuild(site, "server-9"))
+        assert site.cluster_nodes == well
+
+    def test_nodes_that_do_not_come_back_are_named(self):
+        site = instantiated()
+        heal_start(site, "server-9")
+        silenced(site, FIVE)
+        with pytest.raises(errors.StepFailed, match=f"not Ready: {FIVE}: quiet"):
+            heal_end(site, *rebuild(site, "server-9"))
+
+    def test_node_that_was_not_ready_before_is_not_waited_for(self):
+        site = instantiated()
+        silenced(site, FIVE)
+        heal_start(site, "server-9")
+        heal_end(site, *rebuild(site, "server-9"))
 
     def test_dead_one_gets_what_was_seen_last(self, caplog):
         site = instantiated()
