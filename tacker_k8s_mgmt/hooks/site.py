@@ -88,6 +88,7 @@ class V1Site:
         self._lock: ClusterLock | None = None
         self._node_keys: HostKeys | None = None
         self._sessions: dict[str, ssh.Session] = {}
+        self._balancers: dict[str, Balancer] = {}
         self._identities: dict[str, MachineIdentity] = {}
         self.vims = VimRegistry(context, vnf_instance)
 
@@ -100,6 +101,8 @@ class V1Site:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        for balancer in self._balancers.values():
+            balancer.close()
         for session in (*self._sessions.values(), self._server):
             if session is not None:
                 session.close()
@@ -313,10 +316,15 @@ class V1Site:
 
     def balancer(self, machine: Machine) -> Balancer:
         """The load balancer, with the script of the VNF package."""
-        with open(self._script_path(), "rb") as file:
-            script = file.read()
-        limit = self._options.load_balancer_timeout
-        return Balancer(self._session(machine), script, install_limit=limit)
+        session = self._session(machine)
+        known = self._balancers.get(machine.ssh_address)
+        if known is None or known.session is not session:
+            with open(self._script_path(), "rb") as file:
+                script = file.read()
+            limit = self._options.load_balancer_timeout
+            known = Balancer(session, script, install_limit=limit)
+            self._balancers[machine.ssh_address] = known
+        return known
 
     def _session(self, machine: Machine | Node) -> ssh.Session:
         session = self._sessions.get(machine.ssh_address)

@@ -1,11 +1,12 @@
 """The external load balancer's VM, worked on through the script of the VNF package.
 
-Each call sends the script again, as the specification asks for, into a directory of its
-own, runs it with sudo and removes the directory. The script keeps the earlier
-configuration when it fails, and says why in one line.
+Each operation sends the script again, as the specification asks for, into a directory
+of its own, runs it with sudo and removes the directory at its end. The script keeps the
+earlier configuration when it fails, and says why in one line.
 """
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import balancer
@@ -32,9 +33,16 @@ class Balancer:
     def __init__(
         self, session: Session, script: bytes, *, install_limit: float = 900
     ) -> None:
-        self._session = session
+        self.session = session
         self._script = script
         self._install_limit = install_limit
+        self._sent = ""
+        self._scratch = ExitStack()
+
+    def close(self) -> None:
+        """Remove the script from the VM."""
+        self._sent = ""
+        self._scratch.close()
 
     def install(self, spec: BalancerSpec) -> None:
         """Install HAProxy where it is absent, and set control planes and workers.
@@ -97,7 +105,7 @@ class Balancer:
             return balancer.parse_status(report)
         except ValueError as error:
             raise errors.LoadBalancerError(
-                host=self._session.host,
+                host=self.session.host,
                 verb="status",
                 reason=f"the script printed no status report ({error}).",
             ) from error
@@ -110,20 +118,26 @@ class Balancer:
         limit: float,
         stdin: str | None = None,
     ) -> str:
-        """Send the script and run one verb of it; returns its standard output."""
-        with self._session.scratch() as directory:
-            path = f"{directory}/load-balancer.sh"
-            self._session.copy(self._script, path, 0o700)
-            argv = ["bash", path, verb, *arguments]
-            result = self._session.run(
-                argv, stdin=stdin, timeout=limit, sudo=True, check=False
-            )
+        """Run one verb of the script; returns its standard output."""
+        argv = ["bash", self._path(), verb, *arguments]
+        result = self.session.run(
+            argv, stdin=stdin, timeout=limit, sudo=True, check=False
+        )
         if result.rc != 0:
-            reason = self._session.redact(_reason(result))
+            reason = self.session.redact(_reason(result))
             raise errors.LoadBalancerError(
-                host=self._session.host, verb=verb, reason=reason, hint=_HINT
+                host=self.session.host, verb=verb, reason=reason, hint=_HINT
             )
         return result.stdout
+
+    def _path(self) -> str:
+        """Where the script is on the VM; the first time it is sent there."""
+        if not self._sent:
+            directory = self._scratch.enter_context(self.session.scratch())
+            path = f"{directory}/load-balancer.sh"
+            self.session.copy(self._script, path, 0o700)
+            self._sent = path
+        return self._sent
 
 
 def _reason(result: Result) -> str:

@@ -127,7 +127,18 @@ def test_install_and_status_work_with_the_real_script(fresh: Sandbox) -> None:
         services=(),
     )
     assert [sudo for _, sudo in host.commands] == [True, True]
-    assert len(set(host.directories)) == 2, "sent again for each call"
+    (directory,) = host.directories
+    balancer.close()
+    assert not directory.exists()
+
+
+def test_nothing_stays_of_the_script_when_it_fails() -> None:
+    host = LocalHost({})
+    balancer = Balancer(host, b"exit 1")
+    with pytest.raises(errors.LoadBalancerError):
+        balancer.status()
+    balancer.close()
+    assert [path.exists() for path in host.directories] == [False]
 
 
 def test_exposed_services_are_read(serving: Sandbox) -> None:
