@@ -1,0 +1,134 @@
+"""The integration tests in laboratories of their own, several side by side.
+
+The tests mostly wait for something, so two labs take little more than half the time of
+one. A file of tests is what a lab is given at a time: its tests share clusters.
+"""
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = ROOT / "tests" / "integration"
+STATE = "/var/lib/tacker-k8s-lab-test"
+MOST = 2
+
+
+@dataclass
+class Outcome:
+    """How the tests went.
+
+    :ivar failed: files that failed, and did so again in a lab that was new.
+    :ivar unsteady: files that failed and then passed there.
+    """
+
+    failed: list[str] = field(default_factory=list)
+    unsteady: list[str] = field(default_factory=list)
+
+
+def labs() -> int:
+    """How many labs this machine runs side by side."""
+    return max(1, min(MOST, len(os.sched_getaffinity(0))))
+
+
+def files() -> list[Path]:
+    """The files of tests, those with most in them first: they are to begin early."""
+    return sorted(FILES.glob("test_*.py"), key=lambda path: -path.stat().st_size)
+
+
+def run(python: str, count: int, wanted: Sequence[Path]) -> Outcome:
+    """Run these files of tests in so many labs.
+
+    What failed is run once more, alone and in a lab that is new: a defect fails again,
+    and what does not is named in the outcome.
+
+    :param python: the interpreter of the Tacker environment.
+    """
+    failed = _side_by_side(python, count, wanted)
+    if not failed:
+        return Outcome()
+    _say(f"once more, in a new lab: {', '.join(path.name for path in failed)}")
+    still = _side_by_side(python, 1, failed)
+    return Outcome(
+        failed=sorted(path.name for path in still),
+        unsteady=sorted(path.name for path in failed if path not in still),
+    )
+
+
+def _side_by_side(python: str, count: int, wanted: Iterable[Path]) -> list[Path]:
+    """Run them; those that failed."""
+    waiting: queue.SimpleQueue[Path] = queue.SimpleQueue()
+    for path in wanted:
+        waiting.put(path)
+    failed: list[Path] = []
+    up = [number for number in range(1, count + 1) if _lab(number, "up")]
+    try:
+        threads = [
+            threading.Thread(target=_work, args=(python, number, waiting, failed))
+            for number in up
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        for number in range(1, count + 1):
+            _lab(number, "down")
+    while not waiting.empty():
+        # No lab came up for them.
+        failed.append(waiting.get())
+    return failed
+
+
+def _work(
+    python: str, number: int, waiting: "queue.SimpleQueue[Path]", failed: list[Path]
+) -> None:
+    """Run one file after the other in one lab."""
+    while True:
+        try:
+            path = waiting.get_nowait()
+        except queue.Empty:
+            return
+        if not _tested(python, number, path):
+            failed.append(path)
+
+
+def _tested(python: str, number: int, path: Path) -> bool:
+    """Run the tests of a file; whether all of them passed."""
+    _say(f"lab {number}: {path.name} ...")
+    began = time.monotonic()
+    words = ["exec", "--", python, "-m", "pytest", "-v", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*_command(number), *words, str(path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    how = "FAILED" if done.returncode else "passed"
+    seconds = time.monotonic() - began
+    _say(f"{done.stdout}lab {number}: {path.name} {how}, {seconds:.1f} s")
+    return done.returncode == 0
+
+
+def _lab(number: int, verb: str) -> bool:
+    """Start or end a lab; whether that worked."""
+    return subprocess.run([*_command(number), verb], cwd=ROOT).returncode == 0
+
+
+def _command(number: int) -> list[str]:
+    state = f"{STATE}-{number}"
+    return [sys.executable, "-m", "lab", "--state", state]
+
+
+def _say(text: str) -> None:
+    # One call, so that the blocks of two labs do not mix.
+    print(f"    {text}\n", end="", flush=True)
