@@ -46,12 +46,13 @@ def _add_looking(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     logs.add_argument("service", nargs="?")
     logs.add_argument("-f", "--follow", action="store_true")
     logs.set_defaults(run=lambda lab, args: lab.logs(args.service, follow=args.follow))
-    restart = verbs.add_parser("restart", help="stop and start services")
-    restart.add_argument("services", nargs="+")
-    restart.add_argument("--kill", action="store_true", help="give them no time")
-    restart.set_defaults(
-        run=lambda lab, args: lab.restart(args.services, kill=args.kill)
-    )
+    for verb, text in (("stop", "stop services"), ("restart", "and start them again")):
+        ending = verbs.add_parser(verb, help=text)
+        ending.add_argument("services", nargs="+")
+        ending.add_argument("--kill", action="store_true", help="give them no time")
+        ending.set_defaults(
+            run=lambda lab, args: lab.end(args.verb, args.services, kill=args.kill)
+        )
     execute = verbs.add_parser("exec", help="run a command inside the lab")
     execute.add_argument("argv", nargs="+", metavar="-- COMMAND")
     execute.set_defaults(run=lambda lab, args: lab.execute(args.argv))

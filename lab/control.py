@@ -121,10 +121,10 @@ class Lab:
         self._report.line(f"Lab in {self._settings.state}, anchor process {pid}")
         return self._inside("status")
 
-    def restart(self, names: Sequence[str], *, kill: bool) -> int:
-        """Restart services; the exit code."""
+    def end(self, verb: str, names: Sequence[str], *, kill: bool) -> int:
+        """``stop`` or ``restart`` services; the exit code."""
         _require_root()
-        return self._inside("restart", *(["--kill"] if kill else []), *names)
+        return self._inside(verb, *(["--kill"] if kill else []), *names)
 
     def logs(self, name: str | None, *, follow: bool) -> None:
         """Become ``tail`` on one log, or on all of them.

@@ -14,7 +14,7 @@ from typing import Any
 import requests
 import yaml
 
-from lab.tacker_api import Tacker
+from lab.tacker_api import Tacker, TackerV2
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 ADMIN_CONF = "/etc/kubernetes/admin.conf"
@@ -28,6 +28,15 @@ def state() -> Path:
 
 def tacker() -> Tacker:
     """A client of the lab's Tacker, as the user ``nfv_user``."""
+    return Tacker(_login(), TACKER)
+
+
+def tacker_v2() -> TackerV2:
+    """The same for its v2 API."""
+    return TackerV2(_login(), TACKER)
+
+
+def _login() -> dict[str, str]:
     names = {
         "auth_url": "OS_AUTH_URL",
         "username": "OS_USERNAME",
@@ -36,7 +45,7 @@ def tacker() -> Tacker:
         "user_domain_name": "OS_USER_DOMAIN_NAME",
         "project_domain_name": "OS_PROJECT_DOMAIN_NAME",
     }
-    return Tacker({key: os.environ[name] for key, name in names.items()}, TACKER)
+    return {key: os.environ[name] for key, name in names.items()}
 
 
 def command(argv: Sequence[str], limit: float = 60, stdin: str | None = None) -> str:

@@ -35,6 +35,7 @@ PORTS: Mapping[str, int] = {
     "keystone": 5000,
     "heat": 8004,
     "barbican": 9311,
+    "images": 9292,
     "tacker": 9890,
 }
 

@@ -1,4 +1,4 @@
-"""Tacker's v1 REST API as the demo and the integration tests use it.
+"""Tacker's REST APIs as the demo and the integration tests use them.
 
 Runs inside the lab's namespaces with the Tacker environment's Python. Every wait has a
 limit, and a failed operation shows the whole error that Tacker gives.
@@ -23,12 +23,16 @@ class Tacker:
     :param endpoint: Tacker's address, e.g. ``http://127.0.0.1:9890``.
     """
 
+    #: Where the lifecycle management is, and the version that it is asked for.
+    LCM, VERSION = "/vnflcm/v1", "1.3.0"
+
     def __init__(self, auth: dict[str, Any], endpoint: str) -> None:
         self._session = session.Session(auth=v3.Password(**auth))
         self._endpoint = endpoint.rstrip("/")
 
     def _call(self, method: str, path: str, **kwargs: Any) -> Any:
-        headers = {"Version": "1.3.0", **kwargs.pop("headers", {})}
+        version = self.VERSION if path.startswith(self.LCM) else Tacker.VERSION
+        headers = {"Version": version, **kwargs.pop("headers", {})}
         return self._session.request(
             f"{self._endpoint}{path}",
             method,
@@ -94,24 +98,24 @@ class Tacker:
 
     def instances(self) -> list[dict[str, Any]]:
         """All VNF instances."""
-        return list(self.call("GET", "/vnflcm/v1/vnf_instances").json())
+        return list(self.call("GET", f"{self.LCM}/vnf_instances").json())
 
     def create(self, vnfd_id: str, name: str) -> dict[str, Any]:
         """A new VNF instance."""
         body = {"vnfdId": vnfd_id, "vnfInstanceName": name}
-        return dict(self.call("POST", "/vnflcm/v1/vnf_instances", json=body).json())
+        return dict(self.call("POST", f"{self.LCM}/vnf_instances", json=body).json())
 
     def show(self, vnf_id: str) -> dict[str, Any]:
         """A VNF instance."""
-        return dict(self.call("GET", f"/vnflcm/v1/vnf_instances/{vnf_id}").json())
+        return dict(self.call("GET", f"{self.LCM}/vnf_instances/{vnf_id}").json())
 
     def delete(self, vnf_id: str) -> None:
         """Delete a VNF instance that is not instantiated."""
-        self.call("DELETE", f"/vnflcm/v1/vnf_instances/{vnf_id}")
+        self.call("DELETE", f"{self.LCM}/vnf_instances/{vnf_id}")
 
     def operate(self, vnf_id: str, verb: str, body: dict[str, Any]) -> str:
         """Start an operation; the id of its LCM operation occurrence."""
-        path = f"/vnflcm/v1/vnf_instances/{vnf_id}/{verb}"
+        path = f"{self.LCM}/vnf_instances/{vnf_id}/{verb}"
         return str(
             self.call("POST", path, json=body).headers["Location"].rsplit("/", 1)[1]
         )
@@ -120,12 +124,12 @@ class Tacker:
 
     def occurrence(self, occurrence_id: str) -> dict[str, Any]:
         """An LCM operation occurrence."""
-        path = f"/vnflcm/v1/vnf_lcm_op_occs/{occurrence_id}"
+        path = f"{self.LCM}/vnf_lcm_op_occs/{occurrence_id}"
         return dict(self.call("GET", path).json())
 
     def failed(self, vnf_id: str) -> list[str]:
         """Ids of the operation occurrences of a VNF instance that are FAILED_TEMP."""
-        every = self.call("GET", "/vnflcm/v1/vnf_lcm_op_occs").json()
+        every = self.call("GET", f"{self.LCM}/vnf_lcm_op_occs").json()
         return [
             one["id"]
             for one in every
@@ -139,7 +143,7 @@ class Tacker:
         not take that one for the outcome; or soon, for one that is back in it.
         """
         before = self.occurrence(occurrence_id)
-        self.call("POST", f"/vnflcm/v1/vnf_lcm_op_occs/{occurrence_id}/{verb}")
+        self.call("POST", f"{self.LCM}/vnf_lcm_op_occs/{occurrence_id}/{verb}")
         deadline = time.monotonic() + HANDLED_LIMIT
         marks = ("operationState", "stateEnteredTime")
         while time.monotonic() < deadline:
@@ -153,7 +157,7 @@ class Tacker:
 
         :raises RuntimeError: it was refused until the limit.
         """
-        path = f"/vnflcm/v1/vnf_lcm_op_occs/{occurrence_id}/cancel"
+        path = f"{self.LCM}/vnf_lcm_op_occs/{occurrence_id}/cancel"
         deadline = time.monotonic() + limit
         while True:
             status, text = self.refused("POST", path, json={"cancelMode": "FORCEFUL"})
@@ -214,3 +218,9 @@ class Tacker:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"nothing final within {limit:g} s: {found}")
             time.sleep(0.5)
+
+
+class TackerV2(Tacker):
+    """A client of the v2 API; packages and VIMs are still v1's."""
+
+    LCM, VERSION = "/vnflcm/v2", "2.0.0"

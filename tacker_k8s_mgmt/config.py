@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 GROUP = "k8s_mgmt"
 KEY_DIRECTORY = "/etc/tacker/k8s-mgmt/keys"
+SECRET_DIRECTORY = "/etc/tacker/k8s-mgmt/secrets"  # noqa: S105
 
 OPTIONS: tuple[cfg.Opt, ...] = (
     cfg.StrOpt(
@@ -25,6 +26,20 @@ OPTIONS: tuple[cfg.Opt, ...] = (
         "for VMs copied to an Ansible server of his choice; {project_id} stands for "
         "the id of the VNF's project and so keeps projects apart. Empty: no request "
         "may name a file.",
+    ),
+    cfg.StrOpt(
+        "secret_directory",
+        default=SECRET_DIRECTORY,
+        help="Directory below which secrets may lie that requests name in place of "
+        "passwords. Whoever may send requests can have every one of them sent to a "
+        "host of his choice, which is why keys have another directory; {project_id} "
+        "stands for the id of the VNF's project. Empty: no request may name a file.",
+    ),
+    cfg.FloatOpt(
+        "secret_timeout",
+        default=30,
+        min=1,
+        help="Limit for an answer of Keystone or Barbican about a secret.",
     ),
     cfg.FloatOpt(
         "connect_timeout",
@@ -98,7 +113,20 @@ def key_directory(options: Any, project_id: str) -> str:
 
     :param options: the driver's group of options.
     """
-    return str(options.key_directory).replace("{project_id}", project_id)
+    return _of_project(options.key_directory, project_id)
+
+
+def secret_directory(options: Any, project_id: str) -> str:
+    """Where the secrets of a project's requests may lie."""
+    return _of_project(options.secret_directory, project_id)
+
+
+def _of_project(directory: str | None, project_id: str) -> str:
+    """None of a project that is not known may be taken for any."""
+    wanted = directory or ""
+    if "{project_id}" in wanted and not project_id:
+        return ""
+    return wanted.replace("{project_id}", project_id)
 
 
 def state_path(conf: cfg.ConfigOpts) -> str:

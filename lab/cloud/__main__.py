@@ -1,6 +1,6 @@
 """``python3 -m lab.cloud``: the cloud's verbs, run inside the lab's namespaces.
 
-Heat's plugins call ``create``, ``delete``, ``detach``, ``net-create`` and
+Heat's plugins call ``create``, ``delete``, ``detach``, ``rewire``, ``net-create`` and
 ``net-delete``; the lab's start calls ``prepare``; people call the rest, through
 ``python3 -m lab host``.
 """
@@ -16,6 +16,7 @@ from lab import environments
 from lab.cloud import CloudError, ansible_server, base, cli, networks
 from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL
 from lab.cloud.hosts import Hosts, find
+from lab.cloud.refusals import Refusals
 from lab.cloud.settings import Settings
 from lab.cloud.state import State
 from lab.settings import from_environment
@@ -42,9 +43,11 @@ def prepare(state: Path, masks: list[Path]) -> None:
     if base.mount(settings):
         try:
             base.make_common_layer(settings)
-            base.make_accounts(settings.layer("vm"), base.VM_ACCOUNTS)
-            server = settings.layer(ansible_server.ROLE)
-            base.make_accounts(server, ansible_server.ACCOUNTS)
+            key = base.make_key(settings)
+            accounts = (*base.VM_ACCOUNTS, base.KEYED)
+            base.make_accounts(settings.layer("vm"), accounts, key)
+            accounts = (*ansible_server.ACCOUNTS, base.KEYED)
+            base.make_accounts(settings.layer(ansible_server.ROLE), accounts, key)
         except BaseException:
             base.unmount(settings)
             raise
@@ -93,21 +96,35 @@ def _run(args: argparse.Namespace) -> None:
             hosts.delete(args.id)
         case "detach":
             hosts.detach(args.id)
+        case "rewire":
+            hosts.rewire(_document())
         case "net-create":
             networks.create_bridge(networks.bridge_name(_document()["id"]))
         case "net-delete":
             networks.delete_bridge(networks.bridge_name(args.id))
         case "list":
             show(hosts, as_json=args.json)
-        case "cut" | "restore":
-            host = find(hosts.all(), args.host)
-            hosts.connect(host, up=args.verb == "restore")
-        case "kill":
-            hosts.kill(find(hosts.all(), args.host))
+        case "cut" | "restore" | "kill" | "refuse" | "admit":
+            _harm(hosts, args)
+        case "kubespray":
+            settings = Settings.load(args.state)
+            ansible_server.prepare(hosts, settings, args.release)
         case "exec":
             host = find(hosts.all(), args.host)
             argv = hosts.enter(host, cli.command_of(args.argv))
             os.execvp(argv[0], argv)  # noqa: S606  becomes the command
+
+
+def _harm(hosts: Hosts, args: argparse.Namespace) -> None:
+    match args.verb:
+        case "refuse":
+            Refusals(args.state).add(args.host)
+        case "admit":
+            Refusals(args.state).remove(args.host)
+        case "kill":
+            hosts.kill(find(hosts.all(), args.host))
+        case verb:
+            hosts.connect(find(hosts.all(), args.host), up=verb == "restore")
 
 
 def _document() -> dict[str, Any]:
@@ -135,6 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     verbs.add_parser("create", help="start the host whose document is on stdin")
     verbs.add_parser("delete", help="remove a host").add_argument("id")
     verbs.add_parser("detach", help="take a host's ports away").add_argument("id")
+    verbs.add_parser("rewire", help="change the ports of the host on stdin")
     verbs.add_parser("net-create", help="make the network whose document is on stdin")
     verbs.add_parser("net-delete", help="remove a network").add_argument("id")
     cli.add_verbs(verbs)

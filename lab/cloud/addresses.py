@@ -1,7 +1,7 @@
 """Which address a port gets: the pools of the lab's networks, without any I/O."""
 
 import ipaddress
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -208,6 +208,37 @@ def new_port(
     return records["ports"][port_id]
 
 
+def readdress(
+    records: Records,
+    port_id: str,
+    *,
+    subnet: str | None = None,
+    address: str | None = None,
+) -> bool:
+    """Give a port another address, as Neutron does: it keeps its own if that suits.
+
+    :return: whether it is another one.
+    :raises CloudError: see :func:`find_pool` and :meth:`Pool.take`.
+    """
+    port = records["ports"][port_id]
+    pool = find_pool(records, port["network_id"], subnet)
+    if address in (None, port["address"]) and pool.subnet == port["subnet_id"]:
+        return False
+    used = {
+        other["address"]
+        for other in records["ports"].values()
+        if other["bridge"] == pool.bridge and not other["released"]
+    }
+    taken = pool.take(used, address)
+    port.update(
+        subnet_id=pool.subnet,
+        address=taken,
+        prefix=pool.cidr.prefixlen,
+        mac=mac_of(taken),
+    )
+    return True
+
+
 def mac_of(address: str) -> str:
     """The hardware address of whoever has this address.
 
@@ -227,3 +258,8 @@ def nic(port: Mapping[str, Any]) -> dict[str, Any]:
         "mac": port["mac"],
         "port_id": port["id"],
     }
+
+
+def nics(records: Records, port_ids: Iterable[str]) -> list[dict[str, Any]]:
+    """What a server's document says about its ports, in their order."""
+    return [nic(records["ports"][port_id]) for port_id in port_ids]

@@ -7,12 +7,15 @@ for kubespray, at the places where the sample requests look for them.
 import hashlib
 import io
 import json
+import shutil
 import subprocess
 import tarfile
+import tempfile
 import uuid
 from pathlib import Path
 from typing import Any
 
+from lab import releases
 from lab.cloud import CloudError, base
 from lab.cloud.addresses import ANSIBLE_SERVER_ADDRESS, EXTERNAL, mac_of
 from lab.cloud.hosts import Host, Hosts
@@ -58,14 +61,22 @@ def document() -> dict[str, Any]:
     return {"id": ID, "name": "ansible-server", "role": ROLE, "nics": [nic]}
 
 
-def prepare(hosts: Hosts, settings: Settings) -> None:
+def prepare(hosts: Hosts, settings: Settings, release: str = releases.OWN) -> None:
     """Start the server unless it runs, and put the present state of our tools on it.
 
+    :param release: which of kubespray's the stand-in is to act as; the lab's Ansible
+        suits each of them.
     :raises CloudError: it did not start, or something could not be copied.
     """
     if not hosts.pid(ID):
         hosts.create(document())
-    archive = pack(SOURCE, {"lab.json": json.dumps({"kubectl": str(settings.kubectl)})})
+    extra = {"lab.json": json.dumps({"kubectl": str(settings.kubectl)})}
+    with tempfile.TemporaryDirectory() as directory:
+        tree = Path(directory) / "kubespray"
+        shutil.copytree(SOURCE, tree, ignore=shutil.ignore_patterns(*SKIPPED))
+        below = releases.RELEASES[releases.OWN].ansible[1]
+        releases.act_as(tree, releases.RELEASES[release], below)
+        archive = pack(tree, extra)
     words = [str(settings.ansible_environment), ENVIRONMENT, KUBESPRAY]
     digest = hashlib.sha256(archive).hexdigest()
     script = ["sh", "-c", INSTALL, "install", *words, digest]

@@ -88,7 +88,7 @@ LANG=C.UTF-8
 
 @dataclass(frozen=True)
 class Account:
-    """A user who may log in to a host with a password.
+    """A user who may log in to a host, with the key of the lab if without a password.
 
     :ivar sudo: what the user may do as root, in sudo's words.
     """
@@ -104,6 +104,10 @@ VM_ACCOUNTS = (
     Account("ubuntu", "ubuntu", "NOPASSWD: ALL"),
     Account("installer", "vm-Pa55word-of-the-lab", "ALL"),
 )
+# On all hosts; the private key lies in the cloud's state directory.
+KEYED = Account("keyed", "", "NOPASSWD: ALL")
+KEY_FILE = "keyed"
+KEY_PASSPHRASE = "open sesame of the lab"
 
 
 def check_tools() -> None:
@@ -165,7 +169,16 @@ def make_common_layer(settings: Settings) -> None:
     write(layer / "usr/lib/lab-host/main.sh", (HERE / "host_main.sh").read_text())
 
 
-def make_accounts(layer: Path, accounts: Sequence[Account]) -> None:
+def make_key(settings: Settings) -> str:
+    """Make the key of those without a password; the public one."""
+    path = settings.state / KEY_FILE
+    if not path.exists():
+        argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", KEY_PASSPHRASE, "-f", path]
+        subprocess.run(argv, check=True, timeout=20)
+    return path.with_suffix(".pub").read_text()
+
+
+def make_accounts(layer: Path, accounts: Sequence[Account], public_key: str) -> None:
     """The users of a host: the machine's system users, locked, and who may log in."""
     numbered = list(enumerate(accounts, FIRST_PERSON))
     users = _system_lines("/etc/passwd")
@@ -177,7 +190,7 @@ def make_accounts(layer: Path, accounts: Sequence[Account]) -> None:
     groups += [f"{one.name}:x:{number}:" for number, one in numbered]
     write(layer / "etc/passwd", "\n".join(users) + "\n")
     write(layer / "etc/group", "\n".join(groups) + "\n")
-    hashed = {one.name: _hash(one.password) for one in accounts}
+    hashed = {one.name: _hash(one.password) for one in accounts if one.password}
     shadow = [f"{n}:{hashed.get(n, '*')}:19000:0:99999:7:::" for n in _names(users)]
     write(layer / "etc/shadow", "\n".join(shadow) + "\n", 0o600)
     gshadow = [f"{name}:*::" for name in _names(groups)]
@@ -187,6 +200,10 @@ def make_accounts(layer: Path, accounts: Sequence[Account]) -> None:
         write(layer / "etc/sudoers.d/90-cloud-init-users", "".join(rules), 0o440)
     for number, one in numbered:
         make_home(layer / "home" / one.name, number)
+        if not one.password:
+            keys = layer / "home" / one.name / ".ssh" / "authorized_keys"
+            write(keys, public_key, 0o600)
+            own(keys.parent, number)
 
 
 def make_home(home: Path, owner: int) -> None:

@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from lab import releases
 from lab.settings import ROOT, SYSTEM_PYTHON
 
 if TYPE_CHECKING:
@@ -32,6 +33,16 @@ def add_verbs(verbs: Any) -> None:
         ("kill", "switch a host off; its files are lost"),
     ):
         verbs.add_parser(verb, help=text).add_argument("host", help=one)
+    acting = verbs.add_parser(
+        "kubespray", help="have the stand-in for kubespray act as a release"
+    )
+    acting.add_argument("release", choices=releases.RELEASES)
+    for verb, text in (
+        ("refuse", "let the VMs of these names not be built"),
+        ("admit", "build them again"),
+    ):
+        refusing = verbs.add_parser(verb, help=text)
+        refusing.add_argument("host", metavar="pattern", help="such as '*externalLB*'")
     console = verbs.add_parser("exec", help="run a command as root on a host's console")
     console.add_argument("host", help=one)
     console.add_argument("argv", nargs=argparse.REMAINDER, metavar="-- COMMAND")
@@ -48,7 +59,8 @@ def run(lab: "Lab", args: argparse.Namespace) -> None:
     if args.host_verb == "list":
         words += ["--json"] if args.json else []
     else:
-        words.append(args.host)
+        kubespray = args.host_verb == "kubespray"
+        words.append(args.release if kubespray else args.host)
     if args.host_verb == "exec":
         words += ["--", *command_of(args.argv)]
     python = ["env", f"PYTHONPATH={ROOT}", SYSTEM_PYTHON]

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lab.cloud import CloudError, boot, networks
+from lab.cloud.refusals import Refusals
 from lab.cloud.settings import Settings
 from lab.namespace import start_time
 from lab.settings import PATH
@@ -101,9 +102,10 @@ class Hosts:
     def create(self, document: Mapping[str, Any]) -> None:
         """Start a host; one that exists already is rebuilt from scratch.
 
-        :raises CloudError: it did not come up.
+        :raises CloudError: it is refused, or did not come up.
         """
         host = Host.from_document(document)
+        Refusals(self._state).check(host.name)
         settings = Settings.load(self._state)
         with self._locked(host.id):
             home = self._directory / host.id
@@ -140,6 +142,21 @@ class Hosts:
             host, pid = self._load(host_id), self.pid(host_id)
             if host and pid:
                 networks.unplug(len(host.nics), pid)
+
+    def rewire(self, document: Mapping[str, Any]) -> None:
+        """Give a host other ports or addresses while it runs.
+
+        :param document: as it was created from, with the new ``nics``.
+        :raises CloudError: ``ip`` refused.
+        """
+        host = Host.from_document(document)
+        with self._locked(host.id):
+            before, pid = self._load(host.id), self.pid(host.id)
+            if before is None:
+                return
+            if pid:
+                networks.rewire(before.nics, host.nics, pid)
+            (self._directory / host.id / "host.json").write_text(json.dumps(document))
 
     def connect(self, host: Host, *, up: bool) -> None:
         """Plug in the cables of a host, or pull them out at the bridge.

@@ -7,7 +7,7 @@ port, its other end is eth0, eth1, ... in the host.
 
 import json
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from lab.cloud import CloudError
@@ -74,11 +74,36 @@ def plug(nics: Sequence[Nic], pid: int) -> None:
     :param pid: a process in the host's network namespace.
     :raises CloudError: ``ip`` refused, e.g. a bridge is missing.
     """
+    _plug(dict(enumerate(nics)), pid)
+
+
+def rewire(before: Sequence[Nic], after: Sequence[Nic], pid: int) -> None:
+    """Change the ports of a host that runs; those that stay are not touched.
+
+    :param pid: a process in the host's network namespace.
+    :raises CloudError: ``ip`` refused.
+    """
+    inside = ("nsenter", "--target", str(pid), "--net")
+    changed = [
+        number
+        for number in range(max(len(before), len(after)))
+        if before[number : number + 1] != after[number : number + 1]
+    ]
+    gone = [f"link delete eth{number}" for number in changed if number < len(before)]
+    _ip(gone, prefix=inside, check=False)
+    new = {number: after[number] for number in changed if number < len(after)}
+    _plug(new, pid)
+    lines = [line for number in new for line in _interface(number, new[number])]
+    _ip([*lines, *_default_route(after)], prefix=inside)
+
+
+def _plug(nics: Mapping[int, Nic], pid: int) -> None:
     existing = _links()
     # A cable can also vanish by itself meanwhile, with the old host's namespace.
-    _ip([f"link delete {n.link}" for n in nics if n.link in existing], check=False)
+    old = [nic.link for nic in nics.values() if nic.link in existing]
+    _ip([f"link delete {link}" for link in old], check=False)
     lines = []
-    for number, nic in enumerate(nics):
+    for number, nic in nics.items():
         lines.append(
             f"link add {nic.link} type veth"
             f" peer name eth{number} address {nic.mac} netns {pid}"
@@ -119,13 +144,21 @@ def host_setup(nics: Sequence[Nic]) -> str:
     """
     lines = ["link set lo up"]
     for number, nic in enumerate(nics):
-        lines.append(f"address add {nic.address}/{nic.prefix} dev eth{number}")
-        lines.append(f"link set eth{number} up")
-    for number, nic in enumerate(nics):
-        if nic.bridge == EXTERNAL:
-            lines.append(f"route add default via {CONTROLLER_ADDRESS} dev eth{number}")
-            break
-    return "\n".join(lines) + "\n"
+        lines += _interface(number, nic)
+    return "\n".join([*lines, *_default_route(nics)]) + "\n"
+
+
+def _interface(number: int, nic: Nic) -> tuple[str, ...]:
+    return (
+        f"address add {nic.address}/{nic.prefix} dev eth{number}",
+        f"link set eth{number} up",
+    )
+
+
+def _default_route(nics: Sequence[Nic]) -> Iterator[str]:
+    outer = [number for number, nic in enumerate(nics) if nic.bridge == EXTERNAL]
+    for number in outer[:1]:
+        yield f"route replace default via {CONTROLLER_ADDRESS} dev eth{number}"
 
 
 def _links() -> dict[str, list[str]]:

@@ -116,6 +116,9 @@ class Handler(BaseHTTPRequestHandler):
             if parts[0] != "livez" and not replica.is_ready():
                 raise unavailable("[-]etcd failed: reason withheld")
             self._send(200, b"ok")
+        elif replica and parts == ["version"]:
+            # Its own, whoever serves: an upgrade goes server by server.
+            self._send(200, *discovery.answer(parts, self.server.version, ""))
         elif replica:
             self._hand_on_or_serve(replica, parts, url, raw)
         else:
@@ -259,8 +262,9 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, version: str) -> None:
         self.listener = listener
+        self.version = version
         self.cluster: Cluster
         self.replica: Replica | None = None
         self.proxy_tls: ssl.SSLContext | None = None
@@ -313,7 +317,7 @@ def start(
     ca = listener.ca or listener.certificate
     if ca and not settings.ca_certificate:
         settings = replace(settings, ca_certificate=Path(ca).read_text())
-    server = Server(listener)
+    server = Server(listener, settings.version)
     if replication:
         server.replica = _replica(server, replication, settings)
         server.replica.start()

@@ -13,11 +13,12 @@ def main() -> int:
     """Run one verb; the exit code."""
     parser = argparse.ArgumentParser(prog="python3 -m lab.services")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    for name in ("is-up", "up", "stop", "status", "create-databases"):
+    for name in ("is-up", "up", "status", "create-databases"):
         verbs.add_parser(name)
-    restart = verbs.add_parser("restart")
-    restart.add_argument("--kill", action="store_true")
-    restart.add_argument("services", nargs="+")
+    for name, count in (("stop", "*"), ("restart", "+")):
+        verb = verbs.add_parser(name)
+        verb.add_argument("--kill", action="store_true")
+        verb.add_argument("services", nargs=count)
     args = parser.parse_args()
     control = Control(from_environment(), Report())
     try:
@@ -27,7 +28,7 @@ def main() -> int:
             case "up":
                 control.up()
             case "stop":
-                control.stop()
+                control.stop(args.services, kill=args.kill)
             case "status":
                 return 0 if control.status() else 1
             case "create-databases":

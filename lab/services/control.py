@@ -1,6 +1,6 @@
 """All services together: what depends on what, start, stop, look."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from lab import LabError
 from lab.report import Report
@@ -10,6 +10,7 @@ from lab.services import (
     config,
     heat,
     identity,
+    images,
     keystone,
     mariadb,
     rabbitmq,
@@ -25,11 +26,17 @@ SERVICES: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
     mariadb.NAME: (mariadb.service, ()),
     keystone.NAME: (keystone.service, (mariadb.NAME,)),
     barbican.NAME: (barbican.service, ()),
+    images.NAME: (images.service, ()),
     heat.API: (heat.api, ()),
     heat.ENGINE: (heat.engine, (mariadb.NAME, rabbitmq.NAME)),
     tacker.SERVER: (tacker.server, (mariadb.NAME, rabbitmq.NAME)),
     tacker.CONDUCTOR: (tacker.conductor, (mariadb.NAME, rabbitmq.NAME)),
 }
+#: Not started by ``up``: only when somebody asks for it.
+ON_DEMAND: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
+    tacker.SECOND: (tacker.second_conductor, (mariadb.NAME, rabbitmq.NAME)),
+}
+EVERY = {**SERVICES, **ON_DEMAND}
 CLOUD = "cloud"
 VIM = "default VIM"
 
@@ -65,36 +72,43 @@ class Control:
         run_all(tasks)
         self._ready.touch()
 
-    def restart(self, names: list[str], *, kill: bool) -> None:
-        """Stop services and start them again.
+    def restart(self, names: Sequence[str], *, kill: bool) -> None:
+        """Stop services and start them again, or for the first time.
 
         :param kill: without giving them time.
         :raises LabError: there is no such service, or it did not become ready.
         """
-        unknown = sorted(set(names) - set(SERVICES))
-        if unknown:
-            raise LabError(
-                f"No service {', '.join(unknown)}; there are: {', '.join(SERVICES)}", 2
-            )
-        chosen = [name for name in SERVICES if name in names]
-        for name in reversed(chosen):
-            self._stop(name, patience=not kill)
+        self.stop(names, kill=kill)
+        chosen = [name for name in EVERY if name in names]
         run_all([self._task(name, chosen) for name in chosen])
 
-    def stop(self) -> None:
-        """Stop all services, so that what they store can be used again."""
-        self._ready.unlink(missing_ok=True)
-        for name in reversed(SERVICES):
-            if self._processes.record(name):
+    def stop(self, names: Sequence[str] = (), *, kill: bool = False) -> None:
+        """Stop services, so that what they store can be used again.
+
+        :param names: default: all.
+        :param kill: without giving them time.
+        :raises LabError: there is no such service.
+        """
+        unknown = sorted(set(names) - set(EVERY))
+        if unknown:
+            raise LabError(
+                f"No service {', '.join(unknown)}; there are: {', '.join(EVERY)}", 2
+            )
+        if not names:
+            self._ready.unlink(missing_ok=True)
+        for name in reversed(EVERY):
+            if name in (names or EVERY) and self._processes.record(name):
                 with self._report.step(f"{name} stopped"):
-                    self._stop(name)
+                    self._stop(name, patience=not kill)
 
     def status(self) -> bool:
         """Print a line for each service; whether all run."""
         total, complete = 0.0, True
         self._report.line(f"  {'SERVICE':<18}{'PROCESSES':>10}{'MiB':>7}{'SINCE':>10}")
-        for name in SERVICES:
+        for name in EVERY:
             usage = self._processes.usage(name)
+            if usage is None and name in ON_DEMAND:
+                continue
             if usage is None:
                 complete = False
                 self._report.line(f"  {name:<18}{'stopped':>10}")
@@ -134,11 +148,11 @@ class Control:
     def _task(
         self,
         name: str,
-        among: "list[str] | tuple[str, ...] | None" = None,
+        among: Sequence[str] | None = None,
         extra: tuple[str, ...] = (),
     ) -> Task:
         """The start of a service, after those of its needs that are started as well."""
-        make, needs = SERVICES[name]
+        make, needs = EVERY[name]
         wanted = needs if among is None else [n for n in needs if n in among]
 
         def start() -> None:
@@ -156,6 +170,6 @@ class Control:
         return Task(name, timed, needs)
 
     def _stop(self, name: str, *, patience: bool = True) -> None:
-        make, _ = SERVICES[name]
+        make, _ = EVERY[name]
         limit = make(self._settings).patience if patience else 0
         self._processes.stop(name, limit)

@@ -19,6 +19,7 @@ USERS = (
 SERVICES = (
     ("heat", "orchestration", f"{url('heat')}/v1/%(project_id)s"),
     ("barbican", "key-manager", url("barbican")),
+    ("images", "image", url("images")),
     ("tacker", "nfv-orchestration", url("tacker")),
 )
 

@@ -1,6 +1,7 @@
 """Tacker: server and conductor, with this project's driver in their environment."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from lab import command, environments, project
 from lab.namespace import clean_environment
@@ -20,12 +21,13 @@ from lab.settings import (
 
 SERVER = "tacker-server"
 CONDUCTOR = "tacker-conductor"
+SECOND = "tacker-conductor-2"
 SCHEMA_LIMIT = 300
 SAID_LAST = "Selected multiprocessing start method"
 QUEUES = ("TACKER_CONDUCTOR", "TACKER_CONDUCTOR_V2")
 # The conductor does not end by itself for a long time.
 PATIENCE = 2.0
-DIRECTORIES = ("packages", "files", "state", "keys", "cache")
+DIRECTORIES = ("packages", "files", "state", "second", "keys", "cache")
 
 
 def create_schema(settings: Settings) -> None:
@@ -54,6 +56,17 @@ def conductor(settings: Settings) -> Service:
     return _service(settings, CONDUCTOR, ready)
 
 
+def second_conductor(settings: Settings) -> Service:
+    """One more, as if on another host: it shares no lock with the first."""
+    own = [f"{queue}.second" for queue in QUEUES]
+
+    def ready(said: str) -> bool:
+        return SAID_LAST in said and rabbitmq.have_consumers(settings, *own)
+
+    more = settings.etc / "second.conf"
+    return _service(settings, SECOND, ready, program=CONDUCTOR, more=(more,))
+
+
 def register_vim() -> None:
     """Make the lab's Heat the default VIM, unless it is known."""
     session = Session(USER, PROJECT)
@@ -77,19 +90,35 @@ def register_vim() -> None:
     session.post(f"{vims}.json", {"vim": vim})
 
 
-def _service(settings: Settings, name: str, ready: Callable[[str], bool]) -> Service:
+def _service(
+    settings: Settings,
+    name: str,
+    ready: Callable[[str], bool],
+    *,
+    program: str | None = None,
+    more: Sequence[Path] = (),
+) -> Service:
+    """A process of Tacker's.
+
+    :param program: default: the service's name.
+    :param more: configuration that goes on top of tacker.conf.
+    """
     for directory in DIRECTORIES:
         (settings.data / "tacker" / directory).mkdir(parents=True, exist_ok=True)
-    config = settings.etc / "tacker.conf"
-    program = environments.program(settings, "tacker", name)
+    configs = (settings.etc / "tacker.conf", *more)
+    options = [word for path in configs for word in ("--config-file", str(path))]
     paste = settings.etc / "tacker-api-paste.ini"
     # A driver's checksum is taken when the conductor starts.
     installed = project.stamp(settings)
     return Service(
         name=name,
-        argv=(program, "--config-file", str(config)),
+        argv=(environments.program(settings, "tacker", program or name), *options),
         ready=ready,
-        environment={"PYTHONPATH": str(WSGI)},
-        files=(config, paste, installed),
+        environment={
+            "PYTHONPATH": str(WSGI),
+            # Scripts of the v2 API are told nothing of the conductor's own files.
+            "TACKER_K8S_MGMT_CONFIG": ":".join(map(str, configs)),
+        },
+        files=(*configs, paste, installed),
         patience=PATIENCE,
     )

@@ -9,6 +9,7 @@ from typing import Any
 from tacker_k8s_mgmt.cli import commands, documents
 from tacker_k8s_mgmt.cli.commands import UsageError
 from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.csar.api import APIS, V1
 from tacker_k8s_mgmt.csar.build import build
 from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.csar.site import Site
@@ -20,6 +21,7 @@ EXAMPLES = {
         "tacker-k8s-mgmt csar build simple -o simple.zip",
         "tacker-k8s-mgmt csar build simple -o simple.zip --force \\\n"
         "      --image ubuntu-24.04 --flavor m1.large --flavor externalLB=m1.small",
+        "tacker-k8s-mgmt csar build simple --api v2 -o simple-v2.zip",
     ),
     "check": (
         "tacker-k8s-mgmt csar check simple.zip",
@@ -62,6 +64,12 @@ def _add_build(verbs: Any) -> None:
     )
     verb.add_argument("--force", action="store_true", help="replace an existing FILE")
     verb.add_argument(
+        "--api",
+        choices=sorted(APIS),
+        default=V1.name,
+        help="Tacker's API that operates the VNF (default: %(default)s)",
+    )
+    verb.add_argument(
         "--types",
         type=Path,
         metavar="DIR",
@@ -102,7 +110,12 @@ def _build(args: argparse.Namespace) -> int:
     )
     try:
         built = build(
-            args.flavour, output, source=args.source, types=args.types, names=names
+            args.flavour,
+            output,
+            source=args.source,
+            types=args.types,
+            api=APIS[args.api],
+            names=names,
         )
     except PackageError as error:
         _tell(f"{output} was not written", error.problems)
@@ -112,7 +125,7 @@ def _build(args: argparse.Namespace) -> int:
 
 
 def _usage_problem(args: argparse.Namespace, output: Path) -> str:
-    source = args.source or sources.samples()
+    source = args.source or sources.samples(APIS[args.api])
     known = sources.flavours(source)
     if args.flavour not in known:
         return f"no flavour {args.flavour} in {source} (it has: {', '.join(known)})"

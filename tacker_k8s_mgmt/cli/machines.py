@@ -6,6 +6,7 @@ them by the names in the parameters.
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from ipaddress import ip_address, ip_network
 from typing import Annotated, Any, Literal
 
@@ -22,8 +23,11 @@ from tacker_k8s_mgmt.cli.commands import UsageError
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.stack import Machines, StackResource, find_machines
+from tacker_k8s_mgmt.cluster.wanted import Wanted, wanted_vms
 
 _COMPLETE = "CREATE_COMPLETE"
+#: Stands for what Nova will say.
+_COMPUTE_HOST = "compute-host"
 _GROUP = "OS::Heat::AutoScalingGroup"
 #: For SSH and in the cluster: RFC 5737 and RFC 3849.
 _EXAMPLES = {
@@ -44,6 +48,7 @@ class _Given(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     role: Literal["control-plane", "worker", "load-balancer"]
+    aspect_id: str = ""
     ssh_address: Annotated[str, BeforeValidator(_address)]
     address: Annotated[str, BeforeValidator(_address)] | None = None
     server_id: str = ""
@@ -69,6 +74,7 @@ def given(name: str, document: Any) -> list[Machine]:
             one.server_id or _server_id(number),
             one.ssh_address,
             one.address or one.ssh_address,
+            one.aspect_id,
         )
         for number, one in enumerate(listed, 1)
     ]
@@ -85,6 +91,16 @@ def listed(path: str, params: InstallParams) -> list[Machine]:
         raise UsageError(
             f"{document.name} has a load-balancer, and the request no external_lb_param"
         )
+    known = _worker_aspects(params)
+    for number, machine in enumerate(found):
+        if machine.role is not Role.WORKER or machine.aspect_id in known:
+            continue
+        if machine.aspect_id:
+            raise UsageError(
+                f"{document.name} has the aspect_id {machine.aspect_id}, and the "
+                "request no such aspect in worker_node.aspects"
+            )
+        found[number] = replace(machine, aspect_id=known[0])
     return found
 
 
@@ -99,15 +115,29 @@ def assumed(params: InstallParams, control_planes: int, workers: int) -> list[Ma
     if len(roles) > _MOST:
         raise UsageError(f"there are addresses for {_MOST} VMs; give --machines FILE")
     outside, inside = _EXAMPLES[params.address_family]
-    names = dict(_names(params))
+    aspects = itertools.cycle(_worker_aspects(params))
+    places = {_place_of(one): one for one in wanted_vms(params)}
     found = []
     for number, role in enumerate(roles):
-        _, ssh_cp, nic_cp = names[role]
-        network = outside if ssh_cp == nic_cp else inside
+        aspect_id = next(aspects) if role is Role.WORKER else ""
+        wanted = places[role, aspect_id]
+        network = outside if wanted.ssh_cp == wanted.nic_cp else inside
         ssh_address = str(outside[_FIRST + number])
         address = str(network[_FIRST + number])
-        found.append(Machine(role, _server_id(number + 1), ssh_address, address))
+        server_id = _server_id(number + 1)
+        found.append(Machine(role, server_id, ssh_address, address, aspect_id))
     return found
+
+
+def _worker_aspects(params: InstallParams) -> list[str]:
+    """What ``aspect_id`` of a worker may be; "" stands for worker_node's own."""
+    places = map(_place_of, wanted_vms(params))
+    return [aspect_id for role, aspect_id in places if role is Role.WORKER]
+
+
+def _place_of(wanted: Wanted) -> tuple[Role, str]:
+    own = wanted.aspect_id if wanted.own_labels else None
+    return wanted.role, own or ""
 
 
 def _server_id(number: int) -> str:
@@ -122,37 +152,34 @@ def search(params: InstallParams, machines: Sequence[Machine]) -> Machines:
     return find_machines("of these VMs", list(_stack(params, machines)), params)
 
 
-def _names(params: InstallParams) -> Iterator[tuple[Role, tuple[str, str, str]]]:
-    """Of each role the group, the port for SSH and the one in the cluster."""
-    for role, group in (
-        (Role.CONTROL_PLANE, params.control_plane),
-        (Role.WORKER, params.workers),
-    ):
-        yield role, (group.aspect_id or "", group.ssh_cp, group.nic_cp)
-    balancer = params.load_balancer
-    if balancer:
-        nic_cp = balancer.nic_cp or balancer.ssh_cp
-        yield Role.LOAD_BALANCER, ("", balancer.ssh_cp, nic_cp)
-
-
 def _stack(
     params: InstallParams, machines: Sequence[Machine]
 ) -> Iterator[StackResource]:
     numbers = itertools.count()
-    for role, (aspect_id, ssh_cp, nic_cp) in _names(params):
-        group = role.value
+    for wanted in wanted_vms(params):
+        role, aspect_id = _place_of(wanted)
+        group = f"{role.value}{aspect_id}"
+        name = wanted.aspect_id or role.value
         yield StackResource(
-            "stack", aspect_id or group, _GROUP, group, _COMPLETE, nested_stack_id=group
+            "stack", name, _GROUP, group, _COMPLETE, nested_stack_id=group
         )
         for machine in machines:
-            if machine.role is role:
+            if (machine.role, machine.aspect_id) == (role, aspect_id):
                 member = f"{group}-{next(numbers)}"
                 yield StackResource(
                     group, member, "vm", member, _COMPLETE, nested_stack_id=member
                 )
-                yield _port(member, ssh_cp, machine.server_id, machine.ssh_address)
-                if nic_cp != ssh_cp:
-                    yield _port(member, nic_cp, machine.server_id, machine.address)
+                yield from _vm(member, wanted, machine)
+
+
+def _vm(stack_id: str, wanted: Wanted, machine: Machine) -> Iterator[StackResource]:
+    yield StackResource(
+        *(stack_id, "server", "OS::Nova::Server", machine.server_id, _COMPLETE),
+        attributes={"hostId": _COMPUTE_HOST},
+    )
+    yield _port(stack_id, wanted.ssh_cp, machine.server_id, machine.ssh_address)
+    if wanted.nic_cp != wanted.ssh_cp:
+        yield _port(stack_id, wanted.nic_cp, machine.server_id, machine.address)
 
 
 def _port(stack_id: str, name: str, server_id: str, address: str) -> StackResource:

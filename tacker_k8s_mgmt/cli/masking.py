@@ -16,8 +16,6 @@ from tacker_k8s_mgmt.cluster.params import Proxy
 
 STARS = redact.STARS
 _CREDENTIALS = re.compile(r"(?<=://)\S*@")
-_SECRET_NAME = re.compile(r"pass|secret|token|credential|key$", re.IGNORECASE)
-_PRIVATE_KEY = "PRIVATE KEY-----"
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -69,13 +67,11 @@ def _variables(value: Any) -> Any:
     if isinstance(value, list):
         return [_variables(inner) for inner in value]
     if isinstance(value, str):
-        return STARS if _PRIVATE_KEY in value else _without_credentials(value)
+        return STARS if redact.PRIVATE_KEY in value else _without_credentials(value)
     return value
 
 
 def _hides(name: str, value: Any) -> bool:
     if value is None or isinstance(value, bool):
         return False
-    known = any(redact.in_variables({name: STARS}))
-    by_name = known or _SECRET_NAME.search(name) is not None
-    return by_name or (isinstance(value, str) and name.lower().endswith("auth"))
+    return redact.names_secret(name, value)

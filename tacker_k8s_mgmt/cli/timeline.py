@@ -176,6 +176,8 @@ class Timeline:
                 operation.total = int(_number(record, "steps"))
             case "step-start":
                 operation.steps.append(_step(record))
+                # How many there are may show only after the first ones.
+                operation.total = max(operation.total, operation.steps[-1].total)
             case "progress":
                 if operation.current:
                     operation.current.looks.append(_look(record))

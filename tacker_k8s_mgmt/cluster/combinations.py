@@ -18,6 +18,7 @@ _CREDENTIAL = tuple(
 
 def problems(reading: Reading) -> Iterator[str]:
     """Sentences about the options."""
+    yield from _labels(reading)
     yield from _network(reading)
     yield from _registries(reading)
     yield from _openstack(reading)
@@ -40,6 +41,29 @@ def warnings(reading: Reading) -> Iterator[str]:
                 "nodes; the registry's name has to be in the DNS or in the image of "
                 "the VMs"
             )
+
+
+def _labels(reading: Reading) -> Iterator[str]:
+    ids: set[Any] = set()
+    for place in _items(reading, "worker_node", "aspects"):
+        aspect_id = reading.get(*place, "aspect_id")
+        if isinstance(aspect_id, str) and aspect_id in ids:
+            yield f"{reading.dotted(*place, 'aspect_id')}: the aspect is given twice"
+        ids.add(str(aspect_id))
+        own = reading.get("worker_node", "compute_host_label")
+        yield from _label_twice(reading, (*place, "node_labels"), own)
+    for role in ("master_node", "worker_node"):
+        own = reading.get(role, "compute_host_label")
+        yield from _label_twice(reading, (role, "node_labels"), own)
+
+
+def _label_twice(reading: Reading, place: Location, key: Any) -> Iterator[str]:
+    """A label that is also the one of the compute host."""
+    given = reading.get(*place)
+    for label in given if isinstance(given, list) and isinstance(key, str) else ():
+        if str(label).partition("=")[0] == key:
+            name = reading.dotted(place[0], "compute_host_label")
+            yield f"{reading.dotted(*place)}: {name} sets this label already"
 
 
 def _network(reading: Reading) -> Iterator[str]:

@@ -8,6 +8,8 @@ the value: it may be a password in the wrong place.
 import posixpath
 import re
 import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import PurePosixPath
 from typing import Annotated, Any
@@ -35,6 +37,38 @@ _SHARED = frozenset(
 )
 
 
+@dataclass(frozen=True)
+class SecretForm:
+    """What a secret attribute looks like; stands among its type's annotations.
+
+    :param stand_in: a text that is right in form, for where the secret is not known.
+    :param is_open: whether a text that was given there is no secret.
+    :param by_path: whether a file's path may stand there without being a reference.
+    """
+
+    stand_in: str
+    is_open: Callable[[str], bool]
+    by_path: bool = False
+
+
+def is_path(text: str) -> bool:
+    """Whether a private key is given as a path."""
+    return text.strip().startswith("/")
+
+
+def has_no_login(text: str) -> bool:
+    """Whether a URL, or what was meant to be one, has no room for credentials."""
+    return "@" not in text
+
+
+_KEY_FORM = SecretForm(
+    "-----BEGIN PRIVATE KEY-----\nunknown\n-----END PRIVATE KEY-----",
+    is_path,
+    by_path=True,
+)
+URL_FORM = SecretForm("http://unknown.invalid", has_no_login)
+
+
 def blank_is_absent(value: Any) -> Any:
     """Templates leave optional attributes empty; that means "not given"."""
     return None if isinstance(value, str) and not value.strip() else value
@@ -57,7 +91,7 @@ def _private_key(value: SecretStr) -> SecretStr:
     """A path stays one; a key's text gets Unix line ends and nothing around it."""
     text = value.get_secret_value().strip()
     if text.startswith("/"):
-        return SecretStr(_absolute_path(text))
+        return SecretStr(absolute_path(text))
     lines = "\n".join(line.strip() for line in text.splitlines())
     if len(lines) > LONGEST_KEY or not _PEM.fullmatch(lines):
         raise ValueError(
@@ -101,7 +135,11 @@ def _between(least: int, most: int) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _absolute_path(value: str) -> str:
+def absolute_path(value: str) -> str:
+    """An absolute path in its normal form.
+
+    :raises ValueError: it is none.
+    """
     if not _plain(value).startswith("/"):
         raise ValueError("must be an absolute path (it starts with /)")
     if ".." in PurePosixPath(value).parts:
@@ -110,7 +148,7 @@ def _absolute_path(value: str) -> str:
 
 
 def _owned_directory(value: str) -> str:
-    path = _absolute_path(value)
+    path = absolute_path(value)
     if _AMBIGUOUS.search(path):
         raise ValueError("must not contain colon, percent or dollar sign, or quotes")
     parts = path.split("/")[1:]
@@ -176,7 +214,7 @@ OptionalSecret = Annotated[
     BeforeValidator(blank_is_absent),
 ]
 OptionalPrivateKey = Annotated[
-    Annotated[SecretStr, AfterValidator(_private_key)] | None,
+    Annotated[SecretStr, AfterValidator(_private_key), _KEY_FORM] | None,
     BeforeValidator(blank_is_absent),
 ]
 Host = Annotated[str, AfterValidator(_host)]
@@ -185,7 +223,7 @@ Seconds = Annotated[int, Strict(), _between(1, 86400)]
 GracePeriod = Annotated[int, Strict(), _between(-1, 86400)]
 Count = Annotated[int, Strict(), _between(1, 100)]
 Flag = Annotated[bool, Strict()]
-AbsolutePath = Annotated[str, AfterValidator(_absolute_path)]
+AbsolutePath = Annotated[str, AfterValidator(absolute_path)]
 OptionalAbsolutePath = Annotated[AbsolutePath | None, BeforeValidator(blank_is_absent)]
 OwnedDirectory = Annotated[str, AfterValidator(_owned_directory)]
 PackagePath = Annotated[str, AfterValidator(_package_path)]
@@ -194,7 +232,7 @@ OptionalNetwork = Annotated[
     BeforeValidator(blank_is_absent),
 ]
 OptionalProxyUrl = Annotated[
-    Annotated[SecretStr, AfterValidator(_proxy_url)] | None,
+    Annotated[SecretStr, AfterValidator(_proxy_url), URL_FORM] | None,
     BeforeValidator(blank_is_absent),
 ]
 ListOfNames = Annotated[tuple[str, ...], BeforeValidator(_list_of_names)]

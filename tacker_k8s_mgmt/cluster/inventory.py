@@ -59,6 +59,7 @@ def render(
     *,
     previous: str = "",
     renewed: Container[str] = (),
+    without_etcd: Container[str] = (),
 ) -> str:
     """The inventory as YAML, with the groups that kubespray knows since v2.16.
 
@@ -68,6 +69,7 @@ def render(
     :param previous: the text of the inventory so far. A worker that is the same VM in
         it keeps the login that it has there.
     :param renewed: names of workers that get the parameters' login all the same.
+    :param without_etcd: names of control planes whose etcd member is gone already.
     """
     kept = _worker_logins(previous) if previous else {}
 
@@ -86,7 +88,9 @@ def render(
             **_group_vars(params),
             "children": {
                 "kube_control_plane": _group(control_planes),
-                "etcd": _group(control_planes),
+                "etcd": _group(
+                    name for name in control_planes if name not in without_etcd
+                ),
                 "kube_node": _group(workers),
                 "calico_rr": _group(()),
                 "k8s_cluster": {
@@ -149,6 +153,8 @@ def _node(name: str, host: Mapping[str, Any], is_worker: bool) -> Node:
         ssh_address=host["ansible_host"],
         address=host["ip6"] if "ip6" in host else host["ip"],
         etcd_member_name=host.get("etcd_member_name", ""),
+        aspect_id=host.get("tacker_aspect_id", ""),
+        compute_host=host.get("tacker_compute_host", ""),
     )
 
 
@@ -168,6 +174,8 @@ def _host_vars(
         **{name: _text(value) for name, value in login.items()},
         **_kubelet_vars(node, params),
         "tacker_server_id": node.server_id,
+        **({"tacker_aspect_id": node.aspect_id} if node.aspect_id else {}),
+        **({"tacker_compute_host": node.compute_host} if node.compute_host else {}),
     }
 
 
@@ -175,12 +183,16 @@ def _kubelet_vars(node: Node, params: InstallParams) -> dict[str, Any]:
     """What a node says of itself when it joins."""
     is_worker = node.role is Role.WORKER
     group = params.workers if is_worker else params.control_plane
-    found: dict[str, Any] = {}
-    if group.node_labels:
-        pairs = (label.partition("=") for label in group.node_labels)
-        found["node_labels"] = {key: value for key, _, value in pairs}
-    if group.node_taints:
-        found["node_taints"] = list(group.node_taints)
+    own = params.workers.aspect(node.aspect_id) if is_worker else None
+    given = (*group.node_labels, *(own.node_labels if own else ()))
+    pairs = (label.partition("=") for label in given)
+    labels = {key: value for key, _, value in pairs}
+    if group.compute_host_label and node.compute_host:
+        labels[group.compute_host_label] = node.compute_host
+    taints = [*group.node_taints, *(own.node_taints if own else ())]
+    found: dict[str, Any] = {"node_labels": labels} if labels else {}
+    if taints:
+        found["node_taints"] = list(dict.fromkeys(taints))
     openstack = params.cluster.openstack
     if openstack and openstack.cloud_controller:
         # By its name the cloud controller would not find the server.

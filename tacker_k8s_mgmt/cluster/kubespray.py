@@ -6,10 +6,13 @@ Playbooks, groups and variables that this driver uses have the same names
 in all of them; what differs is in :data:`RELEASES`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+
+from tacker_k8s_mgmt.cluster.drain import DrainPolicy
+from tacker_k8s_mgmt.cluster.nodes import Node, api_url
 
 #: Playbooks, relative to ``kubespray_root_path``. From v2.29 on, those with a hyphen
 #: have twins with an underscore.
@@ -17,6 +20,7 @@ CLUSTER = "cluster.yml"
 SCALE = "scale.yml"
 REMOVE_NODE = "remove-node.yml"
 FACTS = "playbooks/facts.yml"
+UPGRADE = "upgrade-cluster.yml"
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ RESERVED: Mapping[str, str] = MappingProxyType(
             (
                 *("ip", "access_ip", "ip6", "access_ip6"),
                 *("etcd_member_name", "tacker_server_id"),
+                *("tacker_aspect_id", "tacker_compute_host"),
             ),
             "it is set for each node in the inventory",
         ),
@@ -122,6 +127,39 @@ def limit_without(names: Iterable[str]) -> tuple[str, ...]:
     return ("--limit", ":".join(["all", "localhost", *shut_out])) if shut_out else ()
 
 
+#: What is limited to the control planes, and joins one of them: kubespray's
+#: docs/operations/nodes.md, "Adding an etcd node".
+CONTROL_PLANES = ("etcd", "kube_control_plane")
+
+
+def limit_to_control_planes(without: Iterable[str] = ()) -> tuple[str, ...]:
+    """The arguments that limit a run to the control planes, without these hosts."""
+    return ("--limit", ",".join([*CONTROL_PLANES, *(f"!{name}" for name in without)]))
+
+
+def joining_variables(planes: Iterable[Node]) -> dict[str, Any]:
+    """What ``cluster.yml`` wants to hear when a control plane joins.
+
+    The members of etcd are told by their names: a member that joins is otherwise told
+    (``roles/etcd/tasks/join_etcd_member.yml`` of all releases) that the others are
+    ``etcd1``, ``etcd2``, ... by their places in the group. When one of these is its own
+    name, two members are taken for one, and etcd does not start.
+
+    :param planes: all control planes, the joining one among them.
+    """
+    members = [
+        f"{one.etcd_member_name}={peer_url(one.address)}"
+        for one in planes
+        if one.etcd_member_name
+    ]
+    return {"etcd_retries": 10, "etcd_peer_addresses": ",".join(members)}
+
+
+def peer_url(address: str) -> str:
+    """Where the etcd member at an address is reached by the others."""
+    return api_url(address, 2380)
+
+
 def removal_variables(*, dead: bool = False, undrained: bool = False) -> dict[str, Any]:
     """What ``remove-node.yml`` wants to hear besides the nodes' names.
 
@@ -140,6 +178,36 @@ def removal_variables(*, dead: bool = False, undrained: bool = False) -> dict[st
     if dead or undrained:
         variables["allow_ungraceful_removal"] = True
     return variables
+
+
+def upgrade_variables(policy: DrainPolicy, batch: Sequence[str] = ()) -> dict[str, Any]:
+    """What ``upgrade-cluster.yml`` wants to hear.
+
+    kubespray drains a node that is Ready and not cordoned, and uncordons it afterwards;
+    one that somebody else has cordoned it leaves so. The same in all releases.
+
+    :param policy: for the control planes, which kubespray drains itself. A drain that
+        an API server's restart cuts off is tried once more.
+    :param batch: workers, cordoned and drained already; all are upgraded at once.
+    """
+    force = policy.on_failure == "force" or policy.disable_eviction
+    return {
+        "drain_nodes": True,
+        "drain_grace_period": policy.grace_period,
+        "drain_timeout": f"{policy.timeout}s",
+        "drain_retries": 1,
+        "drain_retry_delay_seconds": 10,
+        "drain_fallback_enabled": force,
+        "drain_fallback_grace_period": policy.grace_period,
+        "drain_fallback_timeout": f"{policy.timeout}s",
+        "upgrade_node_always_cordon": False,
+        "upgrade_node_fail_if_drain_fails": True,
+        "upgrade_node_uncordon_after_drain_failure": True,
+        # Nobody is there to type an answer.
+        "upgrade_node_confirm": False,
+        "upgrade_node_post_upgrade_confirm": False,
+        **({"serial": len(batch)} if batch else {}),
+    }
 
 
 #: The first releases that take base URLs for downloads (``github_url``, ...), a CA for

@@ -25,6 +25,8 @@ class Membership:
     :param lost: control planes of the inventory whose VM is gone or was replaced.
     :param added: control planes that are not in the inventory, and not among the nodes:
         only a new cluster gets control planes.
+    :param returning: control planes that a heal has taken out and whose VM is complete,
+        with their names of before; not among the nodes until they have joined again.
     """
 
     nodes: tuple[Node, ...]
@@ -33,6 +35,7 @@ class Membership:
     vanished: tuple[Node, ...]
     lost: tuple[Node, ...]
     added: tuple[Node, ...]
+    returning: tuple[Node, ...] = ()
 
     def without(self, leaving: Iterable[Node]) -> tuple[Node, ...]:
         """The nodes that stay, in their order."""
@@ -58,6 +61,7 @@ def compare(
     previous: Sequence[Node],
     joined: Collection[str],
     seen: Collection[str],
+    out: Sequence[Node] = (),
 ) -> Membership:
     """Compare the three.
 
@@ -65,18 +69,27 @@ def compare(
     :param previous: the nodes of the inventory.
     :param joined: ids of the servers whose join was seen to its end.
     :param seen: names of the Node objects in the cluster.
+    :param out: control planes that a heal has begun to take out.
     :raises ClusterError: if two VMs have one address.
     """
     complete = (*found.control_planes, *found.workers)
-    kept = _kept(found, previous, complete)
+    away = {node.name for node in out}
+    kept = _kept(found, [n for n in previous if n.name not in away], complete)
     former = {node.name for node in previous}
-    every = name_nodes((*complete, *kept), previous)
+    listed = (*previous, *(node for node in out if node.name not in former))
+    every = name_nodes((*complete, *kept), listed)
+    returning = tuple(
+        node
+        for node in every
+        if node.name in away
+        and (node.server_id not in joined or node.name not in seen)
+    )
     added = tuple(
         node
         for node in every
-        if node.role is Role.CONTROL_PLANE and node.name not in former
+        if node.role is Role.CONTROL_PLANE and node.name not in former | away
     )
-    nodes = tuple(node for node in every if node not in added)
+    nodes = tuple(node for node in every if node not in (*added, *returning))
     ready = {machine.server_id for machine in complete}
     joining = tuple(
         node
@@ -103,9 +116,11 @@ def compare(
             node
             for node in previous
             if node.role is Role.CONTROL_PLANE
+            and node.name not in away
             and (node.name in replaced or node.server_id not in found.places)
         ),
         added=added,
+        returning=returning,
     )
 
 
@@ -116,7 +131,7 @@ def _kept(
     taken = {machine.server_id for machine in complete}
     addresses = {(machine.role, machine.address) for machine in complete}
     return tuple(
-        Machine(node.role, node.server_id, node.ssh_address, node.address)
+        node.machine
         for node in previous
         if node.server_id not in taken
         and (node.role, node.address) not in addresses

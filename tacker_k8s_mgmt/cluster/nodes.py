@@ -5,7 +5,7 @@ import ipaddress
 import itertools
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 
 from tacker_k8s_mgmt.errors import ClusterError
@@ -26,12 +26,16 @@ class Machine:
     :param server_id: id of the Nova server.
     :param ssh_address: where the Ansible server and Tacker reach it.
     :param address: its address on the cluster's network.
+    :param aspect_id: the scaling aspect, where it has labels of its own; else "".
+    :param compute_host: where it runs, as a label may say it; "" where nobody asked.
     """
 
     role: Role
     server_id: str
     ssh_address: str
     address: str
+    aspect_id: str = ""
+    compute_host: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,20 @@ class Node:
     ssh_address: str
     address: str
     etcd_member_name: str = ""
+    aspect_id: str = ""
+    compute_host: str = field(default="", compare=False)
+
+    @property
+    def machine(self) -> Machine:
+        """The VM that it is made of."""
+        return Machine(
+            role=self.role,
+            server_id=self.server_id,
+            ssh_address=self.ssh_address,
+            address=self.address,
+            aspect_id=self.aspect_id,
+            compute_host=self.compute_host,
+        )
 
 
 def api_url(address: str, port: int) -> str:
@@ -106,6 +124,8 @@ def _named(
             ssh_address=machine.ssh_address,
             address=machine.address,
             etcd_member_name=member,
+            aspect_id=machine.aspect_id,
+            compute_host=machine.compute_host,
         )
 
 

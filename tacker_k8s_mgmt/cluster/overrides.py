@@ -16,6 +16,7 @@ _LOGIN = frozenset({"username", "password", "private_key", "private_key_passphra
 _PLACES = frozenset(
     {"ip_address", "port", "kubespray_root_path", "venv_path", "allow_unknown_release"}
 )
+_VERSION = "kubernetes_version"
 #: What may change: of a structure these attributes, None for all of it.
 CHANGEABLE: Mapping[str, frozenset[str] | None] = MappingProxyType(
     {
@@ -32,9 +33,14 @@ CHANGEABLE: Mapping[str, frozenset[str] | None] = MappingProxyType(
         "kubespray_vars": None,
     }
 )
+#: What may change with an upgrade.
+UPGRADEABLE: Mapping[str, frozenset[str] | None] = MappingProxyType(
+    {**CHANGEABLE, "cluster": (CHANGEABLE["cluster"] or frozenset()) | {_VERSION}}
+)
 
 _STACK = "it names what is in the Heat stack"
 _NETWORK = "the cluster was built on it"
+_UPGRADE = "another version comes with an upgrade only: a change of the VNF package"
 _KUBECTL = "nodes that are there would keep theirs; use kubectl label and kubectl taint"
 _WHY_NOT: Mapping[str, str] = MappingProxyType(
     {
@@ -49,10 +55,11 @@ _WHY_NOT: Mapping[str, str] = MappingProxyType(
         "transferring_inventory_path": "the cluster's inventory lies there",
         "api_port": "the nodes and the VIM reach the API there",
         "external_lb_param": "the cluster was built without a load balancer",
-        "kubernetes_version": "nodes of other versions come with an upgrade only",
+        **dict.fromkeys((_VERSION, "kube_version"), _UPGRADE),
         "container_manager": "all nodes have the same",
         "network": _NETWORK,
         **dict.fromkeys(("node_labels", "node_taints"), _KUBECTL),
+        **dict.fromkeys(("aspects", "compute_host_label"), _KUBECTL),
         **dict.fromkeys(
             (
                 *("openstack", "storage", "authentication", "helm", "local_registry"),
@@ -63,7 +70,7 @@ _WHY_NOT: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-#: Giving one of the first replaces all of them: a key that is given later must not be
+#: Another one of the first replaces all of them: a key that is given later must not be
 #: used beside a password that was good for the old login, nor the other way round.
 _CREDENTIALS = (
     (("password", "private_key"), "private_key_passphrase"),
@@ -71,11 +78,18 @@ _CREDENTIALS = (
 )
 
 
-def merge(stored: Reading, change: Reading) -> Reading:
+def merge(
+    stored: Reading,
+    change: Reading,
+    changeable: Mapping[str, frozenset[str] | None] = CHANGEABLE,
+) -> Reading:
     """The stored request with the changes of a later one.
 
-    Structures are merged attribute by attribute; a password or private key replaces
-    both of the account. What may not be changed is among the result's problems.
+    Structures are merged attribute by attribute; another password or private key
+    replaces both of the account. What may not be changed is among the result's
+    problems.
+
+    :param changeable: as :data:`CHANGEABLE` has it.
     """
     merged = Reading(
         values={**stored.values},
@@ -85,17 +99,33 @@ def merge(stored: Reading, change: Reading) -> Reading:
     )
     for name, value in change.values.items():
         before = stored.values.get(name, {} if name == "cluster" else None)
-        if name not in CHANGEABLE or (before is None and name == "external_lb_param"):
+        if name not in changeable or (before is None and name == "external_lb_param"):
             merged.problems += _fixed(stored, change, (name,))
         elif not isinstance(before, Mapping) or not isinstance(value, Mapping):
             merged.values[name] = value
-        elif (allowed := CHANGEABLE[name]) is None:
+        elif (allowed := changeable[name]) is None:
             merged.values[name] = {**before, **value}
+            if "kube_version" in value:
+                merged.problems += _fixed(stored, change, (name, "kube_version"))
         else:
             for inner in sorted(value.keys() - allowed):
                 merged.problems += _fixed(stored, change, (name, inner))
-            new = _given(value, allowed)
+            new = _whole(before, _given(value, allowed))
             merged.values[name] = {**_without_old_login(before, new), **new}
+    return merged
+
+
+def upgraded(stored: Reading, change: Reading) -> Reading:
+    """As :func:`merge`, and the Kubernetes version may be another one.
+
+    It takes the place of one among the stored variables.
+    """
+    merged = merge(stored, change, UPGRADEABLE)
+    variables = merged.values.get("kubespray_vars")
+    asked = blank_is_absent(change.get("cluster", _VERSION)) is not None
+    if asked and isinstance(variables, Mapping):
+        kept = {n: v for n, v in variables.items() if n != "kube_version"}
+        merged.values["kubespray_vars"] = kept
     return merged
 
 
@@ -126,18 +156,39 @@ def _given(value: Mapping[str, Any], allowed: frozenset[str]) -> dict[str, Any]:
     }
 
 
+def _whole(before: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """A change with what it leaves as it was in the structures of a structure."""
+    return {
+        name: {**inside, **value}
+        if isinstance(value, Mapping)
+        and isinstance(inside := before.get(name), Mapping)
+        else value
+        for name, value in change.items()
+    }
+
+
 def _without_old_login(
     before: Mapping[str, Any], change: Mapping[str, Any]
 ) -> dict[str, Any]:
     replaced: set[str] = set()
     for ways, passphrase in _CREDENTIALS:
-        if any(way in change for way in ways):
+        if any(way in change and change[way] != before.get(way) for way in ways):
             replaced |= {*ways, passphrase}
     return {name: value for name, value in before.items() if name not in replaced}
 
 
 def _fixed(stored: Reading, change: Reading, location: Location) -> Iterator[str]:
     was, wanted = stored.get(*location), change.get(*location)
-    if blank_is_absent(wanted) is not None and was != wanted:
+    if blank_is_absent(wanted) is not None and not _repeats(wanted, was):
         name, reason = change.dotted(*location), _WHY_NOT[location[-1]]
         yield f"{name}: cannot be changed after instantiation; {reason}"
+
+
+def _repeats(wanted: Any, was: Any) -> bool:
+    """Whether nothing else is wanted than there was; of a structure, parts will do."""
+    if isinstance(wanted, Mapping) and isinstance(was, Mapping):
+        return all(
+            blank_is_absent(value) is None or _repeats(value, was.get(name))
+            for name, value in wanted.items()
+        )
+    return bool(wanted == was)

@@ -6,10 +6,11 @@ field's description is the text of the user documentation.
 """
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 
 from tacker_k8s_mgmt.cluster import (
     checks,
@@ -17,12 +18,14 @@ from tacker_k8s_mgmt.cluster import (
     fields,
     overrides,
     redact,
+    references,
     spelling,
 )
 from tacker_k8s_mgmt.cluster.accounts import Account, PrivateKey
 from tacker_k8s_mgmt.cluster.bastion import Bastion
 from tacker_k8s_mgmt.cluster.nodes import Role
 from tacker_k8s_mgmt.cluster.options import Cluster
+from tacker_k8s_mgmt.cluster.references import Resolver, Use
 from tacker_k8s_mgmt.cluster.registries import PrivateRegistry
 from tacker_k8s_mgmt.cluster.spelling import Reading, Structure
 from tacker_k8s_mgmt.cluster.structures import (
@@ -33,10 +36,19 @@ from tacker_k8s_mgmt.cluster.structures import (
     LoadBalancer,
     NodeGroup,
     Proxy,
+    WorkerGroup,
 )
 from tacker_k8s_mgmt.errors import ParamError
 
-__all__ = ["API_PORT", "InstallParams", "LoadBalancer", "Proxy", "merged", "parse"]
+__all__ = [
+    "API_PORT",
+    "InstallParams",
+    "LoadBalancer",
+    "Proxy",
+    "merged",
+    "parse",
+    "without_secrets",
+]
 
 ATTRIBUTE = "k8s_cluster_installation_param"
 _BECAUSE = {
@@ -67,7 +79,7 @@ class InstallParams(Structure):
     control_plane: ControlPlaneGroup = Field(
         alias="master_node", description="The VMs of the control plane."
     )
-    workers: NodeGroup = Field(alias="worker_node", description="The worker VMs.")
+    workers: WorkerGroup = Field(alias="worker_node", description="The worker VMs.")
     proxy: Proxy | None = Field(default=None, description="The nodes' HTTP proxy.")
     load_balancer: LoadBalancer | None = Field(
         default=None,
@@ -112,6 +124,12 @@ class InstallParams(Structure):
         exclude=True,
         description="Structures whose login a scale or heal request changes.",
     )
+    references: tuple[Use, ...] = Field(
+        default=(), exclude=True, description="Where a secret is given by reference."
+    )
+    resolved: tuple[SecretStr, ...] = Field(
+        default=(), exclude=True, description="Secrets that references lead to."
+    )
 
     @property
     def pod_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
@@ -122,6 +140,12 @@ class InstallParams(Structure):
     def service_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
         """The services' network, None for kubespray's own."""
         return self.control_plane.service_cidr
+
+    @property
+    def wants_compute_hosts(self) -> bool:
+        """Whether nodes get a label that tells their compute host."""
+        groups = (self.control_plane, self.workers)
+        return any(group.compute_host_label for group in groups)
 
     @property
     def server_account(self) -> Account:
@@ -168,6 +192,7 @@ class InstallParams(Structure):
         for url in (proxy.http_proxy, proxy.https_proxy) if proxy else ():
             found.update(redact.in_url(url.get_secret_value()) if url else ())
         found.update(redact.in_variables(self.kubespray_vars))
+        found.update(secret.get_secret_value() for secret in self.resolved)
         found.update(self.cluster.secrets())
         for registry in self.private_registries:
             secret = registry.password
@@ -186,41 +211,73 @@ class InstallParams(Structure):
         return found
 
 
-def parse(additional_params: Mapping[str, Any] | None) -> InstallParams | None:
+def parse(
+    additional_params: Mapping[str, Any] | None,
+    resolver: Resolver | None = None,
+    *,
+    needed: Collection[str] | None = None,
+) -> InstallParams | None:
     """Read and check the parameters of an instantiate request.
 
     :param additional_params: the request's ``additionalParams``, as sent by the user or
         as shown by Tacker's GET view.
+    :param resolver: tells secrets that are given by reference; without it they are only
+        checked, and texts that are none stand for them.
+    :param needed: structures whose secrets are needed (``ansible``...); None for all.
+        Those of others may be missing.
     :returns: None if the request asks nothing of this driver.
     :raises ParamError: with every problem at once.
     """
     raw = _given(additional_params)
-    return None if raw is None else _checked(_read(raw))
+    return None if raw is None else _checked(_read(raw), resolver, needed)
 
 
 def merged(
-    stored: Mapping[str, Any] | None, override: Mapping[str, Any] | None
+    stored: Mapping[str, Any] | None,
+    override: Mapping[str, Any] | None,
+    resolver: Resolver | None = None,
+    *,
+    needed: Collection[str] | None = None,
+    upgrade: bool = False,
 ) -> InstallParams | None:
     """The parameters of an operation later in the cluster's life.
 
     Neither mapping is changed, and Tacker stores the merged values nowhere: they hold
     for this operation. What may be changed, and why other things may not:
-    :mod:`.overrides`.
+    :mod:`.overrides`. A secret that was not kept (:func:`without_secrets`) has to be
+    repeated or replaced.
 
     :param stored: ``additionalParams`` of the instantiation.
     :param override: ``additionalParams`` of the scale or heal request.
+    :param resolver: as above, and so is *needed*.
+    :param upgrade: the Kubernetes version may change, too.
     :returns: None if this driver was not asked for when the VNF was instantiated.
     :raises ParamError: with every problem at once.
     """
     change, raw = _given(override), _given(stored)
     if change is None:
-        return parse(stored)
+        return parse(stored, resolver, needed=needed)
     if raw is None:
         raise ParamError(["was not given when the VNF was instantiated"])
-    before = _read(raw)
-    reading = overrides.merge(before, _read(change))
+    later = _read(change)
+    before = references.restore_repeated(InstallParams, _read(raw), later)
+    merge = overrides.upgraded if upgrade else overrides.merge
+    reading = merge(before, later)
     changed = overrides.changed_logins(before, reading)
-    return _checked(reading).model_copy(update={"changed_logins": changed})
+    params = _checked(reading, resolver, needed)
+    return params.model_copy(update={"changed_logins": changed})
+
+
+def without_secrets(additional_params: Mapping[str, Any]) -> dict[str, Any]:
+    """The attribute as it may be kept where others see it; :func:`merged` reads it.
+
+    :param additional_params: of a request that :func:`parse` takes.
+    :returns: ``{"k8s_cluster_installation_param": ...}``; nothing if it is not given.
+    """
+    raw = _given(additional_params)
+    if raw is None:
+        return {}
+    return {ATTRIBUTE: references.without_secrets(InstallParams, _read(raw))}
 
 
 def _given(additional_params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -237,21 +294,28 @@ def _given(additional_params: Mapping[str, Any] | None) -> Mapping[str, Any] | N
 
 def _read(raw: Mapping[str, Any]) -> Reading:
     reading = spelling.read(InstallParams, raw)
+    references.read(InstallParams, reading)
     spelling.restore_keys(reading, "kubespray_vars")
     return reading
 
 
-def _checked(reading: Reading) -> InstallParams:
+def _checked(
+    written: Reading, resolver: Resolver | None, needed: Collection[str] | None
+) -> InstallParams:
+    opened = references.resolve(InstallParams, written, resolver, needed)
+    reading = replace(written, values=opened.values)
     params, mistakes = _validated(reading)
     problems = [
         *reading.problems,
+        *opened.problems,
         *mistakes,
         *checks.problems(reading),
         *combinations.problems(reading),
     ]
     if params is None or problems:
         raise ParamError(problems)
-    return params
+    found = {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}
+    return params.model_copy(update=found) if opened.uses else params
 
 
 def _validated(reading: Reading) -> tuple[InstallParams | None, list[str]]:

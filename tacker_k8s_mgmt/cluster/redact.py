@@ -19,6 +19,10 @@ _SECRET_VARIABLE = re.compile(
     r"(pass|passwd|password|secret|token|credentials?|(private|api|access)_?key)$", re.I
 )
 
+_LIKE_SECRET = re.compile(r"pass|secret|token|credential|key$", re.IGNORECASE)
+_LOGIN_IN_URL = re.compile(r"://\S*@")
+PRIVATE_KEY = "PRIVATE KEY-----"
+
 
 class Redactor:
     """Replaces each known secret, in the forms in which texts show it, by ``***``.
@@ -88,3 +92,17 @@ def in_variables(value: Any, *, secret: bool = False) -> Iterator[str]:
             yield from in_variables(inner, secret=secret)
     elif secret and isinstance(value, str) and value:
         yield value
+
+
+def names_secret(name: str, value: Any) -> bool:
+    """Whether a free-form variable may be a secret by its name; rather too often.
+
+    :func:`in_variables` is stricter: it finds what must not be in any text.
+    """
+    is_login = isinstance(value, str) and name.lower().endswith("auth")
+    return is_login or _LIKE_SECRET.search(name) is not None
+
+
+def shows_secret(text: str) -> bool:
+    """Whether a text is a secret by its own form: a private key, a URL with a login."""
+    return PRIVATE_KEY in text or _LOGIN_IN_URL.search(text) is not None

@@ -16,12 +16,17 @@ from typing import Any
 from tacker_k8s_mgmt.cluster import kubespray
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.values import LABEL_VALUE
+from tacker_k8s_mgmt.cluster.wanted import Wanted, wanted_vms
 from tacker_k8s_mgmt.errors import DiscoveryError
 
 _PORT = "OS::Neutron::Port"
 _FLOATING_IP = "OS::Neutron::FloatingIP"
 _SERVER = "OS::Nova::Server"
 _GONE = "DELETE_COMPLETE"
+# Nova shows the first to those whom its policy os-extended-server-attributes allows,
+# mostly administrators; the second, which is opaque, to everybody.
+_HOSTS = ("OS-EXT-SRV-ATTR:host", "hostId")
 _GROUPS = frozenset({"OS::Heat::AutoScalingGroup", "OS::Heat::ResourceGroup"})
 
 
@@ -33,7 +38,8 @@ class StackResource:
     :param physical_id: id of what the resource made, e.g. of the port.
     :param status: such as ``CREATE_COMPLETE``.
     :param nested_stack_id: the stack that the resource is, if it is one.
-    :param attributes: Neutron's, of ports and floating IPs only.
+    :param attributes: Neutron's, of ports and floating IPs; of servers Nova's, where
+        they were asked for.
     """
 
     stack_id: str
@@ -69,8 +75,8 @@ class Machines:
     """The VMs of a cluster.
 
     :param places: for everything in the stack, complete or not, by its physical id:
-        the stacks that it is in, nested ones included. A server that is not here is
-        gone.
+        that id and the stacks that it is in, nested ones included: whatever Tacker
+        names it by. A server that is not here is gone.
     :param unnamed: names of the servers in the stack that no parameter leads to.
     :param unfinished: VMs that are of a role and not complete, and so in none of those.
     """
@@ -99,11 +105,10 @@ def find_machines(
     tree = _Tree(resources)
     problems: list[str] = []
     unfinished: list[Unfinished] = []
-    found = {
-        one.role: _find(one, tree, problems, unfinished)
-        for one in _wanted_roles(params)
-    }
-    balancers = found.get(Role.LOAD_BALANCER, [])
+    found: dict[Role, list[Machine]] = {role: [] for role in Role}
+    for one in wanted_vms(params):
+        found[one.role] += _find(one, tree, problems, unfinished)
+    balancers = found[Role.LOAD_BALANCER]
     everything = [machine for machines in found.values() for machine in machines]
     known = {one.server_id for one in everything}
     known.update(one.server_id for one in unfinished)
@@ -121,35 +126,6 @@ def find_machines(
     )
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """What the parameters say about the VMs of one role.
-
-    :param attribute: the structure of the request that says so.
-    """
-
-    role: Role
-    attribute: str
-    ssh_cp: str
-    nic_cp: str
-    family: str
-    aspect_id: str | None = None
-
-
-def _wanted_roles(params: InstallParams) -> Iterator[_Wanted]:
-    family = params.address_family
-    for role, attribute, group in (
-        (Role.CONTROL_PLANE, "master_node", params.control_plane),
-        (Role.WORKER, "worker_node", params.workers),
-    ):
-        cps = group.ssh_cp, group.nic_cp
-        yield _Wanted(role, attribute, *cps, family, group.aspect_id)
-    balancer = params.load_balancer
-    if balancer:
-        cps = balancer.ssh_cp, balancer.nic_cp or balancer.ssh_cp
-        yield _Wanted(Role.LOAD_BALANCER, "external_lb_param", *cps, family)
-
-
 class _Tree:
     """A stack's resources by the stacks that they are in."""
 
@@ -165,18 +141,28 @@ class _Tree:
         return next(named, None)
 
     def stacks(
-        self, group: StackResource | None
+        self, group: StackResource | None, besides: Container[str]
     ) -> Iterator[tuple[str, Mapping[str, StackResource]]]:
-        """The stacks in a group, or all where there is none."""
+        """The stacks in a group, or all where there is none.
+
+        :param besides: names of groups that are left out.
+        """
         for stack_id, resources in self._stacks.items():
-            if group is None or any(own is group for own in self.owners(stack_id)):
+            owners = tuple(self.owners(stack_id))
+            if any(owner.name in besides for owner in owners):
+                continue
+            if group is None or any(owner is group for owner in owners):
                 yield stack_id, resources
 
     def places(self) -> Mapping[str, frozenset[str]]:
-        """The stacks around everything that exists, by physical id."""
+        """Everything that exists and the stacks around it, by physical id."""
         return {
             resource.physical_id: frozenset(
-                (stack_id, *(owner.stack_id for owner in self.owners(stack_id)))
+                (
+                    resource.physical_id,
+                    stack_id,
+                    *(owner.stack_id for owner in self.owners(stack_id)),
+                )
             )
             for stack_id, resources in self._stacks.items()
             for resource in resources.values()
@@ -201,10 +187,14 @@ class _Tree:
 
 
 def _find(
-    wanted: _Wanted, tree: _Tree, problems: list[str], unfinished: list[Unfinished]
+    wanted: Wanted, tree: _Tree, problems: list[str], unfinished: list[Unfinished]
 ) -> list[Machine]:
     group = tree.group(wanted.aspect_id)
-    stacks = dict(tree.stacks(group))
+    if wanted.own_labels and group is None:
+        missing = f"there is no group {wanted.aspect_id} in the stack"
+        problems.append(f"{wanted.attribute}.aspect_id: {missing}")
+        return []
+    stacks = dict(tree.stacks(group, wanted.besides))
     there = [stack_id for stack_id in stacks if wanted.ssh_cp in stacks[stack_id]]
     found: list[Machine] = []
     kept: list[Unfinished] = []
@@ -237,7 +227,7 @@ def _wrong_count(role: Role, count: int) -> Iterator[str]:
 
 
 def _unfinished(
-    wanted: _Wanted,
+    wanted: Wanted,
     stack: Mapping[str, StackResource],
     owners: Iterator[StackResource],
 ) -> Unfinished | None:
@@ -263,7 +253,7 @@ class _Mismatch(Exception):
     """A VM is not as the parameters say; begins with the attribute's name."""
 
 
-def _machine(wanted: _Wanted, stack: Mapping[str, StackResource]) -> Machine:
+def _machine(wanted: Wanted, stack: Mapping[str, StackResource]) -> Machine:
     ssh = stack[wanted.ssh_cp]
     nic = stack.get(wanted.nic_cp)
     if nic is None:
@@ -294,7 +284,28 @@ def _machine(wanted: _Wanted, stack: Mapping[str, StackResource]) -> Machine:
             f"nic_cp_name: {nic.name} has no {wanted.family} address{other}; "
             f"address_family is {wanted.family}"
         )
-    return Machine(wanted.role, server_id, ssh_address, addresses[wanted.family])
+    return Machine(
+        role=wanted.role,
+        server_id=server_id,
+        ssh_address=ssh_address,
+        address=addresses[wanted.family],
+        aspect_id=wanted.aspect_id or "" if wanted.own_labels else "",
+        compute_host=_compute_host(stack, server_id) if wanted.compute_host else "",
+    )
+
+
+def _compute_host(stack: Mapping[str, StackResource], server_id: str) -> str:
+    """What a label may say of where a VM runs, in Nova's words."""
+    for resource in stack.values():
+        if resource.type == _SERVER and resource.physical_id == server_id:
+            told = (str(resource.attributes.get(name) or "") for name in _HOSTS)
+            for text in told:
+                if LABEL_VALUE.fullmatch(text):
+                    return text
+    raise _Mismatch(
+        f"compute_host_label: Nova does not tell on which compute host the VM "
+        f"{server_id} runs"
+    )
 
 
 def _server_id(attribute: str, port: StackResource) -> str:

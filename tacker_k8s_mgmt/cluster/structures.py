@@ -109,6 +109,57 @@ class NodeGroup(Structure):
         description="List of taints for the nodes, each key=value:effect; effects are "
         "NoSchedule, PreferNoSchedule and NoExecute.",
     )
+    compute_host_label: values.OptionalLabelKey = Field(
+        default=None,
+        description="Key of a label, such as CIS-node, that tells each node's compute "
+        "host: its name in Nova or, where the VIM's user may not see that, Nova's "
+        "hostId, which is the same for all VMs of a project on one host. Default: no "
+        "such label.",
+    )
+
+
+class WorkerAspect(Structure):
+    """The workers of one scaling aspect, with labels and taints of their own."""
+
+    aspect_id: fields.Name = Field(
+        description="Name of the Heat group that holds the VMs; the same as the "
+        "scaling aspect."
+    )
+    ssh_cp: fields.OptionalName = Field(
+        default=None,
+        alias="ssh_cp_name",
+        description="Heat resource with the address for SSH. Default: worker_node's.",
+    )
+    nic_cp: fields.OptionalName = Field(
+        default=None,
+        alias="nic_cp_name",
+        description="Heat resource with the address in the cluster. Default: "
+        "worker_node's.",
+    )
+    node_labels: tuple[values.Label, ...] = Field(
+        default=(),
+        description="List of further labels for the nodes, each key=value; of a key "
+        "that worker_node has too, this one counts.",
+    )
+    node_taints: tuple[values.Taint, ...] = Field(
+        default=(),
+        description="List of further taints for the nodes, each key=value:effect.",
+    )
+
+
+class WorkerGroup(NodeGroup):
+    """The worker VMs, of one scaling aspect or of several."""
+
+    aspects: tuple[WorkerAspect, ...] = Field(
+        default=(),
+        description="List of scaling aspects of workers that have labels and taints of "
+        "their own; their login is worker_node's. The workers are theirs and those of "
+        "worker_node.aspect_id.",
+    )
+
+    def aspect(self, aspect_id: str) -> WorkerAspect | None:
+        """The aspect of this id, if it has labels of its own."""
+        return next((one for one in self.aspects if one.aspect_id == aspect_id), None)
 
 
 class ControlPlaneGroup(NodeGroup):

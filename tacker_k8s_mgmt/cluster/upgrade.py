@@ -5,10 +5,16 @@ Source: Kubernetes' version skew policy, and kubespray's docs/operations/upgrade
 ``upgrade-cluster.yml`` with ``kube_version``.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.versions import minor, numbers
+
+#: The :class:`Record`, in the cluster's directory.
+FILE_NAME = "upgrade.json"
 
 #: Minor releases that a kubelet may be older than the API server: since this API server
 #: version the second number, before it the first.
@@ -39,6 +45,96 @@ class State:
 
     api_servers: Mapping[str, str]
     kubelets: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a retry, and every later operation, has to know of a cluster's upgrades.
+
+    It cannot all be seen from the nodes: a playbook may fail after their versions have
+    changed, and it leaves control planes cordoned.
+
+    :param version: the one that all control planes have been brought to, without v; ""
+        before the first upgrade. Nodes that are made from then on get it.
+    :param aim: of the upgrade that is under way, or was given up; "" for none.
+    :param schedulable: control planes that were not cordoned when it began.
+    :param batch: the workers that it has in hand.
+    """
+
+    version: str = ""
+    aim: str = ""
+    schedulable: tuple[str, ...] = ()
+    batch: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """As it is written."""
+        told = {name: value for name, value in asdict(self).items() if value}
+        return json.dumps(told, indent=2) + "\n"
+
+
+def recorded(text: str | None) -> Record:
+    """What :meth:`Record.text` has written; an empty one where nothing was."""
+    told = json.loads(text or "{}")
+    return Record(
+        version=told.get("version", ""),
+        aim=told.get("aim", ""),
+        schedulable=tuple(told.get("schedulable", ())),
+        batch=tuple(told.get("batch", ())),
+    )
+
+
+def applied(record: Record, params: InstallParams) -> InstallParams:
+    """The parameters with the Kubernetes version that an upgrade has brought."""
+    if not record.version:
+        return params
+    cluster = {"kubernetes_version": record.version}
+    others = {n: v for n, v in params.kubespray_vars.items() if n != "kube_version"}
+    return params.model_copy(
+        update={
+            "cluster": params.cluster.model_copy(update=cluster),
+            "kubespray_vars": others,
+        }
+    )
+
+
+def kept(parameters: Mapping[str, Any], params: InstallParams) -> dict[str, Any]:
+    """What is kept of a cluster's parameters after an upgrade with these.
+
+    Later operations need the version, and the kubespray that can install it.
+
+    :param parameters: as they are kept, without secrets.
+    """
+    ansible = {
+        **parameters["ansible"],
+        "kubespray_root_path": params.ansible.kubespray_root,
+        "venv_path": params.ansible.venv,
+        "allow_unknown_release": params.ansible.allow_unknown_release,
+    }
+    version = {"kubernetes_version": params.cluster.kubernetes_version}
+    changed: dict[str, Any] = {
+        "ansible": {name: value for name, value in ansible.items() if value},
+        "cluster": {**(parameters.get("cluster") or {}), **version},
+    }
+    variables = parameters.get("kubespray_vars")
+    if isinstance(variables, Mapping):
+        others = {n: v for n, v in variables.items() if n != "kube_version"}
+        changed["kubespray_vars"] = others
+    return {**parameters, **changed}
+
+
+def batches(
+    pending: Sequence[str], workers: int, at_once: int
+) -> tuple[tuple[str, ...], ...]:
+    """The workers that are still to be upgraded, as they are taken out together.
+
+    :param workers: how many the cluster has: a fifth of them at most is out at once, so
+        that the others have room for their pods, and one at least.
+    :param at_once: ``drain.parallel``; never more than that either.
+    """
+    size = max(1, min(at_once, workers // 5))
+    return tuple(
+        tuple(pending[start : start + size]) for start in range(0, len(pending), size)
+    )
 
 
 def plan(
@@ -125,11 +221,11 @@ def _apart(state: State) -> Iterator[str]:
 
 
 def _kubelets(state: State, aim: str) -> Iterator[str]:
-    # An upgrade that has stopped half-way leaves kubelets that are newer than the
-    # oldest API server, and going on mends that.
+    # An upgrade that has stopped half-way leaves kubelets that are newer than the API
+    # servers, for kubespray begins each node with the kubelet; going on mends that.
     newest_server = max(state.api_servers.values(), key=numbers)
     for name, version in sorted(state.kubelets.items()):
-        if minor(version) > minor(newest_server):
+        if version != aim and minor(version) > minor(newest_server):
             yield (
                 f"the kubelet of {name} is {version}, newer than any API server "
                 f"({newest_server}): heal that node first"

@@ -16,7 +16,7 @@ from pydantic import (
     SecretStr,
 )
 
-from tacker_k8s_mgmt.cluster.fields import AbsolutePath, blank_is_absent
+from tacker_k8s_mgmt.cluster.fields import URL_FORM, AbsolutePath, blank_is_absent
 
 LARGEST_MTU = 9216
 SMALLEST_MTU = 576
@@ -32,6 +32,9 @@ _DNS = (
 )
 _KEY = rf"(?:{_DNS}/)?{_NAME}"
 _LABEL = re.compile(rf"({_KEY})=({_NAME}|)")
+_LABEL_KEY = re.compile(_KEY)
+#: What is after the ``=`` of a label, if there is something.
+LABEL_VALUE = re.compile(_NAME)
 _TAINT = re.compile(
     rf"{_KEY}(?:=(?:{_NAME})?)?:(?:NoSchedule|PreferNoSchedule|NoExecute)"
 )
@@ -111,6 +114,12 @@ def _label(value: str) -> str:
     return value
 
 
+def _label_key(value: str) -> str:
+    if not _LABEL_KEY.fullmatch(value):
+        raise ValueError("must be a label's key such as example.org/compute-host")
+    return value
+
+
 def _taint(value: str) -> str:
     if not _TAINT.fullmatch(value):
         raise ValueError(
@@ -154,13 +163,14 @@ Secret = Annotated[SecretStr, AfterValidator(_secret)]
 OptionalVersion = Annotated[Annotated[str, AfterValidator(_version)] | None, _absent]
 Url = Annotated[str, AfterValidator(_url)]
 OptionalUrlWithLogin = Annotated[
-    Annotated[SecretStr, AfterValidator(_url_with_login)] | None, _absent
+    Annotated[SecretStr, AfterValidator(_url_with_login), URL_FORM] | None, _absent
 ]
 Registry = Annotated[str, AfterValidator(_registry)]
 OptionalImageHost = Annotated[
     Annotated[str, AfterValidator(_image_host)] | None, _absent
 ]
 Label = Annotated[str, AfterValidator(_label)]
+OptionalLabelKey = Annotated[Annotated[str, AfterValidator(_label_key)] | None, _absent]
 Taint = Annotated[str, AfterValidator(_taint)]
 OptionalCertificate = Annotated[
     Annotated[str, AfterValidator(_certificate)] | None, _absent

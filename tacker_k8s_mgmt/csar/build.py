@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacker_k8s_mgmt.csar import archive, meta, site, sources
+from tacker_k8s_mgmt.csar.api import V1, Api
 from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.errors import PackageError
 
@@ -29,19 +30,21 @@ def build(
     *,
     source: Path | None = None,
     types: Path | None = None,
+    api: Api = V1,
     names: site.Site = _NOTHING,
 ) -> Built:
     """Build the package of *flavour*, check it, and only then put it at *output*.
 
-    :param source: a directory laid out as our ``samples/``; default: ours.
+    :param source: a directory laid out as our ``samples/``; default: ours for *api*.
     :param types: SOL001 types; default: ``vnfd/types`` of *source*, or ours.
     :raises PackageError: a part is missing, or the package has a problem; *output* is
         as it was.
     """
-    source = source or sources.samples()
+    source = source or sources.samples(api)
     own_types = source / "vnfd" / "types"
     fallback = own_types if own_types.is_dir() else sources.samples() / "vnfd" / "types"
-    files = sources.collect(flavour, source=source, types=types or fallback)
+    types = types or fallback
+    files = sources.collect(flavour, source=source, types=types, api=api)
     files = site.fit(files, names)
     files[meta.PATH] = meta.render(files, _entry(flavour, files))
     with archive.replacing(output) as temporary:

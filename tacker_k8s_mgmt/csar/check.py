@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from tacker_k8s_mgmt.csar import (
+    api,
     archive,
     demands,
     fit,
@@ -64,11 +65,12 @@ class _Check:
         self._package = package
         self._files = files
         self._root = root
+        self._api = api.of_package(files)
         self._problems: list[str] = []
 
     def report(self, requests: Mapping[str, Any]) -> Report:
         described = self._meta()
-        self._problems += _file_problems(self._files)
+        self._problems += _file_problems(self._files, self._api)
         unreadable = _yaml_problems(self._root)
         self._problems += unreadable
         entry = _entry(described.entry_definitions, self._files)
@@ -84,6 +86,7 @@ class _Check:
             _descriptor_id(self._root, entry),
             {flavour.id: flavour for flavour in flavours},
             {flavour_id: base for flavour_id, base in bases.items() if base},
+            self._api,
         )
         warnings: list[str] = []
         for name, found in _of_requests(requests, contents):
@@ -118,7 +121,7 @@ class _Check:
         base, unusable = hot.read(self._root / "BaseHOT" / flavour.id)
         self._problems += unusable if base is None else hot.problems(base)
         if reached is not None and flavour.id in reached:
-            self._problems += _vnfd_problems(flavour, base)
+            self._problems += _vnfd_problems(flavour, base, self._api)
         elif reached is not None:
             self._problems.append(
                 f"{Path(entry).name} does not import {flavour.path.name}"
@@ -149,7 +152,7 @@ def _of_requests(
     read = {}
     for name, document in requests.items():
         try:
-            read[name] = request.read(document)
+            read[name] = request.read(document, contents.api)
         except ValueError as error:
             yield name, fit.Findings([str(error)])
     first = (r for r in read.values() if r.operation == request.INSTANTIATE)
@@ -158,16 +161,17 @@ def _of_requests(
         yield name, fit.findings(one, contents, stored)
 
 
-def _file_problems(files: Mapping[str, bytes]) -> list[str]:
+def _file_problems(files: Mapping[str, bytes], wanted: api.Api) -> list[str]:
     """The driver's copy, and Python that does not compile."""
     found = []
-    copy = files.get(sources.DRIVER_FILE)
+    copy = files.get(wanted.driver_file)
     if copy is None:
-        found.append(f"{sources.DRIVER_FILE} is missing")
-    elif copy != sources.driver():
+        found.append(f"{wanted.driver_file} is missing")
+    elif copy != sources.driver(wanted):
+        refused = ", so Tacker would refuse every operation" if wanted is api.V1 else ""
         found.append(
-            f"{sources.DRIVER_FILE} is not the installed driver's file, so Tacker "
-            "would refuse every operation; build the package again"
+            f"{wanted.driver_file} is not the installed driver's file{refused}; "
+            "build the package again"
         )
     for name, content in sorted(files.items()):
         if name.endswith(".py"):
@@ -203,8 +207,10 @@ def _entry_problems(entry: Path) -> list[str]:
     return [f"Definitions/{entry.name}: {text}" for text in demands.of_entry(tree)]
 
 
-def _vnfd_problems(flavour: vnfd.Flavour, base: hot.BaseHot | None) -> list[str]:
+def _vnfd_problems(
+    flavour: vnfd.Flavour, base: hot.BaseHot | None, wanted: api.Api
+) -> list[str]:
     """What is missing in a valid flavour, and where its HOT does not match."""
-    missing = demands.of_flavour(flavour, sources.DRIVER, sources.DRIVER_FILE)
+    missing = demands.of_flavour(flavour, sources.DRIVER, wanted)
     found = [f"Definitions/{flavour.path.name}: {text}" for text in missing]
-    return found if base is None else found + match.problems(flavour, base)
+    return found if base is None else found + match.problems(flavour, base, wanted)

@@ -7,19 +7,13 @@ Without these things the upload succeeds and an operation fails later, in the mi
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tacker_k8s_mgmt.csar.api import Api
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.csar.vnfd import CP, LEVELS, STEPS, VDU, VDU_LEVELS, Flavour
 
 _INITIAL = "tosca.policies.nfv.VduInitialDelta"
 
-_HOOKS = (
-    "instantiate_end",
-    "terminate_end",
-    "scale_start",
-    "scale_end",
-    "heal_start",
-    "heal_end",
-)
+_SCRIPT = "tosca.artifacts.Implementation.Python"
 _IDENTITY = (
     "descriptor_id",
     "descriptor_version",
@@ -39,15 +33,15 @@ def of_entry(tree: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def of_flavour(flavour: Flavour, driver: str, driver_file: str) -> list[str]:
+def of_flavour(flavour: Flavour, driver: str, api: Api) -> list[str]:
     """What is missing in a deployment flavour.
 
     :param driver: the name that implements the hooks.
-    :param driver_file: path of the driver's copy in the package.
+    :param api: Tacker's API that the package is for.
     """
     return [
         *_shape(flavour),
-        *_hooks(flavour, driver, driver_file),
+        *_hooks(flavour, driver, api),
         *_machines(flavour),
         *_external(flavour),
         *_aspects(flavour),
@@ -63,7 +57,7 @@ def _shape(flavour: Flavour) -> Iterator[str]:
         yield "substitution_mappings has no requirements, and Tacker removes them"
 
 
-def _hooks(flavour: Flavour, driver: str, driver_file: str) -> Iterator[str]:
+def _hooks(flavour: Flavour, driver: str, api: Api) -> Iterator[str]:
     if "VNF" not in flavour.nodes:
         yield "no node template is named VNF, so Tacker finds no hooks"
         return
@@ -71,16 +65,20 @@ def _hooks(flavour: Flavour, driver: str, driver_file: str) -> Iterator[str]:
     if vnf.get("type") != flavour.substitution.get("node_type"):
         yield "the node template VNF is not of the node_type of substitution_mappings"
     named = mapping(dig(vnf, "interfaces", "Vnflcm"))
-    for hook in _HOOKS:
+    for hook in api.hooks:
         if hook not in named:
             yield f"the hook {hook} is not named in interfaces of the VNF"
     for hook, operation in named.items():
         implementation = dig(operation, "implementation")
         if implementation != driver:
             yield f"{hook} has the implementation {implementation} instead of {driver}"
-    file = dig(vnf, "artifacts", driver, "file")
-    if file != driver_file:
-        yield f"the artifact {driver} has the file {file} instead of {driver_file}"
+    artifact = mapping(dig(vnf, "artifacts", driver))
+    for key, wanted in (("file", api.artifact), ("type", _SCRIPT)):
+        if artifact.get(key) != wanted:
+            yield (
+                f"the artifact {driver} has the {key} {artifact.get(key)} instead of "
+                f"{wanted}"
+            )
 
 
 def _machines(flavour: Flavour) -> Iterator[str]:

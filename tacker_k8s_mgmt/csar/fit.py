@@ -16,8 +16,9 @@ from pydantic import ValidationError
 from tacker_k8s_mgmt.cluster import params, spelling
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.stack import find_machines
-from tacker_k8s_mgmt.csar import demands, hot, imagined, vnfd
-from tacker_k8s_mgmt.csar.request import Request
+from tacker_k8s_mgmt.csar import bodies, demands, hot, imagined, vnfd
+from tacker_k8s_mgmt.csar.api import V1, V2, Api
+from tacker_k8s_mgmt.csar.request import Request, external_cps
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.errors import DiscoveryError, ParamError
 
@@ -48,12 +49,14 @@ class Contents:
 
     :param descriptor_id: of the VNFD; "" where it could not be read.
     :param bases: the Base HOT of each flavour that has a usable one.
+    :param api: Tacker's API that the package is for.
     """
 
     files: Mapping[str, bytes]
     descriptor_id: str
     flavours: Mapping[str, vnfd.Flavour]
     bases: Mapping[str, hot.BaseHot]
+    api: Api = V1
 
 
 @dataclass
@@ -73,14 +76,22 @@ def findings(
     """
     found = Findings(list(request.problems))
     match request.operation:
-        case "create":
+        case bodies.CREATE:
             found.problems += _create(request, contents)
-        case "instantiate":
+        case bodies.INSTANTIATE:
             _instantiate(request, contents, found)
-        case "scale":
+        case bodies.SCALE:
             found.problems += _scale(request, contents, stored)
             _override(request, contents, stored, found)
-        case "heal" | "":
+        case bodies.HEAL | "":
+            _override(request, contents, stored, found)
+        case bodies.CHANGE_EXT_CONN:
+            found.problems += _reconnected(request, contents)
+            found.problems += _chosen_user_data(request, contents)
+            _override(request, contents, stored, found)
+        case bodies.CHANGE_VNFPKG:
+            found.problems += _create(request, contents)
+            found.problems += _chosen_user_data(request, contents)
             _override(request, contents, stored, found)
     return found
 
@@ -102,7 +113,7 @@ def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
         found.problems += _level(request, flavour)
         found.problems += _links(request, flavour)
         found.warnings += _link_ports(request)
-    found.problems += _user_data(request, contents.files)
+    found.problems += _user_data(request, contents)
     if not request.concerns_us:
         found.problems.append(
             f"additionalParams: there is no {params.ATTRIBUTE}, so the driver does "
@@ -157,16 +168,11 @@ def _level(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
         yield _unknown("instantiationLevelId", "level", flavour.levels)
 
 
-def _ext_cps(request: Request) -> Iterator[Mapping[str, Any]]:
-    for link in sequence(request.body.get("extVirtualLinks")):
-        yield from map(mapping, sequence(mapping(link).get("extCps")))
-
-
 def _links(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
     """What ``extVirtualLinks`` connects, against what the VNFD leaves open."""
     every, external = flavour.of_type(vnfd.CP), demands.external_cps(flavour)
     seen: set[str] = set()
-    for cp in (str(cp.get("cpdId")) for cp in _ext_cps(request)):
+    for cp in (str(cp.get("cpdId")) for cp in external_cps(request.body)):
         if cp not in every:
             near = difflib.get_close_matches(cp, external, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
@@ -181,26 +187,51 @@ def _links(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
         yield f"extVirtualLinks: there is no entry for {cp}"
 
 
+def _reconnected(request: Request, contents: Contents) -> Iterator[str]:
+    """Connection points that no flavour of the package leaves open."""
+    external = {
+        cp for one in contents.flavours.values() for cp in demands.external_cps(one)
+    }
+    for cp in (str(cp.get("cpdId")) for cp in external_cps(request.body)):
+        if cp not in external:
+            yield (
+                f"extVirtualLinks: {cp} is no external connection point (there are: "
+                f"{_listed(external)})"
+            )
+
+
+def _chosen_user_data(request: Request, contents: Contents) -> Iterator[str]:
+    """Whether the user data are there that only some requests name."""
+    if _USER_DATA in request.additional_params:
+        yield from _user_data(request, contents)
+
+
 def _link_ports(request: Request) -> Iterator[str]:
-    for cp in _ext_cps(request):
-        if any("linkPortId" in mapping(one) for one in sequence(cp.get("cpConfig"))):
+    for cp in external_cps(request.body):
+        given = cp.get("cpConfig")
+        ways = given.values() if isinstance(given, Mapping) else sequence(given)
+        if any("linkPortId" in mapping(one) for one in ways):
             yield (
                 f"extVirtualLinks: linkPortId of {cp.get('cpdId')} has no effect "
                 "unless the package's user data reads it; the Base HOT makes the ports"
             )
 
 
-def _user_data(request: Request, files: Mapping[str, bytes]) -> Iterator[str]:
-    """As Tacker looks for it (``openstack.py``, ``create``)."""
+def _user_data(request: Request, contents: Contents) -> Iterator[str]:
+    """As Tacker looks for it (v1: ``openstack.py``, ``create``; v2: ``_make_hot``)."""
     given = request.additional_params
     path, name = given.get(_USER_DATA), given.get(_USER_DATA_CLASS)
+    if contents.api is V2 and path is None and name is None:
+        return
     if not isinstance(path, str) or not isinstance(name, str):
         yield (
             f"additionalParams: {_USER_DATA} and {_USER_DATA_CLASS} must be given, or "
             "Tacker does not use the Base HOT"
+            if contents.api is V1
+            else f"additionalParams: {_USER_DATA} and {_USER_DATA_CLASS} go together"
         )
         return
-    content = files.get(posixpath.normpath(path))
+    content = contents.files.get(posixpath.normpath(path))
     if content is None:
         yield f"additionalParams.{_USER_DATA}: the package has no file {path}"
     elif name not in _classes(content):

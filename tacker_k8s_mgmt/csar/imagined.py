@@ -117,6 +117,8 @@ class _Imagination:
         properties = mapping(definition["properties"])
         if definition["type"] == _FLOATING_IP:
             return {"floating_ip_address": str(_EXTERNAL[0][number % 254 + 1])}
+        if definition["type"] == _SERVER:
+            return {"hostId": "compute-host"}
         if definition["type"] != _PORT:
             return {}
         networks = self._networks(properties) or _EXTERNAL

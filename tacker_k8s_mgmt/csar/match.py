@@ -5,19 +5,21 @@ and with groups and policies for the scaling aspects. Everything in it that Tack
 for later must be in the Base HOT under the same name and wired in the same way.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from tacker_k8s_mgmt.csar import demands, hot, vnfd
+from tacker_k8s_mgmt.csar.api import Api
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 
 _SERVER = "OS::Nova::Server"
 _PORT = "OS::Neutron::Port"
 _NET = "OS::Neutron::Net"
 _POLICY = "OS::Heat::ScalingPolicy"
+_POLICY_KEYS = ("auto_scaling_group_id", "adjustment_type", "scaling_adjustment")
 _COMPARED = (_SERVER, _PORT, _NET, hot.GROUP, _POLICY)
 
 
@@ -30,7 +32,7 @@ class Resource:
     properties: Mapping[str, Any]
 
 
-def problems(flavour: vnfd.Flavour, base: hot.BaseHot) -> list[str]:
+def problems(flavour: vnfd.Flavour, base: hot.BaseHot, api: Api) -> list[str]:
     """Where the Base HOT is not what the VNFD describes."""
     try:
         tosca = vnfd.parse_flavour(flavour)
@@ -42,7 +44,8 @@ def problems(flavour: vnfd.Flavour, base: hot.BaseHot) -> list[str]:
     except Exception as error:  # so does heat-translator
         return [f"heat-translator cannot translate {flavour.path.name}: {error!r}"]
     actual = _resources(base)
-    wanted = _without_policies_of_fixed_groups(wanted, actual)
+    wanted = _without_needless_policies(wanted, actual, api)
+    comparison = _Comparison(base, api)
     found: list[str] = []
     for name, want in sorted(wanted.items()):
         if name not in actual:
@@ -54,14 +57,15 @@ def problems(flavour: vnfd.Flavour, base: hot.BaseHot) -> list[str]:
             )
         else:
             have = actual[name]
-            texts = _differences(name, want.properties, have)
+            texts = comparison.differences(name, want.properties, have)
             found += [f"{have.template}: {name} {text}" for text in texts]
     found += [
         f"{have.template}: {name} ({have.type}) is not in the VNFD"
         for name, have in sorted(actual.items())
         if have.type in (_SERVER, _PORT) and name not in wanted
     ]
-    return found + _path_problems(flavour, base) + _level_problems(flavour, base)
+    found += comparison.unscaled(set(actual) - set(wanted), actual)
+    return found + _path_problems(flavour, base, api) + _level_problems(flavour, base)
 
 
 def _level_problems(flavour: vnfd.Flavour, base: hot.BaseHot) -> list[str]:
@@ -90,13 +94,15 @@ def _may_be(wanted: str, actual: str) -> bool:
     return wanted == actual or (wanted, actual) == (hot.GROUP, hot.FIXED_GROUP)
 
 
-def _without_policies_of_fixed_groups(
-    wanted: Mapping[str, Resource], actual: Mapping[str, Resource]
+def _without_needless_policies(
+    wanted: Mapping[str, Resource], actual: Mapping[str, Resource], api: Api
 ) -> dict[str, Resource]:
     """What is wanted of a Base HOT whose control planes, say, do not scale.
 
     Their aspect in the VNFD only tells Tacker how many of them there are.
     """
+    if not api.scaling_policies:
+        return {name: want for name, want in wanted.items() if want.type != _POLICY}
     fixed = {name for name, have in actual.items() if have.type == hot.FIXED_GROUP}
     return {
         name: want
@@ -106,12 +112,12 @@ def _without_policies_of_fixed_groups(
     }
 
 
-def _path_problems(flavour: vnfd.Flavour, base: hot.BaseHot) -> list[str]:
+def _path_problems(flavour: vnfd.Flavour, base: hot.BaseHot, api: Api) -> list[str]:
     """Values that are taken from ``nfv`` but that no user data puts there."""
     filled = {
         ("nfv", "VDU", vdu, key)
         for vdu in flavour.of_type(vnfd.VDU)
-        for key in ("flavor", "image")
+        for key in api.vdu_keys
     } | {
         ("nfv", "CP", cp, key)
         for cp in demands.external_cps(flavour)
@@ -159,26 +165,67 @@ def _of_template(
         yield name, Resource(definition["type"], template.name, properties)
 
 
-def _differences(name: str, want: Mapping[str, Any], have: Resource) -> Iterator[str]:
-    compare = {
-        _SERVER: _server,
-        _PORT: _port,
-        hot.GROUP: _group,
-        hot.FIXED_GROUP: _count,
-        _POLICY: _policy,
-    }.get(have.type)
-    if compare is not None:
-        yield from compare(name, want, have.properties)
+class _Comparison:
+    """Holds resources of one Base HOT against what heat-translator makes."""
 
+    def __init__(self, base: hot.BaseHot, api: Api) -> None:
+        self._base = base
+        self._api = api
 
-def _server(
-    name: str, want: Mapping[str, Any], have: Mapping[str, Any]
-) -> Iterator[str]:
-    ports, wanted = _ports(have), _ports(want)
-    if ports != wanted:
-        yield f"has the ports {_words(ports)} instead of {_words(wanted)}"
-    for key in ("flavor", "image"):
-        yield from _from_nfv(key, have, ["nfv", "VDU", name, key])
+    def differences(
+        self, name: str, want: Mapping[str, Any], have: Resource
+    ) -> Iterator[str]:
+        """Where a resource is not what is wanted."""
+        match have.type:
+            case "OS::Nova::Server":
+                yield from self._server(name, want, have.properties)
+            case "OS::Neutron::Port":
+                yield from _port(name, want, have.properties)
+            case "OS::Heat::ScalingPolicy":
+                yield from _same(_POLICY_KEYS, want, have.properties)
+            case hot.GROUP:
+                yield from _same(("min_size", "max_size"), want, have.properties)
+                yield from self._number(name, have)
+            case hot.FIXED_GROUP:
+                yield from self._number(name, have)
+
+    def unscaled(
+        self, names: Collection[str], actual: Mapping[str, Resource]
+    ) -> Iterator[str]:
+        """Groups that no aspect stands for, and that have another number of members."""
+        if self._api.scaling_policies:
+            return
+        for name in sorted(names):
+            if actual[name].type in hot.GROUPS:
+                for text in self._number(name, actual[name]):
+                    yield f"{actual[name].template}: {name} {text}"
+
+    def _server(
+        self, name: str, want: Mapping[str, Any], have: Mapping[str, Any]
+    ) -> Iterator[str]:
+        ports, wanted = _ports(have), _ports(want)
+        if ports != wanted:
+            yield f"has the ports {_words(ports)} instead of {_words(wanted)}"
+        for key, ours in (("flavor", self._api.flavor), ("image", self._api.image)):
+            yield from _from_nfv(key, have, ["nfv", "VDU", name, ours])
+
+    def _number(self, name: str, have: Resource) -> Iterator[str]:
+        # Tacker's v1 API fills its parameter from the instantiation level
+        # (openstack.py, create).
+        key = "desired_capacity" if have.type == hot.GROUP else "count"
+        wanted = self._api.capacity(name, self._vdu(have))
+        if have.properties.get(key) != wanted:
+            path = wanted["get_param"]
+            told = ".".join(path) if isinstance(path, list) else path
+            yield f"must take its {key} from the parameter {told}"
+
+    def _vdu(self, group: Resource) -> str:
+        """The VDU of a group's members; "" where none of them has a server."""
+        used = self._base.use({"type": group.type, "properties": group.properties})
+        nested = self._base.nested.get(str(used["type"])) if used else None
+        resources = nested.resources if nested else {}
+        servers = (n for n, one in resources.items() if one["type"] == _SERVER)
+        return next(servers, "")
 
 
 def _port(name: str, want: Mapping[str, Any], have: Mapping[str, Any]) -> Iterator[str]:
@@ -188,28 +235,10 @@ def _port(name: str, want: Mapping[str, Any], have: Mapping[str, Any]) -> Iterat
         yield f"is not on the network {dig(want, 'network', 'get_resource')}"
 
 
-def _group(
-    name: str, want: Mapping[str, Any], have: Mapping[str, Any]
+def _same(
+    keys: Collection[str], want: Mapping[str, Any], have: Mapping[str, Any]
 ) -> Iterator[str]:
-    for key in ("min_size", "max_size"):
-        if have.get(key) != want[key]:
-            yield f"has the {key} {have.get(key)} instead of {want[key]}"
-    yield from _count(name, want, have, "desired_capacity")
-
-
-def _count(
-    name: str, want: Mapping[str, Any], have: Mapping[str, Any], key: str = "count"
-) -> Iterator[str]:
-    # Tacker fills this parameter from the instantiation level (openstack.py, create).
-    parameter = f"{name}_desired_capacity"
-    if have.get(key) != {"get_param": parameter}:
-        yield f"must take its {key} from the parameter {parameter}"
-
-
-def _policy(
-    name: str, want: Mapping[str, Any], have: Mapping[str, Any]
-) -> Iterator[str]:
-    for key in ("auto_scaling_group_id", "adjustment_type", "scaling_adjustment"):
+    for key in keys:
         if have.get(key) != want[key]:
             yield f"has the {key} {have.get(key)} instead of {want[key]}"
 

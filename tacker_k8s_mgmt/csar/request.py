@@ -1,103 +1,32 @@
-"""Request bodies of Tacker's v1 API: which operation one is for, and its shape.
+"""Request bodies of Tacker's APIs: which operation one is for, and its shape.
 
-The shape is what ``tacker/api/schemas/vnf_lcm.py`` refuses with 400: the contract tests
-hold both against each other. What stands in ``additionalParams`` is the matter of
+What stands in ``additionalParams`` is the matter of
 :mod:`tacker_k8s_mgmt.cluster.params`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
+from pydantic import ValidationError
 
 from tacker_k8s_mgmt.cluster import params, spelling
-from tacker_k8s_mgmt.csar.tree import mapping
+from tacker_k8s_mgmt.csar import bodies
+from tacker_k8s_mgmt.csar.api import V1, V2, Api
+from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 
-INSTANTIATE = "instantiate"
+INSTANTIATE = bodies.INSTANTIATE
 
 _OURS = (params.ATTRIBUTE, spelling.camel(params.ATTRIBUTE))
-
-_Text = Annotated[StrictStr, Field(max_length=255)]
-_Uuid = Annotated[UUID, Field(strict=False)]
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(hide_input_in_errors=True)
-
-
-class _Protocol(_Body):
-    layerProtocol: Literal["IP_OVER_ETHERNET"]
-
-
-class _CpConfig(_Body):
-    linkPortId: StrictStr | None = None
-    cpProtocolData: list[_Protocol] = []
-
-
-class _ExtCp(_Body):
-    cpdId: StrictStr
-    cpConfig: list[_CpConfig] = Field(min_length=1, max_length=1)
-
-
-class _ExtLink(_Body):
-    id: StrictStr
-    resourceId: StrictStr
-    extCps: list[_ExtCp] = Field(min_length=1)
-
-
-class _Vim(_Body):
-    id: StrictStr
-    vimType: _Text
-
-
-class _Create(_Body):
-    vnfdId: _Uuid
-    vnfInstanceName: _Text | None = None
-
-
-class _Instantiate(_Body):
-    flavourId: _Text
-    instantiationLevelId: _Text = ""
-    extVirtualLinks: list[_ExtLink] = []
-    vimConnectionInfo: list[_Vim] = Field(default=[], max_length=1)
-    additionalParams: dict[str, Any] = {}
-
-
-class _Scale(_Body):
-    type: Literal["SCALE_OUT", "SCALE_IN"]
-    aspectId: StrictStr
-    numberOfSteps: StrictInt = 1
-    additionalParams: dict[str, Any] = {}
-
-
-class _Heal(_Body):
-    cause: _Text = ""
-    vnfcInstanceId: list[_Uuid] = []
-    additionalParams: dict[str, Any] = {}
-
-
-class _Terminate(_Body):
-    terminationType: Literal["FORCEFUL", "GRACEFUL"]
-    gracefulTerminationTimeout: Annotated[StrictInt, Field(ge=0)] = 0
-    additionalParams: dict[str, Any] = {}
-
-
-_MODELS: Mapping[str, type[_Body]] = {
-    "create": _Create,
-    INSTANTIATE: _Instantiate,
-    "scale": _Scale,
-    "heal": _Heal,
-    "terminate": _Terminate,
-}
 #: Attributes that only one operation has.
 _MARKS: Mapping[str, tuple[str, ...]] = {
-    "create": ("vnfdId", "vnfInstanceName"),
-    INSTANTIATE: ("flavourId", "instantiationLevelId", "extVirtualLinks"),
-    "scale": ("aspectId", "numberOfSteps", "type"),
-    "heal": ("vnfcInstanceId", "cause"),
-    "terminate": ("terminationType", "gracefulTerminationTimeout"),
+    bodies.CREATE: ("vnfdId", "vnfInstanceName"),
+    bodies.INSTANTIATE: ("flavourId", "instantiationLevelId"),
+    bodies.CHANGE_EXT_CONN: ("extVirtualLinks",),
+    bodies.SCALE: ("aspectId", "numberOfSteps", "type"),
+    bodies.HEAL: ("vnfcInstanceId", "cause"),
+    bodies.TERMINATE: ("terminationType", "gracefulTerminationTimeout"),
 }
 
 
@@ -129,19 +58,24 @@ class Request:
         return next((one for one in given if one), {})
 
 
-def read(document: Any) -> Request:
+def read(document: Any, api: Api | None = None) -> Request:
     """A whole body, ``additionalParams`` alone, or the driver's structure alone.
 
+    :param api: None: the one whose shape it has, v1 where both have it.
     :raises ValueError: it is none of these.
     """
     if not isinstance(document, Mapping):
         raise ValueError("it is no JSON object")
     names = set(document)
-    for operation, marks in _MARKS.items():
-        if names.intersection(marks):
-            return Request(operation, document, _problems(operation, document))
+    models = bodies.MODELS[(api or _recognised(document)).name]
+    operation = _operation(document)
+    if operation in models:
+        return Request(operation, document, _problems(models[operation], document))
+    if operation:
+        return Request("", document, (f"the package's API has no {operation}",))
     if "additionalParams" in document:
-        return Request("", document, _problems("heal", document))
+        found = _problems(models[bodies.HEAL], document)
+        return Request("", document, found)
     if names.intersection(_OURS):
         return Request("", {"additionalParams": document})
     known = spelling.border_names(params.InstallParams)
@@ -150,9 +84,43 @@ def read(document: Any) -> Request:
     raise ValueError(f"there is neither a request nor {params.ATTRIBUTE} in it")
 
 
-def _problems(operation: str, body: Mapping[str, Any]) -> tuple[str, ...]:
+def _operation(document: Mapping[str, Any]) -> str:
+    """What a body is for; "" where nothing in it tells."""
+    if "upgrade_type" in mapping(document.get("additionalParams")):
+        return bodies.CHANGE_VNFPKG
+    for operation, marks in _MARKS.items():
+        if not document.keys().isdisjoint(marks):
+            return operation
+    return ""
+
+
+def _recognised(document: Mapping[str, Any]) -> Api:
+    """The API that has a body of this shape."""
+    is_map = isinstance(document.get("vimConnectionInfo"), Mapping) or any(
+        isinstance(dig(cp, "cpConfig"), Mapping) for cp in external_cps(document)
+    )
+    ids = sequence(document.get("vnfcInstanceId"))
+    package = _operation(document) == bodies.CHANGE_VNFPKG
+    return V2 if is_map or package or not all(map(_is_uuid, ids)) else V1
+
+
+def _is_uuid(value: Any) -> bool:
     try:
-        _MODELS[operation].model_validate(body)
+        UUID(value)
+    except (ValueError, TypeError, AttributeError):
+        return False
+    return True
+
+
+def external_cps(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What ``extVirtualLinks`` says about each external connection point."""
+    for link in sequence(document.get("extVirtualLinks")):
+        yield from map(mapping, sequence(mapping(link).get("extCps")))
+
+
+def _problems(model: type[bodies.Body], body: Mapping[str, Any]) -> tuple[str, ...]:
+    try:
+        model.model_validate(body)
     except ValidationError as error:
         # Neither the values nor the chained exception leave this block.
         details = error.errors(include_url=False, include_input=False)

@@ -4,13 +4,14 @@ import re
 from pathlib import Path
 
 import tacker_k8s_mgmt
+from tacker_k8s_mgmt.csar.api import V1, Api
 from tacker_k8s_mgmt.errors import PackageError
 
 DRIVER = "mgmt-drivers-kubespray"
-"""Entry point, item of ``vnflcm_mgmt_driver`` and artifact key: all one name."""
+"""Entry point, item of ``vnflcm_mgmt_driver`` and artifact key: all one name.
 
-DRIVER_FILE = "Scripts/kubespray_mgmt.py"
-"""The copy of the driver's file, whose hash Tacker compares at every hook."""
+For the v2 API it is the artifact key alone, which could be any.
+"""
 
 SCRIPTS = ("install_external_lb.sh",)
 """What goes from ``scripts/`` into the package; requests name it in ``script_path``."""
@@ -27,14 +28,14 @@ def _root(name: str) -> Path:
     return installed if installed.is_dir() else _HERE.parent / name
 
 
-def samples() -> Path:
+def samples(api: Api = V1) -> Path:
     """The directory of our samples (``vnfd/``, ``hot/``, ``requests/``)."""
-    return _root("samples")
+    return _root("samples") / api.samples
 
 
-def driver() -> bytes:
-    """The installed driver's file, byte by byte as Tacker hashes it."""
-    return (_HERE / "kubespray_mgmt.py").read_bytes()
+def driver(api: Api = V1) -> bytes:
+    """The installed driver's file, byte by byte as Tacker's v1 API hashes it."""
+    return (_HERE / Path(api.driver_file).name).read_bytes()
 
 
 def flavours(source: Path) -> tuple[str, ...]:
@@ -48,7 +49,9 @@ def flavours(source: Path) -> tuple[str, ...]:
     )
 
 
-def collect(flavour: str, *, source: Path, types: Path) -> dict[str, bytes]:
+def collect(
+    flavour: str, *, source: Path, types: Path, api: Api = V1
+) -> dict[str, bytes]:
     """The files of a package by their path in it, without TOSCA.meta.
 
     :param source: a directory laid out as our ``samples/``.
@@ -72,7 +75,7 @@ def collect(flavour: str, *, source: Path, types: Path) -> dict[str, bytes]:
     files = {name: path.read_bytes() for name, path in wanted.items()}
     for name in (f"Definitions/{name}" for name in TYPES):
         files[name] = _without_urls(files[name])
-    return {**files, DRIVER_FILE: driver()}
+    return {**files, api.driver_file: driver(api)}
 
 
 def _without_urls(types_file: bytes) -> bytes:

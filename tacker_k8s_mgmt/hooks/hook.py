@@ -11,7 +11,7 @@ from tacker_k8s_mgmt import config, journal
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.cluster.runs import Progress
-from tacker_k8s_mgmt.hooks.site import V1Site
+from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.operation import Operation
 from tacker_k8s_mgmt.lifecycle.step import Runner, Step, SystemClock
 
@@ -21,34 +21,29 @@ Work = TypeVar("Work", bound=Operation)
 
 
 class Hook:
-    """One call of a hook for one VNF instance."""
+    """One call of a hook for one VNF instance.
 
-    def __init__(self, name: str, context: Any, vnf_instance: Any) -> None:
-        config.register(cfg.CONF)
-        self.context = context
-        self.instance = vnf_instance
-        self.options = cfg.CONF[config.GROUP]
+    :param conf: Tacker's configuration as it was read.
+    :param api: Tacker's, ``v1`` or ``v2``.
+    """
+
+    def __init__(
+        self, name: str, vnf_id: str, conf: cfg.ConfigOpts, api: str = "v1"
+    ) -> None:
+        config.register(conf)
+        self.options = conf[config.GROUP]
+        self.state_path = config.state_path(conf)
+        self.name = name
         self.clock = SystemClock()
-        self._state_path = config.state_path(cfg.CONF)
-        self._name = name
+        self._vnf_id = vnf_id
         self._play = 0
         self._journal = journal.Journal(
-            self._state_path,
-            vnf_instance.id,
+            self.state_path,
+            vnf_id,
             name,
             LOG.warning,
+            api=api,
             keep=self.options.journal_keep,
-        )
-
-    def site(self, params: InstallParams) -> V1Site:
-        """What an operation on this VNF instance may touch."""
-        return V1Site(
-            self.context,
-            self.instance,
-            params,
-            self.options,
-            self._state_path,
-            self._name,
         )
 
     def run(
@@ -59,20 +54,20 @@ class Hook:
     ) -> None:
         """Take *steps*; *secrets* are kept out of every error text."""
         redact = Redactor(secrets)
-        runner = Runner(self._name, self._journal, self.clock, redact, on_failure)
+        runner = Runner(self.name, self._journal, self.clock, redact, on_failure)
         runner.run(steps)
 
     def operation(
         self,
         kind: Callable[..., Work],
         params: InstallParams,
-        site: V1Site,
+        site: ports.Site,
         **arguments: Any,
     ) -> Work:
         """An operation on the cluster's nodes, with the limits of the options."""
         return kind(
             params,
-            self.instance.id,
+            self._vnf_id,
             site,
             self.clock,
             ready_timeout=self.options.ready_timeout,
@@ -85,7 +80,7 @@ class Hook:
         """Tell how far a playbook is: the log each play, the journal each change."""
         if progress.play_number != self._play:
             self._play = progress.play_number
-            LOG.info("%s: %s", self._name, progress.where())
+            LOG.info("%s: %s", self.name, progress.where())
         self._journal.record(
             "progress",
             text=progress.where(),

@@ -21,6 +21,7 @@ from tacker_k8s_mgmt.cluster import redact
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.hooks import requests
+from tacker_k8s_mgmt.hooks.keystone import secrets_of
 from tacker_k8s_mgmt.hooks.view import SeenSite
 
 _CONDUCTOR = "tacker-conductor"
@@ -65,7 +66,7 @@ def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
             detail=f"Tacker's database could not be read: {redacted(_line(error))}.",
             hint="Look at [database] connection in tacker.conf.",
         ) from None
-    params = _params(instance)
+    params = _params(context, instance)
     options = cfg.CONF[config.GROUP]
     state_path = config.state_path(cfg.CONF)
     view = SeenSite(context, instance, params, options, state_path)
@@ -121,14 +122,14 @@ def _operation(context: Any, vnf_id: str) -> str:
     )
 
 
-def _params(instance: Any) -> InstallParams:
+def _params(context: Any, instance: Any) -> InstallParams:
     info = instance.instantiated_vnf_info
     if info is None or not info.instance_id:
         raise errors.TackerError(
             detail=f"The VNF instance {instance.id} is not instantiated."
         )
     way_out = "Use the release of the driver that took them."
-    params = requests.parse(instance, None, way_out)
+    params = requests.parse(instance, None, way_out, secrets_of(context, instance))
     if params is None:
         raise errors.TackerError(
             detail=f"The VNF instance {instance.id} is no cluster: the request that "

@@ -1,7 +1,7 @@
 """What Tacker's v1 requests say: our parameters, and the VNFCs that are meant."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,7 +9,9 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import params
+from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.references import Resolver
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -21,31 +23,43 @@ def stored(vnf_instance: Any) -> Any:
 
 
 def parse(
-    vnf_instance: Any, request: Any, way_out: str | None = None
+    vnf_instance: Any,
+    request: Any,
+    way_out: str | None = None,
+    resolver: Resolver | None = None,
 ) -> InstallParams | None:
     """The parameters of an instantiation's request or, without one, as stored.
 
     :param way_out: what the operator does about wrong parameters at this moment.
+    :param resolver: tells secrets that are given by reference; None: they stay unknown.
     :raises ParamError: with every problem.
     """
-    given = getattr(request, "additional_params", None)
-    with _told(way_out):
-        return _warned(vnf_instance, params.parse(given or stored(vnf_instance)))
+    given = getattr(request, "additional_params", None) or stored(vnf_instance)
+    with told(way_out):
+        return _warned(vnf_instance, params.parse(given, resolver))
 
 
-def merged(vnf_instance: Any, request: Any, way_out: str) -> InstallParams | None:
+def merged(
+    vnf_instance: Any,
+    request: Any,
+    way_out: str | None,
+    resolver: Resolver,
+    needed: Collection[str] | None = None,
+) -> InstallParams | None:
     """The stored parameters with what a later request gives in their place.
 
-    :param way_out: as above.
+    :param way_out: as above, and so is *resolver*.
+    :param needed: the structures whose secrets are needed, None for all.
     :raises ParamError: with every problem.
     """
-    given = getattr(request, "additional_params", None)
-    with _told(way_out):
-        return _warned(vnf_instance, params.merged(stored(vnf_instance), given))
+    given, before = getattr(request, "additional_params", None), stored(vnf_instance)
+    with told(way_out):
+        read = params.merged(before, given, resolver, needed=needed)
+        return _warned(vnf_instance, read)
 
 
 @contextmanager
-def _told(way_out: str | None) -> Iterator[None]:
+def told(way_out: str | None) -> Iterator[None]:
     try:
         yield
     except errors.ParamError as exc:
@@ -78,3 +92,25 @@ def servers(vnf_instance: Any, request: Any) -> dict[str, str]:
         for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info
         if vnfc.id in wanted
     }
+
+
+def attachments(request: Any) -> tuple[Attachment, ...]:
+    """The connection points that a change of external connectivity names.
+
+    Of several addresses Tacker takes the first entry of the first configuration
+    (``OpenStack._change_ext_conn_vnf_with_userdata``), so the others do not count.
+    """
+    return tuple(
+        Attachment(cp.cpd_id, link.resource_id, frozenset(_fixed_addresses(cp)))
+        for link in request.ext_virtual_links
+        for cp in link.ext_cps
+    )
+
+
+def _fixed_addresses(cp: Any) -> tuple[str, ...]:
+    for config in (cp.cp_config or ())[:1]:
+        for protocol in (config.cp_protocol_data or ())[:1]:
+            if protocol.ip_over_ethernet:
+                entries = (protocol.ip_over_ethernet.ip_addresses or ())[:1]
+                return tuple(ip for one in entries for ip in one.fixed_addresses or ())
+    return ()

@@ -21,6 +21,28 @@ from tacker.vnfm.infra_drivers.openstack import heat_client
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
+_WAY_ON = (
+    "`rollback` deletes the new VMs; after `retry` or `fail` they stay, and the next "
+    "scale-out or heal joins them."
+)
+_NO_ROLLBACK = (
+    "Do not send `rollback`: with it Tacker would have Heat set the group to {after} "
+    "members, whatever it had before ({before}), and VMs of the cluster would be "
+    "deleted or made. Send `fail`: the new VMs stay, and the next scale-out or heal "
+    "joins them."
+)
+
+
+def way_on(context: Any, vnf_instance: Any, aspect_id: str, before: int) -> str:
+    """What to do after a scale-out that failed.
+
+    :param before: how many members the group had before it.
+    """
+    after = members_after(context, vnf_instance, aspect_id)
+    if after is None or after == before:
+        return _WAY_ON
+    return _NO_ROLLBACK.format(after=after, before=before)
+
 
 def heat_of(context: Any, vnf_instance: Any) -> heat_client.HeatClient:
     """A client of the Heat that has the VNF instance's stack."""

@@ -1,28 +1,30 @@
-"""The real site of an operation in the v1 API: Tacker's objects joined with effects.
+"""The real site of an operation: what it may touch, joined with the effects.
 
-Sessions are opened when they are first needed, opened again when they have dropped
-(a playbook may run for hours), and closed with the site.
+What depends on Tacker's API is in :mod:`.v1_site` and :mod:`.v2_site`. Sessions are
+opened when they are first needed, opened again when they have dropped (a playbook may
+run for hours), and closed with the site.
 """
 
+import abc
 import logging
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from oslo_log import log
-from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.cluster import inventory, network, stack
+from tacker_k8s_mgmt.cluster import connectivity, inventory, network, stack
+from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
-from tacker_k8s_mgmt.hooks import rollback
+from tacker_k8s_mgmt.cluster.stack import StackResource
 from tacker_k8s_mgmt.hooks.playbooks import Playbooks
-from tacker_k8s_mgmt.hooks.vim import VimRegistry
-from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity
-from tacker_k8s_mgmt.remote import ansible_server, heat, server, ssh
+from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
+from tacker_k8s_mgmt.remote import ansible_server, server, ssh
+from tacker_k8s_mgmt.remote.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 from tacker_k8s_mgmt.remote.kubectl import KubeControl
 from tacker_k8s_mgmt.remote.loadbalancer import Balancer
@@ -34,6 +36,8 @@ from tacker_k8s_mgmt.remote.ways import Ways
 from tacker_k8s_mgmt.remote.workdir import WorkDir
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+Self = TypeVar("Self", bound="Site")
 
 KNOWN_HOSTS = server.KNOWN_HOSTS
 _PARALLEL_LOGINS = 8
@@ -52,31 +56,31 @@ def _identity(session: ssh.Session, machine: Machine | Node) -> MachineIdentity:
     return MachineIdentity(machine_id, boot_id, network.nic_mtu(links))
 
 
-class V1Site:
+class Site(abc.ABC):
     """Everything that an operation on one VNF instance may touch.
 
+    :param project_id: whose directory of keys may be used.
     :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
     :param operation: what the site is used for, for those who find it locked.
     """
 
     #: Where the host keys are recorded that outlive the cluster.
     key_file: type[server.KeyFile] = server.KeyFile
+    vims: Vims
 
     def __init__(
         self,
-        context: Any,
-        vnf_instance: Any,
+        vnf_id: str,
+        project_id: str,
         params: InstallParams,
         options: Any,
         state_path: str,
         operation: str = "an operation",
     ) -> None:
-        self._context = context
-        self._instance = vnf_instance
+        self._vnf_id = vnf_id
         self._params = params
         self._options = options
-        key_directory = config.key_directory(options, vnf_instance.tenant_id)
-        self._logins = Logins(params, key_directory)
+        self._logins = Logins(params, config.key_directory(options, project_id))
         self._ways = Ways(
             params,
             self._logins,
@@ -88,11 +92,10 @@ class V1Site:
         self._lock: ClusterLock | None = None
         self._node_keys: HostKeys | None = None
         self._sessions: dict[str, ssh.Session] = {}
-        self._balancers: dict[str, Balancer] = {}
         self._identities: dict[str, MachineIdentity] = {}
-        self.vims = VimRegistry(context, vnf_instance)
+        self._balancers: dict[str, Balancer] = {}
 
-    def __enter__(self) -> "V1Site":
+    def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(
@@ -110,20 +113,33 @@ class V1Site:
 
     # Heat and the package
 
+    @abc.abstractmethod
+    def _stack(self) -> tuple[str, Sequence[StackResource]]:
+        """Name or id of the VNF's Heat stack, and everything in it.
+
+        :raises RemoteError: Heat did not answer as it should.
+        """
+
+    @abc.abstractmethod
+    def _package_root(self) -> str:
+        """The directory of the VNF package."""
+
     def machines(self) -> stack.Machines:
         """The VNF's VMs, from its Heat stack."""
-        stack_id = self._instance.instantiated_vnf_info.instance_id
-        client = rollback.heat_of(self._context, self._instance)
-        resources = heat.list_resources(client.resources, stack_id)
-        found = stack.find_machines(stack_id, resources, self._params)
+        name, resources = self._stack()
+        found = stack.find_machines(name, resources, self._params)
         if found.unnamed:
             LOG.warning(
                 "VNF instance %s: no parameter leads to the VMs %s; they are no part "
                 "of the cluster",
-                self._instance.id,
+                self._vnf_id,
                 ", ".join(found.unnamed),
             )
         return found
+
+    def attachments(self) -> Sequence[Attachment]:
+        """The ports of the VNF's Heat stack."""
+        return connectivity.attachments(self._stack()[1])
 
     def package_findings(self) -> Sequence[str]:
         """What the VNF package lacks."""
@@ -135,9 +151,10 @@ class V1Site:
         return (f"external_lb_param.script_path: the VNF package has no file {path}",)
 
     def _script_path(self) -> str:
-        root = vnflcm_utils._get_vnf_package_path(self._context, self._instance.vnfd_id)
         balancer = self._params.load_balancer
-        return os.path.join(root, balancer.script_path if balancer else "")
+        return os.path.join(
+            self._package_root(), balancer.script_path if balancer else ""
+        )
 
     # The Ansible server
 
@@ -145,7 +162,7 @@ class V1Site:
         """What is wrong on the Ansible server, or why it cannot be reached."""
         bastion = self._ways.finding()
         found = ansible_server.look(
-            self._params, self._logins, self._server_session, self._instance.id
+            self._params, self._logins, self._server_session, self._vnf_id
         )
         return (*([bastion] if bastion else []), *found.findings)
 
@@ -153,7 +170,7 @@ class V1Site:
     def workdir(self) -> WorkDir:
         """The cluster's directory on the Ansible server."""
         return WorkDir(
-            self._server_session(), self._params.ansible.directory, self._instance.id
+            self._server_session(), self._params.ansible.directory, self._vnf_id
         )
 
     @property
@@ -303,6 +320,14 @@ class V1Site:
             keys.forget(address)
         self.workdir.drop_facts(facts)
 
+    def host_keys(self, host: str) -> Sequence[Sequence[str]]:
+        """Type and key of every host key that is recorded for an address."""
+        return self._keys().of(host, 22)
+
+    def record_host_keys(self, host: str, keys: Sequence[Sequence[str]]) -> None:
+        """Make these the host keys of an address, if there are any."""
+        self._keys().record(host, 22, keys)
+
     def save_host_keys(self) -> None:
         """Store the host keys beside the inventory, where Ansible reads them."""
         keys = self._keys()
@@ -313,6 +338,10 @@ class V1Site:
         """The cluster, through a control-plane node."""
         session = self._session(control_plane)
         return KubeControl(session, api_url(control_plane.address, API_PORT))
+
+    def etcd(self, control_plane: Node) -> EtcdClient:
+        """etcd, through a control-plane node."""
+        return EtcdClient(self._session(control_plane))
 
     def balancer(self, machine: Machine) -> Balancer:
         """The load balancer, with the script of the VNF package."""

@@ -8,13 +8,19 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from oslo_config import cfg
 from oslo_log import log
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.hooks import checkpoint, requests, rollback, vim
 from tacker_k8s_mgmt.hooks.hook import Hook
+from tacker_k8s_mgmt.hooks.keystone import secrets_of
+from tacker_k8s_mgmt.hooks.v1_site import V1Site
 from tacker_k8s_mgmt.lifecycle import check
+from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
+from tacker_k8s_mgmt.lifecycle.connectivity_start import ConnectivityStart
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
@@ -35,6 +41,63 @@ _VMS_GO = (
 )
 _FAIL = "Nothing was changed. Send `fail` for this operation, then a corrected request."
 _FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."
+
+
+_DIRECTORY_STAYS = (
+    "Nothing was changed. `retry` when they can be had; or send `fail` and a terminate "
+    "request with others in its additionalParams, or a FORCEFUL one, which leaves the "
+    "inventory directory on the Ansible server."
+)
+_FORCEFUL = "FORCEFUL"
+# What the end of a cluster's life needs: the VMs go anyway.
+_SERVER_ONLY = ("ansible", "bastion")
+
+
+class _Hook(Hook):
+    """One call of a hook, with what Tacker's v1 API passes."""
+
+    def __init__(self, name: str, context: Any, vnf_instance: Any) -> None:
+        super().__init__(name, vnf_instance.id, cfg.CONF)
+        self._context = context
+        self._instance = vnf_instance
+
+    def site(self, params: InstallParams) -> V1Site:
+        """What an operation on this VNF instance may touch."""
+        return V1Site(
+            self._context,
+            self._instance,
+            params,
+            self.options,
+            self.state_path,
+            self.name,
+        )
+
+
+def _servers_login(
+    context: Any, vnf_instance: Any, terminate_vnf_request: Any
+) -> InstallParams | None:
+    """The parameters, where secrets matter only if they lead to the Ansible server."""
+    secrets = secrets_of(context, vnf_instance)
+    return requests.merged(
+        vnf_instance, terminate_vnf_request, _DIRECTORY_STAYS, secrets, _SERVER_ONLY
+    )
+
+
+def _refuse_leftovers(
+    context: Any, vnf_instance: Any, terminate_vnf_request: Any
+) -> None:
+    """Refuse to terminate when the directory, with logins in it, could not be deleted.
+
+    A rollback, which has no request, and the deletion of a VNF with wrong parameters go
+    on: it may be for these that nothing was made.
+    """
+    if getattr(terminate_vnf_request, "termination_type", _FORCEFUL) == _FORCEFUL:
+        return
+    try:
+        requests.parse(vnf_instance, None)
+    except errors.ParamError:
+        return
+    _servers_login(context, vnf_instance, terminate_vnf_request)
 
 
 class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: ignore[misc]
@@ -60,11 +123,16 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         **kwargs: Any,
     ) -> None:
         """Refuse what cannot work before a VM exists."""
-        params = requests.parse(vnf_instance, instantiate_vnf_request, _ROLLBACK)
+        params = requests.parse(
+            vnf_instance,
+            instantiate_vnf_request,
+            _ROLLBACK,
+            secrets_of(context, vnf_instance),
+        )
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = Hook("instantiate_start", context, vnf_instance)
+        hook = _Hook("instantiate_start", context, vnf_instance)
         with hook.site(params) as site:
             steps = (check.Preflight(params, vnf_instance.id, site).step(),)
             hook.run(steps, params.secrets())
@@ -79,11 +147,16 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
     ) -> None:
         """Make a Kubernetes cluster of the VMs."""
         # A package need not name instantiate_start, which would have told.
-        params = requests.parse(vnf_instance, instantiate_vnf_request, _VMS_GO)
+        params = requests.parse(
+            vnf_instance,
+            instantiate_vnf_request,
+            _VMS_GO,
+            secrets_of(context, vnf_instance),
+        )
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.END, kwargs.get("vnf"))
-        hook = Hook("instantiate_end", context, vnf_instance)
+        hook = _Hook("instantiate_end", context, vnf_instance)
         with hook.site(params) as site:
             work = hook.operation(Instantiate, params, site)
             hook.run(work.steps(), params.secrets(), work.left)
@@ -95,11 +168,12 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         terminate_vnf_request: Any,
         **kwargs: Any,
     ) -> None:
-        """Refuse while other VNFs run on the cluster."""
+        """Refuse while other VNFs run on the cluster, or when it could not go whole."""
         if not requests.is_cluster(vnf_instance):
             return
+        _refuse_leftovers(context, vnf_instance, terminate_vnf_request)
         checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = Hook("terminate_start", context, vnf_instance)
+        hook = _Hook("terminate_start", context, vnf_instance)
         hook.run(TerminateStart(vim.VimRegistry(context, vnf_instance)).steps())
 
     def terminate_end(
@@ -113,16 +187,16 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         if not requests.is_cluster(vnf_instance):
             return
         checkpoint.save(context, vnf_instance, checkpoint.END)
-        hook = Hook("terminate_end", context, vnf_instance)
+        hook = _Hook("terminate_end", context, vnf_instance)
         vims = vim.VimRegistry(context, vnf_instance)
         try:
-            params = requests.parse(vnf_instance, None)
+            params = _servers_login(context, vnf_instance, terminate_vnf_request)
         except errors.ParamError as exc:
             # They were refused before anything was made, or an older release took
             # them; what does not depend on them must still go.
             LOG.warning(
                 "VNF instance %s: an inventory directory, if there is any, stays on "
-                "the Ansible server, since its place is not known: %s",
+                "the Ansible server, since its place or the login is not known: %s",
                 vnf_instance.id,
                 exc,
             )
@@ -147,11 +221,13 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         Tacker calls it for scale-in only, with the ids of the group members' stacks
         (``VnfLcmDriver._scale_vnf_pre``).
         """
-        params = requests.merged(vnf_instance, scale_vnf_request, _FAIL)
+        params = requests.merged(
+            vnf_instance, scale_vnf_request, _FAIL, secrets_of(context, vnf_instance)
+        )
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = Hook("scale_start", context, vnf_instance)
+        hook = _Hook("scale_start", context, vnf_instance)
         with hook.site(params) as site:
             work = hook.operation(ScaleIn, params, site, stacks=scale_out_id_list)
             hook.run(work.steps(), params.secrets(), work.left)
@@ -169,19 +245,21 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         Tacker calls it for scale-out only, with the ids of the new members' stacks
         (``VnfLcmDriver._scale_vnf_post``).
         """
-        params = requests.merged(vnf_instance, scale_vnf_request, _VMS_GO)
+        params = requests.merged(
+            vnf_instance, scale_vnf_request, _VMS_GO, secrets_of(context, vnf_instance)
+        )
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.END)
-        hook = Hook("scale_end", context, vnf_instance)
+        hook = _Hook("scale_end", context, vnf_instance)
         with hook.site(params) as site:
             work = hook.operation(
                 ScaleOut,
                 params,
                 site,
                 stacks=scale_out_id_list,
-                after_rollback=lambda: rollback.members_after(
-                    context, vnf_instance, scale_vnf_request.aspect_id
+                way_on=lambda before: rollback.way_on(
+                    context, vnf_instance, scale_vnf_request.aspect_id, before
                 ),
             )
             hook.run(work.steps(), params.secrets(), work.left)
@@ -194,11 +272,13 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         **kwargs: Any,
     ) -> None:
         """Take out of the cluster what is about to be built anew, or refuse."""
-        params = requests.merged(vnf_instance, heal_vnf_request, _FAIL)
+        params = requests.merged(
+            vnf_instance, heal_vnf_request, _FAIL, secrets_of(context, vnf_instance)
+        )
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = Hook("heal_start", context, vnf_instance)
+        hook = _Hook("heal_start", context, vnf_instance)
         with hook.site(params) as site:
             if not heal_vnf_request.vnfc_instance_id:
                 steps = (
@@ -220,11 +300,16 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         **kwargs: Any,
     ) -> None:
         """Make a cluster, or members of it, of the VMs that were built anew."""
-        params = requests.merged(vnf_instance, heal_vnf_request, _FAIL_ALREADY)
+        params = requests.merged(
+            vnf_instance,
+            heal_vnf_request,
+            _FAIL_ALREADY,
+            secrets_of(context, vnf_instance),
+        )
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.END)
-        hook = Hook("heal_end", context, vnf_instance)
+        hook = _Hook("heal_end", context, vnf_instance)
         with hook.site(params) as site:
             work: Instantiate | HealEnd
             if heal_vnf_request.vnfc_instance_id:
@@ -241,7 +326,21 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         change_ext_conn_request: Any,
         **kwargs: Any,
     ) -> None:
-        """Nothing to do before the ports change."""
+        """Refuse a change that the cluster cannot follow, before a port changes."""
+        params = requests.merged(
+            vnf_instance,
+            change_ext_conn_request,
+            _FAIL,
+            secrets_of(context, vnf_instance),
+        )
+        if params is None:
+            return
+        checkpoint.save(context, vnf_instance, checkpoint.START)
+        hook = _Hook("change_external_connectivity_start", context, vnf_instance)
+        with hook.site(params) as site:
+            asked = requests.attachments(change_ext_conn_request)
+            work = ConnectivityStart(params, vnf_instance.id, site, asked)
+            hook.run(work.steps(), params.secrets())
 
     def change_external_connectivity_end(
         self,
@@ -250,7 +349,20 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         change_ext_conn_request: Any,
         **kwargs: Any,
     ) -> None:
-        """Nothing to do after the ports have changed."""
+        """Let the cluster follow to where its VMs are reached now."""
+        params = requests.merged(
+            vnf_instance,
+            change_ext_conn_request,
+            _FAIL_ALREADY,
+            secrets_of(context, vnf_instance),
+        )
+        if params is None:
+            return
+        checkpoint.save(context, vnf_instance, checkpoint.END)
+        hook = _Hook("change_external_connectivity_end", context, vnf_instance)
+        with hook.site(params) as site:
+            work = hook.operation(ConnectivityEnd, params, site)
+            hook.run(work.steps(), params.secrets(), work.left)
 
     def modify_information_start(
         self,

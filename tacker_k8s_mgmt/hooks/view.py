@@ -5,7 +5,7 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.hooks.site import V1Site
+from tacker_k8s_mgmt.hooks.v1_site import V1Site
 from tacker_k8s_mgmt.remote import server, ssh
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 

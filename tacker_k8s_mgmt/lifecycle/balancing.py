@@ -51,6 +51,18 @@ class Balancing:
         )
         self._remote().install(spec)
 
+    def front(self, nodes: Sequence[Node]) -> BalancerStatus:
+        """Have it work for these control planes and, of its workers, for these.
+
+        :returns: what it reports afterwards.
+        :raises LoadBalancerError: its script failed; the earlier configuration stays.
+        """
+        routed = {one.name for one in self.status().workers}
+        planes = [node for node in nodes if node.role is Role.CONTROL_PLANE]
+        workers = [node for node in nodes if node.name in routed]
+        self.install([*planes, *workers])
+        return self._remote().status()
+
     def verify(self) -> None:
         """See that it works as it was installed.
 

@@ -2,33 +2,29 @@
 
 Specification, "Heal Worker nodes in Kubernetes cluster": ``heal_start`` is as scale-in
 and ``heal_end`` as scale-out, for the workers that are named. The load balancer's VM
-may be healed too. A control plane may not: the only one takes the cluster with it.
+may be healed too, and one control plane of several: the only one takes the cluster with
+it.
 """
 
-import json
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import drain, kubespray
+from tacker_k8s_mgmt.cluster import drain, healing, kubespray
 from tacker_k8s_mgmt.cluster.nodes import Node, Role
-from tacker_k8s_mgmt.lifecycle.join import Join
-from tacker_k8s_mgmt.lifecycle.leave import Leave
 from tacker_k8s_mgmt.lifecycle.operation import names_of
+from tacker_k8s_mgmt.lifecycle.plane_join import PlaneJoin
+from tacker_k8s_mgmt.lifecycle.plane_leave import PlaneLeave
 from tacker_k8s_mgmt.lifecycle.step import Step
 
-#: What ``heal_end`` has to know of the time before: the names of the workers that Heat
-#: builds anew, and of the nodes that were not Ready for a reason of their own.
-HEALING_FILE = "healing.json"
-_REBUILT = "rebuilt"
-_NOT_READY = "not_ready"
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
-class HealStart(Leave):
+class HealStart(PlaneLeave):
     """The steps of ``heal_start`` for single VNFCs.
 
     :param servers: id of the VNFC of every server that is built anew, by server id.
@@ -37,7 +33,8 @@ class HealStart(Leave):
     def __init__(self, *args: Any, servers: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._servers = servers
-        self._balancer_is_gone = False
+        # Whoever is healed is not asked about the others.
+        self._silent_planes |= set(servers)
         self._can_move = True
         self._not_ready: list[str] = []
 
@@ -47,17 +44,12 @@ class HealStart(Leave):
         return (choose, *self.leave_steps())
 
     def _choose(self) -> None:
+        self._see_majority(self._servers)
         found, seen = self._compare()
-        named = tuple(node for node in found.nodes if node.server_id in self._servers)
+        everyone = (*found.nodes, *found.returning)
+        named = tuple(node for node in everyone if node.server_id in self._servers)
         masters = [node for node in named if node.role is Role.CONTROL_PLANE]
-        if masters:
-            vnfcs = ", ".join(self._servers[node.server_id] for node in masters)
-            raise errors.UnsupportedOperation(
-                detail=f"The VNFC {vnfcs} ({names_of(masters)}) is of the control "
-                "plane, which cannot be healed alone; no VM and no worker was touched.",
-                hint="Send `fail` for this operation. Heal without vnfcInstanceId to "
-                "build the whole cluster anew, or heal the other VNFCs alone.",
-            )
+        self._judge(masters, found, seen)
         balancer = self._machines.load_balancer
         others = set(self._servers) - {node.server_id for node in named}
         if balancer is not None and balancer.server_id in others:
@@ -65,12 +57,17 @@ class HealStart(Leave):
             self._note_services()
         if others:
             LOG.info("VNFCs that are none of the cluster's: %s", ", ".join(others))
+        leaving = {node.name for node in named}
         if not self._balancer_is_gone:
             # Without a load balancer the best node would not be.
-            self._not_ready = sorted(name for name in seen if not seen[name].ready)
-        leaving = {node.name for node in named}
+            ill = {name for name in seen if not seen[name].ready}
+            self._not_ready = sorted(ill - leaving)
         self._can_move = not drain.nowhere_to_go(leaving, list(seen.values()))
-        self._sort(named, found, seen)
+        self._sort(named, found, seen, self._doubted())
+
+    def _called(self, nodes: Sequence[Node]) -> str:
+        vnfcs = ", ".join(self._servers[node.server_id] for node in nodes)
+        return f"The VNFC {vnfcs} ({names_of(nodes)}) of the control plane"
 
     def _note_services(self) -> None:
         """Note what the load balancer exposes, while it may still be asked."""
@@ -87,8 +84,10 @@ class HealStart(Leave):
     def _write_staying(self) -> None:
         # Named before they leave the inventory: heal_end waits for them to come back.
         names = [node.name for node in self._leaving if node not in self._vanished]
-        told = {_REBUILT: names, _NOT_READY: self._not_ready}
-        self._write_json(HEALING_FILE, told)
+        told = replace(
+            self._healing, rebuilt=tuple(names), not_ready=tuple(self._not_ready)
+        )
+        self._write_healing(told)
         super()._write_staying()
 
     def _unroute(self) -> None:
@@ -103,7 +102,7 @@ class HealStart(Leave):
         # kubespray's own kubectl reaches the API through the load balancer only.
         LOG.warning(
             "%s is not run, for the load balancer does not answer; the VMs of these "
-            "workers are built anew as they are: %s",
+            "nodes are built anew as they are: %s",
             kubespray.REMOVE_NODE,
             names_of((*self._alive, *self._dead)),
         )
@@ -117,7 +116,7 @@ class HealStart(Leave):
         return isinstance(error, errors.DrainError) and not self._can_move
 
 
-class HealEnd(Join):
+class HealEnd(PlaneJoin):
     """The steps of ``heal_end`` for single VNFCs.
 
     :param servers: id of the VNFC of every server that was built anew, by the id of the
@@ -143,16 +142,17 @@ class HealEnd(Join):
                 probe=self._is_well,
             ),
             *self.join_steps(),
-            Step("end the heal", lambda: self._write_json(HEALING_FILE, {})),
+            Step("end the heal", self._end),
         )
 
     def left(self) -> str:
         """What stays behind when a step fails."""
-        if not self._joining:
+        if not self._newcomers():
             return "Retry goes on from here."
+        next_one = "heal" if self._plane else "scale-out or heal"
         return (
-            f"{names_of(self._joining)} stay in the inventory, and retry goes on from "
-            "here; after `fail` the next scale-out or heal joins them."
+            f"{names_of(self._newcomers())} stay in the inventory, and retry goes on "
+            f"from here; after `fail` the next {next_one} joins them."
         )
 
     def _is_target(self, node: Node) -> bool:
@@ -161,22 +161,20 @@ class HealEnd(Join):
     def _see_built(self) -> None:
         """See that Heat has built the VMs: Tacker only logs it when it has not.
 
-        :raises ClusterError: naming the workers whose VM is not there.
+        :raises ClusterError: naming the nodes whose VM is not there.
         """
-        awaited = self._noted(_REBUILT)
+        awaited = self._healing.rebuilt
         missing = sorted(set(awaited) - {node.name for node in self._nodes})
         if missing:
             raise errors.ClusterError(
-                detail="Heat has not built the VMs of these workers anew: "
+                detail="Heat has not built the VMs of these nodes anew: "
                 f"{', '.join(missing)}.",
                 hint="Look why with `openstack stack failures list --long`, mend it, "
                 "send `fail` for this operation and heal again.",
             )
 
-    def _noted(self, what: str) -> Collection[str]:
-        """What ``heal_start`` has noted."""
-        noted = json.loads(self._site.workdir.read(HEALING_FILE) or "{}")
-        return tuple(noted.get(what, ()))
+    def _end(self) -> None:
+        self._site.workdir.write(healing.FILE_NAME, self._healing.ended().text())
 
     def _is_well(self) -> bool:
         balancer = self._machines.load_balancer
@@ -188,7 +186,7 @@ class HealEnd(Join):
             return
         self._forget_new([machine], ())
         self._wait_reachable([machine])
-        joining = {node.name for node in self._joining}
+        joining = {node.name for node in self._newcomers()}
         members = [node for node in self._nodes if node.name not in joining]
         self._balancer().install(members)
         self._balancer().expose_again()
@@ -200,8 +198,8 @@ class HealEnd(Join):
         :raises ClusterError: naming the nodes that are not Ready in time.
         """
         out = {
-            *(node.name for node in self._joining),
+            *(node.name for node in self._newcomers()),
             *self._unreachable,
-            *self._noted(_NOT_READY),
+            *self._healing.not_ready,
         }
         self._wait_ready([node for node in self._nodes if node.name not in out])

@@ -9,8 +9,6 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import kubespray, nodes, values
-from tacker_k8s_mgmt.cluster.nodes import Machine, api_url
-from tacker_k8s_mgmt.cluster.params import API_PORT
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle import check, ports
 from tacker_k8s_mgmt.lifecycle.operation import MTU_FILE, Operation
@@ -78,11 +76,6 @@ class Instantiate(Operation):
         # A VM that was made anew has another host key, and other facts.
         self._forget_new(self._all(), self._nodes)
 
-    def _all(self) -> tuple[Machine, ...]:
-        found = self._machines
-        balancers = (found.load_balancer,) if found.load_balancer else ()
-        return (*found.control_planes, *found.workers, *balancers)
-
     def _reach_all(self) -> None:
         self._wait_reachable(self._all())
         if self._params.cluster.network.mtu == values.NODES:
@@ -117,16 +110,4 @@ class Instantiate(Operation):
     def _register_vim(self) -> None:
         if self._access is None:
             raise errors.VimError(detail="The cluster's token was not read.")
-        spec = ports.VimSpec(
-            name=check.vim_name(self._params, self._vnf_id),
-            auth_url=self._endpoint(),
-            token=self._access.token,
-            ca_certificate=self._access.ca_certificate,
-        )
-        self._site.vims.register(spec)
-
-    def _endpoint(self) -> str:
-        machine, wanted = self._machines.load_balancer, self._params.load_balancer
-        if machine and wanted:
-            return api_url(machine.ssh_address, wanted.api_port)
-        return api_url(self._control_plane().ssh_address, API_PORT)
+        self._register(self._access)

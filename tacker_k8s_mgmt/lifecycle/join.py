@@ -8,7 +8,7 @@ docs/operations/nodes.md, "Adding nodes").
 
 import abc
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oslo_log import log
@@ -106,10 +106,14 @@ class Join(Operation, abc.ABC):
         self._forget_members(self._vanished)
 
     def _reach_new(self) -> None:
-        if self._joining:
-            machines = [_machine(node) for node in self._joining]
-            self._forget_new(machines, self._joining)
+        nodes = self._newcomers()
+        if nodes:
+            machines = [_machine(node) for node in nodes]
+            self._forget_new(machines, nodes)
             self._wait_reachable(machines)
+
+    def _newcomers(self) -> tuple[Node, ...]:
+        return self._joining
 
     def _write_all(self) -> None:
         self._write_inputs(self._nodes)
@@ -146,15 +150,17 @@ class Join(Operation, abc.ABC):
     def _see_ready(self) -> None:
         if not self._joining:
             return
-        self._verify_identity(self._wait_ready(self._joining))
+        self._verify_identity(self._wait_ready(self._joining), self._joining)
 
-    def _verify_identity(self, seen: Mapping[str, ports.ClusterNode]) -> None:
+    def _verify_identity(
+        self, seen: Mapping[str, ports.ClusterNode], nodes: Sequence[Node]
+    ) -> None:
         """See that each Node object is of this VM and not of a former one.
 
         :raises ClusterError: naming the nodes that are of another machine.
         """
         others = []
-        for node in self._joining:
+        for node in nodes:
             own, told = self._site.identity(node), seen[node.name]
             if (own.machine_id, own.boot_id) != (told.machine_id, told.boot_id):
                 others.append(node.name)

@@ -6,7 +6,7 @@ leaving node in it. A drain that fails stops everything before a node is deleted
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from oslo_log import log
@@ -14,9 +14,10 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import kubespray
 from tacker_k8s_mgmt.cluster.membership import Membership
-from tacker_k8s_mgmt.cluster.nodes import Node
+from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.balancing import Balancing
 from tacker_k8s_mgmt.lifecycle.operation import Operation, names_of
 from tacker_k8s_mgmt.lifecycle.step import Step
 
@@ -31,7 +32,7 @@ class Leave(Operation):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        #: Workers that leave and are in the cluster, alive or dead.
+        #: Nodes that leave and are in the cluster, alive or dead.
         self._alive: tuple[Node, ...] = ()
         self._dead: tuple[Node, ...] = ()
         #: Everything that goes out of the inventory.
@@ -48,9 +49,9 @@ class Leave(Operation):
     def leave_steps(self) -> tuple[Step, ...]:
         """The steps after it is clear who leaves."""
         return (
-            Step("take the leaving workers out of the load balancer", self._unroute),
-            Step("cordon the leaving workers", self._cordon),
-            Step("drain the leaving workers", self._drain),
+            Step("take the leaving nodes out of the load balancer", self._unroute),
+            Step("cordon the leaving nodes", self._cordon),
+            Step("drain the leaving nodes", self._drain),
             Step(f"run {kubespray.REMOVE_NODE}", self._run_remove),
             Step("delete what is left of them in the cluster", self._delete_objects),
             Step("write the inventory without them", self._write_staying),
@@ -65,17 +66,20 @@ class Leave(Operation):
         leaving: tuple[Node, ...],
         found: Membership,
         seen: Mapping[str, ports.ClusterNode],
+        doubted: Collection[str] = (),
     ) -> None:
         """Tell the living from the dead; VMs that vanished leave with them.
 
-        Dead is a worker that is not Ready and does not accept an SSH login: only the
+        Dead is a node that is not Ready and does not accept an SSH login: only the
         two together mean that nobody can stop its pods in an orderly way.
+
+        :param doubted: names of nodes that are looked at although they are Ready.
         """
         self._in_inventory = frozenset(node.name for node in self._previous())
-        well = {name for name in seen if seen[name].ready}
+        well = {name for name in seen if seen[name].ready} - set(doubted)
         suspects = [
             node
-            for node in found.nodes
+            for node in (*found.nodes, *found.returning)
             if node.name not in well and node.name in self._in_inventory
         ]
         gone = {*self._site.unreachable(suspects), *(n.name for n in found.vanished)}
@@ -94,7 +98,7 @@ class Leave(Operation):
             ("are in the inventory, and their VMs are gone", found.vanished),
         ):
             if nodes:
-                LOG.info("These workers %s: %s", what, names_of(nodes))
+                LOG.info("These nodes %s: %s", what, names_of(nodes))
 
     def _unroute(self) -> None:
         balancing = self._balancing()
@@ -115,7 +119,7 @@ class Leave(Operation):
             self._cluster().drain(names, self._params.drain)
         except errors.K8sMgmtError as error:
             if self._may_go_on(error):
-                LOG.warning("The workers leave although not every pod could: %s", error)
+                LOG.warning("The nodes leave although not every pod could: %s", error)
                 self._undrained = True
                 return
             self._take_back()
@@ -126,15 +130,15 @@ class Leave(Operation):
         return False
 
     def _take_back(self) -> None:
-        """Nothing was deleted yet: make the workers full members again."""
+        """Nothing was deleted yet: make the nodes full members again."""
         try:
             self._cluster().uncordon(self._cordoned)
             balancing = self._balancing()
             if balancing is not None:
-                balancing.add(self._alive)
+                self._route_back(balancing)
         except errors.K8sMgmtError as error:
             self._told.append(
-                f"The workers {names_of(self._alive)} are still cordoned or without "
+                f"The nodes {names_of(self._alive)} are still cordoned or without "
                 f"their routes, for taking that back failed too: {error}"
             )
             return
@@ -142,6 +146,9 @@ class Leave(Operation):
             f"Nothing was deleted: {names_of(self._alive)} can be scheduled again and "
             "have their routes."
         )
+
+    def _route_back(self, balancing: Balancing) -> None:
+        balancing.add(self._alive)
 
     def _run_remove(self) -> None:
         if self._params.changed_logins:
@@ -157,7 +164,11 @@ class Leave(Operation):
             ),
             (self._dead, kubespray.removal_variables(dead=True), ()),
         ):
-            names = [node.name for node in nodes if node.name in self._in_inventory]
+            names = [
+                node.name
+                for node in nodes
+                if node.role is Role.WORKER and node.name in self._in_inventory
+            ]
             if names:
                 request = PlaybookRequest(
                     kubespray.REMOVE_NODE,

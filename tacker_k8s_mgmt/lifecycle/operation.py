@@ -3,17 +3,26 @@
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import inventory, membership, values, variables
+from tacker_k8s_mgmt.cluster import (
+    healing,
+    inventory,
+    membership,
+    upgrade,
+    values,
+    variables,
+)
+from tacker_k8s_mgmt.cluster.healing import Healing
 from tacker_k8s_mgmt.cluster.membership import Membership
-from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
-from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
+from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, Progress
 from tacker_k8s_mgmt.cluster.stack import Machines
-from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle import check, patience, ports
 from tacker_k8s_mgmt.lifecycle.balancing import Balancing
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
@@ -25,8 +34,7 @@ MACHINES_FILE = "machines.json"
 MTU_FILE = "nic_mtu.json"
 #: Ids of the servers that were seen to be whole members of the cluster.
 JOINED_FILE = "joined.json"
-_FIRST_PAUSE = 0.2  # seconds; each later one doubles it, up to the poll interval
-_MAY_PASS = (errors.ConnectError, errors.CommandTimeout, errors.CommandFailed)
+Reached = TypeVar("Reached")
 
 
 class Operation:
@@ -60,6 +68,10 @@ class Operation:
         self._inputs: tuple[str, ...] = ()
         #: Ids of the servers that were whole members when the operation began.
         self._members: frozenset[str] = frozenset()
+        #: A heal that is under way or was given up.
+        self._healing = Healing()
+        #: The control plane that it took out, if its VM is there to join again.
+        self._returning: tuple[Node, ...] = ()
         #: Ids of the control planes that did not accept a login in this operation.
         self._silent_planes: set[str] = set()
 
@@ -70,12 +82,13 @@ class Operation:
         text = self._site.workdir.read(inventory.FILE_NAME)
         return inventory.parse(text) if text else ()
 
-    def _compare(self) -> tuple[Membership, Mapping[str, ports.ClusterNode]]:
-        """Heat, the inventory and the cluster, compared; its Node objects by name.
+    def _listed(self) -> tuple[Node, ...]:
+        """As :meth:`_previous`, of a cluster that is there.
 
-        :raises ClusterError: there is no inventory to compare with.
+        :raises ClusterError: there is no inventory.
         """
-        if not self._previous():
+        nodes = self._previous()
+        if not nodes:
             workdir = self._site.workdir.path
             raise errors.ClusterError(
                 detail=f"There is no inventory of this cluster in {workdir} on "
@@ -83,15 +96,32 @@ class Operation:
                 hint=f"Restore {inventory.FILE_NAME} there, or heal the whole VNF, "
                 "which builds the cluster anew.",
             )
+        return nodes
+
+    def _compare(self) -> tuple[Membership, Mapping[str, ports.ClusterNode]]:
+        """Heat, the inventory and the cluster, compared; its Node objects by name.
+
+        :raises ClusterError: there is no inventory to compare with.
+        """
+        self._listed()
         self._site.lock()
         self._machines = self._site.machines()
-        self._nodes = previous = self._previous()
+        self._healing = healing.parse(self._site.workdir.read(healing.FILE_NAME))
+        out = (self._healing.plane,) if self._healing.plane else ()
+        previous = self._previous()
+        self._nodes = _without(previous, out) or previous
         seen = self._seen()
         self._members = self._joined(previous, seen)
         found = membership.compare(
-            self._machines, previous, self._members, frozenset(seen)
+            self._machines, previous, self._members, frozenset(seen), out
         )
-        self._nodes = found.nodes
+        self._nodes, self._returning = found.nodes, found.returning
+        if found.returning:
+            LOG.warning(
+                "%s was taken out to be built anew and has not joined again; the next "
+                "heal joins it",
+                names_of(found.returning),
+            )
         if found.lost:
             LOG.warning(
                 "Control planes of the inventory whose VM is gone or was replaced, and "
@@ -111,26 +141,50 @@ class Operation:
         """The cluster's Node objects by name."""
         return {node.name: node for node in self._cluster().nodes()}
 
+    def _all(self) -> tuple[Machine, ...]:
+        """Every VM of the cluster, the load balancer's last."""
+        found = self._machines
+        balancers = (found.load_balancer,) if found.load_balancer else ()
+        return (*found.control_planes, *found.workers, *balancers)
+
     def _control_plane(self) -> Node:
         return next(node for node in self._nodes if node.role is Role.CONTROL_PLANE)
+
+    def _planes(self) -> tuple[Node, ...]:
+        """The control planes among the nodes, in their order."""
+        return tuple(n for n in self._nodes if n.role is Role.CONTROL_PLANE)
 
     def _cluster(self) -> ports.Cluster:
         """The cluster through the first control plane that accepts a login.
 
         :raises ConnectError: none does.
         """
-        control_planes = [n for n in self._nodes if n.role is Role.CONTROL_PLANE]
+        return self._through(self._site.cluster)
+
+    def _through(self, reach: Callable[[Node], Reached]) -> Reached:
+        """What the first control plane that accepts a login leads to.
+
+        :raises ConnectError: none does.
+        """
+        control_planes = list(self._planes())
         while True:
             asked = control_planes.pop(0)
             if asked.server_id in self._silent_planes and control_planes:
                 continue
             try:
-                return self._site.cluster(asked)
+                return reach(asked)
             except errors.ConnectError as error:
                 self._silent_planes.add(asked.server_id)
                 if not control_planes:
                     raise
                 LOG.warning("The next control plane is asked: %s", error)
+
+    def _endpoint(self) -> str:
+        """URL at which Tacker reaches the cluster's API."""
+        machine, wanted = self._machines.load_balancer, self._params.load_balancer
+        if machine and wanted:
+            return api_url(machine.ssh_address, wanted.api_port)
+        return api_url(self._control_plane().ssh_address, API_PORT)
 
     def _balancing(self) -> Balancing | None:
         """The load balancer, or None where none was asked for."""
@@ -164,22 +218,40 @@ class Operation:
         known |= {machine.server_id: machine.ssh_address for machine in machines}
         self._write_json(MACHINES_FILE, known)
 
-    def _write_inputs(self, nodes: Sequence[Node]) -> None:
-        """Make inventory and variables those of a cluster of these nodes."""
+    def _write_inputs(
+        self, nodes: Sequence[Node], without_etcd: Collection[str] = ()
+    ) -> None:
+        """Make inventory and variables those of a cluster of these nodes.
+
+        :param without_etcd: names of control planes whose etcd member is gone already.
+        """
         extra_vars = variables.build(
-            self._params,
+            self._installed(),
             nodes,
             self._machines.load_balancer,
             nic_mtus=self._nic_mtus(),
         )
+        members = sum(n.role is Role.CONTROL_PLANE for n in nodes) - len(without_etcd)
+        if self._healing.plane is not None and members % 2 == 0:
+            # kubespray refuses such a number otherwise, also when workers join.
+            extra_vars["ignore_assert_errors"] = True
         before = self._site.workdir.read(inventory.FILE_NAME) or ""
         hosts = inventory.render(
-            nodes, self._params, previous=before, renewed=self._renewed(nodes)
+            nodes,
+            self._params,
+            previous=before,
+            renewed=self._renewed(nodes),
+            without_etcd=without_etcd,
         )
         extra = json.dumps(extra_vars, indent=2, sort_keys=True) + "\n"
         self._site.workdir.write(inventory.FILE_NAME, hosts)
         self._site.workdir.write(VARIABLES_FILE, extra)
         self._inputs = (hosts, extra)
+
+    def _installed(self) -> InstallParams:
+        """The parameters, with the Kubernetes version that the cluster has by now."""
+        text = self._site.workdir.read(upgrade.FILE_NAME)
+        return upgrade.applied(upgrade.recorded(text), self._params)
 
     def _nic_mtus(self) -> Collection[int]:
         """What the pods' MTU is computed from, the same for a cluster's whole life."""
@@ -214,50 +286,61 @@ class Operation:
     def _run(self, request: PlaybookRequest, nodes: int) -> None:
         self._site.playbooks.run(request, nodes, self._on_progress)
 
+    def _register(self, access: ports.ClusterAccess) -> None:
+        """Make the cluster a VIM, at the address where it is."""
+        spec = ports.VimSpec(
+            name=check.vim_name(self._params, self._vnf_id),
+            auth_url=self._endpoint(),
+            token=access.token,
+            ca_certificate=access.ca_certificate,
+        )
+        self._site.vims.register(spec)
+
     def _wait_ready(self, nodes: Sequence[Node]) -> Mapping[str, ports.ClusterNode]:
         """Wait until these nodes are Ready; the cluster's Node objects then, by name.
 
         :raises ClusterError: with every node that is not, after ``ready_timeout``.
         """
-        deadline = self._clock.now() + self._ready_timeout
-        pause = min(_FIRST_PAUSE, self._poll_interval)
-        while True:
-            late = self._clock.now() >= deadline
-            try:
-                seen = self._seen()
-            except _MAY_PASS:
-                # An API server that has just been set up may come and go for a while.
-                if late:
-                    raise
-            else:
-                missing = _not_ready(nodes, seen)
-                if not missing:
-                    return seen
-                if late:
-                    raise self._unready(missing)
-            self._clock.sleep(pause)
-            pause = min(2 * pause, self._poll_interval)
+        seen: Mapping[str, ports.ClusterNode] = {}
 
-    def _unready(self, missing: Mapping[str, str]) -> errors.ClusterError:
-        listed = "; ".join(f"{name}: {why}" for name, why in missing.items())
-        return errors.ClusterError(
-            detail=f"After {self._ready_timeout:g} s these nodes are not "
-            f"Ready: {listed}.",
-            hint="Look at the kubelet's log on them, mend it and retry.",
+        def problem() -> str:
+            nonlocal seen
+            seen = self._seen()
+            told = ((node.name, _not_ready(seen.get(node.name))) for node in nodes)
+            return "; ".join(f"{name}: {why}" for name, why in told if why)
+
+        self._wait_until_well(
+            problem,
+            "these nodes are not Ready: {left}.",
+            "Look at the kubelet's log on them, mend it and retry.",
         )
+        return seen
+
+    def _wait_until_well(
+        self, problem: Callable[[], str], detail: str, hint: str
+    ) -> None:
+        """Wait until there is no problem left.
+
+        :param detail: what there is after ``ready_timeout``, with ``{left}`` in it.
+        :raises ClusterError: with what is left then.
+        """
+        limit = self._ready_timeout
+        left = patience.until_well(problem, self._clock, limit, self._poll_interval)
+        if left:
+            told = detail.format(left=left)
+            raise errors.ClusterError(detail=f"After {limit:g} s {told}", hint=hint)
 
 
-def _not_ready(
-    nodes: Sequence[Node], seen: Mapping[str, ports.ClusterNode]
-) -> Mapping[str, str]:
-    """Why nodes are not Ready, by name."""
-    missing = {}
-    for node in nodes:
-        if node.name not in seen:
-            missing[node.name] = "not in the cluster"
-        elif not seen[node.name].ready:
-            missing[node.name] = seen[node.name].reason
-    return missing
+def _not_ready(node: ports.ClusterNode | None) -> str:
+    """Why a node is not Ready; "" if it is."""
+    if node is None:
+        return "not in the cluster"
+    return "" if node.ready else node.reason or "not Ready"
+
+
+def _without(nodes: Sequence[Node], out: Sequence[Node]) -> tuple[Node, ...]:
+    names = {node.name for node in out}
+    return tuple(node for node in nodes if node.name not in names)
 
 
 def names_of(nodes: Sequence[Node]) -> str:

@@ -1,8 +1,9 @@
 """Scale-out: the VMs that Tacker has added become workers.
 
-Tacker has no hook for the rollback of a scale-out, and its retry ends without one. So a
-failure takes back what would stay behind when the VMs are deleted; a VM that stays is
-joined by the next operation.
+Tacker's v1 API has no hook for the rollback of a scale-out, and its retry ends without
+one. There a failure takes back what would stay behind when the VMs are deleted; a VM
+that stays is joined by the next operation. In the v2 API a retry goes on where the
+failure was, and a rollback has a hook, :class:`ScaleOutRollback`.
 """
 
 import logging
@@ -12,44 +13,34 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.nodes import Node
+from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.lifecycle.join import Join
-from tacker_k8s_mgmt.lifecycle.operation import names_of
+from tacker_k8s_mgmt.lifecycle.operation import Operation, names_of
 from tacker_k8s_mgmt.lifecycle.step import Step
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
-
-_WAY_ON = (
-    "`rollback` deletes the new VMs; after `retry` or `fail` they stay, and the next "
-    "scale-out or heal joins them."
-)
-_NO_ROLLBACK = (
-    "Do not send `rollback`: with it Tacker would have Heat set the group to {after} "
-    "members, whatever it had before ({before}), and VMs of the cluster would be "
-    "deleted or made. Send `fail`: the new VMs stay, and the next scale-out or heal "
-    "joins them."
-)
 
 
 class ScaleOut(Join):
     """The steps of ``scale_end``.
 
-    :param stacks: ids of the group members' stacks that Tacker has added
-        (``scale_out_id_list``).
-    :param after_rollback: how many members the group would have after a rollback; None
-        for as many as before.
+    :param stacks: ids of what Tacker has added: servers, or stacks of group members.
+    :param way_on: what to do after a failure, by the number of workers before.
+    :param takes_back: whether a failure undoes what was done.
     """
 
     def __init__(
         self,
         *args: Any,
         stacks: Collection[str],
-        after_rollback: Callable[[], int | None] = lambda: None,
+        way_on: Callable[[int], str],
+        takes_back: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._stacks = frozenset(stacks)
-        self._after_rollback = after_rollback
+        self._way_on = way_on
+        self._takes_back = takes_back
         self._touched = False
 
     def steps(self) -> tuple[Step, ...]:
@@ -60,29 +51,24 @@ class ScaleOut(Join):
         return (choose, *self.join_steps())
 
     def left(self) -> str:
-        """Take back what a rollback would leave behind, and say so."""
+        """Take back what a rollback would leave behind, if it is to be, and say so."""
+        new = [one for one in self._machines.workers if self._is_new(one.server_id)]
+        way_on = self._way_on(len(self._machines.workers) - len(new))
         if not self._touched:
-            return f"The cluster is as it was. {self._way_on()}"
-        failed = [text for text in map(_attempt, self._undoings()) if text]
+            return f"The cluster is as it was. {way_on}"
         names = names_of(self._joining)
+        if not self._takes_back:
+            return f"{names} stay in the inventory. {way_on}"
+        failed = [text for text in map(_attempt, self._undoings()) if text]
         if failed:
             return (
                 f"Taking back the join of {names} did not work wholly: "
-                f"{' '.join(failed)} The next operation tries again. {self._way_on()}"
+                f"{' '.join(failed)} The next operation tries again. {way_on}"
             )
         return (
             f"Taken back: routes, Node objects and inventory entries of {names}; the "
-            f"cluster is as it was. {self._way_on()}"
+            f"cluster is as it was. {way_on}"
         )
-
-    def _way_on(self) -> str:
-        """What to do next: a rollback may take the wrong VMs."""
-        new = [one for one in self._machines.workers if self._is_new(one.server_id)]
-        before = len(self._machines.workers) - len(new)
-        after = self._after_rollback()
-        if after is None or after == before:
-            return _WAY_ON
-        return _NO_ROLLBACK.format(after=after, before=before)
 
     def _is_target(self, node: Node) -> bool:
         return self._is_new(node.server_id)
@@ -104,8 +90,8 @@ class ScaleOut(Join):
         missing = sorted(self._stacks - found)
         if missing:
             raise errors.ClusterError(
-                detail="No complete worker VM was found in these new members (stacks) "
-                f"of the Heat group: {', '.join(missing)}.",
+                detail="No complete worker VM was found in these new members of the "
+                f"Heat group (stacks or servers): {', '.join(missing)}.",
                 hint="Look at them with `openstack stack resource list`, and send "
                 "`rollback` for this operation.",
             )
@@ -144,6 +130,71 @@ class ScaleOut(Join):
 
     def _kept(self, joining: set[str]) -> tuple[Node, ...]:
         return tuple(node for node in self._nodes if node.server_id not in joining)
+
+
+class ScaleOutRollback(Operation):
+    """The steps of ``scale_rollback_start``, before Tacker deletes the new VMs.
+
+    :param known: ids of the servers that the VNF had before the scale-out.
+    """
+
+    def __init__(self, *args: Any, known: Collection[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._known = frozenset(known)
+        self._leaving: tuple[Node, ...] = ()
+        self._staying: tuple[Node, ...] = ()
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work."""
+        return (
+            Step("end a playbook run that is under way", self._stop),
+            Step("compare Heat, inventory and cluster", self._choose),
+            Step("take the new workers out of the load balancer", self._unroute),
+            Step("delete what there is of them in the cluster", self._delete_objects),
+            Step("write the inventory without them", self._write_staying),
+        )
+
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        return "No VM was deleted. Send `rollback` again, or `fail` to keep the VMs."
+
+    def _stop(self) -> None:
+        self._site.playbooks.stop()
+
+    def _choose(self) -> None:
+        found, _ = self._compare()
+        self._leaving = tuple(
+            node
+            for node in found.nodes
+            if node.role is Role.WORKER and node.server_id not in self._known
+        )
+        listed = {node.name for node in self._previous()}
+        self._staying = tuple(
+            node for node in found.without(self._leaving) if node.name in listed
+        )
+        LOG.info("These workers are taken back: %s", names_of(self._leaving))
+
+    def _unroute(self) -> None:
+        balancing = self._balancing()
+        if balancing is not None:
+            balancing.remove(self._leaving)
+
+    def _delete_objects(self) -> None:
+        names = [node.name for node in self._leaving]
+        if names:
+            self._cluster().evict_dead(names)
+            self._cluster().remove_nodes(names)
+
+    def _write_staying(self) -> None:
+        if not self._leaving:
+            return
+        self._write_inputs(self._staying)
+        self._site.forget(
+            hosts=[node.ssh_address for node in self._leaving],
+            facts=[node.name for node in self._leaving],
+        )
+        self._site.save_host_keys()
+        self._forget_members(self._leaving)
 
 
 def _attempt(undo: Any) -> str:

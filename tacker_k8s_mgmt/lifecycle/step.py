@@ -71,7 +71,7 @@ class Runner:
         self._on_failure = on_failure
 
     def run(self, steps: Sequence[Step]) -> None:
-        """Take *steps* in order.
+        """Take *steps* in order; a step may append others to the list.
 
         :raises StepFailed: at the first step that fails; a cause of ours is chained,
             any other one is logged without secrets.

@@ -78,6 +78,15 @@ class EtcdClient:
         found = (_member(one, status.get(one.endpoint), health) for one in listed)
         return tuple(sorted(found, key=lambda one: (one.name, one.member_id)))
 
+    def remove(self, member_id: str) -> None:
+        """Take a member out of etcd for good.
+
+        :param member_id: hexadecimal, as :meth:`members` tells it.
+        :raises RemoteError: etcd refuses, or the node cannot be reached.
+        """
+        argv = ["sh", "-c", _SCRIPT, "etcdctl", "", "member", "remove", member_id]
+        self._session.run([*argv, _REQUEST_LIMIT], timeout=_COMMAND_LIMIT, sudo=True)
+
     def _list(self) -> Sequence[_Listed]:
         own = self._ask("", "member", "list")
         if own:

@@ -1,8 +1,9 @@
 """A Heat stack with everything nested in it, in two listings.
 
 However many VMs a stack has, two requests tell all: the tree of resources, and the
-attributes of those of Neutron. Heat's engine filters by type as "contains" (see its
-``list_stack_resources``), so one filter covers ports and floating IPs.
+attributes of those of Neutron; a third one tells Nova's, where they are wanted. Heat's
+engine filters by type as "contains" (see its ``list_stack_resources``), so one filter
+covers ports and floating IPs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,7 @@ from tacker_k8s_mgmt.cluster.stack import StackResource
 
 NESTED_DEPTH = 5  # Heat's own default limit, max_nested_stack_depth
 _NETWORK_TYPES = "OS::Neutron"
+_SERVER_TYPE = "OS::Nova::Server"
 _WITH_ADDRESS = ("OS::Neutron::Port", "OS::Neutron::FloatingIP")
 
 
@@ -26,10 +28,11 @@ class Resources(Protocol):
 
 
 def list_resources(
-    resources_api: Resources, stack_id: str
+    resources_api: Resources, stack_id: str, servers: bool = False
 ) -> tuple[StackResource, ...]:
     """Return all resources of a stack and of the stacks nested in it.
 
+    :param servers: tell the attributes of servers, too.
     :raises RemoteError: Heat did not answer as it should; the cause is chained.
     """
     try:
@@ -37,13 +40,17 @@ def list_resources(
             _resource(item)
             for item in resources_api.list(stack_id, nested_depth=NESTED_DEPTH)
         ]
-        detailed = resources_api.list(
-            stack_id, nested_depth=NESTED_DEPTH, type=_NETWORK_TYPES, with_detail=True
-        )
-        attributes = {_key(_resource(item)): _attributes(item) for item in detailed}
+        attributes = {
+            _key(_resource(item)): _attributes(item)
+            for kind in (_NETWORK_TYPES, *([_SERVER_TYPE] if servers else []))
+            for item in resources_api.list(
+                stack_id, nested_depth=NESTED_DEPTH, type=kind, with_detail=True
+            )
+        }
+        detailed = (*_WITH_ADDRESS, *([_SERVER_TYPE] if servers else []))
         return tuple(
             replace(one, attributes=_found(resources_api, one, attributes))
-            if one.type in _WITH_ADDRESS
+            if one.type in detailed
             else one
             for one in tree
         )

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import hmac
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import publickeys
@@ -78,10 +78,18 @@ class HostKeys:
         """Whether a key of the host is recorded."""
         return bool(self._known(host_name(host, port)))
 
+    def of(self, host: str, port: int) -> list[tuple[str, str]]:
+        """Type and key (base64) of every key of the host that is recorded."""
+        return self._known(host_name(host, port))
+
     def adopt(self, host: str, port: int, other: "HostKeys") -> None:
         """Make the host's keys those that other ones have, if they have any."""
+        self.record(host, port, other.of(host, port))
+
+    def record(self, host: str, port: int, keys: Sequence[Sequence[str]]) -> None:
+        """Make these the host's keys, if there are any: type and key of each."""
         name = host_name(host, port)
-        theirs = other._known(name)
+        theirs = [(kind, key) for kind, key in keys]
         if theirs and theirs != self._known(name):
             with self._lock:
                 kept = (_without_name(line, name) for line in self._lines)

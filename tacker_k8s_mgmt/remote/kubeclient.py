@@ -20,6 +20,8 @@ ADMIN_CONFIG = "/etc/kubernetes/admin.conf"
 _REQUEST_LIMIT = 20  # seconds for one request to the API server
 _COMMAND_LIMIT = 60.0  # seconds for kubectl, which may make several
 _OPTIONS = ("--kubeconfig", ADMIN_CONFIG, f"--request-timeout={_REQUEST_LIMIT}s")
+# How Go's crypto/x509 says that a certificate is for other names or addresses.
+_OTHER_NAMES = ("x509: certificate is ", "x509: cannot validate certificate for ")
 
 Answer = TypeVar("Answer")
 
@@ -64,6 +66,19 @@ class KubeClient:
             raise type(error)(hint=error.hint, **fields) from error
         return result.stdout
 
+    def is_certified(self, name: str) -> bool:
+        """Whether the API server's certificate is also for this name or address.
+
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        """
+        try:
+            self.run("get", "--raw=/version", "--tls-server-name", name)
+        except errors.CommandFailed as error:
+            if any(text in error.fields["tail"] for text in _OTHER_NAMES):
+                return False
+            raise
+        return True
+
     def get(self, *args: str, read: Callable[[dict[str, Any]], Answer]) -> Answer:
         """Get an object or a list as JSON and let ``read`` make something of it.
 
@@ -78,6 +93,16 @@ class KubeClient:
             if not isinstance(answer, dict):
                 raise TypeError(type(answer))
             return read(answer)
+
+    def raw(self, path: str, read: Callable[[dict[str, Any]], Answer]) -> Answer:
+        """Ask the API server for what is no object, as JSON.
+
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        :raises ClusterError: its answer could not be understood.
+        """
+        text = self.run("get", "--raw", path)
+        with self._understanding(f"get --raw {path}"):
+            return read(json.loads(text))
 
     def table(
         self, kind: str, paths: Iterable[str], read: Callable[..., Answer]

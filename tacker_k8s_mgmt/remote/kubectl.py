@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacker_k8s_mgmt.cluster.drain import DrainPolicy
-from tacker_k8s_mgmt.remote import admin, drain, evacuation
+from tacker_k8s_mgmt.remote import admin, apiserver, drain, evacuation
 from tacker_k8s_mgmt.remote.admin import ClusterAccess
 from tacker_k8s_mgmt.remote.kubeclient import KubeClient
 from tacker_k8s_mgmt.remote.ssh import Session
@@ -74,6 +74,25 @@ class KubeControl:
         """
         found = self._client.table("nodes", _NODE_FIELDS, read=_node)
         return tuple(sorted(found, key=lambda node: node.name))
+
+    def uncertified(self, addresses: Sequence[str]) -> tuple[str, ...]:
+        """Return those of these addresses that the API server has no certificate for.
+
+        Asked is what it shows to clients, not the file: it looks for a new one once a
+        minute.
+
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        """
+        return tuple(one for one in addresses if not self._client.is_certified(one))
+
+    def version(self) -> str:
+        """The Kubernetes version of the node's own API server, without v.
+
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        :raises ClusterError: its answer could not be understood.
+        """
+        told = self._client.raw("/version", read=lambda one: str(one["gitVersion"]))
+        return told.removeprefix("v")
 
     def admin_access(self, limit: float = _TOKEN_LIMIT) -> ClusterAccess:
         """Make our service account, if it is not there, and return its access.
@@ -153,6 +172,22 @@ class KubeControl:
         :raises ClusterError: a Node object is still there at the limit.
         """
         evacuation.remove_nodes(self._client, names, limit)
+
+    def api_problem(self) -> str:
+        """Why the node's own API server is not ready, in kubectl's words; "" if it is.
+
+        :raises RemoteError: the node cannot be reached.
+        """
+        return apiserver.problem(self._client)
+
+    def move_cluster_info(self, address: str, server: str) -> bool:
+        """Have kubeadm's newcomers look for the API elsewhere than at an address.
+
+        :returns: whether they would have looked there.
+        :raises RemoteError: kubectl failed or the node cannot be reached.
+        :raises ClusterError: its answer could not be understood.
+        """
+        return apiserver.move_cluster_info(self._client, address, server)
 
     def _present(self, names: Collection[str]) -> tuple[ClusterNode, ...]:
         return tuple(node for node in self.nodes() if node.name in names)

@@ -5,13 +5,13 @@ No reason given here quotes a key, a passphrase, or what a file holds.
 
 import base64
 import hashlib
-import os
-import stat
 import struct
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from tacker_k8s_mgmt.remote import confined
 
 _LARGEST = 32 * 1024  # bytes
 _OPENSSH = "-----BEGIN OPENSSH PRIVATE KEY-----"
@@ -25,28 +25,16 @@ class UnusableKey(Exception):
 def read(path: str, directory: str) -> str:
     """The text of a file with a private key.
 
-    Requests come from tenants, so only files below the operator's directory are read,
-    wherever links lead, and of others it is not told whether they exist.
-
-    :param directory: "" where no file may be read.
+    :param directory: where files with keys may lie; "" where none may be read.
     :raises UnusableKey: it may not or cannot be read.
     """
-    real = os.path.realpath(path)
-    if not directory or not real.startswith(os.path.realpath(directory) + os.sep):
-        raise UnusableKey(
-            "is not below the directory that Tacker's operator has set aside for keys "
-            "([k8s_mgmt] key_directory)"
-        )
     try:
-        descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise UnusableKey("is not a file")
-            return file.read(_LARGEST).decode("ascii", errors="replace")
-    except OSError:
-        raise UnusableKey(
-            "is a file that is not there or that Tacker's conductor may not read"
-        ) from None
+        data = confined.read(
+            path, directory, kept="keys", option="key_directory", largest=_LARGEST
+        )
+    except confined.Refused as error:
+        raise UnusableKey(str(error)) from None
+    return data.decode("ascii", errors="replace")
 
 
 def opened(text: str, passphrase: str | None) -> str:

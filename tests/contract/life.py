@@ -21,9 +21,8 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cluster.nodes import Role
-from tacker_k8s_mgmt.hooks import hook as hooks
 from tacker_k8s_mgmt.hooks import v1, vim
-from tacker_k8s_mgmt.hooks.site import V1Site
+from tacker_k8s_mgmt.hooks.v1_site import V1Site
 from tacker_k8s_mgmt.remote import ssh
 from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
@@ -200,7 +199,7 @@ def main():
     }
     for name, value in values.items():
         cfg.CONF.set_override(name, value, group=config.GROUP)
-    hooks.V1Site = Site
+    v1.V1Site = Site
     Logins.endpoint = endpoint
     vim.VimRegistry = lambda context, vnf_instance: WORLDS[vnf_instance.id].vims
     vim._plugin = lambda: types.SimpleNamespace(get_vims=lambda context: [])

@@ -221,9 +221,20 @@ class TestRuns:
             "kube_control_plane",
             "kube_node",
         }
-        worker = listed["_meta"]["hostvars"][listed["kube_node"]["hosts"][0]]
-        assert worker["node_labels"] == {"example.org/kind": "video"}
-        assert worker["calico_mtu"] == 1430
+        video, training = (
+            listed["_meta"]["hostvars"][name] for name in listed["kube_node"]["hosts"]
+        )
+        assert video["node_labels"] == {
+            "example.org/kind": "video",
+            "CIS-node": "compute-1",
+        }
+        assert training["node_labels"] == {
+            "example.org/kind": "training",
+            "gpu": "yes",
+            "CIS-node": "compute-2",
+        }
+        assert "gpu=yes:NoSchedule" in training["node_taints"]
+        assert video["calico_mtu"] == 1430
 
     @pytest.mark.parametrize("playbook", PLAYBOOKS)
     def test_each_playbook_is_read_without_a_mistake(self, play, playbook):

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt.cluster.stack import StackResource
-from tacker_k8s_mgmt.hooks import rollback, site, vim
+from tacker_k8s_mgmt.hooks import rollback, v1_site, vim
 from tests.unit.cluster.samples import parsed
 from tests.unit.cluster.test_stack import SIMPLE
 
@@ -40,13 +40,13 @@ def asked(monkeypatch, tmp_path):
         instantiated_vnf_info=types.SimpleNamespace(instance_id="top"),
     )
     options = types.SimpleNamespace(key_directory="", connect_timeout=1)
-    made = site.V1Site(None, instance, parsed(), options, str(tmp_path))
+    made = v1_site.V1Site(None, instance, parsed(), options, str(tmp_path))
     return made, regions
 
 
 def test_the_vims_region_is_asked(asked, monkeypatch):
     one, regions = asked
-    monkeypatch.setattr(site.heat, "list_resources", lambda *_: SIMPLE)
+    monkeypatch.setattr(v1_site.heat, "list_resources", lambda *_: SIMPLE)
     assert len(one.machines().workers) == 2
     assert regions == [("u", "RegionTwo")]
 
@@ -56,6 +56,6 @@ def test_vms_that_no_parameter_leads_to_are_named_in_the_log(
 ):
     one, _ = asked
     stray = StackResource("top", "stray", "OS::Nova::Server", "s", "CREATE_COMPLETE")
-    monkeypatch.setattr(site.heat, "list_resources", lambda *_: [*SIMPLE, stray])
+    monkeypatch.setattr(v1_site.heat, "list_resources", lambda *_: [*SIMPLE, stray])
     one.machines()
     assert "no parameter leads to the VMs stray" in caplog.text

@@ -10,8 +10,8 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker import objects
 from tacker.common import driver_manager
 
-from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import checkpoint, hook
+from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.hooks import checkpoint, v1
 from tests.contract.test_v1_driver import GOOD, NAME, instance
 from tests.unit.lifecycle.fakes import VNF, FakeSite, Role, machine
 from tests.unit.lifecycle.operations import instantiated
@@ -34,8 +34,8 @@ class OpenSite(FakeSite):
 def site(monkeypatch, tmp_path):
     made = instantiated()
     made.__class__ = OpenSite
-    monkeypatch.setattr(hook, "V1Site", lambda *_: made)
-    monkeypatch.setattr(hook.config, "state_path", lambda _: str(tmp_path))
+    monkeypatch.setattr(v1, "V1Site", lambda *_: made)
+    monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path))
     monkeypatch.setattr(checkpoint, "save", lambda *_, **__: None)
     return made
 

@@ -10,7 +10,7 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cluster import inventory
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
-from tacker_k8s_mgmt.hooks import site, vim
+from tacker_k8s_mgmt.hooks import site, v1_site, vim
 from tests.unit.cluster.samples import parsed
 from tests.unit.remote import keys
 
@@ -34,7 +34,7 @@ def made(monkeypatch, tmp_path):
             poll_interval=1,
         )
         state = str(tmp_path / "state")
-        return site.V1Site(None, instance, parsed(changes), options, state)
+        return v1_site.V1Site(None, instance, parsed(changes), options, state)
 
     return make
 
@@ -68,7 +68,7 @@ class TestKeyDirectory:
             assert endpoint.revealed_key().startswith("-----BEGIN OPENSSH")
             raise errors.RemoteError(detail="It shall not have a try.")
 
-        monkeypatch.setattr(site.V1Site, "_keys", lambda _: None)
+        monkeypatch.setattr(v1_site.V1Site, "_keys", lambda _: None)
         monkeypatch.setattr(site.ssh, "connect", connect)
         for project in (PROJECT, "another"):
             (tmp_path / project).mkdir()
@@ -106,7 +106,7 @@ def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch)
         def write(self, name, text):
             done.append((name, text))
 
-    monkeypatch.setattr(site.V1Site, "workdir", Directory())
+    monkeypatch.setattr(v1_site.V1Site, "workdir", Directory())
     monkeypatch.setattr(site.ssh, "connect", connect)
     monkeypatch.setattr(
         site.PlaybookRunner, "run", lambda *_, **__: done.append("the run")

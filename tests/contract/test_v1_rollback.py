@@ -69,3 +69,19 @@ def test_a_group_that_names_no_size_keeps_the_one_that_it_has(asked):
 def test_what_cannot_be_told_is_no_error(asked, caplog):
     assert asked({"get_param": "unknown"}, additional=False) is None
     assert "cannot be told" in caplog.text
+
+
+@pytest.mark.parametrize("after", [None, 2])
+def test_rollback_that_takes_the_right_vms_is_recommended(monkeypatch, after):
+    monkeypatch.setattr(rollback, "members_after", lambda *_: after)
+    text = rollback.way_on(None, None, "worker_instance", 2)
+    assert text.startswith("`rollback` deletes the new VMs")
+
+
+@pytest.mark.parametrize("after", [1, 3])
+def test_rollback_that_would_take_the_wrong_vms_is_warned_of(monkeypatch, after):
+    monkeypatch.setattr(rollback, "members_after", lambda *_: after)
+    text = rollback.way_on(None, None, "worker_instance", 2)
+    assert text.startswith("Do not send `rollback`")
+    assert f"to {after} members" in text
+    assert "`rollback` deletes" not in text

@@ -9,7 +9,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.hooks import site, vim
+from tacker_k8s_mgmt.hooks import site, v1_site, vim
 from tests.unit.lifecycle.fakes import params
 
 MACHINES = tuple(
@@ -25,7 +25,7 @@ def one(monkeypatch, tmp_path):
     options = types.SimpleNamespace(
         boot_timeout=0.2, connect_timeout=1, key_directory=""
     )
-    made = site.V1Site(None, instance, params(), options, str(tmp_path))
+    made = v1_site.V1Site(None, instance, params(), options, str(tmp_path))
     monkeypatch.setattr(made, "_keys", lambda: None)
     return made
 

@@ -1,6 +1,11 @@
-"""A cluster whose hosts are reached through a bastion only, and host keys given."""
+"""A cluster whose hosts are reached through a bastion only, and host keys given.
 
+The direct way is cut from the first hook to the last.
+"""
+
+import contextlib
 import json
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -52,8 +57,33 @@ def host_key() -> Iterator[str]:
     cloud("delete", HOST_ID)
 
 
+# SSH to the bastion, and to no other host of the lab.
+RULES = (
+    f"pref 10 to {BASTION} ipproto tcp dport 22 lookup main",
+    "pref 20 to 10.99.0.0/24 ipproto tcp dport 22 prohibit",
+    "pref 20 to 10.10.0.0/24 ipproto tcp dport 22 prohibit",
+)
+
+
+def on_both(verb: str, rule: str) -> None:
+    """A routing rule where SSH connections begin."""
+    command = ["ip", "rule", verb, *rule.split()]
+    inside.command(command)
+    inside.on_host(ANSIBLE_SERVER, *command)
+
+
 @pytest.fixture(scope="module")
-def cluster(lab: Lab, host_key: str) -> Iterator[Cluster]:
+def direct_way_cut(host_key: str) -> Iterator[None]:
+    """The conductor's host and the Ansible server reach others by SSH no more."""
+    with contextlib.ExitStack() as undone:
+        for rule in RULES:
+            on_both("add", rule)
+            undone.callback(on_both, "delete", rule)
+        yield
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: Lab, host_key: str, direct_way_cut: None) -> Iterator[Cluster]:
     bastion = {**LOGIN, "host_key": host_key}
     with lab.instance("behind", secret=True, bastion=bastion) as made:
         yield made
@@ -88,6 +118,16 @@ class TestBastion:
         # One for each of the two hooks; one for each node that a playbook begins with.
         assert sources.count(CONTROLLER_ADDRESS) == 2
         assert sources.count(ANSIBLE_SERVER) <= 3
+
+    def test_there_is_no_other_way(self, cluster):
+        for server in cluster.servers():
+            host = next(one for one in inside.hosts() if one["id"] == server)
+            for address in host["addresses"]:
+                with pytest.raises(OSError, match=r"Permission denied|unreachable"):
+                    socket.create_connection((address, 22), 5)
+                look = f"timeout 5 bash -c 'echo >/dev/tcp/{address}/22' 2>&1; true"
+                told = inside.on_host(ANSIBLE_SERVER, "sh", "-c", look)
+                assert "Permission denied" in told or "unreachable" in told, told
 
     def test_its_secrets_are_in_files_for_the_owner_alone(self, lab, cluster):
         listed = lab.ansible(f"stat -c '%a %n' {cluster.directory}/*")

@@ -1,32 +1,20 @@
 """Heal through Tacker's REST API: workers alive and dead, balancer, whole VNF."""
 
-import contextlib
-import json
-import socket
-import time
 from collections.abc import Iterator
 
 import pytest
 
-from lab import inside
-from tests.integration.conftest import Cluster, Lab
+from tests.integration.conftest import Cluster, Lab, cloud, eventually
+from tests.integration.connection import PORT, held_open
 from tests.integration.test_scaling import (
     WORKLOADS,
+    budget,
     consistent,
+    machine_ids,
     names,
     pods,
     running,
 )
-
-PORT = 8080
-ECHO = """
-import socket
-listener = socket.create_server(("", 30080))
-while True:
-    connection = listener.accept()[0]
-    while data := connection.recv(100):
-        connection.sendall(data)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -38,63 +26,27 @@ def cluster(lab: Lab) -> Iterator[Cluster]:
         yield made
 
 
-def machine_ids(cluster: Cluster) -> dict[str, str]:
-    """What each node's kubelet says its machine is."""
-    nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]
-    return {
-        node["metadata"]["name"]: node["status"]["nodeInfo"]["machineID"]
-        for node in nodes
-    }
-
-
 def kill(cluster: Cluster, server: str) -> None:
     """Switch a VM off and wait until the cluster has noticed."""
-    inside.command([inside.SYSTEM_PYTHON, "-m", "lab.cloud", "kill", server])
-    deadline = time.monotonic() + 60
-    while all(cluster.ready_nodes().values()):
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
-
-
-@contextlib.contextmanager
-def held_open(cluster: Cluster, server: str) -> Iterator[None]:
-    """A connection to a CNF on one worker, through the load balancer, that stays."""
-    inside.on_host(server, "sh", "-c", f"python3 -c '{ECHO}' >/dev/null 2>&1 &")
-    cluster.balancer("expose", "echo", "--port", str(PORT), "--node-port", "30080")
-    deadline = time.monotonic() + 30
-    while True:
-        with contextlib.suppress(OSError):
-            connection = connect(cluster)
-            break
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
-    with connection:
-        yield
-        connection.sendall(b"still there?")
-        assert connection.recv(100) == b"still there?"
-    cluster.balancer("unexpose", "echo")
-
-
-def connect(cluster: Cluster) -> socket.socket:
-    """A connection through the load balancer that has been answered once."""
-    connection = socket.create_connection((cluster.balancer_address(), PORT), 5)
-    try:
-        connection.sendall(b"hello")
-        if connection.recv(100) != b"hello":
-            raise ConnectionError("nobody is there yet")
-    except OSError:
-        connection.close()
-        raise
-    return connection
+    cloud("kill", server)
+    eventually(lambda: not all(cluster.ready_nodes().values()))
 
 
 class TestHealing:
-    def test_living_worker(self, cluster):
+    def test_living_worker_once_a_budget_lets_it_go(self, cluster):
         before = consistent(cluster, 2)
         identities = machine_ids(cluster)
         (address, server), (_, other) = sorted(cluster.workers().items())
+        budget(cluster, at_least=4)
         with held_open(cluster, other):
-            cluster.heal(server)
+            error = cluster.heal(server, expect="FAILED_TEMP", drain={"timeout": 3})
+            assert "heal_start" in error
+            assert "web-budget" in error
+            assert "NOT INSTANTIATE/SCALE" in cluster.refused("rollback")
+            assert server in cluster.workers().values()
+            assert consistent(cluster, 2) == before
+            cluster.kubectl("delete", "pdb", "web-budget")
+            cluster.handle("retry", "COMPLETED")
         assert consistent(cluster, 2) == before
         after = machine_ids(cluster)
         name = f"worker-{address.replace('.', '-')}"
@@ -135,6 +87,7 @@ class TestHealing:
         )
         assert "heal_end" in error
         assert "no room" in error
+        assert "NOT INSTANTIATE/SCALE" in cluster.refused("rollback")
         cluster.handle("retry", "COMPLETED")
         assert consistent(cluster, 2) == before
 

@@ -1,12 +1,11 @@
 """Hooks that end while ``cluster.yml`` goes on, and what retry and rollback do then."""
 
 import subprocess
-import time
 import uuid
 
 import pytest
 
-from tests.integration.conftest import ANSIBLE_SERVER, PHASE, Lab
+from tests.integration.conftest import ANSIBLE_SERVER, PHASE, Lab, eventually
 
 pytestmark = pytest.mark.lab
 
@@ -35,10 +34,7 @@ def attached(lab: Lab, run: str) -> int:
 
 
 def wait_until_attached(lab: Lab, run: str, times: int) -> None:
-    deadline = time.monotonic() + 60
-    while attached(lab, run) < times:
-        assert time.monotonic() < deadline, "nobody attached to the run"
-        time.sleep(0.5)
+    eventually(lambda: attached(lab, run) >= times)
 
 
 class TestOneRun:

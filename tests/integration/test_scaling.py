@@ -1,12 +1,13 @@
 """Scale-out and scale-in through Tacker's REST API, with workloads on the cluster."""
 
 import json
-import time
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator
 
 import pytest
 
-from tests.integration.conftest import Cluster, Lab
+from tests.integration.conftest import ROOT, Cluster, Lab, eventually
+from tests.integration.connection import held_open
 
 WORKLOADS = """
 apiVersion: apps/v1
@@ -38,16 +39,35 @@ spec: {containers: [{name: bare, image: bare}]}
 BUDGET = """
 apiVersion: policy/v1
 kind: PodDisruptionBudget
-metadata: {name: web-budget}
+metadata: {{name: web-budget}}
 spec:
-  minAvailable: 4
-  selector: {matchLabels: {app: web}}
+  minAvailable: {at_least}
+  selector: {{matchLabels: {{app: web}}}}
 """
+#: For the four VMs of an instantiation; then each worker's name begins with that of an
+#: earlier one, and what is free again comes first.
+POOLS = [("10.10.0.2", "10.10.0.5"), *[(f"10.10.0.{n}0",) * 2 for n in range(2, 10)]]
+NEWEST = POOLS[4][0]
 
 
 @pytest.fixture(scope="module")
-def cluster(lab: Lab) -> Iterator[Cluster]:
-    with lab.instance("scaled") as made:
+def crowded(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """With a package whose workers have neighbours such as ...-2 and ...-20."""
+    source = tmp_path_factory.mktemp("crowded")
+    shutil.copytree(ROOT / "samples", source, dirs_exist_ok=True)
+    hot = source / "hot" / "simple" / "base_hot_top.yaml"
+    pools = [{"start": first, "end": last} for first, last in POOLS]
+    given = "      cidr: { get_param: internal_cidr }\n"
+    text = hot.read_text()
+    assert text.count(given) == 1
+    more = f"      allocation_pools: {json.dumps(pools)}\n"
+    hot.write_text(text.replace(given, given + more))
+    return Lab(source, source=source)
+
+
+@pytest.fixture(scope="module")
+def cluster(crowded: Lab) -> Iterator[Cluster]:
+    with crowded.instance("scaled") as made:
         made.instantiate()
         made.kubectl("apply", "-f", "-", stdin=WORKLOADS)
         running(made)
@@ -70,13 +90,11 @@ def pods(cluster: Cluster, label: str) -> list[dict[str, str]]:
 
 def running(cluster: Cluster, replicas: int = 4) -> None:
     """Wait until every replica of the deployment runs."""
-    deadline = time.monotonic() + 60
-    while True:
-        found = pods(cluster, "app=web")
-        if [one["phase"] for one in found] == ["Running"] * replicas:
-            return
-        assert time.monotonic() < deadline, found
-        time.sleep(0.5)
+
+    def phases() -> list[str]:
+        return [one["phase"] for one in pods(cluster, "app=web")]
+
+    eventually(lambda: phases() == ["Running"] * replicas)
 
 
 def names(cluster: Cluster) -> set[str]:
@@ -98,6 +116,26 @@ def consistent(cluster: Cluster, workers: int) -> set[str]:
     return found
 
 
+def machine_ids(cluster: Cluster) -> dict[str, str]:
+    """What each node's kubelet says its machine is."""
+    nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]
+    return {
+        node["metadata"]["name"]: node["status"]["nodeInfo"]["machineID"]
+        for node in nodes
+    }
+
+
+def budget(cluster: Cluster, at_least: int) -> None:
+    """A PodDisruptionBudget for the four replicas of the deployment."""
+    text = BUDGET.format(at_least=at_least)
+    cluster.kubectl("apply", "-f", "-", stdin=text)
+
+
+def begun_by(name: str, others: Iterable[str]) -> list[str]:
+    """The names that begin with this one."""
+    return [one for one in others if one != name and one.startswith(name)]
+
+
 class TestScaling:
     def test_out_by_one(self, cluster):
         before = consistent(cluster, 2)
@@ -108,39 +146,48 @@ class TestScaling:
 
     def test_out_by_several_in_one_run(self, cluster):
         runs = len(cluster.runs())
-        cluster.scale("OUT", steps=3)
+        with held_open(cluster, next(iter(cluster.workers().values()))):
+            cluster.scale("OUT", steps=3)
         consistent(cluster, 6)
         assert len(cluster.runs()) == runs + 2
 
     def test_in_blocked_by_a_budget_changes_nothing_and_goes_on_later(self, cluster):
         before = consistent(cluster, 6)
-        cluster.kubectl("apply", "-f", "-", stdin=BUDGET)
+        budget(cluster, at_least=4)
         error = cluster.scale("IN", steps=2, expect="FAILED_TEMP", drain={"timeout": 3})
         assert "web-budget" in error
         assert "Nothing was deleted" in error
+        assert "SCALE_IN CAN NOT ROLLBACK" in cluster.refused("rollback")
         assert consistent(cluster, 6) == before
         nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))
         assert not [n for n in nodes["items"] if n["spec"].get("unschedulable")]
         cluster.kubectl("delete", "pdb", "web-budget")
-        cluster.handle("retry", "COMPLETED")
-        assert consistent(cluster, 4) < before
+        with held_open(cluster, cluster.workers()[NEWEST]):
+            cluster.handle("retry", "COMPLETED")
+        after = consistent(cluster, 4)
+        gone = before - after
+        assert len(gone) == 2
+        # Their names begin with one that went.
+        assert [name for one in gone for name in begun_by(one, after)]
         running(cluster)
         on = {one["node"] for one in pods(cluster, "app=web")}
         assert on <= names(cluster)
 
-    def test_in_by_two_after_fail(self, cluster):
+    def test_in_by_one_after_fail_with_a_budget_that_leaves_room(self, cluster):
         before = consistent(cluster, 4)
-        cluster.kubectl("apply", "-f", "-", stdin=BUDGET)
+        budget(cluster, at_least=4)
         cluster.scale("IN", expect="FAILED_TEMP", drain={"timeout": 3})
         cluster.handle("fail", "FAILED")
-        cluster.kubectl("delete", "pdb", "web-budget")
-        cluster.scale("IN", steps=2)
-        assert consistent(cluster, 2) < before
+        budget(cluster, at_least=3)
+        cluster.scale("IN")
+        assert consistent(cluster, 3) < before
         running(cluster)
+        cluster.kubectl("delete", "pdb", "web-budget")
+        agents = pods(cluster, "app=agent")
+        assert {one["node"] for one in agents} == names(cluster)
 
     def test_failed_scale_out_is_taken_back_and_rolled_back(self, cluster):
         # Not the size of the instantiation, to which Heat would return by itself.
-        cluster.scale("OUT")
         before = consistent(cluster, 3)
         fault = {"task": "Join the cluster", "host": "worker-*", "message": "no room"}
         error = cluster.scale(
@@ -156,16 +203,32 @@ class TestScaling:
         cluster.scale("OUT")
         assert before < consistent(cluster, 4)
 
-    def test_worker_that_a_retry_left_out_joins_with_the_next_scale_out(self, cluster):
+    def test_workers_that_retry_or_fail_left_out_join_with_the_next_scale_out(
+        self, cluster
+    ):
         before = consistent(cluster, 4)
         fault = {"task": "Join the cluster", "host": "worker-*", "message": "no room"}
-        cluster.scale("OUT", expect="FAILED_TEMP", kubespray_vars={"lab_fault": fault})
+        faulty = {"lab_fault": fault}
+        cluster.scale("OUT", expect="FAILED_TEMP", kubespray_vars=faulty)
         # Tacker ends a retried scale-out without calling its driver.
         cluster.handle("retry", "COMPLETED")
         assert names(cluster) == before
         assert len(cluster.workers()) == 5
+        cluster.scale("OUT", expect="FAILED_TEMP", kubespray_vars=faulty)
+        cluster.handle("fail", "FAILED")
+        assert names(cluster) == before
         cluster.scale("OUT")
-        assert before < consistent(cluster, 6)
+        assert before < consistent(cluster, 7)
+
+    def test_heal_leaves_the_neighbours_alone_whose_names_begin_alike(self, cluster):
+        before = machine_ids(cluster)
+        name = next(one for one in names(cluster) if begun_by(one, before))
+        address = name.removeprefix("worker-").replace("-", ".")
+        cluster.heal(cluster.workers()[address])
+        consistent(cluster, 7)
+        after = machine_ids(cluster)
+        assert after.pop(name) != before.pop(name)
+        assert after == before
 
     def test_terminate_leaves_nothing(self, cluster):
         cluster.terminate()

@@ -197,10 +197,12 @@ def test_cnf_on_the_cluster_keeps_it_from_being_terminated(lab, one):
         assert [pod["status"]["phase"] for pod in pods["items"]] == ["Running"]
         error = one.terminate(expect="FAILED_TEMP")
         assert "still used as a VIM" in error
+        assert "NOT INSTANTIATE/SCALE" in one.refused("rollback")
         assert one.api("/readyz") == "ok"
+        one.handle("fail", "FAILED")
         cnf.terminate()
         # Terminated, not deleted: Tacker counts it until then.
-        assert "still used as a VIM" in one.handle("retry", "FAILED_TEMP")
+        assert "still used as a VIM" in one.terminate(expect="FAILED_TEMP")
         cnf.delete()
         one.handle("retry", "COMPLETED")
         one.assert_nothing_left()

@@ -3,6 +3,7 @@
 Also answers the constraints for which Heat would ask Nova, Neutron, Glance or Cinder.
 """
 
+import hashlib
 import uuid
 from pathlib import Path
 
@@ -39,13 +40,16 @@ class Server(LabResource):
         given = self.properties.get("user_data")
         row["user_data"] = None if given is None else str(given)
         row["status"] = "BUILD"
-        networks = self.properties.get("networks") or []
-        ports = [self._port(records, wanted, row) for wanted in networks]
-        for port in ports:
-            port["server_id"] = row_id
-        row["ports"] = [port["id"] for port in ports]
-        row["nics"] = [addresses.nic(port) for port in ports]
+        row["host"] = _next_host(records)
+        self._plug_in(records, row, self.properties.get("networks"))
         return row
+
+    def _plug_in(self, records, row, networks):
+        ports = [self._port(records, wanted, row) for wanted in networks or []]
+        for port in ports:
+            port["server_id"] = row["id"]
+        row["ports"] = [port["id"] for port in ports]
+        row["nics"] = addresses.nics(records, row["ports"])
 
     def _port(self, records, wanted, row):
         """The port of one entry of ``networks``: a given one or one of its own."""
@@ -64,7 +68,7 @@ class Server(LabResource):
         port = records["ports"].get(port_id)
         if port is None:
             raise CloudError(f"Port {port_id} could not be found")
-        if port["server_id"] in records["servers"]:
+        if port["server_id"] != row["id"] and port["server_id"] in records["servers"]:
             raise CloudError(f"Port {port_id} is still in use")
         return port
 
@@ -88,8 +92,27 @@ class Server(LabResource):
             self.row(records)["status"] = status
 
     def needs_replace_with_prop_diff(self, changed, after, before):
-        """A server whose image, flavor, user data or ports change is a new host."""
-        return not {"image", "flavor", "networks", "user_data"}.isdisjoint(changed)
+        """A server whose image, flavor or user data change is a new host."""
+        return not {"image", "flavor", "user_data"}.isdisjoint(changed)
+
+    def handle_update(self, json_snippet, tmpl_diff, prop_diff):
+        """Other ports are plugged into the host that runs, as the real one does it."""
+        super().handle_update(json_snippet, tmpl_diff, prop_diff)
+        if "networks" not in prop_diff:
+            return None
+        with state().edit() as records:
+            row = self.row(records)
+            former = row["ports"]
+            self._plug_in(records, row, prop_diff["networks"])
+            for port_id in set(former) - set(row["ports"]):
+                if records["ports"].get(port_id, {}).get("own"):
+                    del records["ports"][port_id]
+                elif port_id in records["ports"]:
+                    records["ports"][port_id]["server_id"] = ""
+        return HostCommand("rewire", document=row)
+
+    def check_update_complete(self, command):
+        return command is None or command.finished()
 
     def prepare_for_replace(self):
         """As the real one: detach the ports, the replacement takes them."""
@@ -155,11 +178,24 @@ class Server(LabResource):
             "first_address": first,
             "accessIPv4": first,
             "accessIPv6": "",
+            "hostId": hashlib.sha224(row["host"].encode()).hexdigest(),
+            "OS-EXT-SRV-ATTR:host": row["host"],
             "instance_name": row["name"],
             "console_urls": {},
             "tags": [],
             "os_collect_config": {},
         }
+
+
+def _next_host(records):
+    """The compute host of a new server: no other server is on it, nor was before.
+
+    That a server that is built anew comes to another one is as telling as can be.
+    """
+    numbers = [
+        int(row["host"].rpartition("-")[2]) for row in records["servers"].values()
+    ]
+    return f"compute-{max(numbers, default=0) + 1}"
 
 
 def _network(wanted):

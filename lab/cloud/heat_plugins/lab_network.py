@@ -109,9 +109,27 @@ class Port(LabResource):
             mac=self.properties.get("mac_address"),
         )
 
-    def needs_replace_with_prop_diff(self, changed, after, before):
-        """A host takes its address at boot, so another address is another port."""
-        return "fixed_ips" in changed
+    def handle_update(self, json_snippet, tmpl_diff, prop_diff):
+        """Another address is taken at once; a real host asks DHCP for it in time."""
+        super().handle_update(json_snippet, tmpl_diff, prop_diff)
+        if "fixed_ips" not in prop_diff:
+            return None
+        fixed = (prop_diff["fixed_ips"] or [{}])[0]
+        with state().edit() as records:
+            moved = addresses.readdress(
+                records,
+                self.resource_id,
+                subnet=fixed.get("subnet") or fixed.get("subnet_id"),
+                address=fixed.get("ip_address"),
+            )
+            server = records["servers"].get(self.row(records)["server_id"])
+            if not moved or server is None:
+                return None
+            server["nics"] = addresses.nics(records, server["ports"])
+        return HostCommand("rewire", document=server)
+
+    def check_update_complete(self, command):
+        return command is None or command.finished()
 
     def prepare_for_replace(self):
         """As the real one: the address is given up, the replacement may take it."""

@@ -109,7 +109,9 @@ class Node:
         else:
             document = self._joined()
         own = document.at(wanted.peer_url)
-        if own is None:
+        known = {one.peer_url for one in document.members}
+        # Names are not compared: two members that are told by one name are one.
+        if own is None or known != set(wanted.cluster.values()):
             raise EtcdError("error validating peerURLs: member count is unequal")
         if not wanted.new and own.client_url:
             raise EtcdError(f"member {own.id:x} has already been bootstrapped")

@@ -3,6 +3,7 @@
 import contextlib
 import uuid
 from pathlib import Path
+from typing import Any
 
 from lab.tacker_api import Tacker
 from tacker_k8s_mgmt.csar import archive, meta, sources
@@ -26,10 +27,10 @@ def build(path: Path, vnfd_id: str) -> None:
 class Cnf:
     """A VNF instance of it, and its package.
 
-    :param vim: id of the VIM that it runs on.
+    :param vim: what the API wants to know of the VIM that it runs on; v1: its id.
     """
 
-    def __init__(self, tacker: Tacker, scratch: Path, vim: str) -> None:
+    def __init__(self, tacker: Tacker, scratch: Path, vim: Any) -> None:
         self._tacker = tacker
         self._vim = vim
         vnfd_id = str(uuid.uuid4())

@@ -241,6 +241,45 @@ def test_a_load_balancer_that_nobody_asked_for_is_told(preview, listed):
     assert "the request no external_lb_param" in err
 
 
+def with_aspects():
+    body = simple()
+    installation(body)["worker_node"] |= {
+        "compute_host_label": "CIS-node",
+        "aspects": [{"aspect_id": "gpu", "node_labels": ["gpu=yes"]}],
+    }
+    return body
+
+
+def test_workers_of_an_aspect_have_their_labels(preview, listed):
+    gpu = machine("worker", 23, address="10.10.0.23", aspect_id="gpu")
+    code, out, _ = preview(with_aspects(), "--machines", listed([*MACHINES, gpu]))
+    assert code == 0
+    found = yaml.safe_load(shown(out, "hosts.yaml"))["all"]["hosts"]
+    labels = {name: host.get("node_labels") for name, host in found.items()}
+    assert labels["worker-10-10-0-22"] == {"CIS-node": "compute-host"}
+    assert labels["worker-10-10-0-23"] == {"gpu": "yes", "CIS-node": "compute-host"}
+
+
+def test_assumed_workers_are_of_all_aspects(preview):
+    _, out, _ = preview(with_aspects(), "--workers", "2")
+    assert out.count("tacker_aspect_id: gpu") == 1
+
+
+def test_without_a_place_of_their_own_workers_are_of_the_first_aspect(preview, listed):
+    body = with_aspects()
+    del installation(body)["worker_node"]["aspect_id"]
+    _, out, _ = preview(body, "--machines", listed(MACHINES))
+    assert out.count("tacker_aspect_id: gpu") == 2
+
+
+def test_an_aspect_that_the_request_has_not_is_told(preview, listed):
+    body = simple()
+    gpu = machine("worker", 23, aspect_id="gpu")
+    code, _, err = preview(body, "--machines", listed([*MACHINES, gpu]))
+    assert code == 2
+    assert "the request no such aspect in worker_node.aspects" in err
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -1,5 +1,6 @@
 """A request that uses every option, for each release of kubespray as it can have it."""
 
+from dataclasses import replace
 from typing import Any
 
 from tacker_k8s_mgmt.cluster import kubespray
@@ -11,10 +12,12 @@ CERTIFICATE = (
     "MIIBszCCAVmgAwIBAgIUbm90YXJlYWxjZXJ0aWZpY2F0ZQ==\n"
     "-----END CERTIFICATE-----\n"
 )
+#: The second worker is of an aspect with labels of its own.
 NODES = name_nodes(
     [
         *(machine(Role.CONTROL_PLANE, number) for number in (5, 6, 7)),
-        *(machine(Role.WORKER, number) for number in (11, 12)),
+        replace(machine(Role.WORKER, 11), compute_host="compute-1"),
+        replace(machine(Role.WORKER, 12), compute_host="compute-2", aspect_id="gpu"),
     ]
 )
 BALANCER = Machine(Role.LOAD_BALANCER, "lb", "10.99.0.19", "10.10.0.9")
@@ -58,6 +61,14 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
         "master_node.node_taints": ["node-role.kubernetes.io/control-plane:NoSchedule"],
         "worker_node.node_labels": ["example.org/kind=video"],
         "worker_node.node_taints": ["dedicated=video:NoSchedule", "slow:NoExecute"],
+        "worker_node.compute_host_label": "CIS-node",
+        "worker_node.aspects": [
+            {
+                "aspect_id": "gpu",
+                "node_labels": ["example.org/kind=training", "gpu=yes"],
+                "node_taints": ["gpu=yes:NoSchedule"],
+            }
+        ],
         "cluster.kubernetes_version": KUBERNETES[release],
         "cluster.container_manager": "containerd",
         "cluster.network": {

@@ -46,6 +46,28 @@ ALLOWED = [
 ]
 REFUSED = [
     (
+        {
+            "worker_node.compute_host_label": "CIS-node",
+            "worker_node.node_labels": ["CIS-node=by-hand"],
+        },
+        "worker_node.node_labels: worker_node.compute_host_label sets this label "
+        "already",
+    ),
+    (
+        {
+            "worker_node.compute_host_label": "CIS-node",
+            "worker_node.aspects": [
+                {"aspect_id": "gpu", "node_labels": ["a=b", "CIS-node=by-hand"]}
+            ],
+        },
+        "worker_node.aspects.0.node_labels: worker_node.compute_host_label sets this "
+        "label already",
+    ),
+    (
+        {"worker_node.aspects": [{"aspect_id": "gpu"}, {"aspect_id": "gpu"}]},
+        "worker_node.aspects.1.aspect_id: the aspect is given twice",
+    ),
+    (
         network(plugin="calcio"),
         "cluster.network.plugin: must be one of calico, cilium, cloud, cni, "
         "custom_cni, flannel, kube-ovn, kube-router, macvlan, none, weave",

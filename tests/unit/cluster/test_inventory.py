@@ -72,6 +72,67 @@ def test_the_text_is_the_golden_one(name, nodes, changes):
     assert_golden(name, inventory.render(nodes, parsed(changes)))
 
 
+class TestLabels:
+    CHANGES = {
+        "master_node.compute_host_label": "example.org/host",
+        "worker_node.compute_host_label": "CIS-node",
+        "worker_node.node_labels": ["kind=plain", "zone=a"],
+        "worker_node.node_taints": ["dedicated=video:NoSchedule"],
+        "worker_node.aspects": [
+            {
+                "aspect_id": "gpu",
+                "node_labels": ["kind=training"],
+                "node_taints": ["dedicated=video:NoSchedule", "gpu=yes:NoSchedule"],
+            }
+        ],
+    }
+    MACHINES = (
+        dataclasses.replace(machine(Role.CONTROL_PLANE, 5), compute_host="a"),
+        dataclasses.replace(machine(Role.WORKER, 7), compute_host="b"),
+        dataclasses.replace(machine(Role.WORKER, 8), compute_host="c", aspect_id="gpu"),
+    )
+
+    def made(self, machines=MACHINES, previous=()):
+        nodes = name_nodes(machines, previous)
+        return nodes, inventory.render(nodes, parsed(self.CHANGES))
+
+    def test_each_node_has_those_of_its_role_its_aspect_and_its_compute_host(self):
+        plane, plain, training = hosts(self.made()[1]).values()
+        assert plane["node_labels"] == {"example.org/host": "a"}
+        assert "node_taints" not in plane
+        assert plain["node_labels"] == {"kind": "plain", "zone": "a", "CIS-node": "b"}
+        assert plain["node_taints"] == ["dedicated=video:NoSchedule"]
+        assert training["node_labels"] == {
+            "kind": "training",
+            "zone": "a",
+            "CIS-node": "c",
+        }
+        assert training["node_taints"] == [
+            "dedicated=video:NoSchedule",
+            "gpu=yes:NoSchedule",
+        ]
+
+    def test_they_are_read_back(self):
+        _, text = self.made()
+        assert [
+            (node.machine, node.machine.compute_host) for node in inventory.parse(text)
+        ] == [(one, one.compute_host) for one in self.MACHINES]
+
+    def test_a_vm_that_was_built_anew_elsewhere_has_its_new_host(self):
+        before, _ = self.made()
+        anew = dataclasses.replace(
+            self.MACHINES[1], server_id="server-7b", compute_host="d"
+        )
+        nodes, text = self.made((self.MACHINES[0], anew, self.MACHINES[2]), before)
+        assert [node.name for node in nodes] == [node.name for node in before]
+        found = hosts(text)["worker-10-10-0-7"]
+        assert found["node_labels"]["CIS-node"] == "d"
+
+    def test_nothing_is_said_of_a_host_that_nobody_asked_for(self):
+        text = inventory.render(self.made()[0], parsed())
+        assert "node_labels" not in text
+
+
 @pytest.mark.parametrize(
     ("nodes", "changes"), [(NODES, {}), (NODES, KEYS), (IPV6_NODES, IPV6)]
 )

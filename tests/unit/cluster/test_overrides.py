@@ -224,8 +224,13 @@ FIXED = {
     },
     "cluster.kubernetes_version": (
         "1.31.9",
-        "nodes of other versions come with an upgrade only",
+        "another version comes with an upgrade only: a change of the VNF package",
     ),
+    **{
+        f"{role}.compute_host_label": ("CIS-node", KUBECTL)
+        for role in ("master_node", "worker_node")
+    },
+    "worker_node.aspects": ([{"aspect_id": "video"}], KUBECTL),
     "cluster.container_manager": ("crio", "all nodes have the same"),
     "cluster.network": ({"plugin": "cilium"}, "the cluster was built on it"),
     "cluster.openstack": ({"region": "two"}, CONTROL_PLANE),

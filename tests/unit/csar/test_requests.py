@@ -188,6 +188,10 @@ WRONG = {
             "worker_instance)"
         ],
     ),
+    "workers of an unknown aspect": (
+        with_params("worker_node.aspects", [{"aspect_id": "gpu"}]),
+        ["worker_node.aspects.0.aspect_id: there is no group gpu in the stack"],
+    ),
     "control planes in a scaling aspect": (
         with_params("master_node.aspect_id", "worker_instance"),
         [

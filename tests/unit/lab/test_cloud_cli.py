@@ -31,6 +31,8 @@ def words_inside(*line):
             ["restore", "10.99.0.10"], ["restore", "10.99.0.10"], id="restore"
         ),
         pytest.param(["kill", "worker"], ["kill", "worker"], id="kill"),
+        pytest.param(["kubespray", "HEAD"], ["kubespray", "HEAD"], id="kubespray"),
+        pytest.param(["refuse", "*LB*"], ["refuse", "*LB*"], id="refuse"),
         pytest.param(
             ["exec", "worker", "--", "ls", "-l", "--", "x"],
             ["exec", "worker", "--", "ls", "-l", "--", "x"],

@@ -6,6 +6,7 @@ import uuid
 import pytest
 
 from lab.cloud import CloudError, base, hosts, networks
+from lab.cloud.refusals import Refusals
 from lab.cloud.settings import Settings
 
 ID = "0a1b2c3d-0000-4000-8000-000000000000"
@@ -37,6 +38,19 @@ def host(*args, **kwargs):
 )
 def test_host_names_are_valid(server_name, expected):
     assert hosts.host_name(server_name) == expected
+
+
+def test_refused_names_are_not_built_until_they_are_admitted(tmp_path):
+    refusals = Refusals(tmp_path)
+    refusals.add("*-externalLB-*")
+    refusals.add("other")
+    with pytest.raises(CloudError, match="No valid host was found for vnf-externalLB-"):
+        hosts.Hosts(tmp_path).create(document(name="vnf-externalLB-1"))
+    refusals.check("vnf-workerNode-1")
+    refusals.remove("*-externalLB-*")
+    refusals.check("vnf-externalLB-1")
+    with pytest.raises(CloudError, match="is not refused; these are: other"):
+        refusals.remove("*-externalLB-*")
 
 
 @pytest.mark.parametrize("missing", ["id", "name"])
@@ -120,7 +134,7 @@ def test_the_default_route_goes_over_the_first_external_port():
         "link set eth1 up",
         "address add 10.99.0.11/24 dev eth2",
         "link set eth2 up",
-        "route add default via 10.99.0.1 dev eth1",
+        "route replace default via 10.99.0.1 dev eth1",
     ]
 
 
@@ -159,6 +173,20 @@ def test_missing_tools_are_named_with_their_packages(monkeypatch):
         base.check_tools()
 
 
+PUBLIC_KEY = "ssh-ed25519 AAAA lab\n"
+
+
+def test_who_has_no_password_logs_in_with_the_key(tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "_hash", lambda password: "$6$hash")
+    monkeypatch.setattr(base, "own", lambda tree, owner: None)
+    accounts = (base.Account("ubuntu", "ubuntu"), base.KEYED)
+    base.make_accounts(tmp_path, accounts, PUBLIC_KEY)
+    (keys,) = tmp_path.glob("home/*/.ssh/authorized_keys")
+    assert keys.parts[-3] == "keyed"
+    assert (keys.read_text(), keys.stat().st_mode & 0o777) == (PUBLIC_KEY, 0o600)
+    assert "keyed:*:" in (tmp_path / "etc/shadow").read_text()
+
+
 def test_no_password_of_the_machine_gets_into_a_host(tmp_path, monkeypatch):
     machine = {
         "/etc/passwd": [
@@ -174,7 +202,7 @@ def test_no_password_of_the_machine_gets_into_a_host(tmp_path, monkeypatch):
     owned = {}
     monkeypatch.setattr(base, "own", lambda tree, owner: owned.update({tree: owner}))
     accounts = (base.Account("ubuntu", "ubuntu"), base.Account("other", "other"))
-    base.make_accounts(tmp_path, accounts)
+    base.make_accounts(tmp_path, accounts, PUBLIC_KEY)
     shadow = (tmp_path / "etc/shadow").read_text().splitlines()
     assert [line.split(":")[:2] for line in shadow] == [
         ["root", "*"],
@@ -204,5 +232,5 @@ RULES = (
 def test_sudo_is_for_those_who_shall_have_it(tmp_path, monkeypatch, accounts, rules):
     monkeypatch.setattr(base, "_hash", lambda password: "$6$hash")
     monkeypatch.setattr(base, "own", lambda tree, owner: None)
-    base.make_accounts(tmp_path, accounts)
+    base.make_accounts(tmp_path, accounts, PUBLIC_KEY)
     assert [path.read_text() for path in tmp_path.glob("etc/sudoers.d/*")] == rules

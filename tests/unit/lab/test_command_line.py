@@ -52,8 +52,13 @@ def run(monkeypatch, *words):
         ),
         pytest.param(
             ["restart", "--kill", "tacker-conductor"],
-            ("restart", ["tacker-conductor"], {"kill": True}),
+            ("end", "restart", ["tacker-conductor"], {"kill": True}),
             id="restart",
+        ),
+        pytest.param(
+            ["stop", "tacker-conductor-2"],
+            ("end", "stop", ["tacker-conductor-2"], {"kill": False}),
+            id="stop one service",
         ),
     ],
 )

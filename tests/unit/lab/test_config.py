@@ -7,7 +7,7 @@ import pytest
 
 from lab import environments
 from lab.services import config
-from lab.services.control import SERVICES
+from lab.services.control import EVERY
 from lab.settings import PORTS, Settings
 
 TEMPLATES = [path for path in config.TEMPLATES.rglob("*") if path.is_file()]
@@ -45,7 +45,7 @@ def test_every_file_that_a_service_is_started_with_is_written(lab):
     config.write(lab)
     stamp = environments.path(lab, "tacker") / ".project"
     stamp.write_text("1")
-    for make, _ in SERVICES.values():
+    for make, _ in EVERY.values():
         for path in make(lab).files:
             assert path.exists()
 
@@ -58,6 +58,23 @@ def test_services_listen_on_the_loopback_address_only(lab):
     tacker.read(lab.etc / "tacker.conf")
     assert tacker["DEFAULT"]["bind_host"] == "127.0.0.1"
     assert int(tacker["DEFAULT"]["bind_port"]) == PORTS["tacker"]
+
+
+def test_the_second_conductor_shares_no_lock_with_the_first(lab):
+    config.write(lab)
+    first, both = (configparser.RawConfigParser(strict=False) for _ in range(2))
+    first.read(lab.etc / "tacker.conf")
+    both.read([lab.etc / "tacker.conf", lab.etc / "second.conf"])
+    places = (
+        ("DEFAULT", "host"),
+        ("DEFAULT", "state_path"),
+        ("coordination", "backend_url"),
+        ("oslo_concurrency", "lock_path"),
+    )
+    for section, name in places:
+        assert both[section][name] != first[section][name]
+    shared = ("vnf_package", "vnf_package_csar_path")
+    assert both[shared[0]][shared[1]] == first[shared[0]][shared[1]]
 
 
 def test_sessions_are_closed_in_pipelines_with_keystone():
@@ -73,6 +90,6 @@ def test_a_paste_file_of_another_make_is_noticed():
 
 
 def test_needs_of_services_are_services():
-    names = set(SERVICES)
-    for _, needs in SERVICES.values():
+    names = set(EVERY)
+    for _, needs in EVERY.values():
         assert set(needs) <= names

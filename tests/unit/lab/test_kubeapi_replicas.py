@@ -4,6 +4,7 @@ import http.client
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,12 +27,12 @@ class Plane:
         for _ in range(3):
             self.add()
 
-    def add(self) -> None:
+    def add(self, version: str = QUICK.version) -> None:
         port = free_port()
         endpoints = tuple(self.etcd.endpoint(name) for name in self.etcd.names)
         self.servers[port] = start(
             Listener(port=port, admin_tokens=frozenset({ADMIN_TOKEN})),
-            QUICK,
+            replace(QUICK, version=version),
             replication=Replication(f"http://127.0.0.1:{port}", endpoints, Files()),
         )
 
@@ -96,6 +97,18 @@ def test_what_one_has_written_all_of_them_read(plane):
         assert plane.request(port, "GET", f"{MAPS}/one")[1]["data"] == {"key": "value"}
     status, refused = plane.request(others[0], "POST", MAPS, config_map("one"))
     assert (status, refused["reason"]) == (409, "AlreadyExists")
+
+
+def test_each_one_tells_its_own_version(plane):
+    plane.stop(plane.serving())
+    plane.add("v1.99.0")
+    newest = list(plane.servers)[-1]
+    told = {
+        port: plane.request(port, "GET", "/version")[1]["gitVersion"]
+        for port in plane.servers
+    }
+    assert told.pop(newest) == "v1.99.0"
+    assert set(told.values()) == {QUICK.version}
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])

@@ -18,6 +18,7 @@ PLAYBOOKS = (
     "scale.yml",
     "remove-node.yml",
     "reset.yml",
+    "upgrade-cluster.yml",
     "recover-control-plane.yml",
     "playbooks/facts.yml",
 )

@@ -1,5 +1,6 @@
 """A site without effects: state in, state out, and a fault where a test wants one."""
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,7 @@ from tacker_k8s_mgmt.cluster.balancer import (
     ExposedService,
     Server,
 )
+from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.drain import DrainPolicy
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams, merged, parse
@@ -176,7 +178,11 @@ class FakePlaybooks:
         return {node.name: node for node in inventory.parse(text)}
 
     def _cluster(self, request: PlaybookRequest) -> None:
-        self._join(self._inventory().values())
+        if not request.args:
+            self._join(self._inventory().values())
+        told = json.loads(self._site.files["vars.json"])
+        names = told["supplementary_addresses_in_ssl_keys"]
+        self._site.change("certified", frozenset(names))
 
     def _facts(self, request: PlaybookRequest) -> None:
         shut_out = request.args[1].split(":!")[1:] if request.args else []
@@ -286,6 +292,13 @@ class FakeCluster:
         for name in names:
             self._site.remove(name)
 
+    def uncertified(self, addresses: Sequence[str]) -> tuple[str, ...]:
+        self._site.touch("cluster.uncertified")
+        self._site.looks_for_certificate -= 1
+        if self._site.looks_for_certificate < 0:
+            return tuple(a for a in addresses if a not in self._site.certified)
+        return tuple(addresses)
+
 
 class FakeBalancer:
     def __init__(self, site: "FakeSite") -> None:
@@ -343,6 +356,11 @@ class FakeSite:
     :ivar workers: the worker VMs in Heat; each is in a stack ``member-<server id>``.
     :ivar dead: ids of servers that do not answer.
     :ivar pods: names of pods by the node that they are on.
+    :ivar certified: addresses that the API server's certificate is for.
+    :ivar looks_for_certificate: how often it still shows its former certificate.
+    :ivar known: the host key of each address, which is the id of its server.
+    :ivar stored: the same, as last stored on the Ansible server.
+    :ivar present: the ports in the Heat stack.
     :ivar budget: what keeps pods from leaving, "" for nothing.
     """
 
@@ -377,6 +395,11 @@ class FakeSite:
         self.package: tuple[str, ...] = ()
         self.server: tuple[str, ...] = ()
         self.forgotten: list[str] = []
+        self.certified: frozenset[str] = frozenset()
+        self.looks_for_certificate = 0
+        self.known: dict[str, str] = {}
+        self.stored: dict[str, str] = {}
+        self.present: list[Attachment] = []
         self.vims = FakeVims(self)
 
     def touch(self, call: str) -> None:
@@ -449,6 +472,10 @@ class FakeSite:
         silent = [one.server_id for one in machines if one.server_id in self.dead]
         if silent:
             raise errors.RemoteError(detail=f"no answer from {', '.join(silent)}")
+        for one in machines:
+            key = self.known.setdefault(one.ssh_address, one.server_id)
+            if key != one.server_id:
+                raise errors.HostKeyError(host=one.ssh_address, recorded="known_hosts")
 
     def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]:
         return tuple(node.name for node in nodes if node.server_id in self.dead)
@@ -456,11 +483,25 @@ class FakeSite:
     def identity(self, node: Node) -> ports.MachineIdentity:
         return ports.MachineIdentity(node.server_id, "boot", self.nic_mtu)
 
+    def attachments(self) -> Sequence[Attachment]:
+        self.touch("attachments")
+        return self.present
+
     def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:
         self.forgotten += hosts
+        for host in hosts:
+            self.known.pop(host, None)
+
+    def host_keys(self, host: str) -> Sequence[Sequence[str]]:
+        return [["ssh-ed25519", self.known[host]]] if host in self.known else []
+
+    def record_host_keys(self, host: str, keys: Sequence[Sequence[str]]) -> None:
+        for _, key in keys:
+            self.known[host] = key
 
     def save_host_keys(self) -> None:
         self.touch("save_host_keys")
+        self.stored = dict(self.known)
 
     @property
     def workdir(self) -> FakeWorkDir:

@@ -55,6 +55,7 @@ def scale_out(
     site: FakeSite, *servers: str, wanted: Any = None, **arguments: Any
 ) -> FakeJournal:
     stacks = [f"member-{one}" for one in servers]
+    arguments.setdefault("way_on", "There were {} workers.".format)
     return run(ScaleOut, site, wanted, stacks=stacks, **arguments)
 
 

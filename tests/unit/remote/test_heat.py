@@ -112,6 +112,23 @@ def test_two_listings_tell_everything(items):
     assert found["top", "masterNode"].nested_stack_id == ""
 
 
+HOSTS = {
+    ("top", "masterNode"): {"hostId": "a", "OS-EXT-SRV-ATTR:host": "compute-1"},
+    ("worker1", "workerNode"): {"hostId": "b"},
+    ("worker2", "workerNode"): {"hostId": "c"},
+}
+
+
+@pytest.mark.parametrize("knows_detail", [True, False])
+def test_a_third_one_tells_of_servers_where_they_are_wanted(items, knows_detail):
+    api = FakeResources(items, ATTRIBUTES | HOSTS, knows_detail)
+    found = by_place(heat.list_resources(api, "top", True))
+    assert [name for name, *_ in api.calls].count("list") == 3
+    assert {key: one.attributes for key, one in found.items() if one.attributes} == (
+        ATTRIBUTES | HOSTS
+    )
+
+
 def test_number_of_requests_does_not_grow_with_the_nodes():
     items = [
         one

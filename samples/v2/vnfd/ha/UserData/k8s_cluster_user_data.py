@@ -1,0 +1,1 @@
+../../simple/UserData/k8s_cluster_user_data.py

@@ -1,0 +1,96 @@
+"""External connection points: what a request asks for, and what is."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.stack import StackResource
+
+_PORT = "OS::Neutron::Port"
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A port on a network, as it is or as a request wants it.
+
+    :param name: of the Heat resource, which is the ``cpdId`` of the VNFD.
+    :param network: its id or name.
+    :param addresses: fixed ones; empty where a request leaves them to the VIM.
+    """
+
+    name: str
+    network: str
+    addresses: frozenset[str] = frozenset()
+
+
+def attachments(resources: Iterable[StackResource]) -> tuple[Attachment, ...]:
+    """The ports of a stack; of a group's members, one for each of them."""
+    return tuple(
+        Attachment(
+            one.name,
+            str(one.attributes.get("network_id") or ""),
+            frozenset(
+                str(fixed["ip_address"])
+                for fixed in one.attributes.get("fixed_ips") or ()
+            ),
+        )
+        for one in resources
+        if one.type == _PORT and one.attributes
+    )
+
+
+def changing(
+    asked: Iterable[Attachment], present: Iterable[Attachment]
+) -> frozenset[str]:
+    """Names of the connection points that would not be as they are.
+
+    A request may repeat what is: Tacker changes nothing then. A network that is named
+    otherwise than Neutron does (by its name) counts as another one.
+    """
+    now: dict[str, list[Attachment]] = {}
+    for one in present:
+        now.setdefault(one.name, []).append(one)
+    return frozenset(
+        wanted.name
+        for wanted in asked
+        for one in now.get(wanted.name, ())
+        if wanted.network != one.network or not wanted.addresses <= one.addresses
+    )
+
+
+def inner_points(params: InstallParams) -> Mapping[str, str]:
+    """The attributes that name a connection point inside the cluster, by its name.
+
+    Names of nodes, etcd's members and every node's way to the API hang on their
+    addresses.
+    """
+    points = {
+        params.control_plane.nic_cp: "master_node.nic_cp_name",
+        params.workers.nic_cp: "worker_node.nic_cp_name",
+    }
+    balancer = params.load_balancer
+    if balancer:
+        attribute = "nic_cp_name" if balancer.nic_cp else "ssh_cp_name"
+        name = balancer.nic_cp or balancer.ssh_cp
+        points[name] = f"external_lb_param.{attribute}"
+    return MappingProxyType(points)
+
+
+def entry_point(params: InstallParams) -> str:
+    """The connection point at whose address Tacker reaches the cluster's API."""
+    if params.load_balancer:
+        return params.load_balancer.ssh_cp
+    return params.control_plane.ssh_cp
+
+
+def shared_addresses(
+    asked: Sequence[Attachment], params: InstallParams
+) -> tuple[str, ...]:
+    """Names of connection points of scaling groups with an address in the request.
+
+    Every VM of the group would have to have it.
+    """
+    groups = [one for one in (params.control_plane, params.workers) if one.aspect_id]
+    names = {name for group in groups for name in (group.ssh_cp, group.nic_cp)}
+    return tuple(one.name for one in asked if one.addresses and one.name in names)

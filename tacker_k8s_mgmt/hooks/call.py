@@ -1,0 +1,203 @@
+"""What Tacker's v2 API passes to a hook, and what the hook gives back.
+
+Everything is plain dictionaries with the names of ETSI NFV-SOL 002 and 003. Nothing
+here imports Tacker or the rest of this package: most VNFs are none of ours, and their
+hooks shall cost nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+#: What is kept of a cluster in its VNF instance, and of an operation between its hooks.
+KEY = "k8s_mgmt"
+_VERSION = 1
+_PARAMETERS = ("k8s_cluster_installation_param", "k8sClusterInstallationParam")
+
+
+@dataclass
+class Call:
+    """One call of a hook.
+
+    :param operation: the hook's name, such as ``scale_start``.
+    :param instance: the VNF instance; what is changed in it is stored if the whole
+        operation ends well.
+    :param package: directory of the VNF package.
+    :param between: what the hooks of an operation tell each other; a user can see it.
+        It also reaches the hooks of a retry and of a rollback.
+    """
+
+    operation: str
+    request: Mapping[str, Any]
+    instance: dict[str, Any]
+    grant_request: Mapping[str, Any]
+    package: str
+    between: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> "Call":
+        """What Tacker has sent."""
+        between = given.get("user_script_err_handling_data") or {}
+        return cls(
+            operation=given["operation"],
+            request=given["request"] or {},
+            instance=given["vnf_instance"],
+            grant_request=given["grant_request"] or {},
+            package=given["tmp_csar_dir"],
+            between=dict(between.get(KEY) or {}),
+        )
+
+    def told(self) -> dict[str, Any]:
+        """What a hook that has failed gives back."""
+        return {"user_script_err_handling_data": {KEY: self.between}}
+
+    def result(self) -> dict[str, Any]:
+        """What a hook that went well gives back."""
+        return {"vnf_instance": self.instance, **self.told()}
+
+    # The request
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """``additionalParams`` of the request."""
+        return self.request.get("additionalParams") or {}
+
+    @property
+    def concerns_us(self) -> bool:
+        """Whether the VNF is a cluster, or is to become one."""
+        return self.state is not None or self.names_parameters
+
+    @property
+    def names_parameters(self) -> bool:
+        """Whether the request has parameters of ours."""
+        return any(name in self.given for name in _PARAMETERS)
+
+    # The VNF instance
+
+    @property
+    def vnf_id(self) -> str:
+        """The id of the VNF instance."""
+        return str(self.instance["id"])
+
+    @property
+    def vim(self) -> Mapping[str, Any]:
+        """The OpenStack that the VMs are in: Tacker takes the first entry, too."""
+        infos = self.instance.get("vimConnectionInfo") or {}
+        return next(iter(infos.values()), {})
+
+    @property
+    def stack(self) -> str:
+        """The Heat stack's name, with its id if that is known."""
+        name = f"vnf-{self.vnf_id}"
+        stack_id = (self._info.get("metadata") or {}).get("stack_id")
+        return f"{name}/{stack_id}" if stack_id else name
+
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """What is kept of the cluster; None if it is none."""
+        return (self.instance.get("metadata") or {}).get(KEY)
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The parameters that are kept, as ``additionalParams`` of a request."""
+        state = self.state
+        return {_PARAMETERS[0]: state["parameters"]} if state else {}
+
+    def store(self, additional_params: Mapping[str, Any]) -> None:
+        """Keep parameters for the operations to come.
+
+        :param additional_params: without secrets.
+        """
+        parameters = additional_params[_PARAMETERS[0]]
+        state = {"version": _VERSION, "parameters": parameters}
+        metadata = self.instance.get("metadata") or {}
+        self.instance["metadata"] = {**metadata, KEY: state}
+
+    def forget(self) -> None:
+        """Keep nothing any more."""
+        metadata = dict(self.instance.get("metadata") or {})
+        metadata.pop(KEY, None)
+        self.instance["metadata"] = metadata
+
+    # Servers
+
+    def resources(self) -> list[dict[str, Any]]:
+        """``vnfcResourceInfo``: the servers that Tacker knows of."""
+        return self._info.get("vnfcResourceInfo") or []
+
+    def servers(self) -> list[str]:
+        """Ids of all servers that Tacker knows of."""
+        return [_server(vnfc) for vnfc in self.resources()]
+
+    def images(self) -> dict[str, str]:
+        """Name or id of the image of each VDU's VMs, where Tacker knows it."""
+        found = ((one["vduId"], one.get("metadata") or {}) for one in self.resources())
+        return {
+            str(vdu): str(metadata[f"image-{vdu}"])
+            for vdu, metadata in found
+            if metadata.get(f"image-{vdu}")
+        }
+
+    def removed(self) -> list[str]:
+        """Ids of the servers that the operation takes away."""
+        resources = self.grant_request.get("removeResources") or ()
+        return [
+            str(one["resource"]["resourceId"])
+            for one in resources
+            if one.get("type") == "COMPUTE" and "resource" in one
+        ]
+
+    def healed(self) -> Iterator["Healed"]:
+        """The VNFCs that a heal request names.
+
+        Tacker's v2 API takes the ids of ``vnfcInfo`` (SOL002).
+        """
+        resources = {one["id"]: one for one in self.resources()}
+        wanted = set(self.request.get("vnfcInstanceId") or ())
+        for info in self._info.get("vnfcInfo") or ():
+            vnfc = resources.get(str(info.get("vnfcResourceInfoId")))
+            if info["id"] in wanted and vnfc is not None:
+                stack = (vnfc.get("metadata") or {}).get("stack_id") or ""
+                # Tacker has "<name>/<id>" there.
+                place = (str(stack).rpartition("/")[2], str(vnfc["vduId"]))
+                yield Healed(str(info["id"]), _server(vnfc), place)
+
+    def connections(self) -> Iterator[tuple[str, str, frozenset[str]]]:
+        """What a change of external connectivity asks for.
+
+        :returns: name of each connection point, its network, its fixed addresses.
+        """
+        for link in self.request.get("extVirtualLinks") or ():
+            for cp in link.get("extCps") or ():
+                addresses = frozenset(_fixed_addresses(cp))
+                yield str(cp["cpdId"]), str(link["resourceId"]), addresses
+
+    @property
+    def _info(self) -> Mapping[str, Any]:
+        return self.instance.get("instantiatedVnfInfo") or {}
+
+
+@dataclass(frozen=True)
+class Healed:
+    """A VNFC that is built anew.
+
+    :param server_id: of its server as far as Tacker knows.
+    :param place: id of the stack that the server is in, and its name there. A retry
+        builds anew whichever server is there by then.
+    """
+
+    vnfc_id: str
+    server_id: str
+    place: tuple[str, str]
+
+
+def _server(vnfc: Mapping[str, Any]) -> str:
+    return str(vnfc["computeResource"]["resourceId"])
+
+
+def _fixed_addresses(cp: Mapping[str, Any]) -> Iterator[str]:
+    for config in (cp.get("cpConfig") or {}).values():
+        for protocol in config.get("cpProtocolData") or ():
+            ethernet = protocol.get("ipOverEthernet") or {}
+            for entry in ethernet.get("ipAddresses") or ():
+                yield from entry.get("fixedAddresses") or ()

@@ -1,0 +1,149 @@
+"""Secrets that a request gives by reference, found when a hook begins.
+
+Files lie below the operator's directory on this host. Barbican is asked as the VNF's
+OpenStack VIM, at the place that its catalogue names: of a secret's URL only the id
+counts, so no request leads Tacker to another host.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from keystoneauth1 import adapter, exceptions
+from keystoneauth1.session import Session
+from oslo_log import log
+from pydantic import SecretStr
+
+from tacker_k8s_mgmt import config
+from tacker_k8s_mgmt.cluster.references import FILE, Reference, Unresolved
+from tacker_k8s_mgmt.remote import confined
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+_LARGEST = 32 * 1024  # bytes
+_AGAIN = 2  # times, where nobody answers or all are busy
+_UNKNOWN = "Barbican has no such secret in what the VIM's user may see"
+_FORBIDDEN = "the VIM's user may not read this secret in Barbican"
+# Of the VIM's own credentials: what Keystone says to them is told by Heat as well.
+_REFUSED = "Keystone or Barbican refuses the VIM's credentials"
+
+#: Opens a session as the VNF's VIM, and tells the region or "".
+Login = Callable[[], tuple[Session, str]]
+
+
+class Secrets:
+    """Tells what references lead to, each asked for once.
+
+    :param login: is called when Barbican has to be asked.
+    :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
+    :param project_id: of the VNF instance; "" where it is not known.
+    """
+
+    def __init__(self, login: Login, options: Any, project_id: str) -> None:
+        self._login = login
+        self._limit = options.secret_timeout
+        self._directory = config.secret_directory(options, project_id)
+        self._barbican: adapter.Adapter | None = None
+        self._silent = ""
+        self._known: dict[Reference, SecretStr] = {}
+
+    def __call__(self, reference: Reference) -> str:
+        """The secret.
+
+        :raises Unresolved: there is none, or none that can be read.
+        """
+        if reference not in self._known:
+            told = (
+                in_file(reference.target, self._directory)
+                if reference.kind == FILE
+                else self._in_barbican(reference.secret_id)
+            )
+            if not told:
+                raise Unresolved("leads to an empty secret")
+            self._known[reference] = SecretStr(told)
+        return self._known[reference].get_secret_value()
+
+    def _in_barbican(self, secret_id: str) -> str:
+        if self._silent:
+            # Whoever does not answer is not waited for again for each secret.
+            raise Unresolved(self._silent)
+        try:
+            answer = self._ask(secret_id)
+        except exceptions.Unauthorized:
+            self._silent = _REFUSED
+        except exceptions.EndpointNotFound:
+            self._silent = "the VIM's OpenStack has no Barbican in its catalogue"
+        except Exception as error:
+            # Whatever Tacker, the session or the token's renewal may raise.
+            LOG.warning("Barbican cannot be asked: %s", error)
+            self._silent = (
+                "Barbican cannot be asked with the VIM's credentials: "
+                f"{type(error).__name__}"
+            )
+        else:
+            return _told(answer)
+        raise Unresolved(self._silent)
+
+    def _ask(self, secret_id: str) -> Any:
+        if self._barbican is None:
+            session, region = self._login()
+            # Of each answer, Keystone's included.
+            session.timeout = self._limit
+            self._barbican = adapter.Adapter(
+                session,
+                service_type="key-manager",
+                interface="public",
+                region_name=region or None,
+                version="v1",
+                connect_retries=_AGAIN,
+                status_code_retries=_AGAIN,
+            )
+        answer = None
+        # The kind that a secret was stored as is the only one in which it is told.
+        for kind in ("text/plain", "application/octet-stream"):
+            answer = self._barbican.get(
+                f"/secrets/{secret_id}/payload",
+                headers={"Accept": kind},
+                raise_exc=False,
+                log=False,  # the session would log the secret
+            )
+            if answer.status_code != 406:
+                break
+        return answer
+
+
+def in_file(path: str, directory: str) -> str:
+    """The secret in a file, without the line's end after it.
+
+    :param directory: below which it has to be; "" where no file may be read.
+    :raises Unresolved: it may not or cannot be read, or is no text.
+    """
+    try:
+        data = confined.read(
+            path,
+            directory,
+            kept="secrets",
+            option="secret_directory",
+            largest=_LARGEST + 1,
+        )
+    except confined.Refused as error:
+        raise Unresolved(str(error)) from None
+    if len(data) > _LARGEST:
+        raise Unresolved(f"is a file of more than {_LARGEST} bytes")
+    text = _text(data)
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _told(answer: Any) -> str:
+    if answer.status_code == 200:
+        return _text(answer.content)
+    known = {401: _REFUSED, 403: _FORBIDDEN, 404: _UNKNOWN, 406: "is no text"}
+    reason = known.get(answer.status_code, f"Barbican answers {answer.status_code}")
+    raise Unresolved(reason)
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise Unresolved("is no text in UTF-8") from None

@@ -1,0 +1,55 @@
+"""The site of an operation in the v1 API: Tacker's objects joined with effects."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tacker.vnflcm import utils as vnflcm_utils
+
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.stack import StackResource
+from tacker_k8s_mgmt.hooks import rollback
+from tacker_k8s_mgmt.hooks.site import Site
+from tacker_k8s_mgmt.hooks.vim import VimRegistry
+from tacker_k8s_mgmt.remote import heat
+
+
+class V1Site(Site):
+    """Everything that an operation on one VNF instance may touch.
+
+    :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
+    :param operation: what the site is used for, for those who find it locked.
+    """
+
+    vims: VimRegistry
+
+    def __init__(
+        self,
+        context: Any,
+        vnf_instance: Any,
+        params: InstallParams,
+        options: Any,
+        state_path: str,
+        operation: str = "an operation",
+    ) -> None:
+        super().__init__(
+            vnf_instance.id,
+            vnf_instance.tenant_id,
+            params,
+            options,
+            state_path,
+            operation,
+        )
+        self._context = context
+        self._instance = vnf_instance
+        self.vims = VimRegistry(context, vnf_instance)
+
+    def _stack(self) -> tuple[str, Sequence[StackResource]]:
+        stack_id = self._instance.instantiated_vnf_info.instance_id
+        client = rollback.heat_of(self._context, self._instance)
+        servers = self._params.wants_compute_hosts
+        return stack_id, heat.list_resources(client.resources, stack_id, servers)
+
+    def _package_root(self) -> str:
+        return str(
+            vnflcm_utils._get_vnf_package_path(self._context, self._instance.vnfd_id)
+        )

@@ -1,0 +1,312 @@
+"""The hooks of Tacker's v2 API, one by one.
+
+What Tacker passes to each, and when: ``sol_refactored/conductor/vnflcm_driver_v2.py``.
+A retry runs both hooks of an operation again, whichever of them has failed. Changes of
+the VNF instance are stored only when the whole operation ends well.
+"""
+
+import logging
+import traceback
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from oslo_log import log
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import params as parameters
+from tacker_k8s_mgmt.cluster import redact
+from tacker_k8s_mgmt.cluster.connectivity import Attachment
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.redact import Redactor
+from tacker_k8s_mgmt.hooks import settings, v2_upgrade
+from tacker_k8s_mgmt.hooks.call import Call
+from tacker_k8s_mgmt.hooks.connection import Connections
+from tacker_k8s_mgmt.hooks.script import Streams
+from tacker_k8s_mgmt.hooks.v2_hook import V2Hook
+from tacker_k8s_mgmt.hooks.v2_site import resources_of
+from tacker_k8s_mgmt.lifecycle import check
+from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
+from tacker_k8s_mgmt.lifecycle.connectivity_start import ConnectivityStart
+from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
+from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
+from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut, ScaleOutRollback
+from tacker_k8s_mgmt.lifecycle.step import Step
+from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+# What to do about wrong parameters: the request of an operation cannot be corrected.
+_ROLLBACK = (
+    "Nothing was changed. Send `rollback` for this operation, then a corrected request."
+)
+_VMS_GO = (
+    "Send `rollback` for this operation, which deletes the new VMs, then a corrected "
+    "request."
+)
+_FAIL = "Nothing was changed. Send `fail` for this operation, then a corrected request."
+_FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."
+_TERMINATE = (
+    "Nothing was changed. Send `fail` for this operation, then a corrected request; a "
+    "FORCEFUL one does without and leaves the inventory directory behind."
+)
+_SCALE_OUT_FAILED = (
+    "`retry` goes on from here; `rollback` takes the new workers out of the cluster "
+    "and deletes their VMs; after `fail` the next scale-out or heal joins them."
+)
+# What an end of the cluster's life needs: the VMs go anyway.
+_SERVER_ONLY = ("ansible", "bastion")
+# Between the hooks of an operation.
+_SERVERS = "servers"
+_HEALED = "healed"
+
+
+def perform(call: Call, streams: Streams) -> None:
+    """Do what a hook has to do; *call* is changed in place.
+
+    :raises K8sMgmtError: telling the operator what is wrong.
+    """
+    conf = settings.read()
+    hook = V2Hook(call, conf)
+    path = f"{hook.state_path}/{settings.LOG_FILE}"
+    try:
+        streams.divert(path)
+    except OSError as error:
+        raise errors.TackerError(
+            detail=f"The log {path} cannot be written: {error.strerror}.",
+            hint="The conductor's user must be able to write there; see "
+            "[k8s_mgmt] state_path in tacker.conf.",
+        ) from None
+    settings.log_to(conf, path)
+    work = HOOKS.get(call.operation)
+    if work is None:
+        raise errors.UnsupportedOperation(
+            detail=f"This release has no hook {call.operation}.",
+            hint="Take it out of the VNFD, or upgrade tacker-k8s-mgmt.",
+        )
+    try:
+        work(hook)
+    except errors.K8sMgmtError as error:
+        LOG.error("%s of VNF instance %s failed: %s", hook.name, call.vnf_id, error)
+        raise
+    except Exception:
+        redacted = Redactor(redact.in_variables([call.given, call.instance]))
+        LOG.error("%s", redacted(traceback.format_exc()))
+        raise
+
+
+def _instantiate_start(hook: V2Hook) -> None:
+    """Refuse what cannot work before a VM exists."""
+    params = hook.given(_ROLLBACK)
+    if params is not None:
+        _preflight(hook, params)
+
+
+def _preflight(hook: V2Hook, params: InstallParams, *more: Step) -> None:
+    with hook.site(params) as site:
+        first = check.Preflight(params, hook.call.vnf_id, site).step()
+        hook.run((first, *more), params.secrets())
+
+
+def _instantiate_end(hook: V2Hook) -> None:
+    """Make a Kubernetes cluster of the VMs."""
+    params = hook.given(_VMS_GO)
+    if params is None:
+        return
+    with hook.site(params) as site:
+        work = hook.operation(Instantiate, params, site)
+        hook.run(work.steps(), params.secrets(), work.left)
+    hook.call.store(parameters.without_secrets(hook.call.given))
+
+
+def _instantiate_rollback_start(hook: V2Hook) -> None:
+    """Take away what an instantiation has made that failed, but for the VMs."""
+    try:
+        params = hook.given("", needed=_SERVER_ONLY)
+    except errors.ParamError as error:
+        # That is why it failed, most likely: before anything was made.
+        _left_behind(hook, error)
+        return
+    if params is not None:
+        _end(hook, params)
+
+
+def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
+    LOG.warning(
+        "VNF instance %s: an inventory directory, if there is any, stays on the "
+        "Ansible server: %s",
+        hook.call.vnf_id,
+        error,
+    )
+
+
+def _end(hook: V2Hook, params: InstallParams) -> None:
+    with hook.site(params) as site:
+        work = TerminateEnd(hook.call.vnf_id, site.vims, site)
+        hook.run(work.steps(), params.secrets())
+
+
+def _terminate_start(hook: V2Hook) -> None:
+    """Take away what we made, while there are credentials for it."""
+    try:
+        params = hook.merged(_TERMINATE, needed=_SERVER_ONLY)
+    except errors.ParamError as error:
+        if hook.call.request.get("terminationType") != "FORCEFUL":
+            raise
+        _left_behind(hook, error)
+        Connections(hook.call.instance).remove()
+        return
+    _end(hook, params)
+
+
+def _terminate_end(hook: V2Hook) -> None:
+    """Keep nothing of a cluster that is gone."""
+    hook.call.forget()
+
+
+def _scale_start(hook: V2Hook) -> None:
+    """Check a scale-out before VMs exist; take workers out whose VMs will go."""
+    if hook.call.request["type"] == "SCALE_OUT":
+        params = hook.merged(_ROLLBACK)
+        hook.call.between[_SERVERS] = hook.call.servers()
+        aspect = str(hook.call.request.get("aspectId"))
+        step = Step("check the scaling aspect", lambda: _see_workers(params, aspect))
+        _preflight(hook, params, step)
+        return
+    params = hook.merged(_FAIL)
+    with hook.site(params) as site:
+        work = hook.operation(ScaleIn, params, site, stacks=hook.call.removed())
+        hook.run(work.steps(), params.secrets(), work.left)
+
+
+def _see_workers(params: InstallParams, aspect: str) -> None:
+    if aspect == params.control_plane.aspect_id:
+        raise errors.UnsupportedOperation(
+            detail=f"The scaling aspect {aspect} is that of the control plane, which "
+            "cannot be scaled; nothing was changed.",
+            hint="Send `rollback` for this operation, and take the aspect out of the "
+            "VNFD.",
+        )
+
+
+def _scale_end(hook: V2Hook) -> None:
+    """Make workers of the VMs that Tacker has added."""
+    if hook.call.request["type"] != "SCALE_OUT":
+        return
+    params = hook.merged(_VMS_GO)
+    now = set(hook.call.servers())
+    # Without scale_start nobody knows which are new; those that are no members join.
+    new = now - set(hook.call.between.get(_SERVERS, now))
+    with hook.site(params) as site:
+        work = hook.operation(
+            ScaleOut,
+            params,
+            site,
+            stacks=new,
+            way_on=lambda before: _SCALE_OUT_FAILED,
+            takes_back=False,
+        )
+        hook.run(work.steps(), params.secrets(), work.left)
+
+
+def _scale_rollback_start(hook: V2Hook) -> None:
+    """Take new workers out of the cluster before Tacker deletes their VMs."""
+    params = hook.merged(_FAIL_ALREADY)
+    with hook.site(params) as site:
+        work = hook.operation(ScaleOutRollback, params, site, known=hook.call.servers())
+        hook.run(work.steps(), params.secrets(), work.left)
+
+
+def _heal_start(hook: V2Hook) -> None:
+    """Take out of the cluster what is about to be built anew, or refuse."""
+    params = hook.merged(_FAIL)
+    call = hook.call
+    with hook.site(params) as site:
+        if not call.request.get("vnfcInstanceId"):
+            steps = (
+                check.Preflight(params, call.vnf_id, site).step(),
+                *TerminateEnd(call.vnf_id, site.vims, site).steps(),
+            )
+            hook.run(steps, params.secrets())
+            return
+        healed = list(call.healed())
+        call.between[_HEALED] = [[one.vnfc_id, *one.place] for one in healed]
+        servers = {one.server_id: one.vnfc_id for one in healed}
+        work = hook.operation(
+            HealStart, params, site, servers={**servers, **_there(call)}
+        )
+        hook.run(work.steps(), params.secrets(), work.left)
+
+
+def _there(call: Call) -> Mapping[str, str]:
+    """The VNFCs that are healed, by the ids of the servers that are in their places."""
+    healed = {(stack, name): vnfc for vnfc, stack, name in call.between[_HEALED]}
+    return {
+        one.physical_id: healed[one.stack_id, one.name]
+        for one in resources_of(call)
+        if (one.stack_id, one.name) in healed
+    }
+
+
+def _heal_end(hook: V2Hook) -> None:
+    """Make a cluster, or members of it, of the VMs that were built anew."""
+    params = hook.merged(_FAIL_ALREADY)
+    with hook.site(params) as site:
+        work: Instantiate | HealEnd
+        if hook.call.request.get("vnfcInstanceId"):
+            servers = _there(hook.call)
+            work = hook.operation(HealEnd, params, site, servers=servers)
+        else:
+            work = hook.operation(Instantiate, params, site)
+        hook.run(work.steps(), params.secrets(), work.left)
+
+
+def _change_external_connectivity_start(hook: V2Hook) -> None:
+    """Refuse a change that the cluster cannot follow, before a port changes."""
+    params = hook.merged(_ROLLBACK)
+    asked = [Attachment(*one) for one in hook.call.connections()]
+    with hook.site(params) as site:
+        work = ConnectivityStart(params, hook.call.vnf_id, site, asked)
+        hook.run(work.steps(), params.secrets())
+
+
+def _change_external_connectivity_end(hook: V2Hook) -> None:
+    """Let the cluster follow to where its VMs are reached now, or again."""
+    params = hook.merged(_FAIL_ALREADY)
+    with hook.site(params) as site:
+        work = hook.operation(ConnectivityEnd, params, site)
+        hook.run(work.steps(), params.secrets(), work.left)
+
+
+def _nothing(hook: V2Hook) -> None:
+    """Nothing to do in this hook."""
+
+
+HOOKS: Mapping[str, Callable[[V2Hook], None]] = MappingProxyType(
+    {
+        "instantiate_start": _instantiate_start,
+        "instantiate_end": _instantiate_end,
+        "instantiate_rollback_start": _instantiate_rollback_start,
+        "instantiate_rollback_end": _nothing,
+        "terminate_start": _terminate_start,
+        "terminate_end": _terminate_end,
+        "scale_start": _scale_start,
+        "scale_end": _scale_end,
+        "scale_rollback_start": _scale_rollback_start,
+        "scale_rollback_end": _nothing,
+        "heal_start": _heal_start,
+        "heal_end": _heal_end,
+        "modify_information_start": _nothing,
+        "modify_information_end": _nothing,
+        "modify_information_rollback_start": _nothing,
+        "modify_information_rollback_end": _nothing,
+        "change_external_connectivity_start": _change_external_connectivity_start,
+        "change_external_connectivity_end": _change_external_connectivity_end,
+        "change_external_connectivity_rollback_start": _nothing,
+        "change_external_connectivity_rollback_end": _change_external_connectivity_end,
+        "change_current_package_start": v2_upgrade.start,
+        "change_current_package_end": v2_upgrade.end,
+        "change_current_package_rollback_start": v2_upgrade.rollback_start,
+        "change_current_package_rollback_end": _nothing,
+    }
+)

@@ -1,0 +1,313 @@
+"""Change of external connectivity: the VMs stay, and are reached at other addresses.
+
+Between the two hooks Tacker updates the Heat stack (``change_ext_conn_vnf`` of
+``tacker/vnfm/infra_drivers/openstack/openstack.py``): a port gets another fixed
+address, or is replaced by one on another network, and the server's interface with it.
+The servers are the same ones before and after, which is how addresses are compared.
+"""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from oslo_log import log
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import kubespray
+from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
+from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
+from tacker_k8s_mgmt.lifecycle.operation import (
+    JOINED_FILE,
+    MACHINES_FILE,
+    VARIABLES_FILE,
+    Operation,
+    names_of,
+)
+from tacker_k8s_mgmt.lifecycle.step import Step
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+#: Host keys of servers that are on their way to another address, by server id.
+MOVING_FILE = "moving.json"
+_BALANCER = Role.LOAD_BALANCER
+_BACK = (
+    "Send `fail` for this operation, then a request that gives the address back; or "
+    "heal the whole VNF, which builds the cluster anew."
+)
+
+
+class ConnectivityEnd(Operation):
+    """What follows the ports: host keys, inventory, load balancer, certificate, VIM."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._moved: tuple[Node, ...] = ()
+        self._gone: tuple[Node, ...] = ()
+        #: Names of nodes that were down before the change, and are left as they are.
+        self._down: frozenset[str] = frozenset()
+        self._balancer_is_new = False
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work."""
+        install = Step(
+            "install the load balancer",
+            self._install_balancer,
+            verify=lambda: self._balancer().verify(),
+        )
+        return (
+            Step("compare Heat and inventory", self._find),
+            Step("take the SSH host keys along", self._carry_keys),
+            Step("wait until the VMs answer at their addresses", self._reach),
+            Step(
+                "write inventory and variables", lambda: self._write_inputs(self._nodes)
+            ),
+            *((install,) if self._params.load_balancer else ()),
+            Step("gather the facts of all hosts", self._gather, probe=self._has_begun),
+            Step(
+                f"renew the API server's certificate with {kubespray.CLUSTER}",
+                lambda: self._run(self._request(), len(self._control_planes())),
+                probe=self._is_certified,
+                verify=self._see_certified,
+            ),
+            Step("wait until the nodes are Ready", self._see_ready),
+            Step(
+                "register the cluster at its address",
+                self._register_vim,
+                probe=self._is_registered,
+            ),
+            Step("see that no worker was built anew", self._see_same),
+        )
+
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        return (
+            "Heat has changed the ports. Retry goes on from here; after `fail`, the "
+            "same request sent again does."
+        )
+
+    # Who is where
+
+    def _find(self) -> None:
+        previous = self._listed()
+        self._site.lock()
+        self._machines = self._site.machines()
+        found = {one.server_id: one for one in self._all()}
+        self._refuse_inner(previous, found)
+        gone = [one for one in previous if one.server_id not in self._machines.places]
+        masters = [node for node in gone if node.role is Role.CONTROL_PLANE]
+        if masters:
+            raise errors.ClusterError(
+                detail="Heat has built these control planes anew, and with them the "
+                f"cluster is gone: {names_of(masters)}.",
+                hint="Send `fail` for this operation and heal the whole VNF.",
+            )
+        self._gone = tuple(gone)
+        self._nodes = tuple(
+            replace(node, ssh_address=found[node.server_id].ssh_address)
+            if node.server_id in found
+            else node
+            for node in previous
+        )
+        former = {node.name: node.ssh_address for node in previous}
+        self._moved = tuple(
+            node for node in self._nodes if node.ssh_address != former[node.name]
+        )
+        for node in self._moved:
+            LOG.info("%s: %s -> %s", node.name, former[node.name], node.ssh_address)
+
+    def _refuse_inner(
+        self, previous: Sequence[Node], found: Mapping[str, Machine]
+    ) -> None:
+        """See that the cluster itself is where it was.
+
+        :raises UnsupportedOperation: naming who is not.
+        """
+        former = {node.server_id: (node.name, node.address) for node in previous}
+        variables = json.loads(self._site.workdir.read(VARIABLES_FILE) or "{}")
+        api = variables.get("loadbalancer_apiserver")
+        balancer = self._machines.load_balancer
+        if api and balancer:
+            former[balancer.server_id] = ("the load balancer", api["address"])
+        moved = [
+            f"{name} from {address} to {found[server].address}"
+            for server, (name, address) in former.items()
+            if server in found and found[server].address != address
+        ]
+        if moved:
+            raise errors.UnsupportedOperation(
+                detail="Addresses inside the cluster have changed, which cannot while "
+                f"it runs: {', '.join(moved)}. Only the VIM has done something yet.",
+                hint=_BACK,
+            )
+
+    def _carry_keys(self) -> None:
+        """Let the keys that are recorded for a server be those of its new address.
+
+        They are noted by server first: two servers may have exchanged their addresses,
+        and an operation may be cut off at any place.
+        """
+        workdir = self._site.workdir
+        known = json.loads(workdir.read(MACHINES_FILE) or "{}")
+        moved = {
+            one.server_id: one.ssh_address
+            for one in self._all()
+            if known.get(one.server_id, one.ssh_address) != one.ssh_address
+        }
+        if not moved:
+            return
+        noted = json.loads(workdir.read(MOVING_FILE) or "{}")
+        keys = {
+            server: noted.get(server) or self._site.host_keys(known[server])
+            for server in moved
+        }
+        self._write_json(MOVING_FILE, keys)
+        here = {one.ssh_address for one in self._all()}
+        left = [known[server] for server in moved if known[server] not in here]
+        self._site.forget(hosts=left, facts=())
+        for server, address in moved.items():
+            self._site.record_host_keys(address, keys[server])
+        self._site.save_host_keys()
+        self._write_json(MACHINES_FILE, known | moved)
+        self._write_json(MOVING_FILE, {})
+
+    def _reach(self) -> None:
+        """Wait for whoever is needed, and for workers at a new address.
+
+        :raises RemoteError: naming the VMs that do not answer.
+        """
+        balancer = self._machines.load_balancer
+        if balancer is not None:
+            known = json.loads(self._site.workdir.read(MACHINES_FILE) or "{}")
+            self._balancer_is_new = balancer.server_id not in known
+            self._forget_new([balancer], ())
+            # Recorded as seen when it has everything that the former one had.
+            self._site.wait_reachable([balancer])
+        self._wait_reachable(self._machines.control_planes)
+        seen = self._seen()
+        unwell = [
+            node
+            for node in self._nodes
+            if node.name not in seen or not seen[node.name].ready
+        ]
+        self._down = frozenset(self._site.unreachable(unwell))
+        if self._down:
+            LOG.warning(
+                "These nodes are down, and stay so: %s", ", ".join(sorted(self._down))
+            )
+        moved = {
+            node.server_id
+            for node in self._moved
+            if node.role is Role.WORKER and node.name not in self._down
+        }
+        workers = [one for one in self._machines.workers if one.server_id in moved]
+        if workers:
+            self._wait_reachable(workers)
+
+    # The load balancer and the certificate
+
+    def _install_balancer(self) -> None:
+        self._balancer().install(self._whole())
+        if self._balancer_is_new:
+            self._balancer().expose_again()
+            self._wait_reachable([one for one in self._all() if one.role is _BALANCER])
+
+    def _whole(self) -> Sequence[Node]:
+        """The nodes that are whole members of the cluster."""
+        recorded = self._site.workdir.read(JOINED_FILE)
+        joined = None if recorded is None else json.loads(recorded)
+        return [
+            node
+            for node in self._nodes
+            if node.role is Role.CONTROL_PLANE
+            or joined is None
+            or node.server_id in joined
+        ]
+
+    def _control_planes(self) -> tuple[Node, ...]:
+        return tuple(n for n in self._nodes if n.role is Role.CONTROL_PLANE)
+
+    def _uncertified(self) -> Mapping[str, Sequence[str]]:
+        """Addresses that the API servers' certificates lack, by control plane."""
+        variables = json.loads(self._inputs[1])
+        wanted = variables["supplementary_addresses_in_ssl_keys"]
+        found = {
+            node.name: self._site.cluster(node).uncertified(wanted)
+            for node in self._control_planes()
+        }
+        return {name: found[name] for name in found if found[name]}
+
+    def _is_certified(self) -> bool:
+        return not self._uncertified()
+
+    def _has_begun(self) -> bool:
+        """Whether facts are not needed: nothing is to be done, or it is under way."""
+        return self._is_certified() or self._site.playbooks.live(self._request())
+
+    def _gather(self) -> None:
+        """kubespray takes the facts of hosts outside the limit from its cache."""
+        silent = {*self._down, *(node.name for node in self._gone)}
+        args = kubespray.limit_without(sorted(silent))
+        request = PlaybookRequest(kubespray.FACTS, args=args, inputs=self._inputs)
+        self._run(request, len(self._nodes))
+
+    def _request(self) -> PlaybookRequest:
+        return PlaybookRequest(
+            kubespray.CLUSTER,
+            args=("--limit", "etcd,kube_control_plane"),
+            inputs=self._inputs,
+        )
+
+    def _see_certified(self) -> None:
+        """Wait until the API servers show the certificate: they look once a minute.
+
+        :raises ClusterError: naming what is missing after ``ready_timeout``.
+        """
+        deadline = self._clock.now() + self._ready_timeout
+        while missing := self._uncertified():
+            if self._clock.now() >= deadline:
+                listed = "; ".join(
+                    f"{name}: {', '.join(missing[name])}" for name in missing
+                )
+                raise errors.ClusterError(
+                    detail=f"After {self._ready_timeout:g} s the API servers' "
+                    f"certificates lack these addresses: {listed}.",
+                    hint="Look at the API server's log there, mend it and retry.",
+                )
+            self._clock.sleep(self._poll_interval)
+
+    def _see_ready(self) -> None:
+        out = {*self._down, *(node.name for node in self._gone)}
+        self._wait_ready([node for node in self._whole() if node.name not in out])
+
+    # The VIM
+
+    def _is_registered(self) -> bool:
+        found = self._site.vims.registered()
+        return [(one.auth_url, one.named) for one in found] == [
+            (self._endpoint(), True)
+        ]
+
+    def _register_vim(self) -> None:
+        if self._site.vims.in_use():
+            raise errors.VimError(
+                detail=f"The cluster is well, and its API is at {self._endpoint()}. "
+                "But other VNFs use it as their VIM, and Tacker lets no VIM go to "
+                "another address while it is used.",
+                hint="Terminate and delete these VNFs, then retry.",
+            )
+        self._register(self._cluster().admin_access())
+
+    def _see_same(self) -> None:
+        """Tell of workers that are not the VMs that they were.
+
+        :raises ClusterError: naming them.
+        """
+        if self._gone:
+            raise errors.ClusterError(
+                detail="Everything else is done, but the VMs of these workers are gone "
+                f"or were built anew: {names_of(self._gone)}.",
+                hint="Send `fail` for this operation; the next scale-out, or a heal of "
+                "their VNFCs, makes workers of the new VMs.",
+            )

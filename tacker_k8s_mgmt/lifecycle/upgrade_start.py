@@ -1,0 +1,184 @@
+"""What is looked at before a cluster gets another Kubernetes version.
+
+Nothing is moved unless every node is there and well, the version may follow on those
+that there are, and etcd keeps its majority while one control plane after the other is
+away. An upgrade that has stopped half-way is taken up again with what it has left ill.
+"""
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from oslo_log import log
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import quorum, upgrade
+from tacker_k8s_mgmt.cluster.membership import Membership
+from tacker_k8s_mgmt.cluster.nodes import Node, Role
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.operation import Operation
+from tacker_k8s_mgmt.lifecycle.step import Step
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+_ANSWERLESS = (errors.ConnectError, errors.CommandFailed, errors.CommandTimeout)
+
+
+class UpgradeStart(Operation):
+    """The steps of ``change_current_package_start``: looks, and changes nothing."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._aim = (self._params.cluster.kubernetes_version or "").removeprefix("v")
+        self._record = upgrade.Record()
+        #: Nodes whose API server or kubelet has another version than is wanted.
+        self._pending: frozenset[str] = frozenset()
+
+    def steps(self) -> Sequence[Step]:
+        """The steps in the order of work."""
+        return [
+            Step("check package and Ansible server", self._check_server),
+            Step("check nodes, versions and control planes", self._check_cluster),
+        ]
+
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        return "No node was touched."
+
+    def _check_server(self) -> None:
+        findings = [*self._site.package_findings(), *self._site.server_findings()]
+        if findings:
+            raise errors.PreflightError(findings)
+
+    def _check_cluster(self) -> None:
+        found, seen = self._compare()
+        self._record = upgrade.recorded(self._site.workdir.read(upgrade.FILE_NAME))
+        servers = self._api_servers()
+        kubelets = {
+            node.name: seen[node.name].kubelet_version
+            for node in self._nodes
+            if node.name in seen
+        }
+        state = upgrade.State(servers, kubelets)
+        plan, reasons = upgrade.plan(state, self._aim, ())
+        findings = [*_membership(found), *self._unreachable(), *reasons]
+        problems = self._problems()
+        if not self._record.aim:
+            findings += self._ill(seen, problems)
+        if plan is None or findings:
+            raise errors.PreflightError(findings)
+        silent = {node.name for node in self._planes()} - servers.keys()
+        self._pending = frozenset({*plan.pending, *silent})
+        if self._pending:
+            self._keep_majority(seen, problems)
+        LOG.info(
+            "Nodes that have not got Kubernetes %s: %s",
+            self._aim,
+            ", ".join(sorted(self._pending)) or "none",
+        )
+
+    def _api_servers(self) -> dict[str, str]:
+        """Versions of the API servers that answer, by control plane."""
+        found = {}
+        for plane in self._planes():
+            try:
+                found[plane.name] = self._site.cluster(plane).version()
+            except _ANSWERLESS as error:
+                LOG.warning("The API server of %s: %s", plane.name, error)
+        return found
+
+    def _problems(self) -> Mapping[str, str]:
+        """What is wrong with each control plane's own API server, "" for nothing."""
+        found = {}
+        for plane in self._planes():
+            try:
+                found[plane.name] = self._site.cluster(plane).api_problem()
+            except errors.ConnectError as error:
+                found[plane.name] = str(error)
+        return found
+
+    def _unreachable(self) -> list[str]:
+        return [
+            f"{name} does not accept an SSH login: heal it first"
+            for name in self._site.unreachable(self._nodes)
+        ]
+
+    def _ill(
+        self, seen: Mapping[str, ports.ClusterNode], problems: Mapping[str, str]
+    ) -> list[str]:
+        """What an upgrade must not begin with."""
+        found = [
+            f"the API server of {name}: {problem}"
+            for name, problem in problems.items()
+            if problem
+        ]
+        for node in self._nodes:
+            problem = _problem(node, seen)
+            if problem:
+                found.append(f"{node.name}: {problem}")
+        return [f"{finding}; mend or heal it first" for finding in found]
+
+    def _keep_majority(
+        self, seen: Mapping[str, ports.ClusterNode], problems: Mapping[str, str]
+    ) -> None:
+        """See that the others suffice while one control plane is away.
+
+        :raises ClusterError: they would not; says who is well.
+        """
+        planes = [
+            quorum.ControlPlane(
+                name=node.name,
+                member=node.etcd_member_name,
+                address=node.address,
+                api_problem=problems[node.name],
+                node_problem=_problem(node, seen),
+            )
+            for node in self._planes()
+        ]
+        if len(planes) == 1:
+            return
+        members = self._through(self._site.etcd).members()
+        # One that the last try has left ill is the one that this one mends.
+        ill = [one for one in planes if one.api_problem or one.node_problem]
+        for plane in ill or planes:
+            reason = quorum.refusal(planes, members, [plane.name])
+            if reason:
+                raise errors.ClusterError(
+                    detail=f"The control planes cannot be upgraded one by one: {reason}"
+                    f"{'' if reason.endswith('.') else '.'}",
+                    hint="Mend or heal those that are not well, then retry.",
+                )
+
+
+def of_role(nodes: Sequence[Node], role: Role) -> tuple[Node, ...]:
+    """Those of the nodes that have the role, in their order."""
+    return tuple(node for node in nodes if node.role is role)
+
+
+def named(nodes: Sequence[Node], names: Collection[str]) -> tuple[Node, ...]:
+    """Those of the nodes that have these names, in their order."""
+    return tuple(node for node in nodes if node.name in names)
+
+
+def _problem(node: Node, seen: Mapping[str, ports.ClusterNode]) -> str:
+    """Why a node is not Ready; "" if it is."""
+    if node.name not in seen:
+        return "it is not in the cluster"
+    own = seen[node.name]
+    return "" if own.ready else f"it is not Ready ({own.reason})"
+
+
+def _membership(found: Membership) -> list[str]:
+    """Where Heat, the inventory and the cluster do not fit together."""
+    differing = (
+        (found.lost, "a control plane whose VM is gone or was replaced"),
+        (found.added, "a new VM of the control plane, which cannot be scaled"),
+        (found.returning, "a control plane that a heal has taken out and not joined"),
+        (found.vanished, "in the inventory, and its VM is gone"),
+        (found.joining, "a worker VM that is not in the cluster"),
+    )
+    return [
+        f"{node.name} is {what}: heal or scale first, which mends that"
+        for nodes, what in differing
+        for node in nodes
+    ]

@@ -1,0 +1,40 @@
+"""Files on this host that a request may name: only below the operator's directory."""
+
+import os
+import stat
+
+
+class Refused(Exception):
+    """Why a file is not read, in words that follow its name."""
+
+
+def read(path: str, directory: str, *, kept: str, option: str, largest: int) -> bytes:
+    """What is in a file, up to *largest* bytes.
+
+    Requests come from tenants, so only files below the operator's directory are read,
+    wherever links lead, and of others it is not told whether they exist.
+
+    :param directory: "" where no file may be read.
+    :param kept: what the directory is for, for the message.
+    :param option: the name of the option with the directory, for the message.
+    :raises Refused: it may not or cannot be read.
+    """
+    real = os.path.realpath(path)
+    if not directory or not real.startswith(os.path.realpath(directory) + os.sep):
+        raise Refused(
+            "is not below the directory that Tacker's operator has set aside for "
+            f"{kept} ([k8s_mgmt] {option})"
+        )
+    try:
+        descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise Refused("is not a file")
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read(largest)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        raise Refused(
+            "is a file that is not there or that Tacker's conductor may not read"
+        ) from None

@@ -1,0 +1,41 @@
+"""What several of the contract tests use."""
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def v2_package(tmp_path_factory):
+    """The v2 API's package of the flavour ``simple``."""
+    from tacker_k8s_mgmt.csar.api import V2
+    from tacker_k8s_mgmt.csar.build import build
+
+    path = tmp_path_factory.mktemp("packages") / "simple.zip"
+    return build("simple", path, api=V2).path
+
+
+@pytest.fixture
+def v2_environment(tmp_path, monkeypatch):
+    """A conductor's environment; its ``tacker.conf`` is there."""
+    from tests.contract import v2_world
+
+    config = tmp_path / "tacker.conf"
+    (tmp_path / "secrets").mkdir(mode=0o700)
+    config.write_text(
+        f"[k8s_mgmt]\nstate_path = {tmp_path}/state\n"
+        f"secret_directory = {tmp_path}/secrets\n"
+    )
+    monkeypatch.setenv("TACKER_K8S_MGMT_CONFIG", str(config))
+    monkeypatch.setenv("PYTHONPATH", str(v2_world.ROOT))
+    return config
+
+
+@pytest.fixture
+def tacker(v2_package, v2_environment, tmp_path, monkeypatch):
+    """A conductor of the v2 API, to which the package was uploaded."""
+    from tests.contract import v2_world
+
+    made = v2_world.Tacker(v2_package, tmp_path)
+    monkeypatch.setattr(
+        v2_world.vnflcm_driver_v2.openstack, "Openstack", lambda: v2_world.Heat(made)
+    )
+    return made

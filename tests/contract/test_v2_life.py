@@ -1,0 +1,282 @@
+"""A cluster's life through the v2 API: the conductor's own code runs our script."""
+
+import json
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from tests.contract import v2_world
+from tests.unit.lifecycle import fakes
+
+FIVE, FIFTY_FIVE = "worker-10-10-0-5", "worker-10-10-0-55"
+MASTER, EIGHT = "control-plane-10-10-0-4", "worker-10-10-0-8"
+SECRETS = ("n0de-secret", "serv3r-secret", "b4lancer-secret", "v1m-secret")
+#: A later request repeats what is not kept.
+REPEATED = fakes.additional_params()
+
+
+def instantiate(tacker, **changes):
+    request = {
+        "flavourId": "simple",
+        "instantiationLevelId": "instantiation_level_1",
+        "vimConnectionInfo": {"vim1": v2_world.VIM},
+        "additionalParams": fakes.additional_params(**changes),
+    }
+    tacker.operate("INSTANTIATE", request)
+
+
+def scale(tacker, kind, params=REPEATED):
+    tacker.operate(
+        "SCALE",
+        {
+            "type": kind,
+            "aspectId": "worker_instance",
+            "numberOfSteps": 1,
+            "additionalParams": params,
+        },
+    )
+
+
+def heal(tacker, *vnfcs, params=REPEATED, **more):
+    request = {"additionalParams": {**params, **more}}
+    if vnfcs:
+        request["vnfcInstanceId"] = list(vnfcs)
+    tacker.operate("HEAL", request)
+
+
+def terminate(tacker, kind="GRACEFUL", params=REPEATED):
+    tacker.operate("TERMINATE", {"terminationType": kind, "additionalParams": params})
+
+
+def no_secrets(tacker):
+    """Nothing that others see has a secret in it."""
+    seen = json.dumps([tacker.instance.get("metadata"), tacker.data])
+    files = [path.read_text() for path in tacker.state.rglob("*") if path.is_file()]
+    for secret in (*SECRETS, "t0ken"):
+        assert secret not in seen
+        assert all(secret not in text for text in files)
+
+
+class TestInstantiate:
+    def test_cluster_is_made_and_named_behind_the_openstack(self, tacker):
+        instantiate(tacker)
+        assert tacker.site.members == [MASTER, FIVE, FIFTY_FIVE]
+        first, second = tacker.instance["vimConnectionInfo"].items()
+        assert first == ("vim1", v2_world.VIM)
+        assert second[0].startswith("k8s_")
+        assert second[1]["vimType"] == "ETSINFV.KUBERNETES.V_1"
+        assert second[1]["interfaceInfo"]["endpoint"].startswith("https://")
+        assert second[1]["accessInfo"] == {"bearer_token": "t0ken"}
+        kept = tacker.instance["metadata"]["k8s_mgmt"]
+        assert kept["parameters"]["ansible"]["ip_address"] == "192.0.2.5"
+        no_secrets(tacker)
+
+    def test_journal_and_log_are_ours_alone(self, tacker):
+        instantiate(tacker)
+        path = tacker.state / "journal" / f"{fakes.VNF}.jsonl"
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        assert {one["api"] for one in records} == {"v2"}
+        assert {one["hook"] for one in records} == {
+            "instantiate_start",
+            "instantiate_end",
+        }
+        log = tacker.state / "k8s-mgmt.log"
+        assert log.stat().st_mode & 0o777 == 0o600
+        assert "instantiate_end completed" in log.read_text()
+
+    def test_failure_is_told_and_a_retry_goes_on(self, tacker):
+        with tacker.world() as site:
+            site.faults.add("run cluster")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            instantiate(tacker)
+        detail = caught.value.detail
+        assert detail.startswith("instantiate_end failed: b'instantiate_end: step ")
+        assert "fault in run cluster" in detail
+        assert "\\n" not in detail
+        assert "vimConnectionInfo" not in tacker.instance
+        tacker.retry()
+        assert tacker.site.members == [MASTER, FIVE, FIFTY_FIVE]
+        assert len(tacker.instance["vimConnectionInfo"]) == 2
+        no_secrets(tacker)
+
+    def test_rollback_leaves_nothing(self, tacker):
+        with tacker.world() as site:
+            site.faults.add("run cluster")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+            instantiate(tacker)
+        assert tacker.site.owner == fakes.VNF
+        tacker.rollback()
+        assert (tacker.site.owner, tacker.site.files) == (None, {})
+        assert tacker.deleted
+        assert "metadata" not in tacker.instance
+
+    def test_wrong_parameters_are_one_text_and_can_be_rolled_back(self, tacker):
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            instantiate(tacker, wrong=1, vim_name="")
+        assert "Send `rollback`" in caught.value.detail
+        tacker.rollback()
+        assert tacker.deleted
+
+
+@pytest.fixture
+def cluster(tacker):
+    instantiate(tacker)
+    return tacker
+
+
+class TestScale:
+    def test_out_and_in(self, cluster):
+        scale(cluster, "SCALE_OUT")
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE, EIGHT]
+        scale(cluster, "SCALE_IN")
+        # Tacker's v2 API takes the newest one.
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE]
+        assert cluster.site.listed == [MASTER, FIVE, FIFTY_FIVE]
+        assert len(cluster.instance["vimConnectionInfo"]) == 2
+        no_secrets(cluster)
+
+    def test_secrets_that_are_not_kept_are_asked_for_before_a_vm_exists(self, cluster):
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            scale(cluster, "SCALE_OUT", params={})
+        for name in ("ansible.password", "worker_node.password", "secret_ref"):
+            assert name in caught.value.detail
+        assert len(cluster.site.workers) == 2
+
+    def test_failed_scale_out_is_retried_where_it_was(self, cluster):
+        with cluster.world() as site:
+            site.faults.add("cluster.nodes")
+            site.faults.add("run scale")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+            scale(cluster, "SCALE_OUT")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            cluster.retry()
+        assert "`retry` goes on from here" in caught.value.detail
+        assert EIGHT in cluster.site.listed
+        assert cluster.data["k8s_mgmt"]["servers"] == [
+            "server-9",
+            "server-5",
+            "server-55",
+            "server-4",
+        ]
+        no_secrets(cluster)
+
+    def test_failed_scale_out_is_rolled_back_to_what_was(self, cluster):
+        before = cluster.site
+        with cluster.world() as site:
+            site.faults.add("balancer.add_workers")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+            scale(cluster, "SCALE_OUT")
+        assert EIGHT in cluster.site.members
+        cluster.rollback()
+        after = cluster.site
+        assert after.members == before.members
+        assert after.routes == before.routes
+        assert [one.server_id for one in after.workers] == ["server-55", "server-5"]
+        for name in ("hosts.yaml", "vars.json", "joined.json", "machines.json"):
+            assert after.files[name] == before.files[name]
+        no_secrets(cluster)
+
+
+class TestHeal:
+    def test_one_worker(self, cluster):
+        heal(cluster, "workerNode-server-5")
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE]
+        joined = json.loads(cluster.site.files["joined.json"])
+        assert "server-5-new" in joined
+        assert "server-5" not in joined
+        no_secrets(cluster)
+
+    def test_retry_builds_the_same_place_anew_again(self, cluster):
+        with cluster.world() as site:
+            site.faults.add("balancer.add_workers")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+            heal(cluster, "workerNode-server-5")
+        cluster.retry()
+        joined = json.loads(cluster.site.files["joined.json"])
+        assert "server-5-new-new" in joined
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE]
+        assert (FIVE, "10.10.0.5") in cluster.site.routes
+
+    def test_control_plane_is_refused_by_the_id_that_the_user_knows(self, cluster):
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            heal(cluster, "masterNode-server-4")
+        assert "masterNode-server-4" in caught.value.detail
+        assert cluster.site.control_planes[0].server_id == "server-4"
+
+    @pytest.mark.parametrize("more", [{}, {"all": True}])
+    def test_whole_vnf(self, cluster, more):
+        heal(cluster, **more)
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE]
+        assert next(iter(cluster.instance["vimConnectionInfo"])) == "vim1"
+        assert len(cluster.instance["vimConnectionInfo"]) == 2
+        assert "k8s_mgmt" in cluster.instance["metadata"]
+
+
+class TestTerminate:
+    def test_nothing_is_left(self, cluster):
+        terminate(cluster)
+        assert (cluster.site.owner, cluster.site.files) == (None, {})
+        assert cluster.instance["metadata"] == {}
+        assert cluster.instance["vimConnectionInfo"] == {}
+        instantiate(cluster)
+        assert cluster.site.owner == fakes.VNF
+
+    def test_only_the_servers_login_is_needed(self, cluster):
+        password = {"ansible": {"password": "serv3r-secret"}}
+        terminate(cluster, params={"k8s_cluster_installation_param": password})
+        assert cluster.site.owner is None
+
+    def test_without_it_a_forceful_one_leaves_the_directory(self, cluster):
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            terminate(cluster, params={})
+        assert "ansible.password" in caught.value.detail
+        assert "FORCEFUL" in caught.value.detail
+        terminate(cluster, kind="FORCEFUL", params={})
+        assert cluster.site.owner == fakes.VNF
+        assert (
+            "stays on the Ansible server"
+            in (cluster.state / "k8s-mgmt.log").read_text()
+        )
+
+
+def reference(tmp_path, name, secret):
+    """A secret in a file on the conductor."""
+    path = tmp_path / "secrets" / name
+    path.write_text(f"{secret}\n")
+    path.chmod(0o600)
+    return {"file": str(path)}
+
+
+def test_references_need_no_repetition(tacker, tmp_path):
+    node = {"password": reference(tmp_path, "node", "n0de-secret")}
+    server = {"password": reference(tmp_path, "server", "serv3r-secret")}
+    balancer = {"ssh_password": reference(tmp_path, "balancer", "b4lancer-secret")}
+    given = fakes.additional_params()["k8s_cluster_installation_param"]
+    instantiate(
+        tacker,
+        ansible={**given["ansible"], **server},
+        master_node={**given["master_node"], **node},
+        worker_node={**given["worker_node"], **node},
+        external_lb_param={**given["external_lb_param"], **balancer},
+    )
+    scale(tacker, "SCALE_OUT", params={})
+    heal(tacker, "workerNode-server-5", params={})
+    scale(tacker, "SCALE_IN", params={})
+    heal(tacker, params={})
+    assert tacker.site.members == [MASTER, FIVE, FIFTY_FIVE]
+    no_secrets(tacker)
+    terminate(tacker, params={})
+    assert tacker.site.owner is None
+
+
+def test_failure_never_shows_a_secret(tacker):
+    with tacker.world() as site:
+        site.error = RuntimeError("refused n0de-secret and serv3r-secret")
+        site.faults.add("run cluster")
+    with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+        instantiate(tacker)
+    assert "refused *** and ***" in caught.value.detail
+    no_secrets(tacker)

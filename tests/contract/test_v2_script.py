@@ -1,0 +1,220 @@
+"""The process of a hook in the v2 API: its streams, its settings and its end."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from tests.contract import v2_world
+from tests.contract.test_v2_life import instantiate, no_secrets
+from tests.unit.lifecycle import fakes
+
+#: What must not be loaded for a VNF that is none of ours.
+HEAVY = ("tacker", "oslo_config", "oslo_log", "pydantic", "paramiko", "eventlet")
+_TELL_MODULES = """\
+import atexit, sys
+atexit.register(lambda: open({path!r}, "w").write(" ".join(sys.modules)))
+"""
+
+
+def given(operation="instantiate_end", params=None, **instance):
+    """What Tacker writes to the script."""
+    return {
+        "operation": operation,
+        "request": {"additionalParams": params or {}},
+        "vnf_instance": {"id": fakes.VNF, **instance},
+        "grant_request": None,
+        "grant_response": None,
+        "tmp_csar_dir": "/nowhere",
+        "user_script_err_handling_data": {},
+    }
+
+
+@pytest.fixture
+def script(v2_package, v2_environment, tmp_path):
+    """Run the package's script as it is; the process that has ended."""
+    directory = v2_world.unpack(v2_package, tmp_path / "csar")
+
+    def run(told):
+        return subprocess.run(
+            [sys.executable, directory / "Definitions" / ".." / v2_world.SHIM],
+            input=pickle.dumps(told),
+            capture_output=True,
+            check=False,
+        )
+
+    return run
+
+
+def site_customize(tmp_path, monkeypatch, code):
+    """Have Python run this before the script."""
+    (tmp_path / "sitecustomize.py").write_text(code)
+    path = os.pathsep.join([str(tmp_path), str(v2_world.ROOT)])
+    monkeypatch.setenv("PYTHONPATH", path)
+
+
+class TestOthersVnfs:
+    @pytest.mark.parametrize(
+        "operation", ["instantiate_start", "scale_end", "heal_start", "terminate_end"]
+    )
+    def test_nothing_is_done_and_next_to_nothing_loaded(
+        self, script, tmp_path, monkeypatch, operation
+    ):
+        told = tmp_path / "modules"
+        site_customize(tmp_path, monkeypatch, _TELL_MODULES.format(path=str(told)))
+        monkeypatch.setenv("TACKER_K8S_MGMT_CONFIG", "/not/even/looked/at")
+        done = script(given(operation, params={"other": 1}, metadata={"other": 2}))
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        modules = told.read_text().split()
+        assert "tacker_k8s_mgmt.hooks.v2" in modules
+        assert not set(HEAVY) & set(modules)
+        assert not (tmp_path / "state").exists()
+
+
+def test_missing_distribution_is_told_with_the_remedy(script, tmp_path, monkeypatch):
+    site_customize(
+        tmp_path, monkeypatch, "import sys; sys.modules['tacker_k8s_mgmt'] = None\n"
+    )
+    done = script(given())
+    assert (done.returncode, done.stdout) == (1, b"")
+    (line,) = done.stderr.decode().splitlines()
+    assert sys.prefix in line
+    assert "-m pip install -U tacker-k8s-mgmt" in line
+
+
+class TestNoise:
+    @pytest.fixture
+    def noisy(self, tacker):
+        with tacker.world() as site:
+            site.noisy = True
+        return tacker
+
+    def test_result_reaches_tacker(self, noisy):
+        instantiate(noisy)
+        assert len(noisy.instance["vimConnectionInfo"]) == 2
+        log = (noisy.state / "k8s-mgmt.log").read_text()
+        # Printed twice, written twice, by a child twice, and warned of, in each hook.
+        assert log.count("noise") >= 2 * 7
+
+    def test_error_is_one_text(self, noisy):
+        with noisy.world() as site:
+            site.faults.add("run cluster")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            instantiate(noisy)
+        detail = caught.value.detail
+        assert detail.startswith("instantiate_end failed: b'instantiate_end: step 7/10")
+        assert "noise" not in detail
+        assert "\\n" not in detail
+        assert "Warning" not in detail
+
+
+class TestErrors:
+    def test_defect_is_told_without_its_text(self, script):
+        told = given(params=fakes.additional_params(), vimConnectionInfo="n0de-secret")
+        done = script(told)
+        assert done.returncode == 1
+        text = done.stderr.decode()
+        assert text.startswith("This is a defect of tacker-k8s-mgmt or an unforeseen")
+        assert "n0de-secret" not in text
+        assert pickle.loads(done.stdout) == {
+            "user_script_err_handling_data": {"k8s_mgmt": {}}
+        }
+
+    def test_hook_of_a_later_release_is_refused(self, script):
+        done = script(given("operate_start", params=fakes.additional_params()))
+        assert done.returncode == 1
+        assert b"no hook operate_start" in done.stderr
+
+    def test_what_is_no_pickle_is_a_defect(self, script, v2_package, tmp_path):
+        shim = tmp_path / "csar" / v2_world.SHIM
+        done = subprocess.run(
+            [sys.executable, shim], input=b"nonsense", capture_output=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert b"UnpicklingError" in done.stderr
+
+
+class TestSettings:
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            (None, "there is no {path}"),
+            ("password = s3cret\n[broken", "{path} cannot be understood"),
+            ("[k8s_mgmt]\nboot_timeout = soon\n", "boot_timeout"),
+            ("[k8s_mgmt]\nstate_path = {path}/below\n", "k8s-mgmt.log cannot be"),
+        ],
+    )
+    def test_what_cannot_be_used_is_named(self, script, v2_environment, text, told):
+        if text is None:
+            v2_environment.unlink()
+        else:
+            v2_environment.write_text(text.format(path=v2_environment))
+        done = script(given(params=fakes.additional_params()))
+        assert done.returncode == 1
+        assert told.format(path=v2_environment) in done.stderr.decode()
+        assert b"s3cret" not in done.stderr
+
+    def test_several_files_are_read_in_their_order(
+        self, tacker, v2_environment, tmp_path, monkeypatch
+    ):
+        later = tmp_path / "later.conf"
+        later.write_text(f"[k8s_mgmt]\nstate_path = {tmp_path}/elsewhere\n")
+        monkeypatch.setenv("TACKER_K8S_MGMT_CONFIG", f"{v2_environment}:{later}")
+        instantiate(tacker)
+        assert (tmp_path / "elsewhere" / "k8s-mgmt.log").is_file()
+        assert not tacker.state.exists()
+
+    def test_tackers_own_state_path_serves_where_ours_is_not_given(
+        self, tacker, v2_environment, tmp_path
+    ):
+        v2_environment.write_text(f"[DEFAULT]\nstate_path = {tmp_path}/tackers\n")
+        instantiate(tacker)
+        log = tmp_path / "tackers" / "k8s_mgmt" / "k8s-mgmt.log"
+        assert "instantiate_end completed" in log.read_text()
+
+
+def test_script_ends_with_its_conductor(tacker, tmp_path):
+    """Nobody would take its result, and its lock would be in the retry's way."""
+    sign = tmp_path / "sign"
+    with tacker.world() as site:
+        site.hangs = str(sign)
+    told = given(params=fakes.additional_params())
+    told["vnf_instance"]["vimConnectionInfo"] = {"vim1": v2_world.VIM}
+    shim = tmp_path / "csar" / v2_world.SHIM
+    code = (
+        "import subprocess, sys\n"
+        f"subprocess.run([sys.executable, {str(shim)!r}], input={pickle.dumps(told)!r})"
+    )
+    conductor = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        process = int(_waited(lambda: sign.exists() and sign.read_text()))
+        conductor.send_signal(signal.SIGKILL)
+    finally:
+        conductor.kill()
+        conductor.wait()
+    _waited(lambda: not _is_alive(process))
+    no_secrets(tacker)
+
+
+def _is_alive(process):
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+            return file.read().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _waited(question):
+    deadline = time.monotonic() + 60
+    while not (answer := question()):
+        assert time.monotonic() < deadline, "it takes too long"
+        time.sleep(0.05)
+    return answer

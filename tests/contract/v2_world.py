@@ -1,0 +1,324 @@
+"""Tacker's v2 API with our script, and fakes of everything beyond it.
+
+:class:`Tacker` runs operations with the conductor's own code, which starts the script
+of a real package in a process of its own. There :func:`enter` puts the fakes of the
+unit tests in the place of SSH, Heat and the cluster; their state is in a file.
+"""
+
+import atexit
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+import zipfile
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from tacker.sol_refactored import objects
+from tacker.sol_refactored.common import vnfd_utils
+from tacker.sol_refactored.conductor import vnflcm_driver_v2
+
+from tacker_k8s_mgmt.cluster.stack import StackResource
+from tests.unit.lifecycle import fakes
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIM = "Scripts/kubespray_mgmt_v2.py"
+VIM = {
+    "vimId": "openstack",
+    "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
+    "interfaceInfo": {"endpoint": "http://192.0.2.1/identity"},
+    "accessInfo": {
+        "username": "nfv",
+        "password": "v1m-secret",
+        "project": "nfv",
+        "userDomain": "Default",
+        "projectDomain": "Default",
+    },
+}
+#: Runs before the shim in the script's process; only the standard library is there yet.
+_BEFORE = """\
+import runpy, sys
+sys.path.insert(0, {root!r})
+from tacker_k8s_mgmt.hooks import script
+read = script.Streams.read
+def enter(self):
+    given = read(self)
+    from tests.contract import v2_world
+    v2_world.enter({world!r})
+    return given
+script.Streams.read = enter
+runpy.run_path({shim!r}, run_name="__main__")
+"""
+
+
+class Site(fakes.FakeSite):
+    """A fake site that is used as the hooks use the real one.
+
+    :ivar noisy: whether it prints on all ways.
+    :ivar hangs: a file that it makes before it waits for ever.
+    """
+
+    noisy = False
+    hangs = ""
+
+    def __enter__(self):
+        if self.noisy:
+            print("noise")
+            print("noise", file=sys.stderr)
+            os.write(1, b"noise")
+            os.write(2, b"noise")
+            subprocess.run(["sh", "-c", "echo noise; echo noise >&2"], check=True)
+            warnings.warn("noise", DeprecationWarning, stacklevel=1)
+        if self.hangs:
+            Path(self.hangs).write_text(str(os.getpid()))
+            threading.Event().wait()
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def machines(self):
+        found = super().machines()
+        places = {one: found.places[one] | {one} for one in found.places}
+        return replace(found, places=places)
+
+    def resources(self):
+        """What Heat has of the servers: each is in a stack of its own."""
+        return [
+            StackResource(stack, vdu, "OS::Nova::Server", server, "CREATE_COMPLETE")
+            for server, vdu, stack in self.vnfcs()
+        ]
+
+    def vnfcs(self):
+        every = [*self.control_planes, *self.workers]
+        every += [self.load_balancer] if self.load_balancer else []
+        for one in every:
+            vdu = {"control-plane": "masterNode", "worker": "workerNode"}.get(
+                one.role.value, "externalLB"
+            )
+            yield one.server_id, vdu, f"stack-of-{one.address}"
+
+
+def enter(path):
+    """Put the fakes in place, in the script's process."""
+    from tacker_k8s_mgmt.hooks import connection, v2_hook, v2_hooks
+
+    with open(path, "rb") as file:
+        site = pickle.load(file)  # noqa: S301
+
+    def made(call, *_):
+        site.vims = connection.Connections(call.instance)
+        return site
+
+    def keep():
+        site.vims = None
+        site.runs.clear()
+        Path(path).write_bytes(pickle.dumps(site))
+
+    v2_hook.V2Site = made
+    v2_hooks.resources_of = lambda call: site.resources()
+    atexit.register(keep)
+
+
+def unpack(package, directory, world=None):
+    """Lay a package out as Tacker has it; its script meets the fakes, if there are."""
+    with zipfile.ZipFile(package) as opened:
+        opened.extractall(directory)
+    shim = directory / SHIM
+    if world is not None:
+        original = directory / "original.py"
+        original.write_bytes(shim.read_bytes())
+        shim.write_text(
+            _BEFORE.format(root=str(ROOT), world=str(world), shim=str(original))
+        )
+    return directory
+
+
+class Heat:
+    """What Tacker's OpenStack driver does to the fake VMs and to the VNF instance."""
+
+    def __init__(self, tacker):
+        self._tacker = tacker
+
+    def instantiate(self, req, inst, *_):
+        self._tell(inst, req.flavourId)
+
+    def instantiate_rollback(self, *_):
+        self._tacker.deleted = True
+
+    def terminate(self, *_):
+        self._tacker.deleted = True
+
+    def scale(self, req, inst, grant_req, *_):
+        with self._tacker.world() as site:
+            if req.type == "SCALE_OUT":
+                number = 6 + len(site.workers)
+                site.workers.append(fakes.machine(fakes.Role.WORKER, number))
+            else:
+                gone = {
+                    one.resource.resourceId
+                    for one in grant_req.removeResources
+                    if one.type == "COMPUTE"
+                }
+                site.workers = [w for w in site.workers if w.server_id not in gone]
+        self._tell(inst, inst.instantiatedVnfInfo.flavourId)
+
+    def scale_rollback(self, req, inst, *_):
+        known = {vnfc.id for vnfc in inst.instantiatedVnfInfo.vnfcResourceInfo}
+        with self._tacker.world() as site:
+            site.workers = [w for w in site.workers if w.server_id in known]
+
+    def heal(self, req, inst, grant_req, *_):
+        """Like Tacker, it has Heat replace whatever is in the VNFCs' places now."""
+        gone = {
+            one.resource.resourceId
+            for one in grant_req.removeResources
+            if one.type == "COMPUTE"
+        }
+        places = {
+            vnfc.metadata["stack_id"].rpartition("/")[2]
+            for vnfc in inst.instantiatedVnfInfo.vnfcResourceInfo
+            if vnfc.computeResource.resourceId in gone
+        }
+        with self._tacker.world() as site:
+            here = {server: stack for server, _, stack in site.vnfcs()}
+
+            def built(one):
+                if here[one.server_id] not in places:
+                    return one
+                return replace(one, server_id=f"{one.server_id}-new")
+
+            site.workers = [built(one) for one in site.workers]
+            site.control_planes = [built(one) for one in site.control_planes]
+            site.load_balancer = built(site.load_balancer)
+            if not hasattr(req, "_obj_vnfcInstanceId"):
+                site.cluster_nodes = []
+        self._tell(inst, inst.instantiatedVnfInfo.flavourId)
+
+    def _tell(self, inst, flavour):
+        with self._tacker.world() as site:
+            found = list(site.vnfcs())
+        inst.instantiatedVnfInfo = objects.VnfInstanceV2_InstantiatedVnfInfo.from_dict(
+            {
+                "flavourId": flavour,
+                "vnfState": "STARTED",
+                "metadata": {"stack_id": "top"},
+                "vnfcResourceInfo": [
+                    {
+                        "id": server,
+                        "vduId": vdu,
+                        "computeResource": {
+                            "vimConnectionId": "openstack",
+                            "resourceId": server,
+                        },
+                        "metadata": {"stack_id": f"vnf-1-{vdu}/{stack}"},
+                    }
+                    for server, vdu, stack in reversed(found)
+                ],
+                "vnfcInfo": [
+                    {
+                        "id": f"{vdu}-{server}",
+                        "vduId": vdu,
+                        "vnfcResourceInfoId": server,
+                        "vnfcState": "STARTED",
+                    }
+                    for server, vdu, _ in reversed(found)
+                ],
+            }
+        )
+
+
+class Tacker:
+    """The conductor, as far as it does not talk to its database, to NFVO and VIM.
+
+    :ivar instance: the VNF instance in its database.
+    :ivar data: ``userScriptErrHandlingData`` of an operation that has failed.
+    """
+
+    def __init__(self, package, directory):
+        objects.register_all()
+        self.driver = object.__new__(vnflcm_driver_v2.VnfLcmDriverV2)
+        self.state = directory / "state"
+        self.path = directory / "world"
+        self.path.write_bytes(pickle.dumps(Site()))
+        unpacked = unpack(package, directory / "csar", self.path)
+        self._vnfd = vnfd_utils.Vnfd("vnfd")
+        self._vnfd.init_from_csar_dir(str(unpacked))
+        self.deleted = False
+        self.data = {}
+        self.instance = {
+            "id": fakes.VNF,
+            "vnfdId": "vnfd",
+            "vnfProvider": "us",
+            "vnfProductName": "cluster",
+            "vnfSoftwareVersion": "1",
+            "vnfdVersion": "1",
+            "instantiationState": "NOT_INSTANTIATED",
+        }
+        self._last = None
+
+    @contextmanager
+    def world(self):
+        """What the script finds, to look at and to change."""
+        site = self.site
+        yield site
+        self.path.write_bytes(pickle.dumps(site))
+
+    @property
+    def site(self):
+        """What the script has left."""
+        return pickle.loads(self.path.read_bytes())  # noqa: S301
+
+    def operate(self, operation, request):
+        """Take an operation from its grant to its end (``start_lcm_op_internal``)."""
+        kinds = {
+            "INSTANTIATE": objects.InstantiateVnfRequest,
+            "TERMINATE": objects.TerminateVnfRequest,
+            "SCALE": objects.ScaleVnfRequest,
+            "HEAL": objects.HealVnfRequest,
+        }
+        req = kinds[operation].from_dict(request)
+        lcmocc = objects.VnfLcmOpOccV2(
+            id="occ", operation=operation, operationParams=req
+        )
+        lcmocc.operationState = "PROCESSING"
+        granted = objects.GrantRequestV1(
+            vnfInstanceId=fakes.VNF,
+            vnfLcmOpOccId="occ",
+            vnfdId="vnfd",
+            operation=operation,
+            isAutomaticInvocation=False,
+        )
+        grant = getattr(self.driver, f"{operation.lower()}_grant")
+        grant(granted, req, self._instance(), self._vnfd)
+        self._last = (lcmocc, granted)
+        self.data = {}
+        self.retry()
+
+    def retry(self):
+        """Do it again, with the grant and the data of the first time."""
+        inst = self._run(self.driver.process)
+        self.instance = inst.to_dict()
+
+    def rollback(self):
+        """Take the operation that has failed back; nothing of it is stored."""
+        self._run(self.driver.rollback)
+
+    def _run(self, work):
+        lcmocc, granted = self._last
+        inst, grant = self._instance(), objects.GrantV1()
+        args = None, lcmocc, inst, granted, grant, self._vnfd
+        self.driver.post_grant(*args)
+        data = copy.deepcopy(self.data)
+        try:
+            work(*args, data)
+        finally:
+            self.data = data
+        return inst
+
+    def _instance(self):
+        return objects.VnfInstanceV2.from_dict(copy.deepcopy(self.instance))

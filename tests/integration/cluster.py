@@ -1,0 +1,276 @@
+"""One VNF instance as the integration tests drive it, and its cluster."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from lab import inside
+from lab.cloud import ansible_server, base
+from tacker_k8s_mgmt.cluster import inventory
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Lab
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+REQUESTS = ROOT / "samples" / "requests"
+PARAMETERS = "k8s_cluster_installation_param"
+PROXY_SECRET = "pr0xy-cr3dential"
+#: Accounts of the lab's hosts whose passwords are no other words.
+VM_ACCOUNT = base.VM_ACCOUNTS[-1]
+SERVER_ACCOUNT = ansible_server.ACCOUNTS[-1]
+#: They stand for every credential, and must turn up nowhere.
+SECRETS = (PROXY_SECRET, VM_ACCOUNT.password, SERVER_ACCOUNT.password)
+#: The phase of the stand-in for kubespray that can be made to take its time or fail.
+PHASE = "Join the cluster"
+
+Found = TypeVar("Found")
+
+
+class Cluster:
+    """One VNF instance made from the sample request."""
+
+    def __init__(
+        self, lab: "Lab", name: str, like: "Cluster | None", secret: bool
+    ) -> None:
+        self._lab = lab
+        self.name = name
+        self.id = lab.tacker.create(lab.vnfd_id, name)["id"]
+        self.vim_name = like.vim_name if like else f"vim-{name}"
+        home = f"/home/{SERVER_ACCOUNT.name if secret else 'ansible'}"
+        self.directory = like.directory if like else f"{home}/clusters/{name}"
+        self._operation = ""
+        self._seen: set[str] = set()
+        self.body: dict[str, Any] = {}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Our part of the request."""
+        ours: dict[str, Any] = self.body["additionalParams"][PARAMETERS]
+        return ours
+
+    def begin_instantiation(self) -> None:
+        """Send the request."""
+        self._operation = self._lab.tacker.operate(self.id, "instantiate", self.body)
+
+    def instantiate(self, expect: str = "COMPLETED") -> str:
+        """Instantiate; the error text of the operation."""
+        self.begin_instantiation()
+        return self.wait(expect)
+
+    def begin(self, verb: str) -> None:
+        """Send ``retry`` or another verb for the last operation."""
+        self._lab.tacker.handle(self._operation, verb)
+
+    def handle(self, verb: str, expect: str) -> str:
+        """Retry, roll back or fail the last operation."""
+        self.begin(verb)
+        return self.wait(expect)
+
+    def refused(self, verb: str) -> str:
+        """What Tacker says when it refuses a verb for the last operation."""
+        path = f"/vnflcm/v1/vnf_lcm_op_occs/{self._operation}/{verb}"
+        status, text = self._lab.tacker.refused("POST", path)
+        assert status == 409, text
+        return text
+
+    def cancel(self) -> None:
+        """Give up the last operation, whose conductor was killed."""
+        self._lab.tacker.cancel(self._operation)
+
+    def scale(
+        self,
+        kind: str,
+        steps: int = 1,
+        expect: str = "COMPLETED",
+        aspect: str = "worker_instance",
+        **changes: Any,
+    ) -> str:
+        """Scale the workers ``OUT`` or ``IN``; the error text of the operation.
+
+        :param changes: structures of our parameters that the request overrides.
+        """
+        self.begin_scale(kind, steps, aspect, **changes)
+        return self.wait(expect)
+
+    def begin_scale(
+        self,
+        kind: str,
+        steps: int = 1,
+        aspect: str = "worker_instance",
+        **changes: Any,
+    ) -> None:
+        """Send the request to scale."""
+        body = {
+            "type": f"SCALE_{kind}",
+            "aspectId": aspect,
+            "numberOfSteps": steps,
+            **overriding(changes),
+        }
+        self._operation = self._lab.tacker.operate(self.id, "scale", body)
+
+    def heal(self, *servers: str, expect: str = "COMPLETED", **changes: Any) -> str:
+        """Heal the VNFCs of these servers, or the whole VNF; the error text."""
+        self.begin_heal(*servers, **changes)
+        return self.wait(expect)
+
+    def begin_heal(self, *servers: str, **changes: Any) -> None:
+        """Send the request to heal."""
+        body = {"cause": "a test", **overriding(changes)}
+        if servers:
+            info = self.show()["instantiatedVnfInfo"]["vnfcResourceInfo"]
+            body["vnfcInstanceId"] = [
+                vnfc["id"]
+                for vnfc in info
+                if vnfc["computeResource"]["resourceId"] in servers
+            ]
+        self._operation = self._lab.tacker.operate(self.id, "heal", body)
+
+    def terminate(self, expect: str = "COMPLETED", **changes: Any) -> str:
+        """Terminate by force, if nothing else is said; the error text."""
+        self.begin_termination(**changes)
+        return self.wait(expect)
+
+    def begin_termination(self, **changes: Any) -> None:
+        """Send the request to terminate."""
+        body = json.loads((REQUESTS / "terminate.json").read_text()) | changes
+        self._operation = self._lab.tacker.operate(self.id, "terminate", body)
+
+    def wait(self, expect: str) -> str:
+        """Wait for a state of the last operation; its error text."""
+        found = self._lab.tacker.wait(self._operation, expect)
+        self._seen |= set(self.servers())
+        return str((found.get("error") or {}).get("detail", ""))
+
+    def wait_for_phase(self, phase: str = PHASE, limit: float = 120) -> None:
+        """Wait until the newest playbook run has reached a phase."""
+        log = f"cat {self.directory}/runs/*/log 2>&1; true"
+        eventually(lambda: phase in self._lab.ansible(log), limit)
+
+    def occurrence(self) -> dict[str, Any]:
+        return self._lab.tacker.occurrence(self._operation)
+
+    def show(self) -> dict[str, Any]:
+        return self._lab.tacker.show(self.id)
+
+    def stacks(self) -> list[str]:
+        """Names of the VNF's Heat stacks, nested ones included."""
+        rows = inside.command(
+            ["openstack", "stack", "list", "--nested", "-f", "json"], limit=120
+        )
+        return [
+            row["Stack Name"]
+            for row in json.loads(rows)
+            if self.id in row["Stack Name"]
+        ]
+
+    def servers(self) -> dict[str, str]:
+        """Server id and name of the VNF's VMs."""
+        info = self.show().get("instantiatedVnfInfo") or {}
+        return {
+            vnfc["computeResource"]["resourceId"]: vnfc["vduId"]
+            for vnfc in info.get("vnfcResourceInfo", [])
+        }
+
+    def workers(self) -> dict[str, str]:
+        """Server id of each worker VM by its address in the cluster."""
+        found = [one for one, vdu in self.servers().items() if vdu == "workerNode"]
+        return {
+            next(a for a in host["addresses"] if a.startswith("10.10.")): host["id"]
+            for host in inside.hosts()
+            if host["id"] in found
+        }
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        """What the real kubectl prints, through the load balancer."""
+        return self._api().kubectl(*arguments, stdin=stdin)
+
+    def routes(self) -> set[str]:
+        """Names of the workers that the load balancer knows."""
+        return {one["name"] for one in self.balancer("status")["workers"]}
+
+    def balancer(self, verb: str, *arguments: str) -> dict[str, Any]:
+        """Call the script by hand on the load balancer's VM."""
+        script = (ROOT / "scripts" / "install_external_lb.sh").read_text()
+        inside.on_host(self.server("externalLB"), "tee", "/tmp/lb.sh", stdin=script)
+        told = inside.on_host(
+            self.server("externalLB"), "bash", "/tmp/lb.sh", verb, *arguments
+        )
+        return dict(json.loads(told)) if verb == "status" else {}
+
+    def inventory(self) -> list[str]:
+        """Names of the hosts in the inventory."""
+        text = self._lab.ansible(f"cat {self.directory}/hosts.yaml")
+        return sorted(node.name for node in inventory.parse(text))
+
+    def runs(self) -> list[str]:
+        """The playbook runs in the cluster's directory, the oldest first."""
+        listed = self._lab.ansible(f"ls {self.directory}/runs").split()
+        return sorted(one for one in listed if one[:1].isdigit())
+
+    def server(self, vdu: str) -> str:
+        return next(one for one, name in self.servers().items() if name == vdu)
+
+    def balancer_address(self) -> str:
+        """Where the load balancer is reached from outside."""
+        server = self.server("externalLB")
+        balancer = next(host for host in inside.hosts() if host["id"] == server)
+        return next(str(a) for a in balancer["addresses"] if a.startswith("10.99."))
+
+    def _api(self) -> inside.ClusterApi:
+        return inside.ClusterApi(
+            self.server("masterNode"),
+            f"{self.balancer_address()}:6443",
+            self._lab.scratch / f"{self.name}.kubeconfig",
+        )
+
+    def ca(self) -> Path:
+        """The CA's certificate, as a file."""
+        return self._api().ca
+
+    def api(self, path: str) -> str:
+        """What the API says through the load balancer, certificate verified."""
+        return self._api().get(path)
+
+    def ready_nodes(self) -> dict[str, bool]:
+        """Whether each node of the cluster is Ready, by the real kubectl."""
+        nodes = json.loads(self._api().kubectl("get", "nodes", "-o", "json"))
+        return {
+            node["metadata"]["name"]: any(
+                one["type"] == "Ready" and one["status"] == "True"
+                for one in node["status"]["conditions"]
+            )
+            for node in nodes["items"]
+        }
+
+    def assert_nothing_left(self) -> None:
+        """No VIM, directory, host or stack of this VNF."""
+        vims = [vim["name"] for vim in self._lab.tacker.vims()]
+        assert self.vim_name not in vims
+        assert "No such file" in self._lab.ansible(f"ls -d {self.directory} 2>&1; true")
+        assert self.stacks() == []
+        assert [host for host in inside.hosts() if host["id"] in self._seen] == []
+
+    @staticmethod
+    def assert_no_secret_in(text: str) -> None:
+        assert [secret for secret in SECRETS if secret in text] == []
+
+
+def overriding(changes: dict[str, Any]) -> dict[str, Any]:
+    return {"additionalParams": {PARAMETERS: changes}} if changes else {}
+
+
+def eventually(what: Callable[[], Found], limit: float = 60) -> Found:
+    """What *what* returns as soon as it is true.
+
+    For what nobody promised to hold at once: an operation that is COMPLETED did.
+
+    :param limit: seconds.
+    """
+    deadline = time.monotonic() + limit
+    while True:
+        if found := what():
+            return found
+        assert time.monotonic() < deadline, f"not so within {limit:g} s"
+        time.sleep(0.3)

@@ -1,0 +1,157 @@
+"""A second conductor beside the first: they share out the work, not a cluster."""
+
+import json
+import os
+import signal
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab import inside, settings
+from tacker_k8s_mgmt import journal
+from tests.integration.conftest import (
+    CONDUCTOR,
+    PHASE,
+    Cluster,
+    Lab,
+    eventually,
+    services,
+)
+from tests.integration.test_interruptions import attached, plays_on
+from tests.integration.test_scaling import consistent
+
+pytestmark = pytest.mark.lab
+
+SECOND = "tacker-conductor-2"
+# Until the file is there, the playbook takes its time in this phase.
+GO = f"/tmp/go-{uuid.uuid4().hex}"
+HANG = {"task": PHASE, "host": "worker-*", "until": GO}
+
+
+@pytest.fixture(scope="module")
+def clusters(lab: Lab) -> Iterator[tuple[Cluster, Cluster]]:
+    with (
+        lab.instance("one", kubespray_vars={"lab_hang": HANG}) as one,
+        lab.instance("two") as two,
+    ):
+        try:
+            yield one, two
+        finally:
+            services("stop", "--kill", SECOND)
+            services("restart", "--kill", CONDUCTOR)
+
+
+@pytest.fixture(scope="module")
+def one(clusters: tuple[Cluster, Cluster]) -> Cluster:
+    return clusters[0]
+
+
+@pytest.fixture(scope="module")
+def two(clusters: tuple[Cluster, Cluster]) -> Cluster:
+    return clusters[1]
+
+
+def hooks(conductor: str, cluster: Cluster) -> list[str]:
+    """The hooks that this conductor has called for a cluster, by its own journal."""
+    state = "state" if conductor == CONDUCTOR else "second"
+    place = settings.from_environment().data / "tacker" / state / "k8s_mgmt"
+    path = Path(journal.path_of(str(place), cluster.id))
+    if not path.exists():
+        return []
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    return [one["hook"] for one in records if one["event"] == "operation-start"]
+
+
+def main_process(conductor: str) -> int:
+    record = inside.state() / "run" / f"{conductor}.json"
+    return int(json.loads(record.read_text())["pid"])
+
+
+def takes_messages(conductor: str) -> bool:
+    """Whether a conductor listens for work, by its connections with RabbitMQ."""
+    group = main_process(conductor)
+    listed = inside.command(["ss", "-tnpH", "dst", "127.0.0.1:5672"])
+    pids = {word.split(",")[0] for word in listed.split("pid=")[1:]}
+    return any(os.getpgid(int(pid)) == group for pid in pids)
+
+
+class TestTwoConductors:
+    def test_the_other_works_while_one_that_was_told_to_end_still_does(self, one, two):
+        one.begin_instantiation()
+        one.wait_for_phase()
+        services("restart", SECOND)
+        # It takes no more work, and ends when what it has is done.
+        os.kill(main_process(CONDUCTOR), signal.SIGTERM)
+        eventually(lambda: not takes_messages(CONDUCTOR))
+        two.instantiate()
+        both = ["instantiate_start", "instantiate_end"]
+        assert hooks(CONDUCTOR, one) == both
+        assert hooks(SECOND, two) == both
+        assert hooks(CONDUCTOR, two) == hooks(SECOND, one) == []
+        assert one.occurrence()["operationState"] == "PROCESSING"
+        consistent(two, 2)
+
+    def test_a_cluster_that_the_first_works_on_is_refused(self, lab, one):
+        (run,) = one.runs()
+        one.cancel()
+        error = one.handle("retry", "FAILED_TEMP")
+        assert f"{one.directory} on 10.99.0.5 is locked by instantiate_end" in error
+        assert "nothing was changed" in error
+        assert hooks(SECOND, one) == ["instantiate_end"]
+        assert one.runs() == [run]
+        assert plays_on(lab, one)
+
+    def test_it_is_taken_over_when_the_first_is_gone(self, lab, one):
+        (run,) = one.runs()
+        services("stop", "--kill", CONDUCTOR)
+        before = attached(lab, run)
+        one.begin("retry")
+        eventually(lambda: attached(lab, run) > before)
+        services("restart", CONDUCTOR)
+        lab.ansible(f"touch {GO}")
+        one.wait("COMPLETED")
+        assert one.runs() == [run]
+        assert hooks(SECOND, one) == ["instantiate_end"] * 2
+        consistent(one, 2)
+
+    def test_both_work_at_once(self, lab, one, two):
+        before = {
+            (conductor, cluster): len(hooks(conductor, cluster))
+            for conductor in (CONDUCTOR, SECOND)
+            for cluster in (one, two)
+        }
+        one.begin_scale("OUT")
+        two.begin_scale("OUT")
+        one.wait("COMPLETED")
+        two.wait("COMPLETED")
+        consistent(one, 3)
+        consistent(two, 3)
+        worker = sorted(two.workers().items())[0]
+        one.begin_scale("IN")
+        two.begin_heal(worker[1])
+        one.wait("COMPLETED")
+        two.wait("COMPLETED")
+        consistent(one, 2)
+        assert worker[0] in two.workers()
+        consistent(two, 3)
+        done = {
+            (conductor, cluster): hooks(conductor, cluster)[count:]
+            for (conductor, cluster), count in before.items()
+        }
+        assert done[CONDUCTOR, one] or done[CONDUCTOR, two]
+        assert done[SECOND, one] or done[SECOND, two]
+        for cluster, wanted in (
+            (one, ["scale_end", "scale_start"]),
+            (two, ["heal_end", "heal_start", "scale_end"]),
+        ):
+            assert sorted(done[CONDUCTOR, cluster] + done[SECOND, cluster]) == wanted
+
+    def test_terminate_at_once_leaves_nothing(self, one, two):
+        one.begin_termination()
+        two.begin_termination()
+        one.wait("COMPLETED")
+        two.wait("COMPLETED")
+        one.assert_nothing_left()
+        two.assert_nothing_left()

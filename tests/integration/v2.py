@@ -1,0 +1,123 @@
+"""Clusters of Tacker's v2 API, for the tests of its own hooks."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from lab import inside, settings
+from lab.services.rest import Session
+from lab.tacker_api import TackerV2
+from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.csar.api import V2
+from tests.integration import cnf
+from tests.integration.cluster import Cluster, overriding
+from tests.integration.conftest import Lab
+
+REQUESTS = sources.samples(V2) / "requests"
+BARBICAN = f"{settings.url('barbican')}/v1/secrets"
+
+
+class ClusterV2(Cluster):
+    """One VNF instance of the v2 API, made from the sample request."""
+
+    def begin_heal(self, *servers: str, **changes: Any) -> None:
+        body: dict[str, Any] = {"cause": "a test", **overriding(changes)}
+        if servers:
+            body["vnfcInstanceId"] = [self.vnfc(server) for server in servers]
+        self._begin_heal(body)
+
+    def heal_with_another_stack(self) -> str:
+        """Heal the whole VNF, its networks included."""
+        self._begin_heal(json.loads((REQUESTS / "heal-vnf-all.json").read_text()))
+        return self.wait("COMPLETED")
+
+    def _begin_heal(self, body: dict[str, Any]) -> None:
+        self._operation = self._lab.tacker.operate(self.id, "heal", body)
+
+    def vnfc(self, server: str) -> str:
+        """The id that a heal request has for the VNFC of a server."""
+        info = self.show()["instantiatedVnfInfo"]
+        resource = next(
+            vnfc["id"]
+            for vnfc in info["vnfcResourceInfo"]
+            if vnfc["computeResource"]["resourceId"] == server
+        )
+        return next(
+            str(vnfc["id"])
+            for vnfc in info["vnfcInfo"]
+            if vnfc["vnfcResourceInfoId"] == resource
+        )
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What is kept of the cluster."""
+        return dict(self.show().get("metadata") or {})
+
+    def vim_types(self) -> list[str]:
+        infos = self.show().get("vimConnectionInfo") or {}
+        return [one["vimType"] for one in infos.values()]
+
+    def assert_nothing_left(self) -> None:
+        super().assert_nothing_left()
+        assert self.vim_types() == []
+        assert self.metadata == {}
+
+
+class LabV2(Lab):
+    """The running lab with a package for the v2 API in it."""
+
+    api = "v2"
+    cluster_class = ClusterV2
+    requests = REQUESTS
+
+    @staticmethod
+    def _client() -> TackerV2:
+        return inside.tacker_v2()
+
+    def keep_secrets_in_barbican(self, parameters: dict[str, Any]) -> None:
+        """Let our parameters name their secrets in place of saying them."""
+        session = Session(settings.USER, settings.PROJECT)
+
+        def kept(payload: str) -> dict[str, str]:
+            body = {"payload": payload, "payload_content_type": "text/plain"}
+            return {"secret_ref": session.post(BARBICAN, body)["secret_ref"]}
+
+        for structure in parameters.values():
+            for name in ("password", "ssh_password", "http_proxy"):
+                if isinstance(structure, dict) and name in structure:
+                    structure[name] = kept(structure[name])
+
+    @contextlib.contextmanager
+    def cnf_on(self, vim: dict[str, Any]) -> Iterator["CnfV2"]:
+        """A CNF on this VIM, deleted at the end."""
+        one = CnfV2(self.tacker, self.scratch, vim)
+        try:
+            yield one
+        finally:
+            one.remove()
+
+    def _settle(self, cluster: Cluster) -> None:
+        super()._settle(cluster)
+        with contextlib.suppress(RuntimeError):
+            if cluster.occurrence()["operationState"] == "FAILED_TEMP":
+                # What has no rollback.
+                cluster.handle("fail", "FAILED")
+
+
+class CnfV2(cnf.Cnf):
+    """A CNF that is told its VIM whole, since v2 clusters are in no registry."""
+
+    def instantiate(self) -> None:
+        parameters = {
+            "lcm-kubernetes-def-files": [cnf.MANIFEST],
+            "namespace": cnf.NAMESPACE,
+        }
+        self._do(
+            "instantiate",
+            {
+                "flavourId": "web",
+                "additionalParams": parameters,
+                "vimConnectionInfo": {"cluster": self._vim},
+            },
+        )

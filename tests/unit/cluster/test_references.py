@@ -1,0 +1,622 @@
+"""Secrets by reference, and parameters that are kept without their secrets."""
+
+import copy
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacker_k8s_mgmt.cluster import params, references, secretplaces
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.references import Reference, Unresolved
+from tacker_k8s_mgmt.errors import ParamError
+from tests.unit.cluster.rich import rich
+from tests.unit.cluster.samples import KEY, REMOVED, changed, request
+from tests.unit.cluster.test_params import camelised
+from tests.unit.cluster.test_params_properties import (
+    LISTED_SECRETS,
+    MANY,
+    MARKER,
+    OPTION_SECRETS,
+    bodies,
+    outcome,
+    with_option,
+)
+
+SECRET_ID = "11111111-2222-3333-4444-555555555555"
+SECRET_URL = f"https://barbican.example.org:9311/v1/secrets/{SECRET_ID}"
+BY_URL = {"secret_ref": SECRET_URL}
+BY_FILE = {"file": "/etc/tacker/k8s-mgmt/secrets/worker"}
+NOT_KEPT = {"not_kept": True}
+
+# As the tests see it: the attribute, and a secret that may stand there.
+VALUES = {
+    **dict.fromkeys(
+        f"{structure}.{prefix}{name}"
+        for structure, prefix in (
+            ("ansible", ""),
+            ("master_node", ""),
+            ("worker_node", ""),
+            ("external_lb_param", "ssh_"),
+            ("bastion", ""),
+        )
+        for name in ("password", "private_key", "private_key_passphrase")
+    ),
+    "proxy.http_proxy": "http://user:s3cret@proxy:3128",
+    "proxy.https_proxy": "http://user:s3cret@proxy:3128",
+    "cluster.offline.files_repo": "https://user:s3cret@files.example.org",
+    **dict.fromkeys(OPTION_SECRETS),
+    **{f"{name}.*.password": None for name in LISTED_SECRETS},
+}
+
+
+def value_of(name):
+    if name.endswith("private_key"):
+        return KEY
+    return VALUES[name] or f"s3cret of {name}"
+
+
+def with_secret(name, value):
+    """A whole request with this secret in it."""
+    structure, _, attribute = name.rpartition(".")
+    if structure.endswith(".*"):
+        listed = structure.removesuffix(".*")
+        return changed({listed: [{**LISTED_SECRETS[listed], attribute: value}]})
+    if name in OPTION_SECRETS:
+        return changed(with_option(name, value))
+    changes = {name: value}
+    if structure == "bastion":
+        changes |= {"bastion.ip_address": "10.99.0.1", "bastion.username": "jump"}
+    if attribute.endswith("_passphrase"):
+        changes[name.removesuffix("_passphrase")] = KEY
+    return changed(changes)
+
+
+def written(name):
+    """The attribute as messages name it."""
+    return name.replace("*", "0")
+
+
+def compared(made: InstallParams) -> InstallParams:
+    """Without how the parameters came about."""
+    own = {"references": (), "resolved": (), "changed_logins": frozenset()}
+    return made.model_copy(update=own | {"warnings": ()})
+
+
+def problems(read, *arguments, **named):
+    with pytest.raises(ParamError) as caught:
+        read(*arguments, **named)
+    return caught.value.problems
+
+
+def never(reference):
+    raise AssertionError(f"{reference} was resolved")
+
+
+def dictionary(secrets):
+    """A resolver that knows these, by what a reference names."""
+
+    def resolve(reference: Reference) -> str:
+        if reference.target not in secrets:
+            raise Unresolved("leads nowhere")
+        return secrets[reference.target]
+
+    return resolve
+
+
+class TestWhereSecretsAre:
+    def test_every_attribute_that_pydantic_hides_is_known(self):
+        schema = InstallParams.model_json_schema()
+        assert json.dumps(schema).count('"format": "password"') == sum(
+            1
+            for definition in [schema, *schema["$defs"].values()]
+            for attribute in definition.get("properties", {}).values()
+            if '"format": "password"' in json.dumps(attribute)
+        )
+        hidden = {
+            (definition, name)
+            for definition, found in schema["$defs"].items()
+            for name, attribute in found.get("properties", {}).items()
+            if '"format": "password"' in json.dumps(attribute)
+        }
+        names = {
+            (structure, location[-1])
+            for location, _ in secretplaces.attributes(InstallParams)
+            for structure, _ in hidden
+            if (structure, location[-1]) in hidden
+        }
+        assert names == hidden
+
+    def test_they_are_those_of_the_tests(self):
+        found = [".".join(at) for at, _ in secretplaces.attributes(InstallParams)]
+        assert sorted(found) == sorted(VALUES)
+
+    @pytest.mark.parametrize("name", VALUES)
+    def test_what_stands_for_an_unknown_secret_is_right_in_form(self, name):
+        forms = {".".join(at): f for at, f in secretplaces.attributes(InstallParams)}
+        assert params.parse(request(with_secret(name, forms[name].stand_in)))
+
+
+class TestReferences:
+    @pytest.mark.parametrize("given", [BY_URL, BY_FILE], ids=["secret_ref", "file"])
+    @pytest.mark.parametrize("name", VALUES)
+    def test_one_stands_for_the_secret_it_names(self, name, given):
+        secret = value_of(name)
+        expected = params.parse(request(with_secret(name, secret)))
+        known = {target: secret for target in given.values()}
+        made = params.parse(request(with_secret(name, given)), dictionary(known))
+        (use,) = made.references
+        assert (use.attribute, use.reference.as_given()) == (written(name), given)
+        if not (name.endswith("private_key") and "file" in given):
+            assert compared(made) == expected
+            assert made.secrets() == params.parse(
+                request(with_secret(name, secret))
+            ).secrets() or set(made.secrets()) > set(expected.secrets())
+
+    @pytest.mark.parametrize("name", [n for n in VALUES if n.endswith("private_key")])
+    def test_the_file_of_a_private_key_is_its_path(self, name):
+        by_path = params.parse(request(with_secret(name, BY_FILE["file"])))
+        made = params.parse(request(with_secret(name, BY_FILE)), never)
+        assert compared(made) == by_path
+
+    @pytest.mark.parametrize("name", VALUES)
+    def test_without_a_resolver_it_is_checked_and_not_followed(self, name):
+        made = params.parse(request(with_secret(name, BY_URL)))
+        assert [use.reference.as_given() for use in made.references] == [BY_URL]
+        assert made.resolved == ()
+
+    def test_names_from_tackers_output_are_understood(self):
+        body = changed({"worker_node.password": BY_URL})
+        secrets = dictionary({SECRET_URL: "from-barbican"})
+        made = params.parse(request(camelised(body)), secrets)
+        assert made.workers.password.get_secret_value() == "from-barbican"
+
+    def test_every_one_that_leads_nowhere_is_a_problem_beside_all_others(self):
+        body = changed(
+            {
+                "ansible.password": BY_URL,
+                "worker_node.password": BY_FILE,
+                "master_node.nic_cp_name": REMOVED,
+                "drain.timeout": "soon",
+            }
+        )
+        found = problems(params.parse, request(body), dictionary({}))
+        assert set(found) == {
+            "ansible.password: leads nowhere",
+            "worker_node.password: leads nowhere",
+            "master_node.nic_cp_name: is missing; it names the port with the node's "
+            "address in the cluster, which a floating IP is not",
+            "drain.timeout: must be a whole number",
+        }
+
+    def test_what_it_leads_to_is_checked_like_a_text_and_not_shown(self):
+        secrets = dictionary({SECRET_URL: f"{MARKER}\nsecond line"})
+        body = changed({"ansible.password": BY_URL})
+        (found,) = problems(params.parse, request(body), secrets)
+        assert found == "ansible.password: must not contain control characters"
+
+    def test_a_secret_is_in_no_text_of_the_model(self):
+        secrets = dictionary({SECRET_URL: MARKER})
+        made = params.parse(request(changed({"ansible.password": BY_URL})), secrets)
+        assert MARKER not in f"{made!r} {made} {made.references}"
+        assert MARKER in made.secrets()
+
+    def test_of_structures_that_are_not_needed_none_has_to_be_there(self):
+        body = changed({"ansible.password": BY_URL, "worker_node.password": BY_FILE})
+        secrets = dictionary({SECRET_URL: "server's"})
+        made = params.parse(request(body), secrets, needed=("ansible",))
+        assert made.server_account.password.get_secret_value() == "server's"
+        found = problems(
+            params.parse, request(body), dictionary({}), needed=("ansible",)
+        )
+        assert found == ("ansible.password: leads nowhere",)
+
+
+MALFORMED = {
+    "empty": ({}, "must be text or a reference"),
+    "two": ({**BY_URL, **BY_FILE}, "must be text or a reference"),
+    "other": ({"vault": MARKER}, "must be text or a reference"),
+    "number": ({"file": 5}, "must be a reference with text"),
+    "nested": ({"secret_ref": {"file": MARKER}}, "must be a reference with text"),
+    "relative": ({"file": MARKER}, "file must be an absolute path"),
+    "upwards": ({"file": f"/etc/../{MARKER}"}, "file must not contain '..'"),
+    "control": ({"file": f"/{MARKER}\n/b"}, "file must not contain control"),
+    "blank": ({"file": " "}, "file must not be empty"),
+    "kept": ({"not_kept": "yes"}, "must be text or a reference"),
+    **{
+        f"url {number}": ({"secret_ref": url}, "secret_ref must be the URL of a secret")
+        for number, url in enumerate(
+            [
+                MARKER,
+                SECRET_ID,
+                f"ftp://host/v1/secrets/{SECRET_ID}",
+                f"https:///v1/secrets/{SECRET_ID}",
+                f"https://host/v1/containers/{SECRET_ID}",
+                f"https://host/v1/secrets/{MARKER}",
+                f"https://user:{MARKER}@host/v1/secrets/{SECRET_ID}",
+                f"https://host/v1/secrets/{SECRET_ID}?x={MARKER}",
+                f"https://host/v1/secrets/{SECRET_ID}#{MARKER}",
+                f"https://[/v1/secrets/{SECRET_ID}",
+                f"https://host/v1/secrets/{SECRET_ID}/payload",
+            ]
+        )
+    },
+}
+
+
+class TestMalformedReferences:
+    @pytest.mark.parametrize("case", MALFORMED)
+    @pytest.mark.parametrize(
+        "name",
+        ["ansible.password", "proxy.http_proxy", "cluster.registries.*.password"],
+    )
+    def test_one_problem_names_attribute_and_form(self, case, name):
+        value, expected = MALFORMED[case]
+        (found,) = problems(params.parse, request(with_secret(name, value)), never)
+        assert found.startswith(f"{written(name)}: {expected}")
+        assert MARKER not in found
+
+    def test_where_no_secret_is_wanted_there_is_no_reference(self):
+        (found,) = problems(
+            params.parse, request(changed({"ansible.username": BY_URL})), never
+        )
+        assert found == "ansible.username: must be text"
+
+    def test_a_url_may_end_with_a_slash_and_have_a_prefix(self):
+        url = f"https://cloud.example.org/key-manager/v1/secrets/{SECRET_ID}/"
+        made = params.parse(request(changed({"ansible.password": {"secret_ref": url}})))
+        assert made.references[0].reference.secret_id == SECRET_ID
+
+
+class TestVariables:
+    """Of kubespray_vars nobody knows which are secrets."""
+
+    def vars(self, **variables):
+        return request(changed({"kubespray_vars": variables}))
+
+    def test_references_stand_anywhere_in_them(self):
+        given = self.vars(
+            some_variable=BY_URL,
+            registries=[{"user": "u", "login": BY_FILE}, "plain"],
+        )
+        secrets = dictionary({SECRET_URL: "one-s3cret", BY_FILE["file"]: "two-s3cret"})
+        made = params.parse(given, secrets)
+        assert made.kubespray_vars == {
+            "some_variable": "one-s3cret",
+            "registries": [{"user": "u", "login": "two-s3cret"}, "plain"],
+        }
+        assert {"one-s3cret", "two-s3cret"} <= set(made.secrets())
+        attributes = [use.attribute for use in made.references]
+        assert attributes == [
+            "kubespray_vars.some_variable",
+            "kubespray_vars.registries.0.login",
+        ]
+
+    def test_unresolved_they_stay_as_they_are(self):
+        made = params.parse(self.vars(some_variable=BY_URL))
+        assert made.kubespray_vars == {"some_variable": BY_URL}
+
+    @pytest.mark.parametrize(
+        "variable",
+        [
+            {"file": True},
+            {"file": "relative", "enabled": True},
+            {"secret_refs": "x"},
+        ],
+    )
+    def test_other_structures_are_variables(self, variable):
+        made = params.parse(self.vars(some_download=variable), never)
+        assert made.kubespray_vars == {"some_download": variable}
+
+    def test_one_that_is_written_wrongly_is_a_problem(self):
+        given = self.vars(a={"secret_ref": "x"}, b=[{"file": "relative"}])
+        first, second = problems(params.parse, given, never)
+        assert first.startswith("kubespray_vars.a: secret_ref must be the URL")
+        assert second.startswith("kubespray_vars.b.0: file must be an absolute path")
+
+    def test_no_depth_breaks_it(self):
+        deep = json.loads("[" * 900 + "]" * 900)
+        (found,) = problems(params.parse, self.vars(a=deep))
+        assert found.endswith("is nested too deeply")
+
+    @pytest.mark.parametrize(
+        ("given", "kept"),
+        [
+            ({"retry_stagger": 60}, {"retry_stagger": 60}),
+            ({"registry_password": "x"}, {"registry_password": NOT_KEPT}),
+            ({"kube_token_auth": True}, {"kube_token_auth": True}),
+            (
+                {"my_secrets": ["x", {"y": 1}]},
+                {"my_secrets": [NOT_KEPT, {"y": NOT_KEPT}]},
+            ),
+            (
+                {"auths": [{"key": "x", "n": "y"}]},
+                {"auths": [{"key": NOT_KEPT, "n": "y"}]},
+            ),
+            ({"files": "https://u:p@host"}, {"files": NOT_KEPT}),
+            ({"pem": KEY}, {"pem": NOT_KEPT}),
+            (
+                {"a_token": BY_URL, "other": BY_FILE},
+                {"a_token": BY_URL, "other": BY_FILE},
+            ),
+            ({"a_token": ""}, {"a_token": ""}),
+        ],
+    )
+    def test_what_looks_like_a_secret_is_not_kept(self, given, kept):
+        assert without(changed({"kubespray_vars": given}))["kubespray_vars"] == kept
+
+    def test_one_that_is_not_kept_is_given_again_whole(self):
+        stored = params.without_secrets(
+            self.vars(auth=[{"user": "u", "password": "old"}], retry_stagger=60)
+        )
+        again = {"auth": [{"user": "u", "password": "new"}]}
+        literal = {"kubespray_vars": again, **changed({})}
+        made = params.merged(stored, request(literal))
+        assert made.kubespray_vars == {**again, "retry_stagger": 60}
+        del literal["kubespray_vars"]
+        (found,) = problems(params.merged, stored, request(literal))
+        assert found.startswith("kubespray_vars.auth.0.password: was given as text")
+        assert "repeat all of kubespray_vars.auth in this request" in found
+
+
+def without(body):
+    return params.without_secrets(request(body))["k8s_cluster_installation_param"]
+
+
+def whole(release):
+    """Everything that one request can hold, secrets in every place."""
+    registry = {
+        "connection_type": 1,
+        "server": "r",
+        "username": "u",
+        "password": "p-s3",
+    }
+    return changed(
+        {
+            **rich(release),
+            "bastion": {"ip_address": "10.0.0.1", "username": "j", "password": "b-s3"},
+            "proxy": {"http_proxy": "http://u:s3cret@proxy", "https_proxy": "http://p"},
+            "worker_node.private_key": KEY,
+            "worker_node.private_key_passphrase": "phrase-s3",
+            "master_node.private_key": "/etc/tacker/k8s-mgmt/keys/cp",
+            "private_registry_connection_info": [registry],
+            "kubespray_vars": {"retry_stagger": 60, "a_password": "var-s3"},
+        }
+    )
+
+
+RELEASES = [(2, 27), (2, 32)]
+
+
+class TestKeptParameters:
+    @pytest.mark.parametrize("name", VALUES)
+    def test_a_literal_secret_is_taken_out_and_nothing_else(self, name):
+        body = with_secret(name, value_of(name))
+        kept = without(body)
+        for place in (kept, body):
+            for part in written(name).split(".")[:-1]:
+                place = place[int(part) if part.isdigit() else part]
+            assert place.pop(name.rpartition(".")[2])
+        assert without(body) == kept
+
+    @pytest.mark.parametrize("name", VALUES)
+    def test_references_stay(self, name):
+        kept = without(with_secret(name, BY_URL))
+        for part in written(name).split("."):
+            kept = kept[int(part) if part.isdigit() else part]
+        assert kept == BY_URL
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("ansible.private_key", "/etc/tacker/k8s-mgmt/keys/a"),
+            ("proxy.http_proxy", "http://proxy.example.org:3128"),
+            ("cluster.offline.files_repo", "https://files.example.org"),
+            ("ansible.password", ""),
+        ],
+    )
+    def test_what_is_no_secret_stays(self, name, value):
+        kept = without(changed({name: value}))
+        for part in name.split("."):
+            kept = kept[part]
+        assert kept == value
+
+    def test_names_are_brought_into_the_specifications_spelling(self):
+        body = changed({})
+        assert without(camelised(body)) == without(body)
+
+    def test_nothing_is_kept_of_other_requests(self):
+        assert params.without_secrets({"other": "x"}) == {}
+
+    def test_the_request_itself_is_not_changed(self):
+        body = request(whole((2, 27)))
+        before = copy.deepcopy(body)
+        params.without_secrets(body)
+        params.parse(body)
+        params.merged(params.without_secrets(body), body)
+        assert body == before
+
+    def test_it_is_json(self):
+        kept = params.without_secrets(request(whole((2, 27))))
+        assert json.loads(json.dumps(kept)) == kept
+        assert "s3" not in json.dumps(kept)
+
+    def test_keeping_it_again_changes_nothing(self):
+        kept = params.without_secrets(request(whole((2, 27))))
+        assert params.without_secrets(kept) == kept
+
+    def test_a_request_may_not_say_so_itself(self):
+        body = changed({"ansible.password": NOT_KEPT})
+        (found,) = problems(params.parse, request(body))
+        assert found.startswith("ansible.password: was given as text")
+
+
+class TestLaterRequests:
+    @pytest.mark.parametrize("release", RELEASES)
+    def test_one_that_repeats_everything_is_as_before(self, release):
+        body = request(whole(release))
+        made = params.merged(params.without_secrets(body), body)
+        assert compared(made) == compared(params.parse(body))
+        assert made.changed_logins == frozenset()
+
+    @pytest.mark.parametrize("release", RELEASES)
+    def test_one_that_repeats_the_secrets_alone_is_as_before(self, release):
+        body = request(whole(release))
+        kept = params.without_secrets(body)
+        (attribute,) = kept
+        repeated = {attribute: secrets_alone(kept[attribute], body[attribute])}
+        assert compared(params.merged(kept, repeated)) == compared(params.parse(body))
+
+    @pytest.mark.parametrize("release", RELEASES)
+    def test_every_missing_secret_is_named_with_the_ways_out(self, release):
+        body = request(whole(release))
+        found = problems(
+            params.merged,
+            params.without_secrets(body),
+            request({"drain": {"timeout": 9}}),
+        )
+        assert len(found) == len(set(found))
+        expected = {".".join(at) for at in not_kept(without(whole(release)))}
+        assert {problem.partition(": ")[0] for problem in found} == expected
+        for problem in found:
+            assert "repeat" in problem
+            assert '{"secret_ref": "<URL>"} or {"file": "<path>"}' in problem
+
+    def test_and_also_without_parameters_in_the_request(self):
+        kept = params.without_secrets(request(changed({})))
+        found = problems(params.merged, kept, None)
+        assert len(found) == 4
+
+    @pytest.mark.parametrize("name", VALUES)
+    def test_one_that_was_a_reference_needs_nothing(self, name):
+        body, secret = with_secret(name, BY_URL), value_of(name)
+        kept = params.without_secrets(request(body))
+        again = secrets_alone(without(body), body)
+        made = params.merged(kept, request(again), dictionary({SECRET_URL: secret}))
+        expected = params.parse(request(with_secret(name, secret)))
+        assert compared(made) == compared(expected)
+
+    def test_a_reference_takes_the_place_of_a_literal_secret(self):
+        body = changed({})
+        kept = params.without_secrets(request(body))
+        again = secrets_alone(without(body), body)
+        again["worker_node"]["password"] = BY_URL
+        secrets = dictionary({SECRET_URL: "new-s3cret"})
+        made = params.merged(kept, request(again), secrets)
+        assert made.workers.password.get_secret_value() == "new-s3cret"
+
+    def test_a_replaced_reference_is_not_asked_for(self):
+        stored = request(changed({"worker_node.password": BY_URL}))
+        made = params.merged(
+            stored, request({"worker_node": {"password": "literal"}}), never
+        )
+        assert made.workers.password.get_secret_value() == "literal"
+        assert made.changed_logins == {"worker_node"}
+
+    def test_a_key_takes_the_place_of_a_password_that_was_not_kept(self):
+        body = changed({})
+        kept = params.without_secrets(request(body))
+        again = secrets_alone(without(body), body)
+        again["worker_node"] = {"private_key": "/etc/tacker/k8s-mgmt/keys/w"}
+        made = params.merged(kept, request(again))
+        assert made.workers.password is None
+
+    def test_a_list_is_repeated_whole(self):
+        body = with_secret("cluster.registries.*.password", "s3cret")
+        kept = params.without_secrets(request(body))
+        again = secrets_alone(without(changed({})), changed({}))
+        (found,) = problems(params.merged, kept, request(again))
+        assert "repeat all of cluster.registries in this request" in found
+        again["cluster"] = {"registries": []}
+        assert params.merged(kept, request(again)).cluster.registries == ()
+
+    def test_one_secret_of_an_unchangeable_structure_may_be_repeated(self):
+        body = with_secret("cluster.openstack.password", "s3cret")
+        kept = params.without_secrets(request(body))
+        again = secrets_alone(without(body), body)
+        assert again["cluster"] == {"openstack": {"password": "s3cret"}}
+        assert params.merged(kept, request(again)).cluster.openstack.password
+        again["cluster"]["openstack"]["region"] = "two"
+        (found,) = problems(params.merged, kept, request(again))
+        assert found.startswith("cluster.openstack: cannot be changed")
+
+    def test_part_of_a_nested_structure_leaves_the_rest(self):
+        offline = {"files_repo": "https://u:p@files", "registry_host": "images"}
+        body = changed({"cluster.offline": offline})
+        kept = params.without_secrets(request(body))
+        again = secrets_alone(without(body), body)
+        assert again["cluster"]["offline"] == {"files_repo": "https://u:p@files"}
+        made = params.merged(kept, request(again))
+        assert made.cluster.offline == params.parse(request(body)).cluster.offline
+
+    def test_terminate_wants_the_servers_login_only(self):
+        kept = params.without_secrets(request(changed({})))
+        needed = ("ansible", "bastion")
+        (found,) = problems(params.merged, kept, None, needed=needed)
+        assert found.startswith("ansible.password: was given as text")
+        change = request({"ansible": {"password": "again"}})
+        made = params.merged(kept, change, needed=needed)
+        assert made.server_account.password.get_secret_value() == "again"
+
+
+def secrets_alone(kept, given):
+    """Of what was given, that which was not kept; lists and variables whole."""
+    if kept == NOT_KEPT:
+        return given
+    if isinstance(kept, dict):
+        inner = {name: secrets_alone(kept[name], given[name]) for name in kept}
+        return {
+            name: value for name, value in inner.items() if value is not None
+        } or None
+    if isinstance(kept, list):
+        return given if any(True for _ in not_kept(kept)) else None
+    return None
+
+
+def not_kept(kept, place=()):
+    """Where something was taken out."""
+    if kept == NOT_KEPT:
+        yield place
+    elif isinstance(kept, dict):
+        for name, inner in kept.items():
+            yield from not_kept(inner, (*place, name))
+    elif isinstance(kept, list):
+        for number, inner in enumerate(kept):
+            yield from not_kept(inner, (*place, str(number)))
+
+
+@MANY
+@given(bodies())
+def test_whatever_a_request_holds_no_secret_is_kept(body):
+    assert MARKER not in repr(without(body))
+
+
+@MANY
+@given(bodies())
+def test_whatever_it_holds_repeating_it_gives_the_same(body):
+    made, _ = outcome(params.parse, request(body))
+    if made:
+        again = params.merged(params.without_secrets(request(body)), request(body))
+        assert compared(again) == compared(made)
+
+
+@MANY
+@given(bodies(), st.data())
+def test_malformed_or_unresolved_nothing_secret_is_told(body, data):
+    targets = st.sampled_from([BY_URL, BY_FILE, *(v for v, _ in MALFORMED.values())])
+    for name in data.draw(st.lists(st.sampled_from(sorted(VALUES)), max_size=3)):
+        structure, _, attribute = name.rpartition(".")
+        if isinstance(body.get(structure), dict):
+            body[structure][attribute] = data.draw(targets)
+    secrets = dictionary({SECRET_URL: f"{MARKER}resolved"})
+    made, found = outcome(params.parse, request(body), secrets)
+    assert made or found
+    assert MARKER not in f"{made!r} {made} {found}"
+
+
+def test_references_are_values():
+    reference = Reference("file", "/a")
+    assert replace(reference) == reference
+    assert hash(references.NotKept()) == hash(references.NotKept())

@@ -1,0 +1,396 @@
+"""Change of external connectivity on fakes: what follows, and what is refused."""
+
+import copy
+import json
+from dataclasses import replace
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import inventory
+from tacker_k8s_mgmt.cluster.balancer import ExposedService
+from tacker_k8s_mgmt.cluster.connectivity import Attachment
+from tacker_k8s_mgmt.cluster.redact import Redactor
+from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
+from tacker_k8s_mgmt.lifecycle.connectivity_start import ConnectivityStart
+from tacker_k8s_mgmt.lifecycle.step import Runner
+from tests.unit.lifecycle.fakes import (
+    VNF,
+    FakeClock,
+    FakeJournal,
+    FakeSite,
+    params,
+)
+from tests.unit.lifecycle.operations import instantiated, run
+from tests.unit.lifecycle.test_scale import FIFTY_FIVE, FIVE, MASTER
+
+BALANCER = {
+    "ssh_cp_name": "lb_ssh",
+    "nic_cp_name": "lb_nic",
+    "ssh_username": "ubuntu",
+    "ssh_password": "b4lancer-secret",
+    "script_path": "Scripts/lb.sh",
+}
+WANTED = params(external_lb_param=BALANCER)
+WITHOUT = params(external_lb_param=None)
+
+
+def made(wanted=WANTED) -> FakeSite:
+    site = instantiated(wanted, load_balancer=wanted.load_balancer is not None)
+    site.known = dict(site.stored)
+    return site
+
+
+def end(site, wanted=WANTED):
+    return run(ConnectivityEnd, site, wanted)
+
+
+def start(site, *asked, wanted=WANTED):
+    work = ConnectivityStart(wanted, VNF, site, asked)
+    runner = Runner("start", FakeJournal(), FakeClock(), Redactor(wanted.secrets()))
+    runner.run(work.steps())
+
+
+def move(site, **addresses):
+    """What Heat does: servers (``server_5``) are at other outer addresses."""
+
+    def moved(one):
+        address = addresses.get(one.server_id.replace("-", "_"), one.ssh_address)
+        return replace(one, ssh_address=address)
+
+    site.control_planes = [moved(one) for one in site.control_planes]
+    site.workers = [moved(one) for one in site.workers]
+    if site.load_balancer:
+        site.load_balancer = moved(site.load_balancer)
+
+
+def everything_moved(site):
+    move(
+        site,
+        server_4="198.51.100.4",
+        server_5="198.51.100.5",
+        server_55="198.51.100.55",
+        server_9="198.51.100.9",
+    )
+
+
+def state(site):
+    told = (site.members, site.listed, site.routes, site.certified, site.vim)
+    return copy.deepcopy((*told, site.files, site.stored))
+
+
+def hosts(site):
+    nodes = inventory.parse(site.files["hosts.yaml"])
+    return {node.name: node.ssh_address for node in nodes}
+
+
+class TestEnd:
+    def test_everything_follows(self):
+        site = made()
+        everything_moved(site)
+        end(site)
+        assert hosts(site) == {
+            MASTER: "198.51.100.4",
+            FIVE: "198.51.100.5",
+            FIFTY_FIVE: "198.51.100.55",
+        }
+        assert set(json.loads(site.files["machines.json"]).values()) == set(site.stored)
+        assert site.stored["198.51.100.9"] == "server-9"
+        assert {"198.51.100.9", "198.51.100.4"} <= site.certified
+        assert site.vim.auth_url == "https://198.51.100.9:6443"
+        assert "192.0.2.109" not in site.stored
+
+    def test_names_and_inner_addresses_stay(self):
+        site = made()
+        before = inventory.parse(site.files["hosts.yaml"])
+        everything_moved(site)
+        end(site)
+        after = inventory.parse(site.files["hosts.yaml"])
+        assert [(n.name, n.address, n.etcd_member_name) for n in before] == [
+            (n.name, n.address, n.etcd_member_name) for n in after
+        ]
+
+    def test_second_run_changes_nothing(self):
+        site = made()
+        everything_moved(site)
+        end(site)
+        site.changes.clear()
+        site.runs.clear()
+        end(site)
+        assert site.changes == []
+        assert site.runs == []
+
+    def test_nothing_moved_changes_nothing(self):
+        site = made()
+        end(site)
+        assert site.changes == []
+        assert site.runs == []
+
+    def test_worker_alone_needs_no_playbook_and_no_other_vim(self):
+        site = made()
+        vim = site.vim
+        move(site, server_5="198.51.100.5")
+        end(site)
+        assert hosts(site)[FIVE] == "198.51.100.5"
+        assert site.runs == []
+        assert site.vim == vim
+
+    def test_certificate_is_renewed_on_the_control_planes_alone(self):
+        site = made()
+        move(site, server_9="198.51.100.9")
+        end(site)
+        assert [(one.playbook, one.args) for one in site.runs] == [
+            ("playbooks/facts.yml", ()),
+            ("cluster.yml", ("--limit", "etcd,kube_control_plane")),
+        ]
+
+    def test_certificate_is_waited_for(self):
+        site = made()
+        move(site, server_9="198.51.100.9")
+        site.looks_for_certificate = 5
+        end(site)
+        assert site.vim.auth_url == "https://198.51.100.9:6443"
+
+    def test_certificate_that_never_comes_is_told(self):
+        site = made()
+        move(site, server_9="198.51.100.9")
+        site.looks_for_certificate = 1000
+        with pytest.raises(errors.StepFailed, match=f"{MASTER}: .*198.51.100.9"):
+            end(site)
+
+    def test_balancer_is_installed_again_before_the_certificate(self):
+        site = made()
+        move(site, server_9="198.51.100.9")
+        end(site)
+        assert site.calls.index("balancer.install") < site.calls.index("run cluster")
+
+    def test_without_balancer_the_first_control_plane_is_the_endpoint(self):
+        site = made(WITHOUT)
+        move(site, server_4="198.51.100.4")
+        end(site, WITHOUT)
+        assert site.vim.auth_url == "https://198.51.100.4:6443"
+        assert "198.51.100.4" in site.certified
+
+    def test_keys_go_along_when_two_servers_exchange_their_addresses(self):
+        site = made()
+        move(site, server_5="192.0.2.155", server_55="192.0.2.105")
+        end(site)
+        assert site.stored["192.0.2.155"] == "server-5"
+        assert site.stored["192.0.2.105"] == "server-55"
+
+    @pytest.mark.parametrize(
+        "fault",
+        ["workdir.write moving.json", "save_host_keys", "workdir.write machines.json"],
+    )
+    def test_keys_of_an_exchange_survive_a_cut(self, fault):
+        site = made()
+        move(site, server_5="192.0.2.155", server_55="192.0.2.105")
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed):
+            end(site)
+        # What another conductor finds.
+        site.known = dict(site.stored)
+        end(site)
+        assert site.stored["192.0.2.155"] == "server-5"
+        assert site.stored["192.0.2.105"] == "server-55"
+
+    def test_key_of_a_stranger_at_the_new_address_is_no_key_of_ours(self):
+        site = made()
+        move(site, server_9="198.51.100.9")
+        site.known["198.51.100.9"] = "stranger"
+        end(site)
+        assert site.stored["198.51.100.9"] == "server-9"
+
+    def test_another_host_at_the_new_address_is_refused(self):
+        site = made()
+        move(site, server_9="198.51.100.9")
+        original = site.wait_reachable
+
+        def wait(machines):
+            if any(one.ssh_address == "198.51.100.9" for one in machines):
+                assert site.known["198.51.100.9"] == "server-9"
+                raise errors.HostKeyError(host="198.51.100.9", recorded="known_hosts")
+            original(machines)
+
+        site.wait_reachable = wait
+        with pytest.raises(errors.StepFailed, match=r"host key of 198\.51\.100\.9"):
+            end(site)
+
+    def test_dead_worker_that_moved_is_left_as_it_is(self, caplog):
+        site = made()
+        site.kill("server-5")
+        everything_moved(site)
+        end(site)
+        assert hosts(site)[FIVE] == "198.51.100.5"
+        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIVE}")
+        assert f"stay so: {FIVE}" in caplog.text
+
+    def test_worker_that_was_built_anew_fails_it_when_the_rest_is_done(self):
+        site = made()
+        everything_moved(site)
+        site.workers[1] = replace(site.workers[1], server_id="anew")
+        with pytest.raises(errors.StepFailed, match=f"built anew: {FIVE}") as caught:
+            end(site)
+        assert site.vim.auth_url == "https://198.51.100.9:6443"
+        assert "next scale-out" in str(caught.value)
+
+    def test_control_plane_that_was_built_anew_is_the_end_of_the_cluster(self):
+        site = made()
+        site.control_planes = [replace(site.control_planes[0], server_id="anew")]
+        with pytest.raises(errors.StepFailed, match="heal the whole VNF"):
+            end(site)
+        assert site.changes == []
+
+    def test_balancer_that_was_built_anew_gets_what_it_had(self):
+        site = made()
+        web = ExposedService("web", 8080, 30080, ())
+        site.files["services.json"] = json.dumps(
+            [{"name": "web", "port": 8080, "node_port": 30080, "check_port": None}]
+        )
+        site.load_balancer = replace(
+            site.load_balancer, server_id="anew", ssh_address="198.51.100.9"
+        )
+        site.faults.add("balancer.expose")
+        with pytest.raises(errors.StepFailed):
+            end(site)
+        end(site)
+        assert site.exposed == (web,)
+        assert "anew" in json.loads(site.files["machines.json"])
+
+    def test_inner_address_is_refused_before_anything_is_touched(self):
+        site = made()
+        before = state(site)
+        site.workers[0] = replace(site.workers[0], address="10.10.0.77")
+        move(site, server_9="198.51.100.9")
+        with pytest.raises(errors.StepFailed) as caught:
+            end(site)
+        assert f"{FIFTY_FIVE} from 10.10.0.55 to 10.10.0.77" in str(caught.value)
+        assert "heal the whole VNF" in str(caught.value)
+        assert state(site) == before
+
+    def test_inner_address_of_the_balancer_is_refused(self):
+        site = made()
+        site.load_balancer = replace(site.load_balancer, address="10.10.0.99")
+        with pytest.raises(errors.StepFailed, match=r"the load balancer from 10\."):
+            end(site)
+        assert site.changes == []
+
+    def test_vim_in_use_is_told_when_the_rest_is_done_and_retry_works(self):
+        site = made()
+        site.vim_in_use = True
+        everything_moved(site)
+        with pytest.raises(errors.StepFailed, match="use it as their VIM") as caught:
+            end(site)
+        assert "https://198.51.100.9:6443" in str(caught.value)
+        assert hosts(site)[MASTER] == "198.51.100.4"
+        site.vim_in_use = False
+        site.runs.clear()
+        end(site)
+        assert site.vim.auth_url == "https://198.51.100.9:6443"
+        assert site.runs == []
+
+    def test_vim_that_an_earlier_try_has_removed_is_made(self):
+        site = made()
+        site.vim = None
+        end(site)
+        assert site.vim.auth_url == "https://192.0.2.109:6443"
+
+    def test_without_inventory_it_says_what_to_do(self):
+        site = made()
+        del site.files["hosts.yaml"]
+        with pytest.raises(errors.StepFailed, match="no inventory of this cluster"):
+            end(site)
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            "lock",
+            "machines",
+            "workdir.write moving.json",
+            "save_host_keys",
+            "workdir.write machines.json",
+            "wait_reachable",
+            "cluster.nodes",
+            "workdir.write hosts.yaml",
+            "workdir.write vars.json",
+            "balancer.install",
+            "balancer.status",
+            "cluster.uncertified",
+            "run facts",
+            "run cluster",
+            "vims.registered",
+            "cluster.admin_access",
+            "vims.register",
+        ],
+    )
+    def test_fault_is_told_and_retry_goes_on(self, fault):
+        whole = made()
+        everything_moved(whole)
+        end(whole)
+        site = made()
+        everything_moved(site)
+        site.faults.add(fault)
+        site.error = errors.RemoteError(detail="no such luck")
+        with pytest.raises(errors.StepFailed, match="no such luck") as caught:
+            end(site)
+        assert "Retry goes on" in str(caught.value)
+        assert "after `fail`" in str(caught.value)
+        end(site)
+        assert state(site) == state(whole)
+
+
+HERE = [
+    Attachment("lb_ssh", "net", frozenset({"192.0.2.109"})),
+    Attachment("m_ssh", "net", frozenset({"192.0.2.104"})),
+    Attachment("m_nic", "inner", frozenset({"10.10.0.4"})),
+    Attachment("w_ssh", "net", frozenset({"192.0.2.105"})),
+    Attachment("w_ssh", "net", frozenset({"192.0.2.155"})),
+]
+
+
+class TestStart:
+    @pytest.fixture
+    def site(self):
+        site = made()
+        site.present = HERE
+        return site
+
+    def test_outer_points_may_change(self, site):
+        start(site, *(Attachment(name, "other") for name in ("lb_ssh", "m_ssh")))
+        assert site.changes == []
+
+    def test_what_stays_may_be_repeated(self, site):
+        site.vim_in_use = True
+        start(site, Attachment("m_nic", "inner"), HERE[0], HERE[2])
+
+    def test_inner_point_is_refused(self, site):
+        with pytest.raises(errors.StepFailed, match=r"m_nic \(master_node.nic_cp_n"):
+            start(site, Attachment("lb_ssh", "other"), Attachment("m_nic", "other"))
+
+    def test_balancer_with_one_port_is_refused(self, site):
+        with pytest.raises(errors.StepFailed, match=r"lb_ssh \(external_lb_param.ssh_"):
+            start(site, Attachment("lb_ssh", "other"), wanted=params())
+
+    def test_vim_in_use_is_told_before_a_port_changes(self, site):
+        site.vim_in_use = True
+        with pytest.raises(errors.StepFailed, match="use the cluster as their VIM"):
+            start(site, Attachment("lb_ssh", "other"))
+        start(site, Attachment("w_ssh", "other"))
+
+    def test_address_for_a_whole_group_is_refused(self, site):
+        node = {"username": "ubuntu", "password": "n0de-secret"}
+        worker = {"ssh_cp_name": "w_ssh", "nic_cp_name": "w_nic", **node}
+        wanted = params(
+            external_lb_param=BALANCER, worker_node={"aspect_id": "group", **worker}
+        )
+        with pytest.raises(errors.StepFailed, match="w_ssh cannot have a fixed addr"):
+            start(
+                site,
+                Attachment("w_ssh", "net", frozenset({"192.0.2.7"})),
+                wanted=wanted,
+            )
+
+    def test_server_that_does_not_serve_is_told_before_a_port_changes(self, site):
+        site.server = ("the Ansible server does not answer",)
+        with pytest.raises(errors.StepFailed, match="does not answer"):
+            start(site, Attachment("lb_ssh", "other"))

@@ -1,0 +1,296 @@
+"""The upgrade of a cluster on fakes: whole, refused, failed at every step, resumed."""
+
+import json
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import upgrade as versions
+from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.cluster.params import merged
+from tests.unit.lifecycle.fakes import machine
+from tests.unit.lifecycle.operations import scale_out
+from tests.unit.lifecycle.upgrading import (
+    NEW,
+    OLD,
+    UpgradingSite,
+    check,
+    stored,
+    upgrade,
+    wanted,
+)
+
+PLANE, SECOND, THIRD = (f"control-plane-10-10-0-{n}" for n in (4, 5, 6))
+FIRST_WORKER, OTHER_WORKER = "worker-10-10-0-50", "worker-10-10-0-51"
+PLANES = "etcd,kube_control_plane"
+
+
+def routed(site: UpgradingSite) -> list[str]:
+    return sorted(name for name, _ in site.routes)
+
+
+def record(site: UpgradingSite) -> dict:
+    return json.loads(site.files[versions.FILE_NAME])
+
+
+def is_whole(site: UpgradingSite) -> bool:
+    """Every node has the version and is in use, and nothing is left to be done."""
+    return (
+        site.versions == {NEW}
+        and not any(site.is_closed(name) for name in site.members)
+        and routed(site) == [n for n in site.members if n.startswith("worker")]
+        and record(site) == {"version": NEW}
+    )
+
+
+def failure(site: UpgradingSite, params=None) -> str:
+    with pytest.raises(errors.StepFailed) as caught:
+        upgrade(site, params)
+    return str(caught.value)
+
+
+class TestWhole:
+    def test_control_planes_come_first_and_workers_batch_by_batch(self):
+        site = UpgradingSite(planes=3, workers=10)
+        site.pods = {FIRST_WORKER: ["web"]}
+        upgrade(site)
+        assert is_whole(site)
+        assert [one.name for one in site.runs] == ["facts"] + 6 * ["upgrade-cluster"]
+        assert site.batches[0] == PLANES
+        assert [len(one.split(",")) for one in site.batches[1:]] == 5 * [2]
+        assert site.runs[1].extra_vars["upgrade_node_confirm"] is False
+        assert site.runs[2].extra_vars["serial"] == 2
+        assert site.pods == {}
+
+    def test_a_batch_is_no_larger_than_the_drain_policy_allows(self):
+        site = UpgradingSite(workers=10)
+        upgrade(site, wanted(drain={"parallel": 1}))
+        assert [len(one.split(",")) for one in site.batches[1:]] == 10 * [1]
+
+    def test_the_journal_counts_all_steps(self):
+        records = upgrade(UpgradingSite()).records
+        steps = [one for one in records if one["event"] == "step-end"]
+        assert [one["number"] for one in steps] == list(range(1, 13))
+        assert steps[-1]["total"] == 12
+        assert {one["outcome"] for one in steps} == {"done"}
+
+    def test_a_second_one_changes_nothing(self):
+        site = UpgradingSite(planes=3, workers=3)
+        upgrade(site)
+        site.start_again()
+        upgrade(site)
+        assert (site.changes, site.runs) == ([], [])
+
+    def test_what_has_the_version_already_is_left_alone(self):
+        site = UpgradingSite()
+        site.servers[PLANE] = site.kubelets[PLANE] = NEW
+        site.kubelets[FIRST_WORKER] = NEW
+        upgrade(site)
+        assert site.batches == [OTHER_WORKER]
+        assert is_whole(site)
+
+    def test_a_node_that_somebody_has_cordoned_stays_so(self):
+        site = UpgradingSite(planes=3)
+        site.by_operator = frozenset({FIRST_WORKER, SECOND})
+        upgrade(site)
+        assert site.versions == {NEW}
+        assert site.by_operator == {FIRST_WORKER, SECOND}
+        assert site.cordoned == site.by_kubespray == frozenset()
+
+    def test_without_a_load_balancer(self):
+        site = UpgradingSite(load_balancer=False)
+        upgrade(site, wanted(load_balancer=False))
+        assert site.versions == {NEW}
+
+    def test_patch_releases_may_be_skipped(self):
+        site = UpgradingSite()
+        upgrade(site, wanted("1.34.9"))
+        assert site.versions == {"1.34.9"}
+
+    def test_later_operations_make_nodes_of_the_new_version(self):
+        site = UpgradingSite()
+        upgrade(site)
+        site.kubelets["worker-10-10-0-99"] = NEW
+        site.workers.append(machine(Role.WORKER, 99))
+        scale_out(site, "server-99", wanted=merged(stored(), None))
+        made = json.loads(site.files["vars.json"])["kube_version"]
+        assert made.endswith(NEW)
+
+
+class TestChecks:
+    def test_they_change_nothing(self):
+        site = UpgradingSite(planes=3)
+        check(site)
+        assert (site.changes, site.runs) == ([], [])
+
+    @pytest.mark.parametrize("look", [check, upgrade])
+    @pytest.mark.parametrize(
+        ("version", "reason"),
+        [
+            ("1.36.1", "more than one minor release"),
+            ("1.33.9", "Kubernetes never goes down"),
+        ],
+    )
+    def test_versions_that_may_not_follow(self, look, version, reason):
+        site = UpgradingSite()
+        with pytest.raises(errors.StepFailed, match=reason):
+            look(site, wanted(version))
+        assert (site.changes, site.runs) == ([], [])
+
+    def test_everything_that_is_not_well_is_told_at_once(self):
+        site = UpgradingSite(planes=3, workers=3)
+        site.quiet = {FIRST_WORKER}
+        site.silent = {SECOND}
+        site.dead = {"server-51"}
+        site.workers.pop()
+        told = failure(site)
+        assert f"{FIRST_WORKER}: it is not Ready (quiet)" in told
+        assert f"the API server of {SECOND}: refused" in told
+        assert f"{OTHER_WORKER} does not accept an SSH login" in told
+        assert "worker-10-10-0-52 is in the inventory, and its VM is gone" in told
+        assert "No node was touched" in told
+        assert (site.changes, site.runs) == ([], [])
+
+    def test_a_worker_that_has_not_joined_is_told(self):
+        site = UpgradingSite()
+        site.workers.append(machine(Role.WORKER, 60))
+        assert "worker-10-10-0-60 is a worker VM that is not in" in failure(site)
+
+    def test_what_the_ansible_server_lacks_is_told_first(self):
+        site = UpgradingSite()
+        site.server = ("kubespray 2.30.0 cannot install Kubernetes 1.35.4",)
+        assert "cannot install Kubernetes 1.35.4" in failure(site)
+        assert site.calls == []
+
+    def test_etcd_has_to_keep_its_majority(self):
+        site = UpgradingSite(planes=3)
+        site.without_etcd = {"server-6"}
+        told = failure(site)
+        assert "without control-plane-10-10-0-4, 1 of 3 control planes" in told
+        assert "Mend or heal those that are not well" in told
+        assert (site.changes, site.runs) == ([], [])
+
+    def test_nothing_to_upgrade_asks_etcd_nothing(self):
+        site = UpgradingSite(planes=3)
+        site.kubelets = dict.fromkeys(site.kubelets, NEW)
+        site.servers = dict.fromkeys(site.servers, NEW)
+        site.without_etcd = {"server-6"}
+        upgrade(site)
+        assert site.runs == []
+
+
+def taken_calls(**options) -> list[str]:
+    """Everything that a whole upgrade asks of its site, each kind once."""
+    site = UpgradingSite(**options)
+    upgrade(site)
+    return list(dict.fromkeys(site.calls))
+
+
+class TestFailures:
+    @pytest.mark.parametrize("planes", [1, 3])
+    @pytest.mark.parametrize("call", taken_calls(planes=3))
+    def test_a_retry_ends_what_failed_at_any_call(self, call, planes):
+        site = UpgradingSite(planes=planes)
+        site.faults = {call}
+        told = ""
+        try:
+            upgrade(site)
+        except errors.StepFailed as failed:
+            told = str(failed)
+        if "failed too" not in told:
+            assert not any(site.is_closed(name) for name in site.members)
+            assert len(routed(site)) == 2
+        upgrade(site)
+        assert is_whole(site)
+        site.start_again()
+        upgrade(site)
+        assert (site.changes, site.runs) == ([], [])
+
+    @pytest.mark.parametrize("node", [PLANE, SECOND, THIRD, FIRST_WORKER, OTHER_WORKER])
+    def test_a_node_at_which_the_playbook_fails_is_taken_up_again(self, node):
+        site = UpgradingSite(planes=3)
+        site.breaks_at = node
+        told = failure(site)
+        assert f"{node}: Start kubelet: no" in told
+        assert not any(site.is_closed(name) for name in site.members)
+        assert routed(site) == [FIRST_WORKER, OTHER_WORKER]
+        assert "Kubernetes cannot go back" in told
+        site.start_again()
+        upgrade(site)
+        assert is_whole(site)
+        if node.startswith("worker"):
+            assert PLANES not in site.batches
+            assert site.batches[0] == node
+
+    def test_who_has_which_version_is_told(self):
+        site = UpgradingSite(planes=3)
+        site.breaks_at = SECOND
+        assert (
+            f"Kubernetes by now: {NEW}: {PLANE}; {NEW} (API server {OLD}): {SECOND}; "
+            f"{OLD}: {THIRD}, {FIRST_WORKER}, {OTHER_WORKER}." in failure(site)
+        )
+
+    def test_a_blocked_drain_upgrades_no_worker_and_gives_it_back(self):
+        site = UpgradingSite()
+        site.pods = {FIRST_WORKER: ["web"]}
+        site.budget = "kept by web-pdb"
+        told = failure(site)
+        assert "web-pdb" in told
+        assert f"{FIRST_WORKER} can be scheduled again" in told
+        assert site.batches == [PLANES]
+        assert routed(site) == [FIRST_WORKER, OTHER_WORKER]
+        site.budget = ""
+        upgrade(site)
+        assert is_whole(site)
+
+    @pytest.mark.parametrize("runs", [0, 1])
+    def test_a_retry_attaches_to_the_run_that_goes_on(self, runs):
+        site = UpgradingSite(planes=3)
+        if runs:
+            site.breaks_at = FIRST_WORKER
+            failure(site)
+        site.breaks_off = True
+        told = failure(site)
+        assert "The run goes on with" in told
+        attached, seen = site.running, site.runs[-1].digest
+        assert attached == seen
+        site.start_again()
+        upgrade(site)
+        assert is_whole(site)
+        assert site.runs[0].digest == attached
+        if runs:
+            assert site.calls.count("cluster.drain") == 1
+
+    def test_a_playbook_that_brings_another_version_is_told(self):
+        site = UpgradingSite()
+        moved = site.move
+        site.move = lambda known, name, version: moved(known, name, "1.35.0")
+        told = failure(site)
+        assert f"these nodes have not got Kubernetes {NEW}" in told
+        assert f"{PLANE}: 1.35.0" in told
+
+    def test_an_api_server_that_died_half_way_is_brought_back(self):
+        site = UpgradingSite(planes=3)
+        site.breaks_at = SECOND
+        failure(site)
+        site.silent = {SECOND}
+        upgrade(site)
+        assert is_whole(site)
+
+    def test_two_sick_control_planes_are_not_touched(self):
+        site = UpgradingSite(planes=3)
+        site.breaks_at = SECOND
+        failure(site)
+        site.silent = {SECOND, THIRD}
+        site.start_again()
+        assert "cannot be upgraded one by one" in failure(site)
+        assert site.runs == []
+
+    def test_a_newer_version_may_follow_on_what_was_given_up(self):
+        site = UpgradingSite(planes=3)
+        site.breaks_at = SECOND
+        failure(site)
+        site.by_kubespray = frozenset({SECOND})
+        upgrade(site, wanted("1.35.5"))
+        assert site.versions == {"1.35.5"}
+        assert not any(site.is_closed(name) for name in site.members)
