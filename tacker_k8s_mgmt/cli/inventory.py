@@ -1,6 +1,7 @@
 """``tacker-k8s-mgmt inventory``: what an instantiation would write, before it does."""
 
 import argparse
+import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -149,6 +150,10 @@ def _tell_rest(given: InstallParams, found: Machines, record: rehearsal.Record) 
     print(f"playbook: {', '.join(record.playbooks)}")
     if record.vim:
         print(f"VIM: {record.vim.name} at {record.vim.auth_url}")
+    for use in given.references:
+        if not use.is_known:
+            named = json.dumps(use.reference.as_given())
+            print(f"secret: {use.attribute}: {named}, {params.RESOLVED_LATER}")
 
 
 def _machines(args: argparse.Namespace, given: InstallParams) -> list[Machine]:

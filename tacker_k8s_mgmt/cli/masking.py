@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, SecretStr
 
-from tacker_k8s_mgmt.cluster import redact
+from tacker_k8s_mgmt.cluster import redact, secretplaces
 from tacker_k8s_mgmt.cluster.params import Proxy
 
 STARS = redact.STARS
@@ -59,6 +59,8 @@ def _without_credentials(url: str) -> str:
 
 def _variables(value: Any) -> Any:
     """Variables of any shape, with nothing below the name of a secret."""
+    if secretplaces.is_reference(value):
+        return value
     if isinstance(value, Mapping):
         return {
             name: STARS if _hides(str(name), inner) else _variables(inner)
@@ -72,6 +74,6 @@ def _variables(value: Any) -> Any:
 
 
 def _hides(name: str, value: Any) -> bool:
-    if value is None or isinstance(value, bool):
+    if value is None or isinstance(value, bool) or secretplaces.is_reference(value):
         return False
     return redact.names_secret(name, value)

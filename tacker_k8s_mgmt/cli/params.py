@@ -3,7 +3,7 @@
 import argparse
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
@@ -13,6 +13,7 @@ from tacker_k8s_mgmt.cli import commands, documents, masking
 from tacker_k8s_mgmt.cli.commands import UsageError
 from tacker_k8s_mgmt.cluster import params
 from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.references import Resolver
 from tacker_k8s_mgmt.csar import request
 from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.errors import ParamError
@@ -26,6 +27,7 @@ EXAMPLES = {
     ),
 }
 _LATER = ("scale", "heal")
+RESOLVED_LATER = "resolved when a hook begins"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -75,11 +77,14 @@ class Given:
 
 
 def given(
-    args: argparse.Namespace, amended: Callable[[Request], Request] | None = None
+    args: argparse.Namespace,
+    amended: Callable[[Request], Request] | None = None,
+    resolver: Resolver | None = None,
 ) -> Given:
     """Read and check what the command line names.
 
     :param amended: what to do with the request before it is checked.
+    :param resolver: tells secrets that are given by reference.
     :raises UsageError: it cannot be read, or is not what it should be.
     """
     if documents.STDIN == args.request == args.stored:
@@ -106,7 +111,7 @@ def given(
     problems = [*asked.problems, *(stored.problems if stored else ())]
     found = None
     try:
-        found = _parsed(asked, stored)
+        found = _parsed(asked, stored, resolver)
     except ParamError as error:
         problems += error.problems
     else:
@@ -124,10 +129,12 @@ def _request(document: documents.Document) -> Request:
         raise UsageError(f"{document.name}: {error}") from error
 
 
-def _parsed(asked: Request, stored: Request | None) -> InstallParams | None:
+def _parsed(
+    asked: Request, stored: Request | None, resolver: Resolver | None
+) -> InstallParams | None:
     if stored is None:
-        return params.parse(asked.additional_params)
-    return params.merged(stored.additional_params, asked.additional_params)
+        return params.parse(asked.additional_params, resolver)
+    return params.merged(stored.additional_params, asked.additional_params, resolver)
 
 
 def _nothing(asked: Request) -> str:
@@ -167,21 +174,42 @@ def _counted(number: int, word: str) -> str:
 
 @dataclass(frozen=True)
 class _Entry:
-    """One attribute as it is understood."""
+    """One attribute as it is understood.
+
+    :param is_secret: whether the value is the reference to a secret.
+    """
 
     name: str
     value: Any
     is_default: bool
+    is_secret: bool = False
+
+    @property
+    def note(self) -> str:
+        """What there is to say about the value."""
+        if self.is_secret:
+            return f"  ({RESOLVED_LATER})"
+        return "  (default)" if self.is_default and self.value is not None else ""
 
 
 def _summarise(shown: InstallParams) -> None:
     print("\nUnderstood as:")
-    entries = list(_entries(shown))
+    entries = _understood(shown)
     width = max(len(entry.name) for entry in entries)
     for entry in entries:
         value = "(not given)" if entry.value is None else _words(entry.value)
-        note = "  (default)" if entry.is_default and entry.value is not None else ""
-        print(f"  {entry.name:<{width}}  {value}{note}")
+        print(f"  {entry.name:<{width}}  {value}{entry.note}")
+
+
+def _understood(shown: InstallParams) -> list[_Entry]:
+    """Every attribute, with references in the place of secrets."""
+    given = {".".join(use.location): use.reference for use in shown.references}
+    return [
+        replace(entry, value=given[entry.name].as_given(), is_secret=True)
+        if entry.name in given
+        else entry
+        for entry in _entries(shown)
+    ]
 
 
 def _words(value: Any) -> str:
@@ -213,7 +241,7 @@ def _plain(value: Any) -> Any:
 
 
 def _as_json(found: Given) -> dict[str, Any]:
-    entries = list(_entries(masking.masked(found.found))) if found.found else []
+    entries = _understood(masking.masked(found.found)) if found.found else []
     return {
         "request": found.name,
         "problems": found.problems,

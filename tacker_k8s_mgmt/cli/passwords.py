@@ -16,6 +16,8 @@ from tacker_k8s_mgmt.csar.request import Request
 def asked(request: Request) -> Request:
     """The request with a password in each login that has neither one nor a key.
 
+    One that lies in Barbican is asked for as well, since it is not had from there here.
+
     :raises UsageError: there is no terminal to ask on.
     """
     installation = copy.deepcopy(dict(request.installation))
@@ -40,7 +42,16 @@ def _written(structure: Mapping[str, Any], name: str) -> str:
 def _has(login: Mapping[str, Any], prefix: str) -> bool:
     names = (f"{prefix}password", f"{prefix}private_key")
     values = (login.get(_written(login, name)) for name in names)
-    return any(fields.blank_is_absent(value) is not None for value in values)
+    return any(
+        fields.blank_is_absent(value) is not None and not _in_barbican(value)
+        for value in values
+    )
+
+
+def _in_barbican(value: Any) -> bool:
+    return isinstance(value, Mapping) and bool(
+        value.keys() & {"secret_ref", "secretRef"}
+    )
 
 
 def _ask(whose: str) -> str:

@@ -4,6 +4,7 @@ import argparse
 import json
 import uuid
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import rich.box
@@ -16,8 +17,10 @@ from tacker_k8s_mgmt.cli.commands import UsageError
 from tacker_k8s_mgmt.cli.readiness import Check, Site
 from tacker_k8s_mgmt.cli.runs import DEFAULT_STATE_PATH
 from tacker_k8s_mgmt.cli.telling import Console, aligned
+from tacker_k8s_mgmt.cluster.references import FILE, Reference, Unresolved
 from tacker_k8s_mgmt.csar import request
 from tacker_k8s_mgmt.csar.request import Request
+from tacker_k8s_mgmt.remote import confined
 
 NAME = "preflight"
 #: It is a command by itself.
@@ -36,7 +39,8 @@ and the directory of the cluster. Nothing is changed anywhere.
 Run it on a conductor's host: what matters is what can be reached from there. Host keys
 that the conductor has recorded are compared; those of other hosts are neither compared
 nor recorded, as when an operation first sees a host. Only Tacker knows whether the
-VIM's name is free."""
+VIM's name is free. Secrets that the request names are read from files; Barbican is not
+asked, so logins with secrets from there are tried only with --ask-passwords."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -74,7 +78,7 @@ def add_parser(subparsers: Any) -> None:
     verb.add_argument(
         "--ask-passwords",
         action="store_true",
-        help="ask for passwords that are not in the request",
+        help="ask for passwords that are not in the request, or are in Barbican",
     )
     _add_site(verb)
     verb.add_argument(
@@ -96,6 +100,12 @@ def _add_site(verb: argparse.ArgumentParser) -> None:
         help="[k8s_mgmt] key_directory of the conductor (default: %(default)s)",
     )
     verb.add_argument(
+        "--secret-directory",
+        default=config.SECRET_DIRECTORY,
+        metavar="DIR",
+        help="[k8s_mgmt] secret_directory of the conductor (default: %(default)s)",
+    )
+    verb.add_argument(
         "--connect-timeout",
         type=commands.seconds,
         default=30.0,
@@ -106,7 +116,11 @@ def _add_site(verb: argparse.ArgumentParser) -> None:
 
 def _preflight(args: argparse.Namespace) -> int:
     console = Console()
-    given = params.given(args, lambda asked: _amended(asked, args.ask_passwords))
+    given = params.given(
+        args,
+        lambda asked: _amended(asked, args.ask_passwords),
+        partial(_secret, args.secret_directory),
+    )
     checks = [Check("request", given.name, given.problems)]
     warnings = list(given.warnings)
     if given.found:
@@ -117,6 +131,16 @@ def _preflight(args: argparse.Namespace) -> int:
     else:
         _tell(console, checks, warnings)
     return commands.PROBLEMS if _problems(checks) else commands.OK
+
+
+def _secret(directory: str, reference: Reference) -> str | None:
+    """What a reference leads to; None for one that only a hook can follow."""
+    if reference.kind != FILE:
+        return None
+    try:
+        return confined.secret(reference.target, directory)
+    except confined.Refused as error:
+        raise Unresolved(str(error)) from None
 
 
 def _amended(asked: Request, ask_passwords: bool) -> Request:

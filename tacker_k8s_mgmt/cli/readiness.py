@@ -12,6 +12,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cli import machines
 from tacker_k8s_mgmt.cluster.nodes import Machine
 from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.references import FILE, SECRET_REF
 from tacker_k8s_mgmt.cluster.structures import SSH_PORT
 from tacker_k8s_mgmt.csar import archive, fit
 from tacker_k8s_mgmt.lifecycle.check import vim_name
@@ -21,6 +22,7 @@ from tacker_k8s_mgmt.remote.logins import Logins
 from tacker_k8s_mgmt.remote.ways import Ways
 
 _PARALLEL = 8
+_IN_BARBICAN = "only a hook asks Barbican"
 _SILENT = "the Ansible server could not be asked"
 
 
@@ -71,6 +73,7 @@ class Site:
         listed = []
         if self._args.machines:
             listed = machines.listed(self._args.machines, self._params)
+        yield from self._secrets()
         yield self._package()
         owner = str(self._args.vnf_instance_id or "")
         name = vim_name(self._params, owner or "(id)")
@@ -82,6 +85,28 @@ class Site:
             if self._session is not None:
                 self._session.close()
             self._ways.close()
+
+    def _secrets(self) -> Iterator[Check]:
+        for kind, skipped in ((FILE, ""), (SECRET_REF, _IN_BARBICAN)):
+            uses = [
+                one for one in self._params.references if one.reference.kind == kind
+            ]
+            if uses:
+                where = ", ".join(one.attribute for one in uses)
+                yield Check(f"secrets by {kind}", where, skipped=skipped)
+
+    def _hidden(self, *structures: str) -> str:
+        """Why logins of these structures cannot be tried; "" if they can."""
+        hidden = [
+            use.attribute
+            for use in self._params.references
+            if use.location[0] in structures and not use.is_known
+        ]
+        return f"{' and '.join(hidden)}: {_IN_BARBICAN}" if hidden else ""
+
+    def _on_the_way(self, connection: str) -> tuple[str, ...]:
+        bastion = self._params.bastion
+        return ("bastion",) if bastion and connection in bastion.used_for else ()
 
     def _package(self) -> Check:
         title, package = "load balancer's script", self._args.package
@@ -98,26 +123,39 @@ class Site:
 
     def _server(self, owner: str) -> Iterator[Check]:
         ansible = self._params.ansible
-        found = ansible_server.look(self._params, self._logins, self._connected, owner)
-        keys = [one.private_key for one in self._params.accounts() if one.private_key]
-        yield Check(
-            "private keys",
-            ", ".join(key.attribute for key in keys),
-            found.keys,
-            "" if keys else "there are none in the request",
-        )
+        hidden = self._hidden("ansible", *self._on_the_way("ansible"))
+        found = ansible_server.Readiness(self._logins.findings())
+        if not hidden:
+            look = ansible_server.look
+            found = look(self._params, self._logins, self._connected, owner)
+        yield self._keys(found.keys)
         host = f"{ansible.username}@{ansible.host}:{ansible.port}"
         bastion = self._params.bastion
         if bastion is not None and "ansible" not in bastion.used_for:
-            why = self._ways.finding()
+            unknown = self._hidden("bastion")
+            why = "" if unknown else self._ways.finding()
             where = f"{bastion.username}@{bastion.host}:{bastion.port}"
-            yield Check("bastion", where, (why,) if why else ())
+            yield Check("bastion", where, (why,) if why else (), unknown)
         keyless = "" if self._session or found.connection else "its key cannot be used"
+        keyless = hidden or keyless
         yield Check("Ansible server", host, found.connection, keyless)
         unasked = _SILENT if keyless or found.connection else ""
         installed = " with ".join(filter(None, (ansible.kubespray_root, ansible.venv)))
         yield Check("kubespray and Ansible", installed, found.installed, unasked)
         yield Check("cluster's directory", ansible.directory, found.directory, unasked)
+
+    def _keys(self, findings: Sequence[str]) -> Check:
+        keys = [one.private_key for one in self._params.accounts() if one.private_key]
+        unknown = {
+            ".".join(use.location).removesuffix("_passphrase")
+            for use in self._params.references
+            if not use.is_known
+        }
+        named = [key.attribute for key in keys if key.attribute not in unknown]
+        # Of another one only a text in its place would be found damaged.
+        found = tuple(text for text in findings if text.split()[0] in named)
+        why = _IN_BARBICAN if keys else "there are none in the request"
+        return Check("private keys", ", ".join(named), found, "" if named else why)
 
     def _connected(self) -> ssh.Session:
         if self._session is None or not self._session.alive:
@@ -148,7 +186,7 @@ class Site:
             ports = pool.map(self._port, listed)
             for machine, login, port in zip(listed, logins, ports, strict=True):
                 where = f"{machine.role.value} {machine.ssh_address}"
-                yield Check("login and sudo", where, login)
+                yield Check("login and sudo", where, login, self._untried(machine))
                 unasked = _SILENT if port is None else self._detour()
                 yield Check("from the Ansible server", where, port or (), unasked)
 
@@ -157,7 +195,13 @@ class Site:
         led = bastion is not None and bastion.carries_playbooks
         return "it goes through the bastion" if led else ""
 
+    def _untried(self, machine: Machine) -> str:
+        structure = self._params.account(machine.role).attribute
+        return self._hidden(structure, *self._on_the_way("vms"))
+
     def _login(self, machine: Machine) -> tuple[str, ...]:
+        if self._untried(machine):
+            return ()
         account = self._params.account(machine.role)
         with suppress(errors.PrivateKeyError):
             endpoint = self._ways.machine(account, machine.ssh_address, SSH_PORT)

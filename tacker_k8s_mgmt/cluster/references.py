@@ -64,8 +64,9 @@ class Unresolved(Exception):
     """Why a reference leads to no secret, in words that follow the attribute's name."""
 
 
-#: Tells the secret behind a reference, or raises :class:`Unresolved`.
-Resolver = Callable[[Reference], str]
+#: Tells the secret behind a reference, or raises :class:`Unresolved`. None: it is not to
+#: be known here, which is no problem.
+Resolver = Callable[[Reference], str | None]
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,13 @@ class Use:
     """Where the parameters have a reference.
 
     :param attribute: its dotted name as the user wrote it.
+    :param is_known: whether the secret, and not a text in its place, is there.
     """
 
     location: Location
     attribute: str
     reference: Reference
+    is_known: bool = False
 
 
 @dataclass
@@ -172,16 +175,18 @@ def resolve(
             return place.form.stand_in
         if not isinstance(value, Reference):
             return value
-        opened.uses.append(Use(place.location, name, value))
         if place.form.by_path and value.kind == FILE:
+            opened.uses.append(Use(place.location, name, value, is_known=True))
             return value.target
-        if resolver is None or not is_needed:
-            return value.as_given() if place.is_variable else place.form.stand_in
         try:
-            secret = resolver(value)
+            secret = resolver(value) if resolver and is_needed else None
         except Unresolved as reason:
             opened.problems.append(f"{name}: {reason}")
             return place.form.stand_in
+        known = secret is not None
+        opened.uses.append(Use(place.location, name, value, is_known=known))
+        if secret is None:
+            return value.as_given() if place.is_variable else place.form.stand_in
         opened.secrets.append(SecretStr(secret))
         return secret
 

@@ -5,7 +5,7 @@ here imports Tacker or the rest of this package: most VNFs are none of ours, and
 hooks shall cost nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -138,14 +138,25 @@ class Call:
             if metadata.get(f"image-{vdu}")
         }
 
+    def vdus(self, servers: Collection[str]) -> list[str]:
+        """The VDUs that these servers are of."""
+        return [one["vduId"] for one in self.resources() if _server(one) in servers]
+
+    def added(self) -> list[str]:
+        """The VDUs of the servers that the operation makes."""
+        return [str(one["resourceTemplateId"]) for one in self._granted("addResources")]
+
     def removed(self) -> list[str]:
         """Ids of the servers that the operation takes away."""
-        resources = self.grant_request.get("removeResources") or ()
         return [
             str(one["resource"]["resourceId"])
-            for one in resources
-            if one.get("type") == "COMPUTE" and "resource" in one
+            for one in self._granted("removeResources")
+            if "resource" in one
         ]
+
+    def _granted(self, what: str) -> list[Mapping[str, Any]]:
+        resources = self.grant_request.get(what) or ()
+        return [one for one in resources if one.get("type") == "COMPUTE"]
 
     def healed(self) -> Iterator["Healed"]:
         """The VNFCs that a heal request names.

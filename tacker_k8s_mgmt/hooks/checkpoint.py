@@ -52,6 +52,7 @@ def save(
     :param vnf: what ``instantiate_end`` gets under this name; None for other hooks,
         before which Tacker stores it itself.
     """
+    problem = ""
     try:
         if vnf is not None:
             vnf_instance.save()
@@ -60,12 +61,26 @@ def save(
         _save_point(context, vnf_instance.id, point)
     except Exception as exc:
         # Not its text: a database's error quotes what was to be written.
+        problem = type(exc).__name__
+    if problem:
+        # Not above: oslo.log adds the text of the exception being handled.
         LOG.warning(
             "VNF instance %s: how far the operation is could not be stored (%s). If "
             "the conductor is killed now, `retry` will be refused",
             vnf_instance.id,
-            type(exc).__name__,
+            problem,
         )
+
+
+def clear(vnf_instance: Any) -> None:
+    """Take back the state of a failure that has been mended by a retry.
+
+    A change of external connectivity leaves it (``vnflcm_driver.py``,
+    ``revert_to_error_task_state``), and Tacker then refuses to scale.
+    """
+    if vnf_instance.task_state is not None:
+        vnf_instance.task_state = None
+        vnf_instance.save()
 
 
 def _save_point(context: Any, vnf_id: str, point: int) -> None:

@@ -20,7 +20,6 @@ from tacker_k8s_mgmt.remote import confined
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-_LARGEST = 32 * 1024  # bytes
 _AGAIN = 2  # times, where nobody answers or all are busy
 _UNKNOWN = "Barbican has no such secret in what the VIM's user may see"
 _FORBIDDEN = "the VIM's user may not read this secret in Barbican"
@@ -54,14 +53,18 @@ class Secrets:
         """
         if reference not in self._known:
             told = (
-                in_file(reference.target, self._directory)
+                self._in_file(reference.target)
                 if reference.kind == FILE
                 else self._in_barbican(reference.secret_id)
             )
-            if not told:
-                raise Unresolved("leads to an empty secret")
             self._known[reference] = SecretStr(told)
         return self._known[reference].get_secret_value()
+
+    def _in_file(self, path: str) -> str:
+        try:
+            return confined.secret(path, self._directory)
+        except confined.Refused as error:
+            raise Unresolved(str(error)) from None
 
     def _in_barbican(self, secret_id: str) -> str:
         if self._silent:
@@ -112,38 +115,18 @@ class Secrets:
         return answer
 
 
-def in_file(path: str, directory: str) -> str:
-    """The secret in a file, without the line's end after it.
-
-    :param directory: below which it has to be; "" where no file may be read.
-    :raises Unresolved: it may not or cannot be read, or is no text.
-    """
-    try:
-        data = confined.read(
-            path,
-            directory,
-            kept="secrets",
-            option="secret_directory",
-            largest=_LARGEST + 1,
-        )
-    except confined.Refused as error:
-        raise Unresolved(str(error)) from None
-    if len(data) > _LARGEST:
-        raise Unresolved(f"is a file of more than {_LARGEST} bytes")
-    text = _text(data)
-    return text.removesuffix("\n").removesuffix("\r")
-
-
 def _told(answer: Any) -> str:
-    if answer.status_code == 200:
-        return _text(answer.content)
-    known = {401: _REFUSED, 403: _FORBIDDEN, 404: _UNKNOWN, 406: "is no text"}
-    reason = known.get(answer.status_code, f"Barbican answers {answer.status_code}")
-    raise Unresolved(reason)
+    """The secret in an answer of Barbican.
 
-
-def _text(data: bytes) -> str:
+    :raises Unresolved: there is none.
+    """
+    if answer.status_code != 200:
+        known = {401: _REFUSED, 403: _FORBIDDEN, 404: _UNKNOWN, 406: "is no text"}
+        reason = known.get(answer.status_code, f"Barbican answers {answer.status_code}")
+        raise Unresolved(reason)
+    if not answer.content:
+        raise Unresolved("is an empty secret")
     try:
-        return data.decode()
+        return str(answer.content.decode())
     except UnicodeDecodeError:
         raise Unresolved("is no text in UTF-8") from None

@@ -17,6 +17,7 @@ from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.hooks import checkpoint, requests, rollback, vim
 from tacker_k8s_mgmt.hooks.hook import Hook
 from tacker_k8s_mgmt.hooks.keystone import secrets_of
+from tacker_k8s_mgmt.hooks.leftover import LeftStack
 from tacker_k8s_mgmt.hooks.v1_site import V1Site
 from tacker_k8s_mgmt.lifecycle import check
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
@@ -134,7 +135,10 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         checkpoint.save(context, vnf_instance, checkpoint.START)
         hook = _Hook("instantiate_start", context, vnf_instance)
         with hook.site(params) as site:
-            steps = (check.Preflight(params, vnf_instance.id, site).step(),)
+            steps = (
+                check.Preflight(params, vnf_instance.id, site).step(),
+                LeftStack(context, vnf_instance, site).step(),
+            )
             hook.run(steps, params.secrets())
         checkpoint.save(context, vnf_instance, checkpoint.STACK)
 
@@ -363,6 +367,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         with hook.site(params) as site:
             work = hook.operation(ConnectivityEnd, params, site)
             hook.run(work.steps(), params.secrets(), work.left)
+        checkpoint.clear(vnf_instance)
 
     def modify_information_start(
         self,

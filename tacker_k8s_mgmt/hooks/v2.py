@@ -4,11 +4,16 @@ Tacker starts it once for every hook; see :mod:`.script`. The hooks themselves a
 :mod:`.v2_hooks`, which is imported only for VNFs that are ours.
 """
 
+import logging
 import sys
+import traceback
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import redact
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.script import Streams, end_with_conductor
+
+LOG = logging.getLogger(__name__)
 
 
 def main() -> None:
@@ -16,15 +21,16 @@ def main() -> None:
     streams = Streams()
     end_with_conductor()
     call: Call | None = None
+    trace = ""
     try:
         call = Call.read(streams.read())
-        if not call.concerns_us:
-            sys.exit()
-        # Takes half a second, which VNFs that are none of ours shall not wait for.
-        from tacker_k8s_mgmt.hooks import v2_hooks
+        if call.concerns_us:
+            # Takes a second, which VNFs that are none of ours shall not wait for.
+            from tacker_k8s_mgmt.hooks import v2_hooks
 
-        v2_hooks.perform(call, streams)
-        streams.reply(call.result())
+            v2_hooks.perform(call, streams)
+            streams.reply(call.result())
+        sys.exit()
     except errors.K8sMgmtError as error:
         text = str(error)
     except Exception as error:
@@ -33,9 +39,11 @@ def main() -> None:
             f"This is a defect of tacker-k8s-mgmt or an unforeseen answer: "
             f"{type(error).__name__}. The driver's log on the conductor says more."
         )
-    else:
-        sys.exit()
+        trace = traceback.format_exc()
+    # Not above: oslo.log adds the text of the exception being handled.
     if call is not None:
+        redacted = redact.Redactor(redact.in_variables([call.given, call.instance]))
+        LOG.error("%s failed: %s %s", call.operation, text, redacted(trace))
         streams.reply(call.told())
     streams.fail(text)
     sys.exit(1)

@@ -6,24 +6,22 @@ the VNF instance are stored only when the whole operation ends well.
 """
 
 import logging
-import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import params as parameters
-from tacker_k8s_mgmt.cluster import redact
 from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.hooks import settings, v2_upgrade
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.connection import Connections
 from tacker_k8s_mgmt.hooks.script import Streams
 from tacker_k8s_mgmt.hooks.v2_hook import V2Hook
-from tacker_k8s_mgmt.hooks.v2_site import resources_of
+from tacker_k8s_mgmt.hooks.v2_site import V2Site, resources_of
 from tacker_k8s_mgmt.lifecycle import check
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_start import ConnectivityStart
@@ -59,6 +57,7 @@ _SERVER_ONLY = ("ansible", "bastion")
 # Between the hooks of an operation.
 _SERVERS = "servers"
 _HEALED = "healed"
+_TAKEN = "parameters taken"
 
 
 def perform(call: Call, streams: Streams) -> None:
@@ -84,28 +83,17 @@ def perform(call: Call, streams: Streams) -> None:
             detail=f"This release has no hook {call.operation}.",
             hint="Take it out of the VNFD, or upgrade tacker-k8s-mgmt.",
         )
-    try:
-        work(hook)
-    except errors.K8sMgmtError as error:
-        LOG.error("%s of VNF instance %s failed: %s", hook.name, call.vnf_id, error)
-        raise
-    except Exception:
-        redacted = Redactor(redact.in_variables([call.given, call.instance]))
-        LOG.error("%s", redacted(traceback.format_exc()))
-        raise
+    work(hook)
 
 
 def _instantiate_start(hook: V2Hook) -> None:
     """Refuse what cannot work before a VM exists."""
     params = hook.given(_ROLLBACK)
-    if params is not None:
-        _preflight(hook, params)
-
-
-def _preflight(hook: V2Hook, params: InstallParams, *more: Step) -> None:
+    if params is None:
+        return
     with hook.site(params) as site:
-        first = check.Preflight(params, hook.call.vnf_id, site).step()
-        hook.run((first, *more), params.secrets())
+        steps = (check.Preflight(params, hook.call.vnf_id, site).step(),)
+        hook.run(steps, params.secrets())
 
 
 def _instantiate_end(hook: V2Hook) -> None:
@@ -167,11 +155,14 @@ def _terminate_end(hook: V2Hook) -> None:
 def _scale_start(hook: V2Hook) -> None:
     """Check a scale-out before VMs exist; take workers out whose VMs will go."""
     if hook.call.request["type"] == "SCALE_OUT":
-        params = hook.merged(_ROLLBACK)
         hook.call.between[_SERVERS] = hook.call.servers()
-        aspect = str(hook.call.request.get("aspectId"))
-        step = Step("check the scaling aspect", lambda: _see_workers(params, aspect))
-        _preflight(hook, params, step)
+        params = hook.merged(_ROLLBACK)
+        with hook.site(params) as site:
+            steps = (
+                check.Preflight(params, hook.call.vnf_id, site).step(),
+                Step("see that it is workers that come", partial(_see, hook, site)),
+            )
+            hook.run(steps, params.secrets())
         return
     params = hook.merged(_FAIL)
     with hook.site(params) as site:
@@ -179,8 +170,14 @@ def _scale_start(hook: V2Hook) -> None:
         hook.run(work.steps(), params.secrets(), work.left)
 
 
-def _see_workers(params: InstallParams, aspect: str) -> None:
-    if aspect == params.control_plane.aspect_id:
+def _see(hook: V2Hook, site: V2Site) -> None:
+    """See that the VMs that come are none of the control plane.
+
+    :raises UnsupportedOperation: they are.
+    """
+    planes = [one.server_id for one in site.machines().control_planes]
+    if set(hook.call.vdus(planes)) & set(hook.call.added()):
+        aspect = hook.call.request.get("aspectId")
         raise errors.UnsupportedOperation(
             detail=f"The scaling aspect {aspect} is that of the control plane, which "
             "cannot be scaled; nothing was changed.",
@@ -211,6 +208,9 @@ def _scale_end(hook: V2Hook) -> None:
 
 def _scale_rollback_start(hook: V2Hook) -> None:
     """Take new workers out of the cluster before Tacker deletes their VMs."""
+    if _SERVERS not in hook.call.between:
+        # The parameters were refused, as they would be here, before anything was made.
+        return
     params = hook.merged(_FAIL_ALREADY)
     with hook.site(params) as site:
         work = hook.operation(ScaleOutRollback, params, site, known=hook.call.servers())
@@ -264,6 +264,7 @@ def _heal_end(hook: V2Hook) -> None:
 def _change_external_connectivity_start(hook: V2Hook) -> None:
     """Refuse a change that the cluster cannot follow, before a port changes."""
     params = hook.merged(_ROLLBACK)
+    hook.call.between[_TAKEN] = True
     asked = [Attachment(*one) for one in hook.call.connections()]
     with hook.site(params) as site:
         work = ConnectivityStart(params, hook.call.vnf_id, site, asked)
@@ -276,6 +277,12 @@ def _change_external_connectivity_end(hook: V2Hook) -> None:
     with hook.site(params) as site:
         work = hook.operation(ConnectivityEnd, params, site)
         hook.run(work.steps(), params.secrets(), work.left)
+
+
+def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
+    """Let the cluster follow back, unless the request was refused at once."""
+    if hook.call.between.get(_TAKEN):
+        _change_external_connectivity_end(hook)
 
 
 def _nothing(hook: V2Hook) -> None:
@@ -303,7 +310,9 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = MappingProxyType(
         "change_external_connectivity_start": _change_external_connectivity_start,
         "change_external_connectivity_end": _change_external_connectivity_end,
         "change_external_connectivity_rollback_start": _nothing,
-        "change_external_connectivity_rollback_end": _change_external_connectivity_end,
+        "change_external_connectivity_rollback_end": (
+            _change_external_connectivity_rollback_end
+        ),
         "change_current_package_start": v2_upgrade.start,
         "change_current_package_end": v2_upgrade.end,
         "change_current_package_rollback_start": v2_upgrade.rollback_start,

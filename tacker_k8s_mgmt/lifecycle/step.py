@@ -105,16 +105,19 @@ class Runner:
         fields = {"number": number, "total": total, "step": step.name}
         self._journal.record("step-start", **fields)
         began = self._clock.now()
-        outcome = "failed"
+        outcome, trace = "failed", ""
         try:
             outcome = self._perform(step)
         except errors.K8sMgmtError as exc:
             raise self._failure(step, number, total, exc) from exc
         except Exception as exc:
             # Not chained: Tacker logs the chain as it is, and this one is not redacted.
-            LOG.error("%s: %s", place, self._redact(traceback.format_exc()))
+            trace = self._redact(traceback.format_exc())
             raise self._failure(step, number, total, exc) from None
         finally:
+            if trace:
+                # Not above: oslo.log adds the text of the exception being handled.
+                LOG.error("%s: %s", place, trace)
             seconds = round(self._clock.now() - began, 1)
             self._journal.record("step-end", **fields, outcome=outcome, seconds=seconds)
             LOG.info("%s: %s %s, %.1f s", place, step.name, outcome, seconds)

@@ -3,6 +3,8 @@
 import os
 import stat
 
+LARGEST_SECRET = 32 * 1024  # bytes
+
 
 class Refused(Exception):
     """Why a file is not read, in words that follow its name."""
@@ -38,3 +40,28 @@ def read(path: str, directory: str, *, kept: str, option: str, largest: int) -> 
         raise Refused(
             "is a file that is not there or that Tacker's conductor may not read"
         ) from None
+
+
+def secret(path: str, directory: str) -> str:
+    """The secret in a file, without the line's end after it.
+
+    :param directory: where files with secrets may lie; "" where none may be read.
+    :raises Refused: it may not or cannot be read, or there is no text in it.
+    """
+    data = read(
+        path,
+        directory,
+        kept="secrets",
+        option="secret_directory",
+        largest=LARGEST_SECRET + 1,
+    )
+    if len(data) > LARGEST_SECRET:
+        raise Refused(f"is a file of more than {LARGEST_SECRET} bytes")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        raise Refused("is no text in UTF-8") from None
+    text = text.removesuffix("\n").removesuffix("\r")
+    if not text:
+        raise Refused("is an empty file")
+    return text

@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cluster.nodes import Role
-from tacker_k8s_mgmt.hooks import v1, vim
+from tacker_k8s_mgmt.hooks import leftover, v1, vim
 from tacker_k8s_mgmt.hooks.v1_site import V1Site
 from tacker_k8s_mgmt.remote import ssh
 from tacker_k8s_mgmt.remote.endpoint import Endpoint
@@ -52,7 +52,8 @@ class Playbooks:
 
     def run(self, request, nodes, on_progress):
         self._real.run(request, nodes, on_progress)
-        self._world.files["hosts.yaml"] = self._read("hosts.yaml")
+        for name in ("hosts.yaml", "vars.json"):
+            self._world.files[name] = self._read(name)
         self._world.playbooks.run(request, nodes, on_progress)
 
 
@@ -63,6 +64,7 @@ class Site(V1Site):
         super().__init__(context, vnf_instance, *args, **kwargs)
         self.world = WORLDS[vnf_instance.id]
         self.vims = self.world.vims
+        self.attachments = self.world.attachments
         for name in ("machines", "identity", "unreachable", "cluster", "balancer"):
             setattr(self, name, getattr(self.world, name))
 
@@ -86,6 +88,7 @@ def instance():
         vnfd_id="vnfd",
         vnf_metadata={},
         vim_connection_info=[],
+        task_state=None,
         save=lambda: None,
     )
     ansible = {
@@ -111,7 +114,9 @@ def live(driver, one):
 
     def call(hook, vnfcs=(), **kwargs):
         request = types.SimpleNamespace(
-            additional_params=None, vnfc_instance_id=list(vnfcs)
+            additional_params=None,
+            vnfc_instance_id=list(vnfcs),
+            ext_virtual_links=[],
         )
         kwargs[f"{REQUESTS[hook.rpartition('_')[0]]}_request"] = request
         getattr(driver, hook)(context=None, vnf_instance=one, **kwargs)
@@ -200,6 +205,8 @@ def main():
     for name, value in values.items():
         cfg.CONF.set_override(name, value, group=config.GROUP)
     v1.V1Site = Site
+    nothing = types.SimpleNamespace(find_stack=lambda name: None)
+    leftover.rollback.heat_of = lambda context, vnf_instance: nothing
     Logins.endpoint = endpoint
     vim.VimRegistry = lambda context, vnf_instance: WORLDS[vnf_instance.id].vims
     vim._plugin = lambda: types.SimpleNamespace(get_vims=lambda context: [])

@@ -1,5 +1,6 @@
 """Secrets by reference: files, and Barbican as keystoneauth reaches it."""
 
+import contextlib
 import json
 import logging
 import os
@@ -15,8 +16,9 @@ from keystoneauth1 import session
 from keystoneauth1.identity import v3
 
 from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.cluster import params
 from tacker_k8s_mgmt.cluster.references import Reference, Unresolved
-from tacker_k8s_mgmt.hooks import keystone, requests
+from tacker_k8s_mgmt.hooks import keystone, requests, v1
 from tacker_k8s_mgmt.hooks.secrets import Secrets
 from tests.unit.cluster.samples import changed, request
 
@@ -183,7 +185,7 @@ class TestBarbican:
             (NO_ID, "Barbican has no such secret"),
             (FORBIDDEN_ID, "may not read this secret"),
             (BINARY_ID, "is no text in UTF-8"),
-            (EMPTY_ID, "leads to an empty secret"),
+            (EMPTY_ID, "is an empty secret"),
             (BROKEN_ID, "Barbican answers 500"),
         ],
     )
@@ -308,8 +310,8 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("content", "expected"),
         [
-            (b"", "leads to an empty secret"),
-            (b"\n", "leads to an empty secret"),
+            (b"", "is an empty file"),
+            (b"\n", "is an empty file"),
             (b"\xff", "is no text in UTF-8"),
             (b"x" * 32769, "is a file of more than 32768 bytes"),
         ],
@@ -383,3 +385,70 @@ class TestRequests:
 def test_by_default_no_key_can_be_sent_as_a_password():
     keys, secrets = config.KEY_DIRECTORY, config.SECRET_DIRECTORY
     assert os.path.commonpath([keys, secrets]) not in (keys, secrets)
+
+
+class TestTerminate:
+    """By the v1 hooks: never by half, and never stuck."""
+
+    @pytest.fixture
+    def asked(self, instance, monkeypatch):
+        """A driver; which of its hooks came as far as its work."""
+        done = []
+        monkeypatch.setattr(v1.checkpoint, "save", lambda *_: None)
+        monkeypatch.setattr(v1.vim, "VimRegistry", lambda *_: None)
+        monkeypatch.setattr(
+            v1._Hook, "site", lambda *_: contextlib.nullcontext("the site")
+        )
+        monkeypatch.setattr(
+            v1, "TerminateStart", lambda *_: types.SimpleNamespace(steps=tuple)
+        )
+        monkeypatch.setattr(
+            v1,
+            "TerminateEnd",
+            lambda _vnf, _vims, site: types.SimpleNamespace(
+                steps=lambda: done.append(site) or ()
+            ),
+        )
+        monkeypatch.setattr(v1._Hook, "run", lambda *_: done.append("run"))
+        monkeypatch.setattr(v1._Hook, "__init__", lambda *_: None)
+
+        def call(request):
+            del done[:]
+            driver = v1.MgmtDriver()
+            driver.terminate_start(None, instance, request)
+            driver.terminate_end(None, instance, request)
+            return done
+
+        return call
+
+    def lost(self):
+        keystone.cfg.CONF.set_override("secret_directory", "", config.GROUP)
+
+    def request(self, kind, **ours):
+        return types.SimpleNamespace(
+            termination_type=kind,
+            additional_params={params.ATTRIBUTE: ours} if ours else {},
+        )
+
+    def test_with_the_servers_login_all_goes(self, asked, cloud):
+        cloud.silent.set()  # that of the VMs is in Barbican
+        assert asked(self.request("GRACEFUL")) == ["run", "the site", "run"]
+
+    def test_without_it_nothing_goes(self, asked):
+        self.lost()
+        with pytest.raises(errors.ParamError) as caught:
+            asked(self.request("GRACEFUL"))
+        assert "ansible.password: is not below" in str(caught.value)
+        assert "leaves the inventory directory" in str(caught.value)
+
+    def test_the_request_may_bring_another(self, asked):
+        self.lost()
+        request = self.request("GRACEFUL", ansible={"password": "new"})
+        assert asked(request) == ["run", "the site", "run"]
+
+    def test_a_forceful_one_and_a_rollback_go_on_without(self, asked, caplog):
+        self.lost()
+        for request in (self.request("FORCEFUL"), None):
+            assert asked(request) == ["run", None, "run"]
+            assert "stays on the Ansible server" in caplog.text
+            caplog.clear()

@@ -144,6 +144,10 @@ class TestScale:
         for name in ("ansible.password", "worker_node.password", "secret_ref"):
             assert name in caught.value.detail
         assert len(cluster.site.workers) == 2
+        # Nothing was made with them, so nothing needs them to be taken back.
+        cluster.rollback()
+        scale(cluster, "SCALE_OUT")
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE, EIGHT]
 
     def test_failed_scale_out_is_retried_where_it_was(self, cluster):
         with cluster.world() as site:

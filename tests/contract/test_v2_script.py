@@ -124,7 +124,7 @@ class TestErrors:
         text = done.stderr.decode()
         assert text.startswith("This is a defect of tacker-k8s-mgmt or an unforeseen")
         assert "n0de-secret" not in text
-        assert pickle.loads(done.stdout) == {
+        assert pickle.loads(done.stdout) == {  # noqa: S301
             "user_script_err_handling_data": {"k8s_mgmt": {}}
         }
 

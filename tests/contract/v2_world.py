@@ -72,7 +72,7 @@ class Site(fakes.FakeSite):
             os.write(1, b"noise")
             os.write(2, b"noise")
             subprocess.run(["sh", "-c", "echo noise; echo noise >&2"], check=True)
-            warnings.warn("noise", DeprecationWarning, stacklevel=1)
+            warnings.warn("noise", stacklevel=1)
         if self.hangs:
             Path(self.hangs).write_text(str(os.getpid()))
             threading.Event().wait()
@@ -165,6 +165,9 @@ class Heat:
                     if one.type == "COMPUTE"
                 }
                 site.workers = [w for w in site.workers if w.server_id not in gone]
+        self._tell(inst, inst.instantiatedVnfInfo.flavourId)
+
+    def change_ext_conn(self, req, inst, *_):
         self._tell(inst, inst.instantiatedVnfInfo.flavourId)
 
     def scale_rollback(self, req, inst, *_):
@@ -280,6 +283,8 @@ class Tacker:
             "TERMINATE": objects.TerminateVnfRequest,
             "SCALE": objects.ScaleVnfRequest,
             "HEAL": objects.HealVnfRequest,
+            "CHANGE_EXT_CONN": objects.ChangeExtVnfConnectivityRequest,
+            "CHANGE_VNFPKG": objects.ChangeCurrentVnfPkgRequest,
         }
         req = kinds[operation].from_dict(request)
         lcmocc = objects.VnfLcmOpOccV2(

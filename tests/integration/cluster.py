@@ -199,10 +199,11 @@ class Cluster:
         )
         return dict(json.loads(told)) if verb == "status" else {}
 
-    def inventory(self) -> list[str]:
-        """Names of the hosts in the inventory."""
+    def inventory(self, in_order: bool = False) -> list[str]:
+        """Names of the hosts in the inventory, as they stand in it or sorted."""
         text = self._lab.ansible(f"cat {self.directory}/hosts.yaml")
-        return sorted(node.name for node in inventory.parse(text))
+        names = [node.name for node in inventory.parse(text)]
+        return names if in_order else sorted(names)
 
     def runs(self) -> list[str]:
         """The playbook runs in the cluster's directory, the oldest first."""

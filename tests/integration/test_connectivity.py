@@ -1,5 +1,6 @@
-"""Change of external connectivity through Tacker's REST API."""
+"""Change of external connectivity through both of Tacker's APIs."""
 
+import copy
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -10,16 +11,33 @@ from lab import inside
 from tacker_k8s_mgmt.cluster import inventory
 from tests.integration.conftest import PARAMETERS, REQUESTS, Cluster, Lab
 from tests.integration.test_scaling import consistent
+from tests.integration.v2 import REQUESTS as REQUESTS_V2
+from tests.integration.v2 import ClusterV2, LabV2
+
+pytestmark = pytest.mark.lab
 
 BODY = json.loads((REQUESTS / "change-ext-conn.json").read_text())
-NEW_MASTER_ADDRESS = "10.99.0.77"
+#: What the request asks for; the workers get some address of another network.
+MASTER, BALANCER = "10.99.0.77", "10.99.0.78"
 
 
-@pytest.fixture(scope="module")
-def cluster(lab: Lab) -> Iterator[Cluster]:
-    with lab.instance("connected") as made:
-        made.instantiate()
-        yield made
+FAULT = {"task": "Initialise the control plane", "message": "no room"}
+
+
+def faulty(body: dict[str, Any], **fault: Any) -> dict[str, Any]:
+    """The request with a fault in the run of the playbook."""
+    given = {PARAMETERS: {"kubespray_vars": {"lab_fault": {**FAULT, **fault}}}}
+    return {**body, "additionalParams": body.get("additionalParams", {}) | given}
+
+
+def body_v2() -> dict[str, Any]:
+    """The same request for the v2 API."""
+    sample = json.loads((REQUESTS_V2 / "change-ext-conn.json").read_text())
+    links = copy.deepcopy(BODY["extVirtualLinks"])
+    for link in links:
+        for cp in link["extCps"]:
+            cp["cpConfig"] = {cp["cpdId"]: cp["cpConfig"][0]}
+    return {**sample, "extVirtualLinks": links}
 
 
 class Moving:
@@ -67,6 +85,26 @@ class Moving:
         nodes = inventory.parse(self.file("hosts.yaml"))
         return {node.server_id: node.ssh_address for node in nodes}
 
+    def assert_followed(
+        self, outer: dict[str, str], keys: dict[str, str]
+    ) -> dict[str, str]:
+        """Everything is where the servers are, which are the same as before.
+
+        :param outer: where they were.
+        :param keys: the host keys of that time.
+        :return: where they are.
+        """
+        now = self.outer()
+        assert now.keys() == outer.keys()
+        balancer = self.cluster.server("externalLB")
+        assert self.listed() == {one: now[one] for one in now if one != balancer}
+        assert self.keys() == {now[one]: keys[outer[one]] for one in now}
+        assert json.loads(self.file("machines.json")) == now
+        # Through the load balancer at its address, certificate verified.
+        assert self.cluster.api("/readyz") == "ok"
+        assert all(self.cluster.ready_nodes().values())
+        return now
+
     def vims(self) -> list[tuple[str, str]]:
         """Ids and addresses of the cluster's VIM; it is one."""
         return [
@@ -76,12 +114,17 @@ class Moving:
         ]
 
 
-@pytest.fixture
-def moving(lab: Lab, cluster: Cluster) -> Moving:
-    return Moving(lab, cluster)
-
-
 class TestConnectivity:
+    @pytest.fixture(scope="class")
+    def cluster(self, lab: Lab) -> Iterator[Cluster]:
+        with lab.instance("connected") as made:
+            made.instantiate()
+            yield made
+
+    @pytest.fixture
+    def moving(self, lab: Lab, cluster: Cluster) -> Moving:
+        return Moving(lab, cluster)
+
     def test_inner_address_is_refused_before_a_port_changes(self, moving):
         before = moving.outer()
         body = json.loads(json.dumps(BODY).replace("workerNode_CP2", "workerNode_CP1"))
@@ -91,27 +134,16 @@ class TestConnectivity:
         assert moving.outer() == before
 
     def test_cluster_follows_its_servers_and_retry_goes_on(self, moving, cluster):
-        outer, keys, servers = moving.outer(), moving.keys(), cluster.servers()
-        fault = {"task": "Initialise the control plane", "message": "so", "times": 1}
-        given = {PARAMETERS: {"kubespray_vars": {"lab_fault": fault}}}
-        error = moving.change({**BODY, "additionalParams": given}, "FAILED_TEMP")
-        assert "Initialise the control plane: so" in error
+        outer, keys = moving.outer(), moving.keys()
+        error = moving.change(faulty(BODY, times=1), "FAILED_TEMP")
+        assert "Initialise the control plane: no room" in error
         assert "Retry goes on from here" in error
         moving.handle("retry", "COMPLETED")
-
-        assert cluster.servers() == servers
-        now = moving.outer()
-        assert {one for one in now if now[one] == outer[one]} == set()
-        assert now[cluster.server("masterNode")] == NEW_MASTER_ADDRESS
-        balancer = cluster.server("externalLB")
-        assert moving.listed() == {one: now[one] for one in now if one != balancer}
-        assert moving.keys() == {now[one]: keys[outer[one]] for one in now}
-        assert json.loads(moving.file("machines.json")) == now
+        now = moving.assert_followed(outer, keys)
+        servers = map(cluster.server, ("masterNode", "externalLB"))
+        assert [now[server] for server in servers] == [MASTER, BALANCER]
         ((_, url),) = moving.vims()
-        assert url == f"https://{now[balancer]}:6443"
-        # Through the load balancer at its new address, certificate verified.
-        assert cluster.api("/readyz") == "ok"
-        assert all(cluster.ready_nodes().values())
+        assert url == f"https://{BALANCER}:6443"
         types = [one["vimType"] for one in cluster.show()["vimConnectionInfo"]]
         assert types == ["openstack", "kubernetes"]
 
@@ -124,3 +156,42 @@ class TestConnectivity:
     def test_scale_out_works_afterwards(self, cluster):
         cluster.scale("OUT")
         consistent(cluster, 3)
+
+
+class TestV2:
+    @pytest.fixture(scope="class")
+    def lab(self, tmp_path_factory: pytest.TempPathFactory) -> LabV2:
+        return LabV2(tmp_path_factory.mktemp("lab-v2"))
+
+    @pytest.fixture(scope="class")
+    def cluster(self, lab: LabV2) -> Iterator[ClusterV2]:
+        with lab.instance("connected-v2", secret=True) as made:
+            assert isinstance(made, ClusterV2)
+            lab.keep_secrets_in_barbican(made.parameters)
+            made.instantiate()
+            yield made
+
+    @pytest.fixture
+    def moving(self, lab: LabV2, cluster: ClusterV2) -> Moving:
+        return Moving(lab, cluster)
+
+    @staticmethod
+    def endpoint(cluster: ClusterV2) -> str:
+        vim = list(cluster.show()["vimConnectionInfo"].values())[-1]
+        return str(vim["interfaceInfo"]["endpoint"])
+
+    def test_rollback_takes_the_cluster_back_to_where_it_was(self, moving, cluster):
+        outer, keys = moving.outer(), moving.keys()
+        moving.change(faulty(body_v2()), "FAILED_TEMP")
+        moving.handle("rollback", "ROLLED_BACK")
+        now = moving.assert_followed(outer, keys)
+        for vdu in ("masterNode", "externalLB"):
+            assert now[cluster.server(vdu)] not in (MASTER, BALANCER)
+        assert self.endpoint(cluster) == f"https://{cluster.balancer_address()}:6443"
+
+    def test_cluster_follows_its_servers(self, moving, cluster):
+        outer, keys = moving.outer(), moving.keys()
+        moving.change(body_v2())
+        now = moving.assert_followed(outer, keys)
+        assert now[cluster.server("externalLB")] == BALANCER
+        assert self.endpoint(cluster) == f"https://{BALANCER}:6443"

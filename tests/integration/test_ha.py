@@ -27,6 +27,7 @@ pytestmark = pytest.mark.lab
 NOTICED = 3 + 3 * 5.0
 FAILED_OVER = 15.0  # the stand-in's API server that served may be the one that died
 KEPT = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}}'
+ADMIN = "/etc/kubernetes/admin.conf"
 ETCDCTL = "set -a; . /etc/etcd.env; etcdctl"
 
 
@@ -153,6 +154,22 @@ class TestHighAvailability:
         assert set(cluster.servers()) == before
         assert len(cluster.ready_nodes()) == 5
 
+    def test_each_control_plane_is_healed_in_turn(self, cluster):
+        """The last one of the inventory; the first, living; and the first, dead."""
+        first, second, third = named = planes_listed(cluster)
+        cluster.kubectl("apply", "-f", "-", stdin=KEPT)
+        assert_healed(cluster, third, order=[first, second, third])
+        assert_healed(cluster, first, order=[second, third, first])
+        power("kill", control_planes(cluster)[second])
+        wait_for(lambda: not cluster.ready_nodes()[second], NOTICED + FAILED_OVER)
+        assert_healed(cluster, second, order=[third, first, second])
+        assert sorted(named) == sorted(control_planes(cluster))
+        info = cluster.kubectl(
+            *("get", "configmap", "cluster-info", "-n", "kube-public"), "-o", "yaml"
+        )
+        assert "server: https://10.10." in info
+        assert "configmap/kept" in cluster.kubectl("get", "configmap", "kept", "-oname")
+
     def test_the_api_survives_one_control_plane_and_not_two(self, cluster):
         api, planes = Api(cluster), control_planes(cluster)
         first, second, third = planes.values()
@@ -177,15 +194,57 @@ class TestHighAvailability:
         assert judged(members, dead) == ""
         alive = next(name for name, server in planes.items() if server == living)
         assert f"Not well: {dead}" in judged(members, alive)
+        told = refused(cluster, planes[alive])
+        assert "1 of 3 control planes would be left well, and etcd needs 2" in told
+        assert f"Not well: {dead}" in told
         power("kill", other)
         wait_for(lambda: not api.answers(), NOTICED + FAILED_OVER)
         members = asked_over_ssh(living)
         assert not any(one.healthy for one in members)
         assert "etcd has no leader" in judged(members, dead)
+        assert "etcd has no leader" in refused(cluster, planes[dead])
 
     def test_terminate_leaves_nothing(self, cluster):
         cluster.terminate()
         cluster.assert_nothing_left()
+
+
+def planes_listed(cluster: Cluster) -> list[str]:
+    """The control planes in the order of the inventory's groups."""
+    return [name for name in cluster.inventory(in_order=True) if "control" in name]
+
+
+def assert_healed(cluster: Cluster, name: str, order: list[str]) -> None:
+    """Heal a control plane, and look whether everything is as it was before."""
+    before = control_planes(cluster)
+    cluster.heal(before[name])
+    after = control_planes(cluster)
+    assert after[name] != before[name]
+    assert {n: after[n] for n in after if n != name} == {
+        n: before[n] for n in before if n != name
+    }
+    assert planes_listed(cluster) == order
+    members = asked_over_ssh(after[name])
+    assert [one.name for one in members] == ["etcd1", "etcd2", "etcd3"]
+    assert all(one.healthy for one in members)
+    assert all(cluster.ready_nodes().values())
+    assert len(cluster.ready_nodes()) == 5
+    planes = cluster.balancer("status")["control_planes"]
+    assert {one["name"]: one["state"] for one in planes} == dict.fromkeys(after, "UP")
+    # Its own API server, as the load balancer's clients know it.
+    kubectl = f"kubectl --kubeconfig {ADMIN} --server https://127.0.0.1:6443"
+    name_of = f"--tls-server-name {cluster.balancer_address()}"
+    line = f"{kubectl} {name_of} get --raw /readyz"
+    assert inside.on_host(after[name], "sh", "-c", line) == "ok"
+
+
+def refused(cluster: Cluster, server: str) -> str:
+    """Why a control plane is not healed; its VM stays."""
+    before = cluster.servers()
+    told = cluster.heal(server, expect="FAILED_TEMP")
+    cluster.handle("fail", "FAILED")
+    assert cluster.servers() == before
+    return told
 
 
 def is_leader(server: str) -> bool:

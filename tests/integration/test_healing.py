@@ -8,11 +8,11 @@ from tests.integration.conftest import Cluster, Lab, cloud, eventually
 from tests.integration.connection import PORT, held_open
 from tests.integration.test_scaling import (
     WORKLOADS,
+    agents_run,
     budget,
     consistent,
     machine_ids,
     names,
-    pods,
     running,
 )
 
@@ -62,7 +62,7 @@ class TestHealing:
         assert consistent(cluster, 2) == before
         assert server not in cluster.workers().values()
         running(cluster)
-        assert {one["phase"] for one in pods(cluster, "app=agent")} == {"Running"}
+        agents_run(cluster)
 
     def test_two_workers_one_of_them_dead(self, cluster):
         before = consistent(cluster, 2)

@@ -1,5 +1,6 @@
 """Clusters of Tacker's v2 API, for the tests of its own hooks."""
 
+import base64
 import contextlib
 import json
 from collections.abc import Iterator
@@ -15,11 +16,22 @@ from tests.integration.cluster import Cluster, overriding
 from tests.integration.conftest import Lab
 
 REQUESTS = sources.samples(V2) / "requests"
+OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
+KUBERNETES = "ETSINFV.KUBERNETES.V_1"
+#: The administrator's account that the driver makes in a cluster, and its secret.
+ACCOUNT = ("kube-system", "tacker-k8s-mgmt-admin")
 BARBICAN = f"{settings.url('barbican')}/v1/secrets"
 
 
 class ClusterV2(Cluster):
     """One VNF instance of the v2 API, made from the sample request."""
+
+    def perform(
+        self, verb: str, body: dict[str, Any], expect: str = "COMPLETED"
+    ) -> str:
+        """Send a request and wait; the error text of the operation."""
+        self._operation = self._lab.tacker.operate(self.id, verb, body)
+        return self.wait(expect)
 
     def begin_heal(self, *servers: str, **changes: Any) -> None:
         body: dict[str, Any] = {"cause": "a test", **overriding(changes)}
@@ -53,6 +65,28 @@ class ClusterV2(Cluster):
     def metadata(self) -> dict[str, Any]:
         """What is kept of the cluster."""
         return dict(self.show().get("metadata") or {})
+
+    @property
+    def stack_id(self) -> str:
+        return str(self.show()["instantiatedVnfInfo"]["metadata"]["stack_id"])
+
+    def occurrences(self) -> list[dict[str, Any]]:
+        """Every operation of this VNF instance, whole."""
+        tacker = self._lab.tacker
+        every = tacker.call("GET", f"{tacker.LCM}/vnf_lcm_op_occs").json()
+        return [
+            tacker.occurrence(one["id"])
+            for one in every
+            if one["vnfInstanceId"] == self.id
+        ]
+
+    def vim_for_a_cnf(self) -> dict[str, Any]:
+        """The cluster as a CNF's request names it; Tacker shows no token."""
+        namespace, name = ACCOUNT
+        secret = self.kubectl("-n", namespace, "get", "secret", name, "-o", "json")
+        token = base64.b64decode(json.loads(secret)["data"]["token"]).decode()
+        vim = list(self.show()["vimConnectionInfo"].values())[-1]
+        return {**vim, "accessInfo": {"bearer_token": token}}
 
     def vim_types(self) -> list[str]:
         infos = self.show().get("vimConnectionInfo") or {}

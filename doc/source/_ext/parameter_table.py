@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from sphinx.application import Sphinx
 
+from tacker_k8s_mgmt.cluster import secretplaces
 from tacker_k8s_mgmt.cluster.params import InstallParams
 
 
@@ -46,9 +47,14 @@ class ParameterTable(Directive):
     def run(self) -> list[nodes.Node]:
         """The list."""
         items = []
+        secrets = {
+            ".".join(part for part in location if part != "*")
+            for location, _ in secretplaces.attributes(InstallParams)
+        }
         for attribute, cardinality, description in rows(InstallParams):
             term = nodes.term("", "", nodes.literal(text=attribute))
-            term += nodes.Text(f"  ({cardinality})")
+            kind = ", secret" if attribute in secrets else ""
+            term += nodes.Text(f"  ({cardinality}{kind})")
             text = nodes.definition("", nodes.paragraph(text=description))
             items.append(nodes.definition_list_item("", term, text))
         return [nodes.definition_list("", *items)]

@@ -77,3 +77,20 @@ def changed(document, place, new):
         holder = holder[step]
     holder[place[-1]] = new
     return copied
+
+
+SECRET_REF = {
+    "secret_ref": "https://barbican.example.org/v1/secrets/"
+    "11111111-2222-3333-4444-555555555555"
+}
+FILE = {"file": "/etc/tacker/k8s-mgmt/secrets/server"}
+
+
+def named():
+    """The sample request with references in the place of secrets."""
+    body = simple()
+    given = installation(body)
+    given["ansible"]["password"] = FILE
+    given["worker_node"]["password"] = SECRET_REF
+    given["kubespray_vars"] = {"registry_password": SECRET_REF}
+    return body

@@ -12,7 +12,7 @@ from tacker_k8s_mgmt.cluster import balancer, inventory, nodes, variables
 from tacker_k8s_mgmt.cluster import params as cluster_params
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
 
-from .bodies import KEY, MARK, installation, secretive, simple
+from .bodies import FILE, KEY, MARK, SECRET_REF, installation, named, secretive, simple
 
 
 @pytest.fixture
@@ -382,3 +382,17 @@ def test_an_mtu_that_is_made_of_the_nodes_is_that_of_assumed_interfaces(preview)
     code, out, _ = preview(body)
     assert code == 0
     assert json.loads(shown(out, "vars.json"))["calico_mtu"] < 1500
+
+
+def test_references_are_told_and_not_followed(preview, listed, tmp_path):
+    options = ["--output-dir", str(tmp_path / "out"), "--reveal"]
+    code, out, _ = preview(named(), "--machines", listed(MACHINES), *options)
+    assert code == 0
+    for name, reference in (
+        ("ansible.password", FILE),
+        ("worker_node.password", SECRET_REF),
+        ("kubespray_vars.registry_password", SECRET_REF),
+    ):
+        told = f"secret: {name}: {json.dumps(reference)}, resolved when a hook begins"
+        assert told in out.splitlines()
+    assert "(unknown)" in (tmp_path / "out" / "hosts.yaml").read_text()

@@ -9,7 +9,18 @@ import pytest
 from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
 
-from .bodies import KEY, MARK, changed, installation, leaves, secretive, simple
+from .bodies import (
+    FILE,
+    KEY,
+    MARK,
+    SECRET_REF,
+    changed,
+    installation,
+    leaves,
+    named,
+    secretive,
+    simple,
+)
 
 
 @pytest.fixture
@@ -330,3 +341,37 @@ def test_the_secrets_of_options_are_hidden_in_lists_too(check):
     assert MARK not in out
     assert "cluster.registries.0.username" in out
     assert MARK not in check(body, "--json")[1]
+
+
+# --- references
+
+
+def test_references_are_shown_and_not_followed(check):
+    code, out, _ = check(named())
+    assert code == 0
+    lines = {line.split()[0]: line for line in out.splitlines() if line.startswith(" ")}
+    for name, reference in (
+        ("ansible.password", FILE),
+        ("worker_node.password", SECRET_REF),
+    ):
+        expected = f"  {json.dumps(reference)}  (resolved when a hook begins)"
+        assert lines[name].endswith(expected)
+    assert lines["kubespray_vars"].endswith(
+        json.dumps({"registry_password": SECRET_REF})
+    )
+    assert lines["master_node.password"].endswith("  ***")
+
+
+def test_and_in_json(check):
+    found = json.loads(check(named(), "--json")[1])["parameters"]
+    assert found["ansible.password"] == FILE
+    assert found["worker_node.password"] == SECRET_REF
+
+
+def test_one_that_is_written_wrongly_is_a_problem(check):
+    body = named()
+    installation(body)["ansible"]["password"] = {"secret_ref": MARK}
+    code, out, _ = check(body)
+    assert code == 1
+    assert "problem: ansible.password: secret_ref must be the URL of a secret" in out
+    assert MARK not in out

@@ -21,7 +21,7 @@ from tacker_k8s_mgmt.remote.workdir import MARKER
 from tests.unit.remote import keys
 from tests.unit.remote.sshd import PASSWORD, USER, Sshd
 
-from .bodies import installation, simple
+from .bodies import SECRET_REF, installation, simple
 from .test_command_line import commands_in, help_of
 
 OWNER = str(uuid.UUID(int=7))
@@ -448,3 +448,51 @@ class TestBastion:
         assert not found
         assert f"bastion: The bastion 127.0.0.1:{bastion.port} refused" in told
         assert bastion.tried == ["password"]
+
+
+class TestReferences:
+    @pytest.fixture
+    def directory(self, tmp_path, body):
+        """Where the server's password lies."""
+        place = tmp_path / "secrets"
+        place.mkdir()
+        (place / "server").write_text(f"{PASSWORD}\n")
+        installation(body)["ansible"]["password"] = {"file": f"{place}/server"}
+        return place
+
+    def test_files_are_read(self, run, directory):
+        code, out, _ = run("--secret-directory", str(directory))
+        assert code == 0
+        assert re.search(r"^secrets by file +ansible.password +good$", out, re.M)
+        assert re.search(r"^Ansible server +ansible@127.0.0.1:\d+ +good$", out, re.M)
+
+    def test_only_below_the_directory(self, run, directory, sshd):
+        code, out, _ = run("--secret-directory", str(directory / "other"))
+        assert code == 1
+        assert "problem: request: ansible.password: is not below the directory" in out
+        assert sshd.tried == []
+
+    def test_logins_with_a_secret_in_barbican_are_not_tried(
+        self, run, body, machines, sshd
+    ):
+        given = installation(body)
+        given["ansible"]["password"] = SECRET_REF
+        given["worker_node"]["password"] = SECRET_REF
+        given["master_node"]["private_key"] = SECRET_REF
+        code, out, _ = run("--machines", machines)
+        assert code == 0
+        why = "not checked: .*only a hook asks Barbican"
+        assert re.search(rf"^secrets by secret_ref +.*{why}$", out, re.M)
+        assert re.search(rf"^private keys +{why}$", out, re.M)
+        assert re.search(rf"^Ansible server .*ansible.password: {why[13:]}$", out, re.M)
+        assert re.search(rf"^login and sudo +worker .*{why}$", out, re.M)
+        assert re.search(rf"^login and sudo +control-plane .*{why}$", out, re.M)
+        assert re.search(r"^login and sudo +load-balancer .* good$", out, re.M)
+        assert len(sshd.tried) == 1
+
+    def test_their_passwords_may_be_asked_for(self, run, body, monkeypatch):
+        installation(body)["ansible"]["password"] = SECRET_REF
+        monkeypatch.setattr(getpass, "getpass", lambda prompt: PASSWORD)
+        code, out, _ = run("--ask-passwords")
+        assert code == 0
+        assert re.search(r"^Ansible server .* good$", out, re.M)

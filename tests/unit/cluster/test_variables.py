@@ -59,6 +59,17 @@ def test_nothing_given_leaves_kubesprays_defaults():
     }
 
 
+def test_without_a_load_balancer_nodes_have_kubesprays_own_and_the_vim_any_plane():
+    planes = [machine(Role.CONTROL_PLANE, number) for number in (5, 6, 7)]
+    nodes = name_nodes([*planes, machine(Role.WORKER, 8)])
+    built = build({"external_lb_param": REMOVED}, None, nodes)
+    # Set, it would turn off loadbalancer_apiserver_localhost, which is on by default.
+    assert [name for name in built if name.startswith("loadbalancer")] == []
+    assert built["supplementary_addresses_in_ssl_keys"] == [
+        *("10.99.0.5", "10.99.0.6", "10.99.0.7")
+    ]
+
+
 def test_one_network_alone_is_enough():
     pods = build({"master_node.cluster_cidr": REMOVED})
     assert pods["kube_pods_subnet"] == "10.233.64.0/18"

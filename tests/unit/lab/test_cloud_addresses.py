@@ -181,3 +181,27 @@ def test_a_servers_document_describes_its_nic():
         "mac": "fa:16:3e:0a:00:02",
         "port_id": made["id"],
     }
+
+
+def test_a_port_gets_the_address_that_it_is_given():
+    data = records()
+    moved = port(data, 1)
+    assert addresses.readdress(data, moved["id"], address="10.10.0.5") is True
+    assert (moved["address"], moved["mac"]) == ("10.10.0.5", "fa:16:3e:0a:00:05")
+
+
+def test_a_port_keeps_an_address_that_suits():
+    data = records()
+    kept = port(data, 1)
+    before = dict(kept)
+    assert addresses.readdress(data, kept["id"]) is False
+    assert addresses.readdress(data, kept["id"], subnet="inner-subnet") is False
+    assert addresses.readdress(data, kept["id"], address=kept["address"]) is False
+    assert kept == before
+
+
+def test_a_port_does_not_get_the_address_of_another_one():
+    data = records()
+    first, second = port(data, 1), port(data, 2)
+    with pytest.raises(CloudError, match="already in use"):
+        addresses.readdress(data, first["id"], address=second["address"])

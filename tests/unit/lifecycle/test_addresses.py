@@ -1,12 +1,25 @@
-"""IPv6 addresses where texts are made of them."""
+"""The address of the API, as the VIM gets it."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
+from tacker_k8s_mgmt.cluster.nodes import Role
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tests.unit.lifecycle.fakes import FakeSite, params
+from tests.unit.lifecycle.fakes import FakeSite, machine, params
 from tests.unit.lifecycle.operations import run
+
+
+def test_without_a_load_balancer_the_vim_is_the_first_control_plane():
+    site = FakeSite(load_balancer=False)
+    site.control_planes = [machine(Role.CONTROL_PLANE, number) for number in (1, 2, 3)]
+    run(Instantiate, site, params(external_lb_param=None))
+    first = site.control_planes[0].ssh_address
+    assert site.vim.auth_url == f"https://{first}:6443"
+    variables = json.loads(site.files["vars.json"])
+    assert len(variables["supplementary_addresses_in_ssl_keys"]) == 3
+    assert "loadbalancer_apiserver" not in variables
 
 
 @pytest.mark.parametrize("balanced", [True, False])

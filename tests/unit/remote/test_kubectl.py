@@ -286,3 +286,42 @@ def test_a_kubectl_that_is_missing_is_an_error(control, site):
     (site.sshd.bin / "kubectl").write_text("#!/bin/bash\nexit 127\n")
     with pytest.raises(errors.CommandFailed, match="exit code 127"):
         control.remove_nodes(["w1"])
+
+
+OTHER_NAME = (
+    "Unable to connect to the server: tls: failed to verify certificate: x509: {}\n"
+)
+
+
+class TestCertificate:
+    def test_the_server_is_asked_in_the_name_of_each_address(self, cluster, home):
+        assert cluster.uncertified(["192.0.2.4", "192.0.2.9"]) == ()
+        asked = (home / "calls").read_text().splitlines()
+        names = [line.partition("--tls-server-name ")[2] for line in asked]
+        assert names == ["192.0.2.4", "192.0.2.9"]
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "certificate is valid for 10.10.0.4, 127.0.0.1, not 192.0.2.9",
+            "cannot validate certificate for 192.0.2.9 because it doesn't contain any "
+            "IP SANs",
+        ],
+    )
+    def test_an_address_that_it_has_no_certificate_for(self, cluster, home, said):
+        (home / "stderr").write_text(OTHER_NAME.format(said))
+        (home / "fails").touch()
+        assert cluster.uncertified(["192.0.2.9"]) == ("192.0.2.9",)
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            OTHER_NAME.format("certificate signed by unknown authority"),
+            "The connection to the server 10.10.0.4:6443 was refused\n",
+        ],
+    )
+    def test_any_other_failure_is_no_answer(self, cluster, home, said):
+        (home / "stderr").write_text(said)
+        (home / "fails").touch()
+        with pytest.raises(errors.CommandFailed):
+            cluster.uncertified(["192.0.2.9"])

@@ -1,0 +1,168 @@
+"""The hooks of "change current VNF package" with what Tacker's v2 API passes."""
+
+import copy
+import json
+import zipfile
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import params as parameters
+from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.csar.api import V2
+from tacker_k8s_mgmt.csar.build import build
+from tacker_k8s_mgmt.hooks import settings, v2_hook, v2_upgrade
+from tacker_k8s_mgmt.hooks.call import Call
+from tests.contract import v2_world
+from tests.unit.lifecycle import fakes, upgrading
+from tests.unit.lifecycle.upgrading import NEW, OLD
+
+IMAGE = "ubuntu-24.04-server-cloudimg-amd64"
+SAMPLE = sources.samples(V2) / "requests" / "change-vnfpkg.json"
+#: A later request repeats what is not kept.
+REPEATED = upgrading.stored()["k8s_cluster_installation_param"]
+
+
+class Site(upgrading.UpgradingSite):
+    """A fake site that is used as the hooks use the real one."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    root = tmp_path_factory.mktemp("package")
+    built = build("simple", root / "simple.zip", api=V2).path
+    with zipfile.ZipFile(built) as opened:
+        opened.extractall(root / "csar")
+    return root / "csar"
+
+
+@pytest.fixture
+def site():
+    return Site()
+
+
+@pytest.fixture
+def made(package, site, tmp_path, monkeypatch):
+    """Makes a hook of a request that asks for these parameters; None for no ours."""
+    config = tmp_path / "tacker.conf"
+    config.write_text(f"[k8s_mgmt]\nstate_path = {tmp_path}/state\n")
+    monkeypatch.setenv("TACKER_K8S_MGMT_CONFIG", str(config))
+    monkeypatch.setattr(v2_hook, "V2Site", lambda *_: site)
+    kept = parameters.without_secrets(upgrading.stored())
+    vnfcs = [
+        {
+            "id": f"{vdu}-1",
+            "vduId": vdu,
+            "computeResource": {"resourceId": f"{vdu}-server"},
+            "metadata": {f"image-{vdu}": IMAGE},
+        }
+        for vdu in ("masterNode", "workerNode", "externalLB")
+    ]
+    state = {"version": 1, "parameters": kept["k8s_cluster_installation_param"]}
+    instance = {
+        "id": fakes.VNF,
+        "vimConnectionInfo": {"vim1": v2_world.VIM},
+        "instantiatedVnfInfo": {"flavourId": "simple", "vnfcResourceInfo": vnfcs},
+        "metadata": {"k8s_mgmt": state},
+    }
+
+    def make(name, ours=None, **more):
+        request = json.loads(SAMPLE.read_text())
+        request["additionalParams"].update(more)
+        if ours is not None:
+            request["additionalParams"]["k8s_cluster_installation_param"] = ours
+        call = Call(
+            operation=f"change_current_package_{name}",
+            request=request,
+            instance=copy.deepcopy(instance),
+            grant_request={},
+            package=str(package),
+        )
+        return v2_hook.V2Hook(call, settings.read())
+
+    return make
+
+
+def asked(**changes):
+    cluster = {"kubernetes_version": NEW}
+    return {**REPEATED, "cluster": cluster, **changes}
+
+
+def test_the_hooks_check_upgrade_and_keep_what_later_operations_need(made, site):
+    checking = made("start", asked())
+    v2_upgrade.start(checking)
+    assert site.versions == {OLD}
+    ansible = {**REPEATED["ansible"], "kubespray_root_path": "/opt/newer"}
+    ending = made("end", asked(ansible=ansible))
+    v2_upgrade.end(ending)
+    assert site.versions == {NEW}
+    kept = ending.call.stored["k8s_cluster_installation_param"]
+    assert kept["cluster"] == {"kubernetes_version": NEW}
+    assert kept["ansible"]["kubespray_root_path"] == "/opt/newer"
+    assert kept["ansible"]["password"] == {"not_kept": True}
+    assert (
+        kept["worker_node"] == checking.call.stored[parameters.ATTRIBUTE]["worker_node"]
+    )
+
+
+@pytest.mark.parametrize("ours", [None, REPEATED])
+def test_without_a_version_that_is_new_the_cluster_stays(made, site, ours):
+    hook = made("end", ours)
+    v2_upgrade.start(made("start", ours))
+    v2_upgrade.end(hook)
+    assert site.runs == []
+    assert hook.call.stored["k8s_cluster_installation_param"]["cluster"] == {
+        "kubernetes_version": OLD
+    }
+
+
+def test_a_version_that_may_not_follow_is_refused_before_anything_moves(made, site):
+    wanted = asked(cluster={"kubernetes_version": "1.36.0"})
+    with pytest.raises(errors.StepFailed, match="more than one minor release"):
+        v2_upgrade.start(made("start", wanted))
+    assert site.changes == []
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"vdu_params": [{"vdu_id": "workerNode"}]}, "vdu_params must be []"),
+        ({"lcm-operation-user-data": ""}, "must have lcm-operation-user-data as"),
+    ],
+)
+def test_what_would_touch_vms_is_refused(made, more, reason):
+    with pytest.raises(errors.UnsupportedOperation) as caught:
+        v2_upgrade.start(made("start", asked(), **more))
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("image", "refused"),
+    [(IMAGE, False), ("debian", True), ("0b8dd3f5-2d0e-4c52-9d0a-6f6c6a3b1e11", False)],
+)
+def test_a_package_with_another_image_is_refused(made, image, refused):
+    hook = made("start")
+    worker = hook.call.instance["instantiatedVnfInfo"]["vnfcResourceInfo"][1]
+    worker["metadata"] = {"image-workerNode": image}
+    if not refused:
+        v2_upgrade.start(hook)
+        return
+    with pytest.raises(errors.UnsupportedOperation, match="for workerNode, whose VMs"):
+        v2_upgrade.start(hook)
+
+
+def test_a_rollback_is_possible_until_the_first_node_has_moved(made, site):
+    v2_upgrade.rollback_start(made("rollback_start", asked()))
+    site.faults = {"upgrade control-plane-10-10-0-4"}
+    with pytest.raises(errors.StepFailed):
+        v2_upgrade.end(made("end", asked()))
+    with pytest.raises(errors.UnsupportedOperation, match="cannot go back"):
+        v2_upgrade.rollback_start(made("rollback_start", asked()))

@@ -1,0 +1,129 @@
+"""What fails through Tacker's v2 API: retry, rollback, a conductor that is killed."""
+
+import json
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.conftest import PHASE, VM_ACCOUNT
+from tests.integration.test_interruptions import attached, plays_on, wait_until_attached
+from tests.integration.test_scaling import consistent
+from tests.integration.v2 import ClusterV2, LabV2
+
+pytestmark = pytest.mark.lab
+
+# Until the file is there, the playbook takes its time in this phase.
+GO = f"/tmp/go-{uuid.uuid4().hex}"
+NO_ROOM = {"task": PHASE, "host": "worker-*", "message": "no room"}
+PASSWORD = {"password": VM_ACCOUNT.password}
+HANG = {"task": PHASE, "host": "worker-*", "until": GO}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> LabV2:
+    return LabV2(tmp_path_factory.mktemp("lab"))
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: LabV2) -> Iterator[ClusterV2]:
+    with lab.instance("v2-failures", secret=True) as made:
+        assert isinstance(made, ClusterV2)
+        said = dict(made.parameters["worker_node"])
+        lab.keep_secrets_in_barbican(made.parameters)
+        # The one that is not kept, so that later requests have to say it again.
+        made.parameters["worker_node"] = said
+        yield made
+
+
+class TestInstantiation:
+    """One VNF instance, which is instantiated when everything else has been tried."""
+
+    def test_wrong_parameters_are_refused_before_a_vm_exists(self, cluster):
+        right = cluster.parameters["ansible"]["ip_address"]
+        cluster.parameters["ansible"]["ip_address"] = "10.99.0.0/24"
+        error = cluster.instantiate(expect="FAILED_TEMP")
+        assert "instantiate_start failed" in error
+        assert "ansible.ip_address" in error
+        assert "Traceback" not in error
+        assert cluster.stacks() == []
+        cluster.handle("rollback", "ROLLED_BACK")
+        cluster.parameters["ansible"]["ip_address"] = right
+
+    def test_failed_playbook_is_named_and_retry_starts_the_next_run(self, cluster):
+        cluster.parameters["kubespray_vars"] = {"lab_fault": NO_ROOM}
+        error = cluster.instantiate(expect="FAILED_TEMP")
+        assert "run cluster.yml" in error
+        assert "no room" in error
+        (failed,) = cluster.runs()
+        assert "no room" in cluster.handle("retry", "FAILED_TEMP")
+        assert cluster.runs()[0] == failed
+        assert len(cluster.runs()) == 2
+
+    def test_rollback_leaves_nothing(self, cluster):
+        cluster.handle("rollback", "ROLLED_BACK")
+        cluster.assert_nothing_left()
+
+    def test_retry_attaches_to_the_run_that_a_killed_conductor_has_left(
+        self, lab, cluster
+    ):
+        cluster.parameters["kubespray_vars"] = {"lab_hang": HANG}
+        cluster.begin_instantiation()
+        cluster.wait_for_phase()
+        (run,) = cluster.runs()
+        lab.kill_conductor()
+        cluster.wait("FAILED_TEMP")
+        assert plays_on(lab, cluster)
+        before = attached(lab, run)
+        cluster.begin("retry")
+        wait_until_attached(lab, run, before + 1)
+        lab.ansible(f"touch {GO}")
+        cluster.wait("COMPLETED")
+        assert cluster.runs() == [run]
+        consistent(cluster, 2)
+
+
+class TestScaling:
+    def test_secret_that_was_not_kept_is_asked_for_before_a_vm_exists(self, cluster):
+        before = consistent(cluster, 2)
+        error = cluster.scale("OUT", expect="FAILED_TEMP")
+        assert "scale_start failed" in error
+        assert "worker_node.password" in error
+        cluster.handle("rollback", "ROLLED_BACK")
+        assert consistent(cluster, 2) == before
+
+    def test_failed_scale_out_is_gone_on_with_by_retry(self, cluster):
+        once = {**NO_ROOM, "times": 1}
+        error = cluster.scale(
+            "OUT",
+            expect="FAILED_TEMP",
+            worker_node=PASSWORD,
+            kubespray_vars={"lab_fault": once},
+        )
+        assert "scale_end failed" in error
+        assert "no room" in error
+        cluster.handle("retry", "COMPLETED")
+        consistent(cluster, 3)
+
+    def test_rollback_of_a_failed_scale_out_leaves_nothing(self, cluster):
+        before = consistent(cluster, 3)
+        cluster.scale(
+            "OUT",
+            expect="FAILED_TEMP",
+            worker_node=PASSWORD,
+            kubespray_vars={"lab_fault": NO_ROOM},
+        )
+        cluster.handle("rollback", "ROLLED_BACK")
+        assert consistent(cluster, 3) == before
+
+    def test_no_secret_where_others_see_it(self, lab, cluster):
+        cluster.assert_no_secret_in(lab.logs())
+        cluster.assert_no_secret_in(json.dumps(cluster.show()))
+        # What the requests said themselves, Tacker shows.
+        told = [one.get("error") for one in cluster.occurrences()]
+        assert len(told) > 5
+        cluster.assert_no_secret_in(json.dumps(told))
+
+    def test_terminate_leaves_nothing(self, cluster):
+        cluster.terminate()
+        cluster.assert_nothing_left()

@@ -1,0 +1,120 @@
+"""A cluster's whole life through Tacker's v2 API; its secrets are in Barbican."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.conftest import PARAMETERS
+from tests.integration.test_cluster_life import NODES, roles
+from tests.integration.test_healing import machine_ids
+from tests.integration.test_scaling import WORKLOADS, consistent, pods, running
+from tests.integration.v2 import KUBERNETES, OPENSTACK, ClusterV2, LabV2
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> LabV2:
+    return LabV2(tmp_path_factory.mktemp("lab"))
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: LabV2) -> Iterator[ClusterV2]:
+    with lab.instance("v2", secret=True) as made:
+        assert isinstance(made, ClusterV2)
+        lab.keep_secrets_in_barbican(made.parameters)
+        made.instantiate()
+        yield made
+
+
+def assert_vim_is_the_cluster(cluster: ClusterV2) -> None:
+    """It is the last entry, behind the OpenStack of the VMs."""
+    assert cluster.vim_types() == [OPENSTACK, KUBERNETES]
+    name, vim = list(cluster.show()["vimConnectionInfo"].items())[-1]
+    assert name == f"k8s_{cluster.vim_name}"
+    address = f"https://{cluster.balancer_address()}:6443"
+    assert vim["interfaceInfo"]["endpoint"] == address
+    assert vim["interfaceInfo"]["ssl_ca_cert"] == cluster.ca().read_text()
+    # Tacker shows no credentials.
+    assert vim["accessInfo"] == {}
+
+
+class TestLife:
+    def test_instantiate(self, cluster):
+        nodes = cluster.ready_nodes()
+        assert roles(nodes) == NODES
+        consistent(cluster, 2)
+        assert cluster.api("/readyz") == "ok"
+        assert_vim_is_the_cluster(cluster)
+
+    def test_parameters_are_kept_without_their_secrets(self, cluster):
+        kept = cluster.metadata["k8s_mgmt"]["parameters"]
+        given = cluster.body["additionalParams"][PARAMETERS]
+        assert kept["ansible"] == given["ansible"]
+        assert set(kept["ansible"]["password"]) == {"secret_ref"}
+
+    def test_cnf_on_the_cluster(self, lab, cluster):
+        with lab.cnf_on(cluster.vim_for_a_cnf()) as cnf:
+            cnf.instantiate()
+            (pod,) = pods(cluster, "app=web")
+            assert pod["phase"] == "Running"
+            cnf.terminate()
+        assert pods(cluster, "app=web") == []
+
+    def test_scale_out_by_one_and_by_two(self, cluster):
+        cluster.kubectl("apply", "-f", "-", stdin=WORKLOADS)
+        before = consistent(cluster, 2)
+        cluster.scale("OUT")
+        assert before < consistent(cluster, 3)
+        cluster.scale("OUT", steps=2)
+        assert before < consistent(cluster, 5)
+
+    def test_scale_in_by_two_and_by_one(self, cluster):
+        before = consistent(cluster, 5)
+        cluster.scale("IN", steps=2)
+        smaller = consistent(cluster, 3)
+        assert smaller < before
+        cluster.scale("IN")
+        assert consistent(cluster, 2) < smaller
+        running(cluster)
+
+    def test_heal_of_one_worker(self, cluster):
+        before = consistent(cluster, 2)
+        identities = machine_ids(cluster)
+        address, server = sorted(cluster.workers().items())[0]
+        cluster.heal(server)
+        assert consistent(cluster, 2) == before
+        assert server not in cluster.workers().values()
+        after = machine_ids(cluster)
+        name = f"worker-{address.replace('.', '-')}"
+        assert after.pop(name) != identities.pop(name)
+        assert after == identities
+        running(cluster)
+        assert_vim_is_the_cluster(cluster)
+
+    def test_heal_of_the_whole_vnf_in_its_stack(self, cluster):
+        servers, stack = cluster.servers(), cluster.stack_id
+        cluster.heal()
+        consistent(cluster, 2)
+        assert not set(servers) & set(cluster.servers())
+        assert cluster.stack_id == stack
+        assert_vim_is_the_cluster(cluster)
+
+    def test_heal_of_the_whole_vnf_with_another_stack(self, cluster):
+        stack = cluster.stack_id
+        cluster.heal_with_another_stack()
+        consistent(cluster, 2)
+        assert cluster.stack_id != stack
+        assert_vim_is_the_cluster(cluster)
+
+    def test_no_secret_where_others_see_it(self, lab, cluster):
+        logs = lab.logs()
+        assert f"{cluster.id}" in logs
+        cluster.assert_no_secret_in(logs)
+        cluster.assert_no_secret_in(json.dumps(cluster.show()))
+        cluster.assert_no_secret_in(json.dumps(cluster.occurrences()))
+
+    def test_terminate_leaves_nothing(self, cluster):
+        cluster.terminate()
+        cluster.assert_nothing_left()

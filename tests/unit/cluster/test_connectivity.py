@@ -1,0 +1,77 @@
+"""External connection points: asked for, present, inside the cluster."""
+
+from tacker_k8s_mgmt.cluster.connectivity import (
+    Attachment,
+    attachments,
+    changing,
+    entry_point,
+    inner_points,
+    shared_addresses,
+)
+from tacker_k8s_mgmt.cluster.stack import StackResource
+from tests.unit.cluster.samples import REMOVED, parsed
+
+
+def port(name, network="net", *addresses):
+    fixed = [{"subnet_id": "s", "ip_address": one} for one in addresses]
+    attributes = {"network_id": network, "fixed_ips": fixed}
+    kind = "OS::Neutron::Port"
+    return StackResource("s", name, kind, name, "CREATE_COMPLETE", "", attributes)
+
+
+def attached(name, network="net", *addresses):
+    return Attachment(name, network, frozenset(addresses))
+
+
+def test_ports_of_a_stack_and_nothing_else():
+    server = StackResource("s", "vm", "OS::Nova::Server", "1", "CREATE_COMPLETE")
+    found = attachments([port("cp", "net", "192.0.2.1", "2001:db8::1"), server])
+    assert found == (attached("cp", "net", "192.0.2.1", "2001:db8::1"),)
+
+
+PRESENT = (
+    attached("one", "net", "192.0.2.1", "2001:db8::1"),
+    attached("two", "net", "192.0.2.2"),
+    attached("two", "net", "192.0.2.3"),
+)
+
+
+def test_what_is_asked_for_as_it_is_does_not_change():
+    asked = [attached("one", "net", "192.0.2.1"), attached("two"), attached("none")]
+    assert changing(asked, PRESENT) == frozenset()
+
+
+def test_another_network_or_address_is_a_change():
+    asked = [attached("one", "net", "192.0.2.9"), attached("two", "other")]
+    assert changing(asked, PRESENT) == {"one", "two"}
+
+
+def test_one_address_for_two_ports_is_a_change():
+    assert changing([attached("two", "net", "192.0.2.2")], PRESENT) == {"two"}
+
+
+def test_points_inside_the_cluster_are_named_by_their_attributes():
+    assert inner_points(parsed()) == {
+        "masterNode_CP2": "master_node.nic_cp_name",
+        "workerNode_CP1": "worker_node.nic_cp_name",
+        "externalLB_CP2": "external_lb_param.nic_cp_name",
+    }
+
+
+def test_the_only_port_of_a_load_balancer_is_inside_too():
+    points = inner_points(parsed({"external_lb_param.nic_cp_name": REMOVED}))
+    assert points["externalLB_CP1"] == "external_lb_param.ssh_cp_name"
+
+
+def test_the_entry_is_the_load_balancer_or_the_control_plane():
+    assert entry_point(parsed()) == "externalLB_CP1"
+    assert entry_point(parsed({"external_lb_param": REMOVED})) == "masterNode_CP1"
+
+
+def test_members_of_a_group_cannot_share_an_address():
+    asked = [
+        attached("workerNode_CP2", "net", "192.0.2.7"),
+        attached("masterNode_CP1", "net", "192.0.2.8"),
+        attached("externalLB_CP1"),
+    ]
+    assert shared_addresses(asked, parsed()) == ("workerNode_CP2",)
