@@ -170,12 +170,12 @@ def measure(control_planes: int, workers: int, runs: int) -> list[OperationFigur
         )
         for steps in (1, 10):
             stacks = site.grow(steps)
-            for way, hook in (
-                ("out", ("scale_end", ScaleOut)),
-                ("in", ("scale_start", ScaleIn)),
+            out = {"stacks": stacks, "way_on": "There were {} workers.".format}
+            for way, hook, given in (
+                ("out", ("scale_end", ScaleOut), out),
+                ("in", ("scale_start", ScaleIn), {"stacks": stacks}),
             ):
-                name = f"scale {way} {steps}"
-                found.append(_operation(name, site, [hook], stacks=stacks))
+                found.append(_operation(f"scale {way} {steps}", site, [hook], **given))
             del site.workers[-steps:]
         healed = {site.workers[0].server_id: "vnfc"}
         heal = [("heal_start", HealStart)]

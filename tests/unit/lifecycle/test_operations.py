@@ -12,7 +12,6 @@ from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.lifecycle import check
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.step import Runner
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
 from tests.unit.lifecycle.fakes import (
@@ -24,7 +23,7 @@ from tests.unit.lifecycle.fakes import (
     machine,
     params,
 )
-from tests.unit.lifecycle.operations import run
+from tests.unit.lifecycle.operations import scale_out
 
 NAMES = ["control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"]
 EFFECTS = (
@@ -152,7 +151,7 @@ class TestInstantiate:
         assert made < site.nic_mtu
         site.nic_mtu = 9000
         site.workers.append(machine(Role.WORKER, 6))
-        run(ScaleOut, site, wanted, stacks=["member-server-6"])
+        scale_out(site, "server-6", wanted=wanted)
         assert json.loads(site.files["vars.json"])["calico_mtu"] == made
 
     def test_rebuilt_vms_lose_their_host_keys(self):
