@@ -42,13 +42,15 @@ class ParamError(K8sMgmtError):
     """The request's parameters are wrong; nothing has been touched.
 
     :param problems: one sentence per problem, each naming the attribute.
+    :param elsewhere: whether all of them are with what the request refers to.
     """
 
     message = "k8s_cluster_installation_param has {count} problem(s): {listed}."
     default_hint = "Correct the request and send it again; nothing was changed."
 
-    def __init__(self, problems: Sequence[str]) -> None:
+    def __init__(self, problems: Sequence[str], *, elsewhere: bool = False) -> None:
         self.problems = tuple(problems)
+        self.elsewhere = elsewhere
         super().__init__(count=len(self.problems), listed=_listed(self.problems))
 
 

@@ -17,6 +17,7 @@ def service(settings: Settings) -> Service:
         "barbican_api:application",
         port="barbican",
         arguments=["barbican-api"],
-        environment={"HOME": str(home)},
+        # A second writer does not wait for SQLite: its request fails.
+        environment={"HOME": str(home), "LAB_THREADS": "1"},
         files=[home / ".barbican" / "barbican.conf"],
     )

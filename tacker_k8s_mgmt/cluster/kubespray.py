@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tacker_k8s_mgmt.cluster.drain import DrainPolicy
-from tacker_k8s_mgmt.cluster.nodes import Node, api_url
+from tacker_k8s_mgmt.cluster.nodes import Node, api_url, member_number
 
 #: Playbooks, relative to ``kubespray_root_path``. From v2.29 on, those with a hyphen
 #: have twins with an underscore.
@@ -130,6 +130,7 @@ def limit_without(names: Iterable[str]) -> tuple[str, ...]:
 #: What is limited to the control planes, and joins one of them: kubespray's
 #: docs/operations/nodes.md, "Adding an etcd node".
 CONTROL_PLANES = ("etcd", "kube_control_plane")
+ETCD_PEER_PORT = 2380
 
 
 def limit_to_control_planes(without: Iterable[str] = ()) -> tuple[str, ...]:
@@ -137,27 +138,23 @@ def limit_to_control_planes(without: Iterable[str] = ()) -> tuple[str, ...]:
     return ("--limit", ",".join([*CONTROL_PLANES, *(f"!{name}" for name in without)]))
 
 
-def joining_variables(planes: Iterable[Node]) -> dict[str, Any]:
-    """What ``cluster.yml`` wants to hear when a control plane joins.
+def member_variables(planes: Iterable[Node]) -> dict[str, Any]:
+    """What ``cluster.yml`` has to hear of etcd's members when control planes change.
 
-    The members of etcd are told by their names: a member that joins is otherwise told
-    (``roles/etcd/tasks/join_etcd_member.yml`` of all releases) that the others are
-    ``etcd1``, ``etcd2``, ... by their places in the group. When one of these is its own
-    name, two members are taken for one, and etcd does not start.
+    A member that joins is otherwise told (``roles/etcd/tasks/join_etcd_member.yml`` of
+    all releases) that the others are ``etcd1``, ``etcd2``, ... by their places in the
+    group. When one of these is its own name, two members are taken for one, and etcd
+    does not start. And those that are there would be told another order, for which all
+    of them are restarted at once; so theirs is the one of the beginning, by number.
 
-    :param planes: all control planes, the joining one among them.
+    :param planes: the control planes that are members, or become one.
     """
-    members = [
-        f"{one.etcd_member_name}={peer_url(one.address)}"
-        for one in planes
-        if one.etcd_member_name
+    members = sorted(planes, key=lambda one: (member_number(one), one.etcd_member_name))
+    pairs = [
+        f"{one.etcd_member_name}={api_url(one.address, ETCD_PEER_PORT)}"
+        for one in members
     ]
-    return {"etcd_retries": 10, "etcd_peer_addresses": ",".join(members)}
-
-
-def peer_url(address: str) -> str:
-    """Where the etcd member at an address is reached by the others."""
-    return api_url(address, 2380)
+    return {"etcd_retries": 10, "etcd_peer_addresses": ",".join(pairs)}
 
 
 def removal_variables(*, dead: bool = False, undrained: bool = False) -> dict[str, Any]:

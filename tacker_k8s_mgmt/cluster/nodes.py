@@ -109,7 +109,7 @@ def _named(
     previous: Sequence[Node],
 ) -> Iterator[Node]:
     taken = {node.name for node in previous}
-    members = itertools.count(1 + max(map(_member_number, previous), default=0))
+    members = itertools.count(1 + max(map(member_number, previous), default=0))
     for machine in machines:
         node = former.get(machine)
         name = node.name if node else _free_name(machine, taken)
@@ -164,6 +164,7 @@ def _free_name(machine: Machine, taken: Container[str]) -> str:
     return next(n for n in itertools.chain([name], others) if n not in taken)
 
 
-def _member_number(node: Node) -> int:
+def member_number(node: Node) -> int:
+    """The number in the name of its etcd member; 0 if there is none."""
     digits = node.etcd_member_name.removeprefix("etcd")
     return int(digits) if digits.isdecimal() else 0

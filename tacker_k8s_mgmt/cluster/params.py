@@ -307,13 +307,13 @@ def _checked(
     params, mistakes = _validated(reading)
     problems = [
         *reading.problems,
-        *opened.problems,
+        *opened.missing,
         *mistakes,
         *checks.problems(reading),
         *combinations.problems(reading),
     ]
-    if params is None or problems:
-        raise ParamError(problems)
+    if params is None or problems or opened.lost:
+        raise ParamError([*opened.lost, *problems], elsewhere=not problems)
     found = {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}
     return params.model_copy(update=found) if opened.uses else params
 

@@ -64,8 +64,8 @@ class Unresolved(Exception):
     """Why a reference leads to no secret, in words that follow the attribute's name."""
 
 
-#: Tells the secret behind a reference, or raises :class:`Unresolved`. None: it is not to
-#: be known here, which is no problem.
+#: Tells the secret behind a reference, or raises :class:`Unresolved`. None: it is not
+#: to be known here, which is no problem.
 Resolver = Callable[[Reference], str | None]
 
 
@@ -88,13 +88,15 @@ class Opened:
     """What came of the references of a request.
 
     :param values: of the reading, with texts in place of all references.
-    :param problems: one sentence for each that leads to no secret.
+    :param missing: one sentence for each secret that was not kept.
+    :param lost: one sentence for each reference that leads to no secret.
     :param uses: all references, in the model's order.
     :param secrets: what they lead to.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
     secrets: list[SecretStr] = field(default_factory=list)
 
@@ -171,7 +173,7 @@ def resolve(
         is_needed = needed is None or place.location[0] in needed
         if isinstance(value, NotKept):
             if is_needed:
-                opened.problems.append(f"{name}: {_missing(reading, place)}")
+                opened.missing.append(f"{name}: {_missing(reading, place)}")
             return place.form.stand_in
         if not isinstance(value, Reference):
             return value
@@ -181,7 +183,7 @@ def resolve(
         try:
             secret = resolver(value) if resolver and is_needed else None
         except Unresolved as reason:
-            opened.problems.append(f"{name}: {reason}")
+            opened.lost.append(f"{name}: {reason}")
             return place.form.stand_in
         known = secret is not None
         opened.uses.append(Use(place.location, name, value, is_known=known))

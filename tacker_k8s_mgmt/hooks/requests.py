@@ -13,6 +13,9 @@ from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.references import Resolver
 
+# The request cannot be corrected in an operation; what it refers to can.
+_MEND = "If the request is right, mend what it refers to and send `retry`. If not:"
+
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
@@ -45,25 +48,34 @@ def merged(
     way_out: str | None,
     resolver: Resolver,
     needed: Collection[str] | None = None,
+    *,
+    retried: bool = True,
 ) -> InstallParams | None:
     """The stored parameters with what a later request gives in their place.
 
     :param way_out: as above, and so is *resolver*.
     :param needed: the structures whose secrets are needed, None for all.
+    :param retried: whether Tacker calls the hook again at a retry.
     :raises ParamError: with every problem.
     """
     given, before = getattr(request, "additional_params", None), stored(vnf_instance)
-    with told(way_out):
+    with told(way_out, retried):
         read = params.merged(before, given, resolver, needed=needed)
         return _warned(vnf_instance, read)
 
 
 @contextmanager
-def told(way_out: str | None) -> Iterator[None]:
+def told(way_out: str | None, retried: bool = True) -> Iterator[None]:
+    """Have wrong parameters told with the way out at this moment.
+
+    :param retried: whether Tacker calls the hook again at a retry.
+    """
     try:
         yield
     except errors.ParamError as exc:
         exc.hint = way_out or exc.hint
+        if exc.elsewhere and retried:
+            exc.hint = f"{_MEND} {exc.hint}"
         raise
 
 

@@ -12,9 +12,8 @@ from oslo_config import cfg
 from oslo_log import log
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
-from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.hooks import checkpoint, requests, rollback, vim
+from tacker_k8s_mgmt.hooks import checkpoint, requests, rollback, v1_ending, vim
 from tacker_k8s_mgmt.hooks.hook import Hook
 from tacker_k8s_mgmt.hooks.keystone import secrets_of
 from tacker_k8s_mgmt.hooks.leftover import LeftStack
@@ -44,16 +43,6 @@ _FAIL = "Nothing was changed. Send `fail` for this operation, then a corrected r
 _FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."
 
 
-_DIRECTORY_STAYS = (
-    "Nothing was changed. `retry` when they can be had; or send `fail` and a terminate "
-    "request with others in its additionalParams, or a FORCEFUL one, which leaves the "
-    "inventory directory on the Ansible server."
-)
-_FORCEFUL = "FORCEFUL"
-# What the end of a cluster's life needs: the VMs go anyway.
-_SERVER_ONLY = ("ansible", "bastion")
-
-
 class _Hook(Hook):
     """One call of a hook, with what Tacker's v1 API passes."""
 
@@ -72,33 +61,6 @@ class _Hook(Hook):
             self.state_path,
             self.name,
         )
-
-
-def _servers_login(
-    context: Any, vnf_instance: Any, terminate_vnf_request: Any
-) -> InstallParams | None:
-    """The parameters, where secrets matter only if they lead to the Ansible server."""
-    secrets = secrets_of(context, vnf_instance)
-    return requests.merged(
-        vnf_instance, terminate_vnf_request, _DIRECTORY_STAYS, secrets, _SERVER_ONLY
-    )
-
-
-def _refuse_leftovers(
-    context: Any, vnf_instance: Any, terminate_vnf_request: Any
-) -> None:
-    """Refuse to terminate when the directory, with logins in it, could not be deleted.
-
-    A rollback, which has no request, and the deletion of a VNF with wrong parameters go
-    on: it may be for these that nothing was made.
-    """
-    if getattr(terminate_vnf_request, "termination_type", _FORCEFUL) == _FORCEFUL:
-        return
-    try:
-        requests.parse(vnf_instance, None)
-    except errors.ParamError:
-        return
-    _servers_login(context, vnf_instance, terminate_vnf_request)
 
 
 class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: ignore[misc]
@@ -175,7 +137,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         """Refuse while other VNFs run on the cluster, or when it could not go whole."""
         if not requests.is_cluster(vnf_instance):
             return
-        _refuse_leftovers(context, vnf_instance, terminate_vnf_request)
+        v1_ending.refuse_leftovers(context, vnf_instance, terminate_vnf_request)
         checkpoint.save(context, vnf_instance, checkpoint.START)
         hook = _Hook("terminate_start", context, vnf_instance)
         hook.run(TerminateStart(vim.VimRegistry(context, vnf_instance)).steps())
@@ -193,18 +155,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         checkpoint.save(context, vnf_instance, checkpoint.END)
         hook = _Hook("terminate_end", context, vnf_instance)
         vims = vim.VimRegistry(context, vnf_instance)
-        try:
-            params = _servers_login(context, vnf_instance, terminate_vnf_request)
-        except errors.ParamError as exc:
-            # They were refused before anything was made, or an older release took
-            # them; what does not depend on them must still go.
-            LOG.warning(
-                "VNF instance %s: an inventory directory, if there is any, stays on "
-                "the Ansible server, since its place or the login is not known: %s",
-                vnf_instance.id,
-                exc,
-            )
-            params = None
+        params = v1_ending.servers_login(context, vnf_instance, terminate_vnf_request)
         if params is None:
             hook.run(TerminateEnd(vnf_instance.id, vims, None).steps())
             return
@@ -249,8 +200,9 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         Tacker calls it for scale-out only, with the ids of the new members' stacks
         (``VnfLcmDriver._scale_vnf_post``).
         """
+        secrets = secrets_of(context, vnf_instance)
         params = requests.merged(
-            vnf_instance, scale_vnf_request, _VMS_GO, secrets_of(context, vnf_instance)
+            vnf_instance, scale_vnf_request, _VMS_GO, secrets, retried=False
         )
         if params is None:
             return
@@ -320,7 +272,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
                 servers = requests.servers(vnf_instance, heal_vnf_request)
                 work = hook.operation(HealEnd, params, site, servers=servers)
             else:
-                work = hook.operation(Instantiate, params, site)
+                work = hook.operation(Instantiate, params, site, is_heal=True)
             hook.run(work.steps(), params.secrets(), work.left)
 
     def change_external_connectivity_start(

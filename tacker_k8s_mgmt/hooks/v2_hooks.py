@@ -257,7 +257,7 @@ def _heal_end(hook: V2Hook) -> None:
             servers = _there(hook.call)
             work = hook.operation(HealEnd, params, site, servers=servers)
         else:
-            work = hook.operation(Instantiate, params, site)
+            work = hook.operation(Instantiate, params, site, is_heal=True)
         hook.run(work.steps(), params.secrets(), work.left)
 
 

@@ -14,12 +14,24 @@ from tacker_k8s_mgmt.lifecycle import check, ports
 from tacker_k8s_mgmt.lifecycle.operation import MTU_FILE, Operation
 from tacker_k8s_mgmt.lifecycle.step import Step
 
+_WAY_ON = (
+    "retry goes on from here, rollback removes them, and after fail they stay until "
+    "the VNF is instantiated again."
+)
+_HEAL = (
+    "retry goes on from here; after fail they stay until the whole VNF is healed again."
+)
+
 
 class Instantiate(Operation):
-    """The steps of ``instantiate_end``, and of ``heal_end`` for a whole VNF."""
+    """The steps of ``instantiate_end``, and of ``heal_end`` for a whole VNF.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    :param is_heal: it is the latter.
+    """
+
+    def __init__(self, *args: Any, is_heal: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._is_heal = is_heal
         self._claimed = False
         self._access: ports.ClusterAccess | None = None
 
@@ -60,9 +72,7 @@ class Instantiate(Operation):
         if not parts:
             return ""
         kept = " and ".join(parts)
-        return (
-            f"Left as they are: {kept}; retry goes on from here, rollback removes them."
-        )
+        return f"Left as they are: {kept}; {_HEAL if self._is_heal else _WAY_ON}"
 
     def _find_machines(self) -> None:
         self._machines = self._site.machines()

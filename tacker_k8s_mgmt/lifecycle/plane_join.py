@@ -100,7 +100,7 @@ class PlaneJoin(Join):
         shut_out = [n.name for n in planes if n.name in self._unreachable]
         return PlaybookRequest(
             kubespray.CLUSTER,
-            extra_vars=kubespray.joining_variables(self._voters),
+            extra_vars=kubespray.member_variables(self._voters),
             args=kubespray.limit_to_control_planes(without=shut_out),
             inputs=self._inputs,
         )

@@ -27,6 +27,8 @@ from tacker_k8s_mgmt.lifecycle.upgrade_start import UpgradeStart, named, of_role
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
+_SHOWN = 10  # nodes of each version in an error text; the rest is counted
+
 
 class Upgrade(UpgradeStart):
     """The steps of ``change_current_package_end``.
@@ -266,7 +268,7 @@ class Upgrade(UpgradeStart):
         told: dict[str, list[str]] = {}
         for name, version in versions.items():
             told.setdefault(version, []).append(name)
-        lists = [f"{version}: {', '.join(names)}" for version, names in told.items()]
+        lists = [f"{version}: {_some(names)}" for version, names in told.items()]
         return f"Kubernetes by now: {'; '.join(lists)}."
 
     def _way_on(self) -> str:
@@ -279,3 +281,8 @@ class Upgrade(UpgradeStart):
 
 def _is_cordoned(node: Node, seen: Mapping[str, ports.ClusterNode]) -> bool:
     return node.name in seen and seen[node.name].unschedulable
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -77,6 +77,18 @@ class UpgradeStart(Operation):
             ", ".join(sorted(self._pending)) or "none",
         )
 
+    def _cluster(self) -> ports.Cluster:
+        """The cluster through the first control plane whose own API server is ready."""
+        planes = self._planes()
+        for plane in planes if len(planes) > 1 else ():
+            try:
+                cluster = self._site.cluster(plane)
+                if not cluster.api_problem():
+                    return cluster
+            except errors.ConnectError as error:
+                LOG.warning("The next control plane is asked: %s", error)
+        return super()._cluster()
+
     def _api_servers(self) -> dict[str, str]:
         """Versions of the API servers that answer, by control plane."""
         found = {}

@@ -39,3 +39,22 @@ def tacker(v2_package, v2_environment, tmp_path, monkeypatch):
         v2_world.vnflcm_driver_v2.openstack, "Openstack", lambda: v2_world.Heat(made)
     )
     return made
+
+
+@pytest.fixture
+def cloud():
+    """A Keystone and a Barbican."""
+    from tests.contract import key_manager
+
+    with key_manager.running() as made:
+        yield made
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """Where a secret lies in a file; beside it, one that nobody may name."""
+    place = tmp_path / "secrets"
+    place.mkdir()
+    (place / "one").write_bytes(b"file-pa55\n")
+    (tmp_path / "outside").write_text("not-yours")
+    return place

@@ -25,6 +25,8 @@ from tacker_k8s_mgmt.cluster import (
     variables,
 )
 from tacker_k8s_mgmt.cluster.checkout import Checkout, Wanted, ansible_version_from
+from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.cluster.structures import DrainPolicy
 from tacker_k8s_mgmt.cluster.versions import minor, numbers
 from tests.unit.cluster.rich import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
 from tests.unit.cluster.samples import parsed
@@ -33,7 +35,7 @@ ROOTS = [Path(one) for one in os.environ.get("KUBESPRAY_ROOTS", "").split(":") i
 VENVS = [Path(one) for one in os.environ.get("KUBESPRAY_VENVS", "").split(":") if one]
 PLAYBOOKS = (
     *(kubespray.CLUSTER, kubespray.SCALE, kubespray.REMOVE_NODE, kubespray.FACTS),
-    *("upgrade-cluster.yml", "reset.yml"),
+    *(kubespray.UPGRADE, "reset.yml"),
 )
 BOILERPLATE = "playbooks/boilerplate.yml"
 LIMIT = 300  # seconds
@@ -97,6 +99,13 @@ class TestTable:
     def test_its_playbooks_have_the_names_that_are_used(self, root):
         assert [name for name in PLAYBOOKS if not (root / name).is_file()] == []
 
+    def test_every_variable_of_an_upgrade_is_known_to_its_playbook(self, root):
+        roles = (root / "roles" / "upgrade").rglob("*.yml")
+        known = [text(root / "playbooks/upgrade_cluster.yml"), *map(text, roles)]
+        found = set(re.findall(r"\w+", " ".join(map(str, known))))
+        wanted = kubespray.upgrade_variables(DrainPolicy(), ["worker"])
+        assert wanted.keys() - found == set()
+
     def test_it_says_which_kubernetes_it_can_install_and_spells_it_so(self, root):
         found = stated(root)
         known = found.offer.kube_versions
@@ -140,6 +149,37 @@ class TestTable:
         found = stated(root)
         wanted = Wanted.by(parsed(rich(minor(found.version))))
         assert checkout.findings(found, found.ansible[0], True, wanted) == ()
+
+
+class TestControlPlanes:
+    """What the heal of a control plane has been read from."""
+
+    def test_members_of_etcd_are_told_in_one_variable(self, root):
+        role = root / "roles" / "etcd"
+        assert "ETCD_INITIAL_CLUSTER={{ etcd_peer_addresses }}" in (
+            (role / "templates" / "etcd.env.j2").read_text()
+        )
+
+    def test_a_member_that_joins_is_told_others_names(self, root):
+        """That is why an extra variable, which beats it, says their own."""
+        tasks = root / "roles" / "etcd" / "tasks" / "join_etcd_member.yml"
+        told = tasks.read_text().split("vars:")[1]
+        assert "etcd_peer_addresses:" in told
+        assert '"etcd" + loop.index' in told
+
+    def test_it_waits_until_all_members_are_healthy(self, root):
+        tasks = (root / "roles" / "etcd" / "tasks" / "configure.yml").read_text()
+        wait = tasks.split("Wait for etcd cluster to be healthy")[1].split("- name:")[0]
+        assert "endpoint --cluster health" in wait
+        assert "until: etcd_cluster_is_healthy.rc == 0" in wait
+
+    def test_the_first_one_is_removed_when_it_is_not_the_first(self, root):
+        found = [
+            text(root / "docs" / one) for one in ("nodes.md", "operations/nodes.md")
+        ]
+        documented = next(one for one in found if one)
+        assert "emoval of first" in documented
+        assert "pushing your first entry to any other position" in documented
 
 
 class Play:
@@ -240,6 +280,16 @@ class TestRuns:
     def test_each_playbook_is_read_without_a_mistake(self, play, playbook):
         done = play.run("ansible-playbook", playbook, "--syntax-check")
         assert done.returncode == 0, done.stdout + done.stderr
+
+    def test_a_run_for_the_control_planes_touches_no_worker(self, play):
+        done = play.run(
+            *("ansible-playbook", kubespray.CLUSTER, "--list-hosts"),
+            *kubespray.limit_to_control_planes(without=[NODES[2].name]),
+        )
+        assert done.returncode == 0, done.stderr
+        listed = set(re.findall(r"^ {6}(\S+)$", done.stdout, re.MULTILINE))
+        planes = {n.name for n in NODES if n.role is Role.CONTROL_PLANE}
+        assert listed - {"localhost"} < planes
 
     def test_the_tasks_of_an_installation_can_be_listed(self, play):
         done = play.run("ansible-playbook", kubespray.CLUSTER, "--list-tasks")

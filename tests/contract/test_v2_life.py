@@ -8,6 +8,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tests.contract import v2_world
 from tests.unit.lifecycle import fakes
 
@@ -184,6 +185,16 @@ class TestScale:
         no_secrets(cluster)
 
 
+class TestControlPlane:
+    def test_it_is_not_scaled_and_that_is_told_before_a_vm_exists(self, cluster):
+        cluster.grants("masterNode")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            scale(cluster, "SCALE_OUT")
+        assert "scale_start failed" in caught.value.detail
+        assert "is that of the control plane" in caught.value.detail
+        assert len(cluster.site.workers) == 2
+
+
 class TestHeal:
     def test_one_worker(self, cluster):
         heal(cluster, "workerNode-server-5")
@@ -244,6 +255,70 @@ class TestTerminate:
             "stays on the Ansible server"
             in (cluster.state / "k8s-mgmt.log").read_text()
         )
+
+
+class TestConnectivity:
+    REQUEST = {
+        "extVirtualLinks": [
+            {
+                "id": "net0",
+                "resourceId": "another",
+                "extCps": [{"cpdId": "w_ssh", "cpConfig": {"w_ssh": {}}}],
+            }
+        ],
+        "additionalParams": REPEATED,
+    }
+
+    def test_cluster_follows(self, cluster):
+        cluster.operate("CHANGE_EXT_CONN", self.REQUEST)
+        assert "ansible_host: 192.0.2.200" in cluster.site.files["hosts.yaml"]
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE]
+        no_secrets(cluster)
+
+    def test_cluster_follows_back_with_a_rollback_if_the_package_says_so(self, cluster):
+        cluster.declare("change_external_connectivity_rollback_end")
+        with cluster.world() as site:
+            site.faults.add("lock")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+            cluster.operate("CHANGE_EXT_CONN", self.REQUEST)
+        cluster.rollback()
+        assert "ansible_host: 192.0.2.155" in cluster.site.files["hosts.yaml"]
+
+    def test_what_the_cluster_cannot_follow_is_refused_before_a_port_changes(
+        self, cluster
+    ):
+        with cluster.world() as site:
+            site.present = [Attachment("w_nic", "inner")]
+        asked = json.loads(json.dumps(self.REQUEST).replace("w_ssh", "w_nic"))
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            cluster.operate("CHANGE_EXT_CONN", asked)
+        assert "external_connectivity_start failed" in caught.value.detail
+        assert cluster.site.workers[0].ssh_address == "192.0.2.155"
+
+
+class TestPackage:
+    def change(self, cluster, **more):
+        given = {
+            "upgrade_type": "RollingUpdate",
+            "vdu_params": [],
+            "lcm-operation-user-data": "./UserData/k8s_cluster_user_data.py",
+            "lcm-operation-user-data-class": "KubernetesClusterUserData",
+        }
+        cluster.operate(
+            "CHANGE_VNFPKG", {"vnfdId": "newer", "additionalParams": {**given, **more}}
+        )
+
+    def test_without_a_version_only_the_package_changes(self, cluster):
+        before = cluster.site.files
+        self.change(cluster)
+        assert cluster.instance["vnfdId"] == "newer"
+        assert "k8s_mgmt" in cluster.instance["metadata"]
+        assert cluster.site.files == before
+
+    def test_vms_are_not_replaced(self, cluster):
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            self.change(cluster, vdu_params=[{"vdu_id": "workerNode"}])
+        assert "vdu_params" in caught.value.detail
 
 
 def reference(tmp_path, name, secret):

@@ -210,6 +210,7 @@ DECLARED = [
     ),
     "instantiate_rollback_start",
     "scale_rollback_start",
+    "change_external_connectivity_rollback_end",
     "change_current_package_rollback_start",
 ]
 

@@ -12,6 +12,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import types
 import warnings
 import zipfile
 from contextlib import contextmanager
@@ -38,6 +39,12 @@ VIM = {
         "userDomain": "Default",
         "projectDomain": "Default",
     },
+}
+_PRODUCT = {
+    "vnfProvider": "us",
+    "vnfProductName": "cluster",
+    "vnfSoftwareVersion": "1",
+    "vnfdVersion": "1",
 }
 #: Runs before the shim in the script's process; only the standard library is there yet.
 _BEFORE = """\
@@ -168,6 +175,19 @@ class Heat:
         self._tell(inst, inst.instantiatedVnfInfo.flavourId)
 
     def change_ext_conn(self, req, inst, *_):
+        """A worker is reached at another address."""
+        with self._tacker.world() as site:
+            first, *others = site.workers
+            site.workers = [replace(first, ssh_address="192.0.2.200"), *others]
+        self._tell(inst, inst.instantiatedVnfInfo.flavourId)
+
+    def change_ext_conn_rollback(self, req, inst, *_):
+        with self._tacker.world() as site:
+            first, *others = site.workers
+            site.workers = [replace(first, ssh_address="192.0.2.155"), *others]
+        self._tell(inst, inst.instantiatedVnfInfo.flavourId)
+
+    def change_vnfpkg(self, req, inst, *_):
         self._tell(inst, inst.instantiatedVnfInfo.flavourId)
 
     def scale_rollback(self, req, inst, *_):
@@ -245,6 +265,10 @@ class Tacker:
     def __init__(self, package, directory):
         objects.register_all()
         self.driver = object.__new__(vnflcm_driver_v2.VnfLcmDriverV2)
+        told = types.SimpleNamespace(**_PRODUCT)
+        self.driver.nfvo_client = types.SimpleNamespace(
+            get_vnf_package_info_vnfd=lambda *_: told
+        )
         self.state = directory / "state"
         self.path = directory / "world"
         self.path.write_bytes(pickle.dumps(Site()))
@@ -256,13 +280,24 @@ class Tacker:
         self.instance = {
             "id": fakes.VNF,
             "vnfdId": "vnfd",
-            "vnfProvider": "us",
-            "vnfProductName": "cluster",
-            "vnfSoftwareVersion": "1",
-            "vnfdVersion": "1",
+            **_PRODUCT,
             "instantiationState": "NOT_INSTANTIATED",
         }
+        self._granted = ""
         self._last = None
+
+    def grants(self, vdu):
+        """Have every resource that an operation makes be of this VDU."""
+        self._granted = vdu
+
+    def declare(self, hook):
+        """Have the package name one more hook."""
+        for definition in self._vnfd.definitions.values():
+            nodes = definition.get("topology_template", {}).get("node_templates", {})
+            for node in nodes.values():
+                hooks = node.get("interfaces", {}).get("Vnflcm", {})
+                if "instantiate_end" in hooks:
+                    hooks[hook] = hooks["instantiate_end"]
 
     @contextmanager
     def world(self):
@@ -300,6 +335,8 @@ class Tacker:
         )
         grant = getattr(self.driver, f"{operation.lower()}_grant")
         grant(granted, req, self._instance(), self._vnfd)
+        for one in granted.addResources if self._granted else ():
+            one.resourceTemplateId = self._granted
         self._last = (lcmocc, granted)
         self.data = {}
         self.retry()

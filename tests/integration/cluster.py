@@ -173,6 +173,10 @@ class Cluster:
             for vnfc in info.get("vnfcResourceInfo", [])
         }
 
+    def hosts(self) -> list[dict[str, Any]]:
+        """The VMs that bear the VNF instance's id in their name."""
+        return [host for host in inside.hosts() if self.id in host["name"]]
+
     def workers(self) -> dict[str, str]:
         """Server id of each worker VM by its address in the cluster."""
         found = [one for one, vdu in self.servers().items() if vdu == "workerNode"]

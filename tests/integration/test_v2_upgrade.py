@@ -197,6 +197,7 @@ class TestUpgrade:
     def test_a_change_of_the_package_alone_asks_for_no_password(self, cluster, lab):
         body = json.loads((REQUESTS / "change-vnfpkg.json").read_text())
         body["vnfdId"] = lab.vnfd_id
+        assert PARAMETERS not in body["additionalParams"]
         cluster.perform("change_vnfpkg", body)
         assert cluster.show()["vnfdId"] == lab.vnfd_id
 

@@ -315,3 +315,15 @@ def test_it_is_drawn_of_a_journal_of_thousands_of_records(tmp_path):
 )
 def test_durations_are_said_in_words(seconds, words):
     assert in_words(seconds) == words
+
+
+def test_steps_that_show_only_later_are_counted():
+    common = {"run": "r", "hook": "change_current_package_end"}
+    records = [
+        {**common, "event": "operation-start", "steps": 2},
+        {**common, "event": "step-start", "number": 2, "total": 2, "step": "check"},
+        {**common, "event": "step-start", "number": 3, "total": 9, "step": "run"},
+    ]
+    last = Timeline(records).last
+    assert last is not None
+    assert last.total == 9

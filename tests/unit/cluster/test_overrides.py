@@ -322,3 +322,46 @@ class TestWhatStays:
             "ansible.transferring_inventory_path: is deleted with the cluster, so "
             "ansible.venv_path must not be in it",
         )
+
+
+class TestUpgrade:
+    """Requests that may ask for another Kubernetes version."""
+
+    STORED = changed({"cluster": {"kubernetes_version": "1.31.9"}})
+
+    @staticmethod
+    def upgraded(change, stored) -> InstallParams:
+        made = params.merged(request(stored), request(change), upgrade=True)
+        assert made is not None
+        return made
+
+    def test_the_version_may_change(self):
+        change = {"cluster": {"kubernetes_version": "1.32.8"}}
+        made = self.upgraded(change, self.STORED)
+        assert made.cluster.kubernetes_version == "1.32.8"
+
+    def test_it_takes_the_place_of_the_variable(self):
+        stored = changed(
+            {"kubespray_vars": {"kube_version": "1.31.9", "helm_enabled": True}}
+        )
+        change = {"cluster": {"kubernetes_version": "1.32.8"}}
+        made = self.upgraded(change, stored)
+        assert made.cluster.kubernetes_version == "1.32.8"
+        assert made.kubespray_vars == {"helm_enabled": True}
+
+    @pytest.mark.parametrize(
+        "change", [{"cluster": {"helm": True}}, {"vim_name": "other"}]
+    )
+    def test_nothing_else_may(self, change):
+        with pytest.raises(ParamError, match="cannot be changed"):
+            self.upgraded(change, self.STORED)
+
+    def test_the_variable_may_not_change(self):
+        change = {"kubespray_vars": {"kube_version": "1.32.8"}}
+        (problem,) = problems(change, changed({"kubespray_vars": {"x": 1}}))
+        assert problem.startswith("kubespray_vars.kube_version: cannot be changed")
+
+    def test_repeating_the_variable_is_no_change(self):
+        stored = changed({"kubespray_vars": {"kube_version": "1.31.9"}})
+        change = {"kubespray_vars": {"kube_version": "1.31.9"}}
+        assert merged(change, stored).kubespray_vars == {"kube_version": "1.31.9"}

@@ -4,8 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.cluster.upgrade import State, UpgradePlan, plan
+from tacker_k8s_mgmt.cluster.upgrade import (
+    Record,
+    State,
+    UpgradePlan,
+    applied,
+    batches,
+    kept,
+    plan,
+    recorded,
+)
 from tacker_k8s_mgmt.cluster.versions import minor, numbers
+from tests.unit.cluster.samples import changed, parsed
 
 RANGE = ("1.33.0", "1.33.7", "1.32.8", "1.31.0", "1.31.9")
 
@@ -147,3 +157,75 @@ def test_no_plan_breaks_the_policy(servers, kubelets, wanted):
         assert minor(wanted)[1] - minor(kubelet)[1] <= (
             3 if minor(wanted)[1] > 27 else 2
         )
+
+
+@pytest.mark.parametrize(
+    ("workers", "at_once", "sizes"),
+    [
+        (1, 5, [1]),
+        (2, 5, [1, 1]),
+        (9, 5, 9 * [1]),
+        (10, 5, 5 * [2]),
+        (10, 1, 10 * [1]),
+        (50, 5, 10 * [5]),
+        (51, 8, [*(6 * [8]), 3]),
+    ],
+)
+def test_a_fifth_of_the_workers_at_most_is_out_at_once(workers, at_once, sizes):
+    names = [f"w{n}" for n in range(workers)]
+    made = batches(names, workers, at_once)
+    assert [len(one) for one in made] == sizes
+    assert [name for one in made for name in one] == names
+
+
+def test_a_few_that_are_left_go_in_batches_of_the_whole():
+    assert batches(["w1", "w2", "w3"], 10, 5) == (("w1", "w2"), ("w3",))
+
+
+class TestRecord:
+    RECORD = Record("1.34.9", "1.35.4", ("cp-1",), ("w1", "w2"))
+
+    @pytest.mark.parametrize("record", [RECORD, Record(), Record(version="1.35.4")])
+    def test_it_is_read_as_it_was_written(self, record):
+        assert recorded(record.text()) == record
+
+    def test_none_is_an_empty_one(self):
+        assert recorded(None) == Record()
+        assert recorded("{}\n") == Record()
+
+    def test_its_version_goes_before_that_of_the_parameters(self):
+        stored = changed({"cluster": {"kubernetes_version": "1.33.7"}})
+        made = applied(self.RECORD, parsed(stored))
+        assert made.cluster.kubernetes_version == "1.34.9"
+        assert applied(Record(), made) is made
+
+    def test_and_before_that_of_the_variables(self):
+        stored = {"kubespray_vars": {"kube_version": "1.33.7", "helm_enabled": True}}
+        made = applied(self.RECORD, parsed(stored))
+        assert made.cluster.kubernetes_version == "1.34.9"
+        assert made.kubespray_vars == {"helm_enabled": True}
+
+
+class TestKept:
+    def test_version_and_checkout_take_the_place_of_the_former(self):
+        before = {
+            "ansible": {"ip_address": "a", "kubespray_root_path": "/old"},
+            "cluster": {"helm": True, "kubernetes_version": "1.33.7"},
+            "kubespray_vars": {"kube_version": "1.33.7", "other": 1},
+            "drain": {"timeout": 60},
+        }
+        new = {
+            "ansible.kubespray_root_path": "/opt/new",
+            "ansible.venv_path": "/opt/venv",
+            "cluster": {"kubernetes_version": "1.34.9"},
+        }
+        assert kept(before, parsed(new)) == {
+            "ansible": {
+                "ip_address": "a",
+                "kubespray_root_path": "/opt/new",
+                "venv_path": "/opt/venv",
+            },
+            "cluster": {"helm": True, "kubernetes_version": "1.34.9"},
+            "kubespray_vars": {"other": 1},
+            "drain": {"timeout": 60},
+        }

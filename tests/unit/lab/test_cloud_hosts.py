@@ -122,6 +122,38 @@ def test_interface_names_are_short_and_differ():
     assert all(len(name) <= 15 for name in names)
 
 
+def rewired(monkeypatch, before, after):
+    """The lines for ``ip`` with which a host gets other ports."""
+    said = []
+
+    def ip(lines, *, prefix=(), check=True):
+        said.extend(lines)
+
+    monkeypatch.setattr(networks, "_ip", ip)
+    monkeypatch.setattr(networks, "_links", dict)
+    networks.rewire(before, after, 42)
+    return said
+
+
+def test_ports_that_stay_are_not_touched_when_another_one_changes(monkeypatch):
+    outer, inner = host().nics[0], host(address="10.10.0.5", bridge="br-1").nics[0]
+    moved = host(address="10.99.0.20").nics[0]
+    assert rewired(monkeypatch, [outer, inner], [moved, inner]) == [
+        "link delete eth0",
+        f"link add {moved.link} type veth"
+        " peer name eth0 address fa:16:3e:00:00:01 netns 42",
+        f"link set {moved.link} master external addrgenmode none up",
+        "address add 10.99.0.20/24 dev eth0",
+        "link set eth0 up",
+        "route replace default via 10.99.0.1 dev eth0",
+    ]
+
+
+def test_a_port_is_unplugged(monkeypatch):
+    outer, inner = host().nics[0], host(address="10.10.0.5", bridge="br-1").nics[0]
+    assert rewired(monkeypatch, [outer, inner], [outer])[0] == "link delete eth1"
+
+
 def test_the_default_route_goes_over_the_first_external_port():
     inner = host(address="10.10.0.5", bridge="br-1").nics[0]
     outer = host(address="10.99.0.10").nics[0]

@@ -11,7 +11,7 @@ import pytest
 
 from lab.kubeapi.etcd.document import Disk, Document, Peer
 from lab.kubeapi.etcd.errors import EtcdError
-from lab.kubeapi.etcd.node import Configuration, Node
+from lab.kubeapi.etcd.node import Configuration, Node, configuration
 from lab.kubeapi.etcd.raft import Times
 from lab.kubeapi.etcd.wire import Client, Files
 from tests.unit.balancer.servers import free_ports
@@ -43,9 +43,10 @@ class Ensemble:
         client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
         self._urls[name] = (client, peer)
 
-    def start(self, name: str, new: bool = True) -> None:
+    def start(self, name: str, new: bool = True, without: str = "") -> None:
+        """:param without: a member that it is not told of."""
         client, peer = self._urls[name]
-        cluster = {one: urls[1] for one, urls in self._urls.items()}
+        cluster = {one: urls[1] for one, urls in self._urls.items() if one != without}
         self.nodes[name] = Node(
             Configuration(
                 name=name,
@@ -197,9 +198,26 @@ def test_a_member_is_removed_for_good_and_added_again(etcd):
     added = etcd.ask("/v3/member-add", peer_url=etcd.peer(name))["members"]
     (new,) = [one for one in added if one["peer_url"] == etcd.peer(name)]
     assert (new["name"], new["id"] == before["id"]) == ("", False)
+    other = next(one for one in etcd.names if one != name)
+    with pytest.raises(EtcdError, match="member count is unequal"):
+        etcd.start(name, new=False, without=other)
     etcd.start(name, new=False)
     wait_for(lambda: name in [one["name"] for one in etcd.members()])
     assert len(etcd.members()) == 3
+
+
+def test_two_members_of_one_name_are_one():
+    """As etcd takes them: kubespray tells a member that joins such names."""
+    values = dict.fromkeys(
+        (
+            *("ETCD_NAME", "ETCD_DATA_DIR", "ETCD_ADVERTISE_CLIENT_URLS"),
+            *("ETCD_INITIAL_ADVERTISE_PEER_URLS", "ETCD_LISTEN_CLIENT_URLS"),
+            *("ETCD_LISTEN_PEER_URLS", "ETCD_INITIAL_CLUSTER_STATE"),
+        ),
+        "",
+    )
+    told = configuration({**values, "ETCD_INITIAL_CLUSTER": "a=1,b=2,a=3"})
+    assert told.cluster == {"a": "3", "b": "2"}
 
 
 def test_a_rebuilt_machine_whose_member_was_not_removed_does_not_start(etcd):

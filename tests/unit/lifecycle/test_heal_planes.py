@@ -80,6 +80,18 @@ class TestEach:
         assert listed(site)[-1] == FORTY_ONE
         assert len(site.etcd_members) == 5
 
+    def test_two_of_five_with_the_member_of_one_removed_by_hand(self):
+        site = AvailableSite(planes=5)
+        for server in ("server-41", "server-42"):
+            site.kill(server)
+        site.leave_etcd("10.10.0.42")
+        heal(site, "server-41")
+        assert site.runs[-1].args[1].endswith(",!control-plane-10-10-0-42")
+        assert len(site.etcd_members) == 4
+        heal(site, "server-42")
+        assert len(site.etcd_members) == 5
+        assert len(listed(site)) == 5
+
     def test_out_of_the_load_balancer_first_and_behind_it_last(self):
         site = AvailableSite()
         heal_start(site, "server-2")
@@ -101,8 +113,8 @@ class TestEach:
         assert join.args == ("--limit", "etcd,kube_control_plane")
         assert join.extra_vars["etcd_retries"] == 10
         assert join.extra_vars["etcd_peer_addresses"] == (
-            "etcd1=https://10.10.0.1:2380,etcd3=https://10.10.0.3:2380,"
-            "etcd2=https://10.10.0.2:2380"
+            "etcd1=https://10.10.0.1:2380,etcd2=https://10.10.0.2:2380,"
+            "etcd3=https://10.10.0.3:2380"
         )
 
     def test_living_first_one_is_put_behind_by_a_run_of_its_own(self):
@@ -110,7 +122,10 @@ class TestEach:
         heal(site, "server-1")
         names = [one.name for one in site.runs]
         assert names == ["facts", "cluster", "remove-node", "facts", "cluster"]
-        assert "etcd_peer_addresses" not in site.runs[1].extra_vars
+        first, joins = site.runs[1], site.runs[-1]
+        assert first.args == joins.args == ("--limit", "etcd,kube_control_plane")
+        # Nothing that the living members would be restarted for.
+        assert first.extra_vars == joins.extra_vars
 
     def test_dead_first_one_is_put_behind_in_the_inventory(self):
         site = AvailableSite()
@@ -359,6 +374,18 @@ class TestCutOff:
         heal(site, "server-5")
         assert_whole(site, *sorted({ONE, TWO, THREE} - {plane}), plane)
 
+    def test_silent_one_does_not_keep_workers_from_being_healed(self):
+        site = AvailableSite()
+        heal_start(site, "server-2")
+        (new,) = site.rebuild("server-2")
+        site.dead.add(new)
+        heal(site, "server-5")
+        assert listed(site) == [ONE, THREE]
+        assert FIVE in site.members
+        site.dead.clear()
+        heal(site, "server-55")
+        assert_whole(site, ONE, THREE, TWO)
+
     def test_rebuilt_one_is_healed_again(self):
         site = AvailableSite()
         heal_start(site, "server-2")
@@ -377,6 +404,34 @@ class TestCutOff:
         with pytest.raises(errors.StepFailed):
             heal_end(site, new)
         heal(site, new)
+        assert_whole(site, ONE, THREE, TWO)
+
+    def test_both_hooks_again_for_a_vm_that_is_not_built_again(self):
+        """So does a retry in Tacker's v2 API, with the ids of both servers."""
+        site = AvailableSite()
+        heal_start(site, "server-2")
+        (new,) = site.rebuild("server-2")
+        site.faults.add("cluster.uncertified")
+        with pytest.raises(errors.StepFailed):
+            heal_end(site, new)
+        heal_start(site, "server-2", new)
+        heal_end(site, new)
+        assert_whole(site, ONE, THREE, TWO)
+
+    def test_member_without_a_node_is_removed_with_what_is_on_its_vm(self):
+        site = AvailableSite()
+        heal_start(site, "server-2")
+        (new,) = site.rebuild("server-2")
+        site.faults.add("run cluster")
+        with pytest.raises(errors.StepFailed):
+            heal_end(site, new)
+        site.etcd_members["10.10.0.2"] = "etcd2"
+        site.runs.clear()
+        heal_start(site, "server-2", new)
+        (run,) = site.runs
+        assert (run.name, run.extra_vars["node"]) == ("remove-node", TWO)
+        assert run.extra_vars.get("reset_nodes") is None
+        heal_end(site, new)
         assert_whole(site, ONE, THREE, TWO)
 
     def test_one_that_heat_has_not_built(self):

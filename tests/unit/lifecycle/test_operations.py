@@ -23,7 +23,7 @@ from tests.unit.lifecycle.fakes import (
     machine,
     params,
 )
-from tests.unit.lifecycle.operations import scale_out
+from tests.unit.lifecycle.operations import run, scale_out
 
 NAMES = ["control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"]
 EFFECTS = (
@@ -330,3 +330,27 @@ def test_secrets_never_reach_the_journal():
     text = json.dumps(journal.records)
     for secret in ("n0de-secret", "serv3r-secret", "b4lancer-secret", "t0ken"):
         assert secret not in text
+
+
+@pytest.mark.parametrize(
+    ("is_heal", "way_on"),
+    [
+        pytest.param(
+            False,
+            "rollback removes them, and after fail they stay until the VNF is "
+            "instantiated again.",
+            id="instantiate",
+        ),
+        # Tacker has no rollback for it.
+        pytest.param(
+            True, "after fail they stay until the whole VNF is healed again.", id="heal"
+        ),
+    ],
+)
+def test_failed_one_says_what_tacker_can_do_next(is_heal, way_on):
+    site = FakeSite()
+    site.faults.add("run cluster")
+    with pytest.raises(errors.StepFailed) as caught:
+        run(Instantiate, site, is_heal=is_heal)
+    assert str(caught.value).endswith(way_on)
+    assert ("rollback" in str(caught.value)) is not is_heal

@@ -230,6 +230,11 @@ class TestFailures:
             f"{OLD}: {THIRD}, {FIRST_WORKER}, {OTHER_WORKER}." in failure(site)
         )
 
+    def test_of_many_nodes_some_are_named(self):
+        site = UpgradingSite(workers=30)
+        site.breaks_at = PLANE
+        assert "worker-10-10-0-59 and 20 more. Retry" in failure(site)
+
     def test_a_blocked_drain_upgrades_no_worker_and_gives_it_back(self):
         site = UpgradingSite()
         site.pods = {FIRST_WORKER: ["web"]}
@@ -269,11 +274,12 @@ class TestFailures:
         assert f"these nodes have not got Kubernetes {NEW}" in told
         assert f"{PLANE}: 1.35.0" in told
 
-    def test_an_api_server_that_died_half_way_is_brought_back(self):
+    @pytest.mark.parametrize("plane", [PLANE, SECOND, THIRD])
+    def test_an_api_server_that_died_half_way_is_brought_back(self, plane):
         site = UpgradingSite(planes=3)
-        site.breaks_at = SECOND
+        site.breaks_at = plane
         failure(site)
-        site.silent = {SECOND}
+        site.silent = {plane}
         upgrade(site)
         assert is_whole(site)
 

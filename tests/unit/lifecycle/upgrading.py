@@ -138,6 +138,8 @@ class UpgradingCluster(FakeCluster):
 
     def nodes(self) -> Sequence[FakeNode]:
         site = self._site
+        if self._plane.name in site.silent:
+            raise errors.CommandFailed(host="p", command="kubectl", rc=1, tail="no")
         found = []
         for node in super().nodes():
             quiet = node.name in site.quiet

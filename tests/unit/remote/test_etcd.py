@@ -204,3 +204,15 @@ def test_an_answer_that_is_none_is_an_error(etcd, tell, answer):
     tell("member-list", answer)
     with pytest.raises(errors.ClusterError, match="could not be understood"):
         etcd.members()
+
+
+def test_a_member_is_removed_by_its_id(etcd, tell, sshd):
+    tell("member-remove", "Member f0e1d2c3b4a59687 removed from cluster")
+    etcd.remove("f0e1d2c3b4a59687")
+    (call,) = calls(sshd)
+    assert call.startswith("https://127.0.0.1:2379|member remove f0e1d2c3b4a59687")
+
+
+def test_a_member_that_etcd_does_not_give_up_is_an_error(etcd):
+    with pytest.raises(errors.CommandFailed, match="context deadline exceeded"):
+        etcd.remove("2")

@@ -243,6 +243,17 @@ def test_real_nodes_say_which_machine_they_are(control, site):
 
 
 @needs_kubectl
+def test_the_version_is_that_of_the_api_server(control, site):
+    assert control.version() == bed.QUICK.version.removeprefix("v")
+    assert {node.kubelet_version for node in control.nodes()} == {bed.QUICK.version}
+
+
+def test_a_version_that_is_not_understood_is_an_error(cluster):
+    with pytest.raises(errors.ClusterError, match="get --raw /version"):
+        cluster.version()
+
+
+@needs_kubectl
 def test_cordon_tells_which_nodes_are_to_be_given_back(control, site):
     site.kube.kubectl("cordon", "w2")
     assert control.cordon(["w1", "w2", "w", "gone"]) == ("w1",)

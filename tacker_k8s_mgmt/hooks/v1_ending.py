@@ -1,0 +1,69 @@
+"""What the v1 API's hooks of terminate need of the parameters: the VMs go anyway."""
+
+import logging
+from typing import Any
+
+from oslo_log import log
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.hooks import requests
+from tacker_k8s_mgmt.hooks.keystone import secrets_of
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+_FORCEFUL = "FORCEFUL"
+_SERVER_ONLY = ("ansible", "bastion")
+_DIRECTORY_STAYS = (
+    "Nothing was changed. Send `fail` for this operation, then a terminate request "
+    "with other secrets in its additionalParams, or a FORCEFUL one, which leaves the "
+    "inventory directory on the Ansible server."
+)
+
+
+def refuse_leftovers(
+    context: Any, vnf_instance: Any, terminate_vnf_request: Any
+) -> None:
+    """Refuse to terminate when the directory, with logins in it, could not be deleted.
+
+    A rollback, which has no request, and the deletion of a VNF with wrong parameters go
+    on: it may be for these that nothing was made.
+
+    :raises ParamError: the Ansible server's login cannot be had.
+    """
+    if getattr(terminate_vnf_request, "termination_type", _FORCEFUL) == _FORCEFUL:
+        return
+    try:
+        requests.parse(vnf_instance, None)
+    except errors.ParamError:
+        return
+    _servers_login(context, vnf_instance, terminate_vnf_request)
+
+
+def servers_login(
+    context: Any, vnf_instance: Any, terminate_vnf_request: Any
+) -> InstallParams | None:
+    """The parameters with the Ansible server's login, or None without it.
+
+    They were refused before anything was made, or an older release took them; what does
+    not depend on them must still go.
+    """
+    try:
+        return _servers_login(context, vnf_instance, terminate_vnf_request)
+    except errors.ParamError as error:
+        LOG.warning(
+            "VNF instance %s: an inventory directory, if there is any, stays on the "
+            "Ansible server, since its place or the login is not known: %s",
+            vnf_instance.id,
+            "; ".join(error.problems),
+        )
+        return None
+
+
+def _servers_login(
+    context: Any, vnf_instance: Any, terminate_vnf_request: Any
+) -> InstallParams | None:
+    secrets = secrets_of(context, vnf_instance)
+    return requests.merged(
+        vnf_instance, terminate_vnf_request, _DIRECTORY_STAYS, secrets, _SERVER_ONLY
+    )

@@ -1,0 +1,155 @@
+"""What Tacker's v2 API passes to a hook, and what goes back."""
+
+import json
+
+import pytest
+
+from tacker_k8s_mgmt.hooks.call import Call, Healed
+
+VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
+STATE = {"version": 1, "parameters": {"vim_name": "one"}}
+
+
+def call(operation="scale_end", request=None, granted=None, between=None, **instance):
+    return Call.read(
+        {
+            "operation": operation,
+            "request": request,
+            "vnf_instance": {"id": VNF, **instance},
+            "grant_request": granted,
+            "grant_response": None,
+            "tmp_csar_dir": "/package",
+            "user_script_err_handling_data": between,
+        }
+    )
+
+
+def vnfc(number, vdu="worker", stack="vnf-1-nested/member"):
+    return {
+        "id": f"resource-{number}",
+        "vduId": vdu,
+        "computeResource": {"resourceId": f"server-{number}"},
+        "metadata": {"stack_id": f"{stack}-{number}"},
+    }
+
+
+class TestConcern:
+    @pytest.mark.parametrize(
+        "name", ["k8s_cluster_installation_param", "k8sClusterInstallationParam"]
+    )
+    def test_a_request_with_our_parameters_is_ours(self, name):
+        assert call(request={"additionalParams": {name: {}}}).concerns_us
+
+    def test_an_instance_with_our_state_is_ours(self):
+        assert call(metadata={"k8s_mgmt": STATE}).concerns_us
+
+    @pytest.mark.parametrize(
+        "instance", [{}, {"metadata": None}, {"metadata": {"other": 1}}]
+    )
+    def test_others_are_not(self, instance):
+        assert not call(
+            request={"additionalParams": {"other": 1}}, **instance
+        ).concerns_us
+
+
+class TestState:
+    def test_what_is_stored_is_found_again_beside_what_others_keep(self):
+        one = call(metadata={"other": 1})
+        one.store({"k8s_cluster_installation_param": {"vim_name": "one"}})
+        assert one.instance["metadata"] == {"other": 1, "k8s_mgmt": STATE}
+        assert one.stored == {"k8s_cluster_installation_param": {"vim_name": "one"}}
+
+    def test_what_is_forgotten_leaves_what_others_keep(self):
+        one = call(metadata={"other": 1, "k8s_mgmt": STATE})
+        one.forget()
+        one.forget()
+        assert one.instance["metadata"] == {"other": 1}
+        assert (one.state, one.stored) == (None, {})
+
+    def test_a_failure_gives_back_nothing_but_what_its_retry_needs(self):
+        one = call(between={"k8s_mgmt": {"servers": ["a"]}, "other": 1})
+        one.between["more"] = "b"
+        told = one.told()
+        assert told == {
+            "user_script_err_handling_data": {
+                "k8s_mgmt": {"servers": ["a"], "more": "b"}
+            }
+        }
+        assert json.dumps(told)
+        assert one.result() == {"vnf_instance": one.instance, **told}
+
+
+class TestStack:
+    def test_its_id_is_used_once_it_is_known(self):
+        assert call().stack == f"vnf-{VNF}"
+        info = {"metadata": {"stack_id": "top"}}
+        assert call(instantiatedVnfInfo=info).stack == f"vnf-{VNF}/top"
+
+    def test_the_first_vim_is_asked(self):
+        one = call(vimConnectionInfo={"z": {"vimId": "first"}, "a": {"vimId": "last"}})
+        assert one.vim == {"vimId": "first"}
+        assert call().vim == {}
+
+
+class TestServers:
+    def test_those_that_tacker_knows_of(self):
+        one = call(
+            instantiatedVnfInfo={"vnfcResourceInfo": [vnfc(5), vnfc(4, "plane")]}
+        )
+        assert one.servers() == ["server-5", "server-4"]
+        assert one.vdus(["server-4"]) == ["plane"]
+
+    def test_those_that_are_granted(self):
+        granted = {
+            "addResources": [
+                {"type": "COMPUTE", "resourceTemplateId": "worker"},
+                {"type": "LINKPORT", "resourceTemplateId": "port"},
+            ],
+            "removeResources": [
+                {"type": "COMPUTE", "resource": {"resourceId": "server-5"}},
+                {"type": "LINKPORT", "resource": {"resourceId": "port"}},
+                {"type": "LINKPORT"},
+            ],
+        }
+        assert call(granted=granted).added() == ["worker"]
+        assert call(granted=granted).removed() == ["server-5"]
+        assert call(granted=None).removed() == []
+
+    def test_healed_ones_by_the_ids_of_sol002(self):
+        info = {
+            "vnfcResourceInfo": [vnfc(4), vnfc(5)],
+            "vnfcInfo": [
+                {"id": "worker-server-4", "vnfcResourceInfoId": "resource-4"},
+                {"id": "worker-server-5", "vnfcResourceInfoId": "resource-5"},
+                {"id": "worker-nowhere", "vnfcResourceInfoId": "gone"},
+            ],
+        }
+        wanted = {"vnfcInstanceId": ["worker-server-5", "worker-nowhere"]}
+        one = call("heal_start", wanted, instantiatedVnfInfo=info)
+        assert list(one.healed()) == [
+            Healed("worker-server-5", "server-5", ("member-5", "worker"))
+        ]
+
+
+def test_connection_points_of_a_change_of_connectivity():
+    def entry(*addresses):
+        fixed = {"fixedAddresses": list(addresses)} if addresses else {}
+        return {
+            "cpProtocolData": [{"ipOverEthernet": {"ipAddresses": [{**fixed}]}}],
+        }
+
+    request = {
+        "extVirtualLinks": [
+            {
+                "resourceId": "net",
+                "extCps": [
+                    {"cpdId": "one", "cpConfig": {"a": entry("192.0.2.1")}},
+                    {"cpdId": "two", "cpConfig": {"b": entry(), "c": {}}},
+                ],
+            }
+        ]
+    }
+    assert list(call(request=request).connections()) == [
+        ("one", "net", frozenset({"192.0.2.1"})),
+        ("two", "net", frozenset()),
+    ]

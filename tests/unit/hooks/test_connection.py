@@ -1,0 +1,65 @@
+"""The cluster as an entry of a VNF instance's ``vimConnectionInfo``."""
+
+import copy
+
+from pydantic import SecretStr
+
+from tacker_k8s_mgmt.hooks.connection import Connections
+from tacker_k8s_mgmt.lifecycle.ports import VimSpec
+
+VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
+OPENSTACK = {"vimId": "openstack", "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}
+
+
+def instance(vnf_id=VNF, key="vim1"):
+    return {"id": vnf_id, "vimConnectionInfo": {key: copy.deepcopy(OPENSTACK)}}
+
+
+def spec(name="cluster", address="192.0.2.9"):
+    return VimSpec(name, f"https://{address}:6443", SecretStr("t0ken"), "CA")
+
+
+def test_cluster_stands_behind_the_openstack_and_can_be_used():
+    one = instance()
+    vim_id = Connections(one).register(spec())
+    assert list(one["vimConnectionInfo"]) == ["vim1", "k8s_cluster"]
+    assert one["vimConnectionInfo"]["k8s_cluster"] == {
+        "vimId": vim_id,
+        "vimType": "ETSINFV.KUBERNETES.V_1",
+        "interfaceInfo": {"endpoint": "https://192.0.2.9:6443", "ssl_ca_cert": "CA"},
+        "accessInfo": {"bearer_token": "t0ken"},
+    }
+
+
+def test_registering_again_replaces_it_and_keeps_its_id():
+    one = instance()
+    first = Connections(one).register(spec())
+    assert Connections(one).register(spec("renamed", "192.0.2.10")) == first
+    assert list(one["vimConnectionInfo"]) == ["vim1", "k8s_renamed"]
+    (found,) = Connections(one).registered()
+    assert (found.vim_id, found.auth_url) == (first, "https://192.0.2.10:6443")
+    assert found.named
+
+
+def test_ids_of_two_instances_differ():
+    other = instance("7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e40")
+    assert Connections(instance()).register(spec()) != Connections(other).register(
+        spec()
+    )
+
+
+def test_a_users_entry_of_that_name_is_left_alone():
+    one = instance(key="k8s_cluster")
+    Connections(one).register(spec())
+    assert one["vimConnectionInfo"]["k8s_cluster"] == OPENSTACK
+    assert len(one["vimConnectionInfo"]) == 2
+    assert Connections(one).remove()
+    assert one["vimConnectionInfo"] == {"k8s_cluster": OPENSTACK}
+
+
+def test_what_is_not_there_can_be_removed():
+    one = instance()
+    assert not Connections(one).remove()
+    assert Connections(one).registered() == ()
+    empty = {"id": VNF}
+    assert not Connections(empty).remove()
