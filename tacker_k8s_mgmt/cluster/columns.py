@@ -19,7 +19,10 @@ BLANK = Cell("")
 
 _JOIN = "The next scale-out, or heal of a VNFC, makes it a member."
 _CLEAR = "The next scale, or heal of a VNFC, takes away what is left of it."
-_ANEW = "Heal the whole VNF, which builds the cluster anew."
+_ANEW = "Heal the whole VNF, or its VNFC if there are other control planes."
+_NOT_ADDED = (
+    "If a heal has taken it out, heal its VNFC again. Otherwise roll that back."
+)
 _RESTORE = "Restore hosts.yaml in the cluster's directory, or heal the whole VNF."
 _HEAL_BALANCER = "Heal its VNFC: the new VM gets every node and every service."
 
@@ -118,7 +121,7 @@ def _unlisted(one: Subject, said: Answers) -> Cell:
         )
         return _cell("-", Finding(what, _JOIN))
     text = "a VM of the control plane that is not in the inventory"
-    return _cell("-", Finding(text, "Control planes cannot be added: roll that back."))
+    return _cell("-", Finding(text, _NOT_ADDED))
 
 
 def _moved(vm: Node, listed: Node) -> Finding | None:

@@ -17,6 +17,7 @@ _FLAGS: Mapping[str, str] = MappingProxyType(
         "metrics_server": "metrics_server_enabled",
         "audit_log": "kubernetes_audit",
         "encrypt_secrets": "kube_encrypt_secret_data",
+        "renew_certificates": "auto_renew_certificates",
     }
 )
 _BASE_URLS: Mapping[str, str] = MappingProxyType(
@@ -109,6 +110,9 @@ VARIABLES: Mapping[Location, tuple[str, ...]] = MappingProxyType(
         ("worker_node", "node_labels"): ("node_labels",),
         ("master_node", "node_taints"): ("node_taints",),
         ("worker_node", "node_taints"): ("node_taints",),
+        ("master_node", "compute_host_label"): ("node_labels",),
+        ("worker_node", "compute_host_label"): ("node_labels",),
+        ("worker_node", "aspects"): ("node_labels", "node_taints"),
     }
 )
 

@@ -22,7 +22,8 @@ class Membership:
     :param joining: workers whose VM is complete and is not in the cluster yet.
     :param rebuilt: of these, the ones whose name a Node object of another VM has.
     :param vanished: workers of the inventory whose VM is gone.
-    :param lost: control planes of the inventory whose VM is gone or was replaced.
+    :param lost: control planes of the inventory whose VM is gone, or was replaced and
+        has not joined.
     :param added: control planes that are not in the inventory, and not among the nodes:
         only a new cluster gets control planes.
     :param returning: control planes that a heal has taken out and whose VM is complete,
@@ -81,8 +82,7 @@ def compare(
     returning = tuple(
         node
         for node in every
-        if node.name in away
-        and (node.server_id not in joined or node.name not in seen)
+        if node.name in away and (node.server_id not in joined or node.name not in seen)
     )
     added = tuple(
         node
@@ -117,7 +117,11 @@ def compare(
             for node in previous
             if node.role is Role.CONTROL_PLANE
             and node.name not in away
-            and (node.name in replaced or node.server_id not in found.places)
+            and (
+                node.name in replaced
+                or node.server_id not in found.places
+                or node.server_id not in joined
+            )
         ),
         added=added,
         returning=returning,

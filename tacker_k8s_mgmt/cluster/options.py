@@ -211,6 +211,12 @@ class Cluster(Structure):
         default=False,
         description="Have the API servers encrypt Secrets in etcd. Default: false.",
     )
+    renew_certificates: fields.Flag = Field(
+        default=True,
+        description="Have each control plane renew its certificates once a month; "
+        "otherwise they end after a year. Default: true, unless kubespray_vars sets "
+        "kube_external_ca_mode.",
+    )
 
     @property
     def network_plugin(self) -> str:

@@ -64,6 +64,7 @@ _WHY_NOT: Mapping[str, str] = MappingProxyType(
             (
                 *("openstack", "storage", "authentication", "helm", "local_registry"),
                 *("metrics_server", "audit_log", "encrypt_secrets"),
+                "renew_certificates",
             ),
             "it is set up on the control plane, which scale and heal of workers leave "
             "as it is",

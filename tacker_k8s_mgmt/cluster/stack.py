@@ -7,13 +7,13 @@ names; a single VM is the same thing in the top stack.
 """
 
 import ipaddress
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from tacker_k8s_mgmt.cluster import kubespray
+from tacker_k8s_mgmt.cluster import vmchecks
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.values import LABEL_VALUE
@@ -112,8 +112,7 @@ def find_machines(
     everything = [machine for machines in found.values() for machine in machines]
     known = {one.server_id for one in everything}
     known.update(one.server_id for one in unfinished)
-    problems += _found_twice(everything)
-    problems += _in_the_clusters_networks(everything, params)
+    problems += vmchecks.problems(everything, params)
     if problems:
         raise DiscoveryError(stack_id, list(dict.fromkeys(problems)))
     return Machines(
@@ -329,29 +328,3 @@ def _fixed_addresses(port: StackResource) -> dict[str, str]:
         address = ipaddress.ip_address(fixed["ip_address"])
         addresses.setdefault(f"ipv{address.version}", str(address))
     return addresses
-
-
-def _found_twice(machines: Sequence[Machine]) -> Iterator[str]:
-    for server_id, times in Counter(m.server_id for m in machines).items():
-        if times > 1:
-            yield f"the VM {server_id} was found for {times} roles; name its ports once"
-
-
-def _in_the_clusters_networks(
-    machines: Sequence[Machine], params: InstallParams
-) -> Iterator[str]:
-    """VMs at addresses that pods or services may get: packets for them would stray."""
-    defaults = kubespray.NETWORKS[params.address_family]
-    for attribute, network in (
-        ("pod_cidr", ipaddress.ip_network(params.pod_cidr or defaults.pods)),
-        (
-            "cluster_cidr",
-            ipaddress.ip_network(params.service_cidr or defaults.services),
-        ),
-    ):
-        for machine in machines:
-            if ipaddress.ip_address(machine.address) in network:
-                yield (
-                    f"master_node.{attribute}: the VM {machine.server_id} has the "
-                    f"address {machine.address}, which is in {network}"
-                )

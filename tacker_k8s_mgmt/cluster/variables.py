@@ -65,6 +65,9 @@ def build(
         address_family=params.address_family,
         nic_mtus=nic_mtus,
     )
+    if params.kubespray_vars.get("kube_external_ca_mode"):
+        # kubespray refuses both: there is nobody on the nodes who could renew them.
+        variables.pop("auto_renew_certificates", None)
     return variables | params.kubespray_vars
 
 

@@ -1,13 +1,15 @@
 """What Tacker's v2 API passes to a hook, and what the hook gives back.
 
 Everything is plain dictionaries with the names of ETSI NFV-SOL 002 and 003. Nothing
-here imports Tacker or the rest of this package: most VNFs are none of ours, and their
-hooks shall cost nothing.
+here imports Tacker or much of this package: most VNFs are none of ours, and their hooks
+shall cost nothing.
 """
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from tacker_k8s_mgmt import errors
 
 #: What is kept of a cluster in its VNF instance, and of an operation between its hooks.
 KEY = "k8s_mgmt"
@@ -99,9 +101,22 @@ class Call:
 
     @property
     def stored(self) -> dict[str, Any]:
-        """The parameters that are kept, as ``additionalParams`` of a request."""
+        """The parameters that are kept, as ``additionalParams`` of a request.
+
+        :raises TackerError: they are not as this release keeps them.
+        """
         state = self.state
-        return {_PARAMETERS[0]: state["parameters"]} if state else {}
+        if state is None:
+            return {}
+        if not isinstance(state, Mapping) or state.get("version") != _VERSION:
+            raise errors.TackerError(
+                detail=f"metadata.{KEY} of the VNF instance {self.vnf_id} is not as "
+                "this release of tacker-k8s-mgmt keeps it.",
+                hint="If a later release was in use, install that one again. Else give "
+                "the metadata back what they were, with a request that modifies the "
+                "VNF instance.",
+            )
+        return {_PARAMETERS[0]: state["parameters"]}
 
     def store(self, additional_params: Mapping[str, Any]) -> None:
         """Keep parameters for the operations to come.

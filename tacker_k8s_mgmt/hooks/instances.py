@@ -57,7 +57,8 @@ def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
         operation = _operation(context, vnf_id)
     except exceptions.VnfInstanceNotFound:
         raise errors.TackerError(
-            detail=f"Tacker has no VNF instance {vnf_id}."
+            detail=f"Tacker's v1 API has no VNF instance {vnf_id}.",
+            hint="Those of the v2 API cannot be looked at in this way.",
         ) from None
     except Exception as error:
         # Whatever plugins of Tacker or the driver of its database may raise.

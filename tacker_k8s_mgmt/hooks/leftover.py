@@ -39,6 +39,8 @@ class LeftStack:
 
     def _delete(self) -> None:
         if self._site.workdir.owner() == self._instance.id:
+            # Whoever has it still works on these VMs.
+            self._site.lock()
             self._site.playbooks.stop()
         stack = self._find()
         if stack is None:

@@ -72,6 +72,8 @@ def _told(named: Sequence[str]) -> Iterator[None]:
 
 def log_to(conf: cfg.ConfigOpts, path: str) -> None:
     """Have everything that is logged in this process written to a file."""
+    # Whoever logs first after the file was rotated away makes it anew.
+    os.umask(0o077)
     for name, value in (
         ("log_file", path),
         ("log_dir", None),

@@ -15,25 +15,20 @@ from typing import Any, TypeVar
 
 from oslo_log import log
 
-from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import connectivity, inventory, network, stack
 from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.cluster.stack import StackResource
-from tacker_k8s_mgmt.hooks.playbooks import Playbooks
+from tacker_k8s_mgmt.hooks.server_site import ServerSite
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
-from tacker_k8s_mgmt.remote import ansible_server, server, ssh
+from tacker_k8s_mgmt.remote import server, ssh
 from tacker_k8s_mgmt.remote.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 from tacker_k8s_mgmt.remote.kubectl import KubeControl
 from tacker_k8s_mgmt.remote.loadbalancer import Balancer
-from tacker_k8s_mgmt.remote.lock import ClusterLock
-from tacker_k8s_mgmt.remote.logins import Logins
-from tacker_k8s_mgmt.remote.playbook import PlaybookRunner
 from tacker_k8s_mgmt.remote.waiting import Backoff
-from tacker_k8s_mgmt.remote.ways import Ways
-from tacker_k8s_mgmt.remote.workdir import WorkDir
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -45,7 +40,6 @@ _PARALLEL_LOGINS = 8
 _WHO_AM_I = (
     'cat /etc/machine-id /proc/sys/kernel/random/boot_id; ip -j addr show to "$1" || :'
 )
-_RELOCK_PATIENCE = 2.0  # seconds
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes when boot_timeout has passed
 
 
@@ -56,7 +50,7 @@ def _identity(session: ssh.Session, machine: Machine | Node) -> MachineIdentity:
     return MachineIdentity(machine_id, boot_id, network.nic_mtu(links))
 
 
-class Site(abc.ABC):
+class Site(ServerSite):
     """Everything that an operation on one VNF instance may touch.
 
     :param project_id: whose directory of keys may be used.
@@ -64,8 +58,6 @@ class Site(abc.ABC):
     :param operation: what the site is used for, for those who find it locked.
     """
 
-    #: Where the host keys are recorded that outlive the cluster.
-    key_file: type[server.KeyFile] = server.KeyFile
     vims: Vims
 
     def __init__(
@@ -77,19 +69,7 @@ class Site(abc.ABC):
         state_path: str,
         operation: str = "an operation",
     ) -> None:
-        self._vnf_id = vnf_id
-        self._params = params
-        self._options = options
-        self._logins = Logins(params, config.key_directory(options, project_id))
-        self._ways = Ways(
-            params,
-            self._logins,
-            self.key_file(os.path.join(state_path, KNOWN_HOSTS)),
-            options.connect_timeout,
-        )
-        self._server: ssh.Session | None = None
-        self._operation = operation
-        self._lock: ClusterLock | None = None
+        super().__init__(vnf_id, project_id, params, options, state_path, operation)
         self._node_keys: HostKeys | None = None
         self._sessions: dict[str, ssh.Session] = {}
         self._identities: dict[str, MachineIdentity] = {}
@@ -106,10 +86,9 @@ class Site(abc.ABC):
     ) -> None:
         for balancer in self._balancers.values():
             balancer.close()
-        for session in (*self._sessions.values(), self._server):
-            if session is not None:
-                session.close()
-        self._ways.close()
+        for session in self._sessions.values():
+            session.close()
+        self._close_server()
 
     # Heat and the package
 
@@ -156,34 +135,7 @@ class Site(abc.ABC):
             self._package_root(), balancer.script_path if balancer else ""
         )
 
-    # The Ansible server
-
-    def server_findings(self) -> Sequence[str]:
-        """What is wrong on the Ansible server, or why it cannot be reached."""
-        bastion = self._ways.finding()
-        found = ansible_server.look(
-            self._params, self._logins, self._server_session, self._vnf_id
-        )
-        return (*([bastion] if bastion else []), *found.findings)
-
-    @property
-    def workdir(self) -> WorkDir:
-        """The cluster's directory on the Ansible server."""
-        return WorkDir(
-            self._server_session(), self._params.ansible.directory, self._vnf_id
-        )
-
-    @property
-    def playbooks(self) -> Playbooks:
-        """Playbook runs in the cluster's directory."""
-        ansible = self._params.ansible
-        runner = PlaybookRunner(
-            self._run_session,
-            workdir=ansible.directory,
-            kubespray_root=ansible.kubespray_root,
-            venv=ansible.venv,
-        )
-        return Playbooks(runner, self._options, self._write_credentials)
+    # The VMs
 
     def _write_credentials(self) -> None:
         """Put keys and passwords where the inventory says they are."""
@@ -200,50 +152,6 @@ class Site(abc.ABC):
         text, keys = self.workdir.read(inventory.FILE_NAME), self._keys()
         nodes = inventory.parse(text) if text else ()
         self.unreachable([n for n in nodes if not keys.knows(n.ssh_address, 22)])
-
-    def lock(self) -> None:
-        """Lock the cluster until the site is closed.
-
-        :raises LockedError: another operation is at work on it.
-        """
-        self._acquire(self._open_server_session())
-
-    def _acquire(self, session: ssh.Session, patience: float | None = None) -> None:
-        if self._lock is None or not self._lock.held:
-            directory = self._params.ansible.directory
-            lock = ClusterLock(session, directory, self._operation)
-            lock.acquire(patience)
-            self._lock = lock
-
-    def _server_session(self) -> ssh.Session:
-        session = self._open_server_session()
-        if self._lock is not None:
-            # It goes with a session that breaks.
-            self._acquire(session)
-        return session
-
-    def _run_session(self) -> ssh.Session:
-        """The session for whoever follows a run, which goes on without the lock.
-
-        The server may not have missed the connection that broke, and our lock with it.
-        """
-        former, session = self._server, self._open_server_session()
-        if self._lock is not None and session is not former:
-            try:
-                self._acquire(session, _RELOCK_PATIENCE)
-            except errors.LockedError as error:
-                LOG.warning("The lock is taken again after the run: %s", error)
-        return session
-
-    def _open_server_session(self) -> ssh.Session:
-        if self._server is None or not self._server.alive:
-            self._server = self._connect_server()
-        return self._server
-
-    def _connect_server(self) -> ssh.Session:
-        return self._ways.server()
-
-    # The VMs
 
     def wait_reachable(self, machines: Sequence[Machine]) -> None:
         """Wait until every VM accepts a login and sudo, side by side.

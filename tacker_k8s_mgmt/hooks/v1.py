@@ -4,12 +4,10 @@ What Tacker passes to each hook and when: ``tacker/vnflcm/vnflcm_driver.py``. On
 driver object serves all threads of a conductor, so it keeps no state.
 """
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
 from oslo_config import cfg
-from oslo_log import log
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
 from tacker_k8s_mgmt.cluster.params import InstallParams
@@ -26,8 +24,6 @@ from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
-
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 TYPE = "mgmt-drivers-kubespray"
 
@@ -160,8 +156,11 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
             hook.run(TerminateEnd(vnf_instance.id, vims, None).steps())
             return
         with hook.site(params) as site:
-            work = TerminateEnd(vnf_instance.id, vims, site)
-            hook.run(work.steps(), params.secrets())
+            hook.run(
+                TerminateEnd(vnf_instance.id, vims, site).steps(),
+                params.secrets(),
+                lambda: v1_ending.left(params, terminate_vnf_request),
+            )
 
     def scale_start(
         self,

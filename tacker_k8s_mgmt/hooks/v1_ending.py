@@ -60,6 +60,19 @@ def servers_login(
         return None
 
 
+def left(params: InstallParams, terminate_vnf_request: Any) -> str:
+    """What to do when ``terminate_end`` has failed: after `fail` nobody would go on.
+
+    :param terminate_vnf_request: None for the rollback of an instantiation.
+    """
+    verb = "rollback" if terminate_vnf_request is None else "retry"
+    return (
+        f"`{verb}` goes on from here. Do not send `fail`: Tacker would not call the "
+        "driver again, and the VIM and the directory "
+        f"{params.ansible.directory} on {params.ansible.host} would stay."
+    )
+
+
 def _servers_login(
     context: Any, vnf_instance: Any, terminate_vnf_request: Any
 ) -> InstallParams | None:

@@ -52,8 +52,11 @@ _SCALE_OUT_FAILED = (
     "`retry` goes on from here; `rollback` takes the new workers out of the cluster "
     "and deletes their VMs; after `fail` the next scale-out or heal joins them."
 )
+_ROLLBACK_AGAIN = "Heat has taken the ports back. Another `rollback` goes on from here."
 # What an end of the cluster's life needs: the VMs go anyway.
 _SERVER_ONLY = ("ansible", "bastion")
+_SERVER = "OS::Nova::Server"
+_GONE = "DELETE_COMPLETE"
 # Between the hooks of an operation.
 _SERVERS = "servers"
 _HEALED = "healed"
@@ -100,6 +103,7 @@ def _instantiate_end(hook: V2Hook) -> None:
     """Make a Kubernetes cluster of the VMs."""
     params = hook.given(_VMS_GO)
     if params is None:
+        hook.call.forget()
         return
     with hook.site(params) as site:
         work = hook.operation(Instantiate, params, site)
@@ -155,7 +159,6 @@ def _terminate_end(hook: V2Hook) -> None:
 def _scale_start(hook: V2Hook) -> None:
     """Check a scale-out before VMs exist; take workers out whose VMs will go."""
     if hook.call.request["type"] == "SCALE_OUT":
-        hook.call.between[_SERVERS] = hook.call.servers()
         params = hook.merged(_ROLLBACK)
         with hook.site(params) as site:
             steps = (
@@ -163,6 +166,7 @@ def _scale_start(hook: V2Hook) -> None:
                 Step("see that it is workers that come", partial(_see, hook, site)),
             )
             hook.run(steps, params.secrets())
+        hook.call.between[_SERVERS] = hook.call.servers()
         return
     params = hook.merged(_FAIL)
     with hook.site(params) as site:
@@ -208,13 +212,23 @@ def _scale_end(hook: V2Hook) -> None:
 
 def _scale_rollback_start(hook: V2Hook) -> None:
     """Take new workers out of the cluster before Tacker deletes their VMs."""
-    if _SERVERS not in hook.call.between:
-        # The parameters were refused, as they would be here, before anything was made.
+    if not _servers_there(hook.call) - set(hook.call.servers()):
+        # It was refused before a VM was made, and may be for what is needed here.
+        LOG.info("There is no new VM whose part in the cluster were to be taken back")
         return
     params = hook.merged(_FAIL_ALREADY)
     with hook.site(params) as site:
         work = hook.operation(ScaleOutRollback, params, site, known=hook.call.servers())
         hook.run(work.steps(), params.secrets(), work.left)
+
+
+def _servers_there(call: Call) -> set[str]:
+    """Ids of the servers in the Heat stack."""
+    return {
+        one.physical_id
+        for one in resources_of(call)
+        if one.type == _SERVER and one.physical_id and one.status != _GONE
+    }
 
 
 def _heal_start(hook: V2Hook) -> None:
@@ -272,7 +286,7 @@ def _change_external_connectivity_start(hook: V2Hook) -> None:
 
 
 def _change_external_connectivity_end(hook: V2Hook) -> None:
-    """Let the cluster follow to where its VMs are reached now, or again."""
+    """Let the cluster follow to where its VMs are reached now."""
     params = hook.merged(_FAIL_ALREADY)
     with hook.site(params) as site:
         work = hook.operation(ConnectivityEnd, params, site)
@@ -283,6 +297,14 @@ def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
     """Let the cluster follow back, unless the request was refused at once."""
     if hook.call.between.get(_TAKEN):
         _change_external_connectivity_end(hook)
+
+
+def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
+    """Let the cluster follow to where its VMs are reached again."""
+    params = hook.merged(_FAIL_ALREADY)
+    with hook.site(params) as site:
+        work = hook.operation(ConnectivityEnd, params, site)
+        hook.run(work.steps(), params.secrets(), lambda: _ROLLBACK_AGAIN)
 
 
 def _nothing(hook: V2Hook) -> None:

@@ -22,6 +22,8 @@ from tacker_k8s_mgmt.remote import heat
 
 # The v2 API does not say whose project a request is of.
 PROJECT = ""
+_LIMIT = 60  # seconds for an answer of Heat
+_AGAIN = 2  # times, where nobody answers
 
 
 class V2Site(Site):
@@ -95,4 +97,6 @@ class _Resources:
 def _client(vim: Mapping[str, Any]) -> Any:
     objects.register_all()
     info = objects.VimConnectionInfo.from_dict(dict(vim))
-    return heat_utils.HeatClient(info).client
+    client = heat_utils.HeatClient(info).client
+    client.timeout, client.connect_retries = _LIMIT, _AGAIN
+    return client

@@ -15,7 +15,7 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import kubespray
+from tacker_k8s_mgmt.cluster import healing, kubespray
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle.operation import (
@@ -93,14 +93,15 @@ class ConnectivityEnd(Operation):
         previous = self._listed()
         self._site.lock()
         self._machines = self._site.machines()
+        self._healing = healing.parse(self._site.workdir.read(healing.FILE_NAME))
         found = {one.server_id: one for one in self._all()}
         self._refuse_inner(previous, found)
         gone = [one for one in previous if one.server_id not in self._machines.places]
         masters = [node for node in gone if node.role is Role.CONTROL_PLANE]
         if masters:
             raise errors.ClusterError(
-                detail="Heat has built these control planes anew, and with them the "
-                f"cluster is gone: {names_of(masters)}.",
+                detail="The VMs of these control planes are gone or were built anew: "
+                f"{names_of(masters)}.",
                 hint="Send `fail` for this operation and heal the whole VNF.",
             )
         self._gone = tuple(gone)

@@ -69,13 +69,12 @@ class Join(Operation, abc.ABC):
             )
         joining = {node.name for node in found.joining}
         well = {name for name in seen if seen[name].ready} - joining
-        self._unreachable = self._site.unreachable(
-            [
-                node
-                for node in found.nodes
-                if node.name not in well and not self._is_target(node)
-            ]
-        )
+        asked = [
+            node
+            for node in found.nodes
+            if node.name not in {*well, *self._lost} and not self._is_target(node)
+        ]
+        self._unreachable = (*self._site.unreachable(asked), *sorted(self._lost))
         before = {node.name for node in self._previous()}
         dead = frozenset(self._unreachable)
         self._joining = tuple(node for node in found.joining if node.name not in dead)
@@ -111,6 +110,25 @@ class Join(Operation, abc.ABC):
             machines = [_machine(node) for node in nodes]
             self._forget_new(machines, nodes)
             self._wait_reachable(machines)
+            self._see_mtu(nodes)
+
+    def _see_mtu(self, nodes: Sequence[Node]) -> None:
+        """See that what pods send fits through the new VMs' interfaces.
+
+        :raises ClusterError: naming those with a smaller MTU than the cluster counts on.
+        """
+        least = min(self._nic_mtus(), default=0)
+        if not least:
+            return
+        mtus = {node.name: self._site.identity(node).nic_mtu for node in nodes}
+        small = [f"{name} ({mtu})" for name, mtu in mtus.items() if 0 < mtu < least]
+        if small:
+            raise errors.ClusterError(
+                detail="The network interfaces of these VMs have a smaller MTU than "
+                f"those of the cluster had when it was made, {least} bytes: "
+                f"{', '.join(small)}. Large packets of pods would be lost there.",
+                hint="Put the VMs of all workers on networks of the same MTU.",
+            )
 
     def _newcomers(self) -> tuple[Node, ...]:
         return self._joining

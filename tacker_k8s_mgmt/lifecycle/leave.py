@@ -80,9 +80,13 @@ class Leave(Operation):
         suspects = [
             node
             for node in (*found.nodes, *found.returning)
-            if node.name not in well and node.name in self._in_inventory
+            if node.name not in {*well, *self._lost} and node.name in self._in_inventory
         ]
-        gone = {*self._site.unreachable(suspects), *(n.name for n in found.vanished)}
+        gone = {
+            *self._site.unreachable(suspects),
+            *(node.name for node in found.vanished),
+            *self._lost,
+        }
         self._silent = sorted(gone)
         self._vanished = found.vanished
         self._leaving = (*leaving, *found.vanished)

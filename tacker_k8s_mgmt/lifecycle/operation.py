@@ -72,6 +72,8 @@ class Operation:
         self._healing = Healing()
         #: The control plane that it took out, if its VM is there to join again.
         self._returning: tuple[Node, ...] = ()
+        #: Names of the control planes whose VM is gone, or was built anew without us.
+        self._lost: frozenset[str] = frozenset()
         #: Ids of the control planes that did not accept a login in this operation.
         self._silent_planes: set[str] = set()
 
@@ -109,9 +111,11 @@ class Operation:
         self._healing = healing.parse(self._site.workdir.read(healing.FILE_NAME))
         out = (self._healing.plane,) if self._healing.plane else ()
         previous = self._previous()
-        self._nodes = _without(previous, out) or previous
+        away = {node.name for node in out}
+        self._nodes = tuple(n for n in previous if n.name not in away) or previous
+        self._silent_planes |= self._strangers(previous)
         seen = self._seen()
-        self._members = self._joined(previous, seen)
+        self._members = membership.whole_members(self._recorded(), previous, seen)
         found = membership.compare(
             self._machines, previous, self._members, frozenset(seen), out
         )
@@ -123,6 +127,9 @@ class Operation:
                 names_of(found.returning),
             )
         if found.lost:
+            self._lost = frozenset(node.name for node in found.lost)
+            lost = (node for node in self._nodes if node.name in self._lost)
+            self._silent_planes |= {node.server_id for node in lost}
             LOG.warning(
                 "Control planes of the inventory whose VM is gone or was replaced, and "
                 "which stay in it: %s",
@@ -130,12 +137,17 @@ class Operation:
             )
         return found, seen
 
-    def _joined(
-        self, previous: Sequence[Node], seen: Collection[str]
-    ) -> frozenset[str]:
+    def _recorded(self) -> Collection[str] | None:
+        """Ids of the servers that were seen to be whole members, if that was noted."""
         text = self._site.workdir.read(JOINED_FILE)
-        recorded = None if text is None else json.loads(text)
-        return membership.whole_members(recorded, previous, seen)
+        return None if text is None else list(json.loads(text))
+
+    def _strangers(self, nodes: Sequence[Node]) -> set[str]:
+        """Servers that have no etcd and no API server, for they never joined."""
+        there, joined = self._machines.places.keys(), self._recorded()
+        return {node.server_id for node in nodes} - (
+            there if joined is None else there & set(joined)
+        )
 
     def _seen(self) -> Mapping[str, ports.ClusterNode]:
         """The cluster's Node objects by name."""
@@ -306,7 +318,7 @@ class Operation:
         def problem() -> str:
             nonlocal seen
             seen = self._seen()
-            told = ((node.name, _not_ready(seen.get(node.name))) for node in nodes)
+            told = ((n.name, patience.not_ready(seen.get(n.name))) for n in nodes)
             return "; ".join(f"{name}: {why}" for name, why in told if why)
 
         self._wait_until_well(
@@ -329,18 +341,6 @@ class Operation:
         if left:
             told = detail.format(left=left)
             raise errors.ClusterError(detail=f"After {limit:g} s {told}", hint=hint)
-
-
-def _not_ready(node: ports.ClusterNode | None) -> str:
-    """Why a node is not Ready; "" if it is."""
-    if node is None:
-        return "not in the cluster"
-    return "" if node.ready else node.reason or "not Ready"
-
-
-def _without(nodes: Sequence[Node], out: Sequence[Node]) -> tuple[Node, ...]:
-    names = {node.name for node in out}
-    return tuple(node for node in nodes if node.name not in names)
 
 
 def names_of(nodes: Sequence[Node]) -> str:

@@ -36,3 +36,10 @@ def until_well(
                 return left
         clock.sleep(pause)
         pause = min(2 * pause, interval)
+
+
+def not_ready(node: ports.ClusterNode | None) -> str:
+    """Why a node is not Ready; "" if it is."""
+    if node is None:
+        return "not in the cluster"
+    return "" if node.ready else node.reason or "not Ready"

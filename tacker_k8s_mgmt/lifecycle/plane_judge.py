@@ -56,8 +56,8 @@ class PlaneJudge(Leave):
         self, leaving: Sequence[Node], reason: str, hint: str = _MANY
     ) -> NoReturn:
         raise errors.UnsupportedOperation(
-            detail=f"{self._called(leaving)} cannot be healed: {reason}. No VM and no "
-            "node was touched.",
+            detail=f"{self._called(leaving)} cannot be healed: {reason.rstrip('.')}. "
+            "No VM and no node was touched.",
             hint=hint,
         )
 

@@ -134,7 +134,10 @@ def test_what_is_no_cluster_is_told(check, known, which, said):
 def test_a_vnf_instance_that_is_not_there(check, known):
     done = check(NOBODY)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"Tacker has no VNF instance {NOBODY}.\n"
+    assert done.stderr == (
+        f"Tacker's v1 API has no VNF instance {NOBODY}. Those of the v2 API cannot be "
+        "looked at in this way.\n"
+    )
 
 
 def test_no_configuration_at_all(check):

@@ -60,6 +60,14 @@ def test_it_is_deleted_and_waited_for(monkeypatch, site):
     assert step.probe()
 
 
+def test_vms_that_another_operation_works_on_are_left_alone(monkeypatch, site):
+    heat = Heat(looks=2)
+    site.faults.add("lock")
+    with pytest.raises(errors.RemoteError):
+        step_with(monkeypatch, site, heat).act()
+    assert heat.deleted == []
+
+
 def test_one_that_heat_does_not_delete_is_an_error_that_says_what_to_do(
     monkeypatch, site
 ):

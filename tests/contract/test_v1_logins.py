@@ -10,7 +10,7 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cluster import inventory
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
-from tacker_k8s_mgmt.hooks import site, v1_site, vim
+from tacker_k8s_mgmt.hooks import server_site, site, v1_site, vim
 from tests.unit.cluster.samples import parsed
 from tests.unit.remote import keys
 
@@ -109,7 +109,7 @@ def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch)
     monkeypatch.setattr(v1_site.V1Site, "workdir", Directory())
     monkeypatch.setattr(site.ssh, "connect", connect)
     monkeypatch.setattr(
-        site.PlaybookRunner, "run", lambda *_, **__: done.append("the run")
+        server_site.PlaybookRunner, "run", lambda *_, **__: done.append("the run")
     )
     one.playbooks.run(PlaybookRequest("cluster.yml"), 1, lambda progress: None)
     name = parsed({"worker_node.private_key": KEY.private}).account(Role.WORKER)

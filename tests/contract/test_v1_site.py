@@ -9,7 +9,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.hooks import site, v1_site, vim
+from tacker_k8s_mgmt.hooks import server_site, site, v1_site, vim
 from tests.unit.lifecycle.fakes import params
 
 MACHINES = tuple(
@@ -110,7 +110,7 @@ def sessions(one, monkeypatch):
         return opened[-1]
 
     monkeypatch.setattr(one, "_connect_server", connect)
-    monkeypatch.setattr(site, "ClusterLock", Lock)
+    monkeypatch.setattr(server_site, "ClusterLock", Lock)
     return opened
 
 

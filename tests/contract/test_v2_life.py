@@ -150,6 +150,16 @@ class TestScale:
         scale(cluster, "SCALE_OUT")
         assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE, EIGHT]
 
+    def test_what_was_refused_is_rolled_back_though_the_reason_lasts(self, cluster):
+        with cluster.world() as site:
+            site.server = ("ansible: it is not there",)
+            site.dead = {one.server_id for one in site.control_planes}
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            scale(cluster, "SCALE_OUT")
+        assert "it is not there" in caught.value.detail
+        cluster.rollback()
+        assert len(cluster.site.workers) == 2
+
     def test_failed_scale_out_is_retried_where_it_was(self, cluster):
         with cluster.world() as site:
             site.faults.add("cluster.nodes")
@@ -168,13 +178,17 @@ class TestScale:
         ]
         no_secrets(cluster)
 
-    def test_failed_scale_out_is_rolled_back_to_what_was(self, cluster):
+    @pytest.mark.parametrize("killed", [False, True])
+    def test_failed_scale_out_is_rolled_back_to_what_was(self, cluster, killed):
         before = cluster.site
         with cluster.world() as site:
             site.faults.add("balancer.add_workers")
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
             scale(cluster, "SCALE_OUT")
         assert EIGHT in cluster.site.members
+        if killed:
+            # What the hooks told each other is lost with the conductor.
+            cluster.data = {}
         cluster.rollback()
         after = cluster.site
         assert after.members == before.members

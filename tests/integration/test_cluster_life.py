@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.integration.conftest import Lab
+from tests.integration.conftest import Lab, services
 
 pytestmark = pytest.mark.lab
 
@@ -73,8 +73,14 @@ class TestCluster:
         cluster.assert_no_secret_in(lab.logs())
         cluster.assert_no_secret_in(json.dumps(cluster.occurrence().get("error") or {}))
 
-    def test_terminate_leaves_nothing(self, lab, cluster):
-        cluster.terminate()
+    def test_terminate_goes_on_by_retry_and_leaves_nothing(self, lab, cluster):
+        services("stop", "--kill", "barbican")
+        try:
+            error = cluster.terminate(expect="FAILED_TEMP")
+        finally:
+            services("restart", "barbican")
+        assert "did not delete the VIM" in error
+        cluster.handle("retry", "COMPLETED")
         cluster.assert_nothing_left()
 
 

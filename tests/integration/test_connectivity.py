@@ -182,7 +182,7 @@ class TestV2:
 
     def test_rollback_takes_the_cluster_back_to_where_it_was(self, moving, cluster):
         outer, keys = moving.outer(), moving.keys()
-        moving.change(faulty(body_v2()), "FAILED_TEMP")
+        moving.change(faulty(body_v2(), times=1), "FAILED_TEMP")
         moving.handle("rollback", "ROLLED_BACK")
         now = moving.assert_followed(outer, keys)
         assert now[cluster.server("externalLB")] != BALANCER

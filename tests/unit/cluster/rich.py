@@ -15,7 +15,10 @@ CERTIFICATE = (
 #: The second worker is of an aspect with labels of its own.
 NODES = name_nodes(
     [
-        *(machine(Role.CONTROL_PLANE, number) for number in (5, 6, 7)),
+        *(
+            replace(machine(Role.CONTROL_PLANE, number), compute_host=f"compute-{host}")
+            for host, number in enumerate((5, 6, 7), 1)
+        ),
         replace(machine(Role.WORKER, 11), compute_host="compute-1"),
         replace(machine(Role.WORKER, 12), compute_host="compute-2", aspect_id="gpu"),
     ]
@@ -59,6 +62,7 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
     changes = {
         "master_node.node_labels": ["example.org/rack=r1", "empty="],
         "master_node.node_taints": ["node-role.kubernetes.io/control-plane:NoSchedule"],
+        "master_node.compute_host_label": "CIS-node",
         "worker_node.node_labels": ["example.org/kind=video"],
         "worker_node.node_taints": ["dedicated=video:NoSchedule", "slow:NoExecute"],
         "worker_node.compute_host_label": "CIS-node",
@@ -113,6 +117,7 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
         "cluster.metrics_server": True,
         "cluster.audit_log": True,
         "cluster.encrypt_secrets": True,
+        "cluster.renew_certificates": True,
         "kubespray_vars": {"retry_stagger": 60},
     }
     if release < kubespray.BASE_URLS_SINCE:

@@ -72,6 +72,8 @@ def test_an_attribute_becomes_none_but_its_own_variables(location):
     if location == ("cluster", "openstack", "cloud_controller"):
         changes["cluster.openstack.load_balancer_subnet_id"] = REMOVED
         changes["cluster.openstack.load_balancer_floating_network_id"] = REMOVED
+    if location == ("cluster", "renew_certificates"):
+        changes["cluster.renew_certificates"] = False  # it is on by default
     if location == ("cluster", "network", "mtu"):
         changes["cluster.network"] = {"plugin": "calico", "encapsulation": "ipip"}
     elif location[:2] == ("cluster", "network"):

@@ -240,7 +240,7 @@ FIXED = {
         f"cluster.{name}": (True, CONTROL_PLANE)
         for name in (
             *("helm", "local_registry", "metrics_server"),
-            *("audit_log", "encrypt_secrets"),
+            *("audit_log", "encrypt_secrets", "renew_certificates"),
         )
     },
 }

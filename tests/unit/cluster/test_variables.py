@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from tacker_k8s_mgmt.cluster import kubespray, variables
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
 from tests.unit.cluster.samples import REMOVED, as_json, assert_golden, machine, parsed
@@ -32,6 +34,10 @@ IPV6 = {
 }
 
 
+#: What is set where the user says nothing, and may be set otherwise.
+USERS = ["auto_renew_certificates"]
+
+
 def build(changes, balancer=BALANCER, nodes=NODES):
     return variables.build(parsed(changes), nodes, balancer)
 
@@ -55,8 +61,25 @@ def test_nothing_given_leaves_kubesprays_defaults():
         "master_node.cluster_cidr": REMOVED,
     }
     assert build(changes, None) == {
-        "supplementary_addresses_in_ssl_keys": ["10.99.0.5"]
+        "supplementary_addresses_in_ssl_keys": ["10.99.0.5"],
+        "auto_renew_certificates": True,
     }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cluster.renew_certificates": False},
+        {"kubespray_vars": {"kube_external_ca_mode": True}},
+    ],
+)
+def test_certificates_are_not_renewed_where_that_is_not_wanted(changes):
+    assert "auto_renew_certificates" not in build(changes)
+
+
+def test_kubesprays_own_word_about_renewal_counts():
+    built = build({"kubespray_vars": {"auto_renew_certificates": False}})
+    assert built["auto_renew_certificates"] is False
 
 
 def test_without_a_load_balancer_nodes_have_kubesprays_own_and_the_vim_any_plane():
@@ -155,9 +178,9 @@ class TestIPv6:
         assert not [name for name in built if name in ("kube_pods_subnet", "ip")]
         assert "fd85:ee78:d8a6:8607::1000/116" in no_proxy(built)
 
-    def test_every_variable_of_ours_is_closed_to_the_user(self):
+    def test_every_other_variable_of_ours_is_closed_to_the_user(self):
         ours = build(IPV6, self.BALANCER, self.NODES)
-        assert [name for name in ours if not kubespray.reserved(name, "ipv6")] == []
+        assert [name for name in ours if not kubespray.reserved(name, "ipv6")] == USERS
 
 
 def test_types_survive_json():
@@ -167,6 +190,6 @@ def test_types_survive_json():
     assert (built["helm_enabled"], built["calico_mtu"]) == (True, 1450)
 
 
-def test_every_variable_of_ours_is_closed_to_the_user():
+def test_every_other_variable_of_ours_is_closed_to_the_user():
     ours = build({**EVERYTHING, "kubespray_vars": {}})
-    assert [name for name in ours if not kubespray.reserved(name)] == []
+    assert [name for name in ours if not kubespray.reserved(name)] == USERS

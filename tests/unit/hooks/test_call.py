@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.call import Call, Healed
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
@@ -65,6 +66,11 @@ class TestState:
         one.forget()
         assert one.instance["metadata"] == {"other": 1}
         assert (one.state, one.stored) == (None, {})
+
+    @pytest.mark.parametrize("state", ["text", {}, {"version": 2, "parameters": {}}])
+    def test_what_this_release_does_not_keep_so_is_refused(self, state):
+        with pytest.raises(errors.TackerError, match=r"metadata\.k8s_mgmt"):
+            _ = call(metadata={"k8s_mgmt": state}).stored
 
     def test_a_failure_gives_back_nothing_but_what_its_retry_needs(self):
         one = call(between={"k8s_mgmt": {"servers": ["a"]}, "other": 1})

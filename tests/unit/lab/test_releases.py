@@ -49,11 +49,11 @@ class Acting:
         return Checkout.from_texts(
             (self.root / checkout.GALAXY_FILE).read_text(),
             (self.root / checkout.ANSIBLE_VERSION_FILE).read_text(),
-            self._texts(checkout.CHECK_FILES),
-            self._texts(checkout.CHECKSUM_FILES),
+            self.texts(checkout.CHECK_FILES),
+            self.texts(checkout.CHECKSUM_FILES),
         )
 
-    def _texts(self, names) -> str:
+    def texts(self, names) -> str:
         paths = [self.root / name for name in names]
         return "".join(path.read_text() for path in paths if path.is_file())
 
@@ -114,7 +114,7 @@ class TestFiles:
         assert stated.offer.removed_variables == set(acting.release.removed)
         assert KUBERNETES[acting.at] in stated.offer.kube_versions
         spelled = known.kube_version(KUBERNETES[acting.at])
-        listed = acting._texts(checkout.CHECKSUM_FILES)
+        listed = acting.texts(checkout.CHECKSUM_FILES)
         assert f"    {spelled}: " in listed
 
     @pytest.mark.parametrize("name", releases.RELEASES)
@@ -141,7 +141,8 @@ class TestFiles:
 class TestRuns:
     def test_every_playbook_that_the_product_runs_is_there(self, acting):
         names = (kubespray.CLUSTER, kubespray.SCALE, kubespray.REMOVE_NODE)
-        code, output = acting.play("--syntax-check", *names, kubespray.FACTS)
+        names += (kubespray.FACTS, kubespray.UPGRADE)
+        code, output = acting.play("--syntax-check", *names)
         assert code == 0, output
 
     def test_inventory_and_variables_pass_its_checks(self, acting):

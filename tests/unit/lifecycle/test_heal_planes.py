@@ -10,6 +10,7 @@ from tacker_k8s_mgmt.cluster.nodes import Role
 from tests.unit.lifecycle.available import AvailableSite
 from tests.unit.lifecycle.fakes import machine
 from tests.unit.lifecycle.operations import heal_end, heal_start, scale_in, scale_out
+from tests.unit.lifecycle.test_heal import silenced
 from tests.unit.lifecycle.test_scale import FIFTY_FIVE, FIVE, SIX, state
 
 ONE, TWO, THREE = (f"control-plane-10-10-0-{n}" for n in (1, 2, 3))
@@ -184,6 +185,52 @@ class TestEach:
         heal(site, "server-1")
         assert listed(site) == [TWO, THREE, ONE]
         assert len(site.etcd_members) == 3
+
+
+class TestLost:
+    """Heat has another VM than the inventory, and no hook has told us."""
+
+    def lost(self, server: str) -> tuple[AvailableSite, str]:
+        site = AvailableSite()
+        address = f"10.10.0.{server[-1]}"
+        silenced(site, f"control-plane-{address.replace('.', '-')}")
+        site.etcd_is_down.add(address)
+        site.api_is_down.add(address)
+        (new,) = site.rebuild(server)
+        return site, new
+
+    @pytest.mark.parametrize("server", ["server-1", "server-2"])
+    def test_workers_scale_without_it(self, server):
+        site, _ = self.lost(server)
+        site.workers.append(machine(Role.WORKER, 6))
+        scale_out(site, "server-6")
+        facts, _ = site.runs
+        assert facts.args[1].endswith(f":!control-plane-10-10-0-{server[-1]}")
+        scale_in(site, "server-6")
+        assert SIX not in site.members
+
+    @pytest.mark.parametrize(
+        ("server", "order"),
+        [("server-1", (TWO, THREE, ONE)), ("server-2", (ONE, THREE, TWO))],
+    )
+    def test_its_heal_takes_it_for_dead(self, server, order):
+        site, new = self.lost(server)
+        heal_start(site, new)
+        assert site.runs[0].extra_vars["reset_nodes"] is False
+        (newer,) = site.rebuild(new)
+        site.etcd_is_down.clear()
+        site.api_is_down.clear()
+        heal_end(site, newer)
+        assert_whole(site, *order)
+
+    def test_its_heal_when_there_is_no_vm_at_all(self):
+        site = AvailableSite()
+        silenced(site, TWO)
+        del site.control_planes[1]
+        heal_start(site, "server-2")
+        site.control_planes.append(machine(Role.CONTROL_PLANE, 2, "server-2-anew"))
+        heal_end(site, "server-2-anew")
+        assert_whole(site, ONE, THREE, TWO)
 
 
 class TestMixed:

@@ -154,6 +154,21 @@ class TestInstantiate:
         scale_out(site, "server-6", wanted=wanted)
         assert json.loads(site.files["vars.json"])["calico_mtu"] == made
 
+    @pytest.mark.parametrize("mtu", ["nodes", None])
+    def test_a_worker_with_a_smaller_mtu_is_refused_where_it_was_counted_on(self, mtu):
+        network = {"plugin": "calico", **({"mtu": mtu} if mtu else {})}
+        wanted, site = params(cluster={"network": network}), FakeSite()
+        instantiate(site, wanted)
+        before, site.nic_mtu = site.nic_mtu, 1400
+        site.workers.append(machine(Role.WORKER, 6))
+        if not mtu:
+            scale_out(site, "server-6", wanted=wanted)
+            return
+        with pytest.raises(errors.StepFailed, match="smaller MTU") as caught:
+            scale_out(site, "server-6", wanted=wanted)
+        assert f"{before} bytes: worker-10-10-0-6 (1400)" in str(caught.value)
+        assert "worker-10-10-0-6" not in site.members
+
     def test_rebuilt_vms_lose_their_host_keys(self):
         site = FakeSite()
         instantiate(site)
