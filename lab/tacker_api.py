@@ -13,6 +13,9 @@ from keystoneauth1 import session
 from keystoneauth1.identity import v3
 
 HANDLED_LIMIT = 10.0
+LET_GO_LIMIT = 5.0
+#: What Tacker says of a VNF instance that an operation holds.
+HELD = "Other LCM operation"
 TERMINAL_STATES = ("COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK")
 
 
@@ -221,6 +224,19 @@ class Tacker:
 
 
 class TackerV2(Tacker):
-    """A client of the v2 API; packages and VIMs are still v1's."""
+    """A client of the v2 API; packages and VIMs are still v1's.
+
+    Its conductor tells that an operation has ended a moment before it lets go of the
+    VNF instance; a call that comes in between is made again.
+    """
 
     LCM, VERSION = "/vnflcm/v2", "2.0.0"
+
+    def _call(self, method: str, path: str, **kwargs: Any) -> Any:
+        deadline = time.monotonic() + LET_GO_LIMIT
+        while True:
+            response = super()._call(method, path, **kwargs)
+            held = response.status_code == 409 and HELD in response.text
+            if not held or time.monotonic() > deadline:
+                return response
+            time.sleep(0.2)

@@ -1,13 +1,15 @@
 """External connection points: what a request asks for, and what is."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from uuid import UUID
 
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.stack import StackResource
 
 _PORT = "OS::Neutron::Port"
+_RESOURCE_GROUP = "OS::Heat::ResourceGroup"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,40 @@ def changing(
         for one in now.get(wanted.name, ())
         if wanted.network != one.network or not wanted.addresses <= one.addresses
     )
+
+
+def unmet(asked: Iterable[Attachment], present: Iterable[Attachment]) -> frozenset[str]:
+    """Names of the connection points that are not as a request wants them.
+
+    A network that is named otherwise than Neutron does, which has ids, tells nothing.
+    """
+    known = [
+        replace(wanted, network=one.network)
+        if _is_id(one.network) and not _is_id(wanted.network)
+        else wanted
+        for wanted in asked
+        for one in present
+        if one.name == wanted.name
+    ]
+    return changing(known, present)
+
+
+def _is_id(network: str) -> bool:
+    try:
+        UUID(network)
+    except ValueError:
+        return False
+    return True
+
+
+def left_out(resources: Iterable[StackResource]) -> tuple[str, ...]:
+    """Names of groups whose VMs' template Tacker's v1 API does not give to Heat.
+
+    To change a stack it hands Heat the templates that it finds in there, and looks for
+    those of AutoScalingGroups only (``HOTUpdater.get_templates_from_stack``). Heat
+    refuses what is left, and Tacker goes on as if it had not.
+    """
+    return tuple(one.name for one in resources if one.type == _RESOURCE_GROUP)
 
 
 def inner_points(params: InstallParams) -> Mapping[str, str]:

@@ -70,7 +70,9 @@ def render(
         it keeps the login that it has there.
     :param renewed: names of workers that get the parameters' login all the same.
     :param without_etcd: names of control planes whose etcd member is gone already.
+    :raises ClusterError: a label is to tell compute hosts that are not known.
     """
+    _refuse_unknown_hosts(nodes, params)
     kept = _worker_logins(previous) if previous else {}
 
     def login(node: Node) -> Mapping[str, str]:
@@ -106,6 +108,21 @@ def render(
     return _HEADER + yaml.dump(
         document, Dumper=_Dumper, sort_keys=False, width=float("inf")
     )
+
+
+def _refuse_unknown_hosts(nodes: Sequence[Node], params: InstallParams) -> None:
+    labels = {
+        Role.CONTROL_PLANE: params.control_plane.compute_host_label,
+        Role.WORKER: params.workers.compute_host_label,
+    }
+    unknown = [n for n in nodes if labels[n.role] and not n.compute_host]
+    if unknown:
+        vms = ", ".join(f"{node.server_id} ({node.name})" for node in unknown)
+        raise ClusterError(
+            detail="compute_host_label: Nova does not tell on which compute host these "
+            f"VMs run: {vms}.",
+            hint="Look at them with `openstack server show`, as the VIM's user.",
+        )
 
 
 def parse(text: str) -> tuple[Node, ...]:

@@ -125,8 +125,13 @@ def _named(
             address=machine.address,
             etcd_member_name=member,
             aspect_id=machine.aspect_id,
-            compute_host=machine.compute_host,
+            compute_host=machine.compute_host or _former_host(machine, node),
         )
+
+
+def _former_host(machine: Machine, node: Node | None) -> str:
+    """Where a VM was that Nova has on no compute host now, such as a shelved one."""
+    return node.compute_host if node and node.server_id == machine.server_id else ""
 
 
 def _former_nodes(

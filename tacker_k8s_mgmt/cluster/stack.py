@@ -294,17 +294,14 @@ def _machine(wanted: Wanted, stack: Mapping[str, StackResource]) -> Machine:
 
 
 def _compute_host(stack: Mapping[str, StackResource], server_id: str) -> str:
-    """What a label may say of where a VM runs, in Nova's words."""
-    for resource in stack.values():
-        if resource.type == _SERVER and resource.physical_id == server_id:
-            told = (str(resource.attributes.get(name) or "") for name in _HOSTS)
-            for text in told:
-                if LABEL_VALUE.fullmatch(text):
-                    return text
-    raise _Mismatch(
-        f"compute_host_label: Nova does not tell on which compute host the VM "
-        f"{server_id} runs"
+    """What a label may say of where a VM runs, in Nova's words; "" for nothing."""
+    told = (
+        str(resource.attributes.get(name) or "")
+        for resource in stack.values()
+        if resource.type == _SERVER and resource.physical_id == server_id
+        for name in _HOSTS
     )
+    return next((text for text in told if LABEL_VALUE.fullmatch(text)), "")
 
 
 def _server_id(attribute: str, port: StackResource) -> str:

@@ -120,6 +120,10 @@ class Site(ServerSite):
         """The ports of the VNF's Heat stack."""
         return connectivity.attachments(self._stack()[1])
 
+    def fixed_groups(self) -> Sequence[str]:
+        """The groups of VMs that keep Tacker from changing the stack's ports."""
+        return ()
+
     def package_findings(self) -> Sequence[str]:
         """What the VNF package lacks."""
         if self._params.load_balancer is None:

@@ -316,7 +316,8 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         checkpoint.save(context, vnf_instance, checkpoint.END)
         hook = _Hook("change_external_connectivity_end", context, vnf_instance)
         with hook.site(params) as site:
-            work = hook.operation(ConnectivityEnd, params, site)
+            asked = requests.attachments(change_ext_conn_request)
+            work = hook.operation(ConnectivityEnd, params, site, asked=asked)
             hook.run(work.steps(), params.secrets(), work.left)
         checkpoint.clear(vnf_instance)
 

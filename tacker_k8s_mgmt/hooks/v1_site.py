@@ -5,6 +5,7 @@ from typing import Any
 
 from tacker.vnflcm import utils as vnflcm_utils
 
+from tacker_k8s_mgmt.cluster import connectivity
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.stack import StackResource
 from tacker_k8s_mgmt.hooks import rollback
@@ -48,6 +49,10 @@ class V1Site(Site):
         client = rollback.heat_of(self._context, self._instance)
         servers = self._params.wants_compute_hosts
         return stack_id, heat.list_resources(client.resources, stack_id, servers)
+
+    def fixed_groups(self) -> Sequence[str]:
+        """See :func:`~tacker_k8s_mgmt.cluster.connectivity.left_out`."""
+        return connectivity.left_out(self._stack()[1])
 
     def _package_root(self) -> str:
         return str(

@@ -16,7 +16,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import params as parameters
 from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.hooks import settings, v2_upgrade
+from tacker_k8s_mgmt.hooks import scale_status, settings, v2_upgrade
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.connection import Connections
 from tacker_k8s_mgmt.hooks.script import Streams
@@ -279,28 +279,30 @@ def _change_external_connectivity_start(hook: V2Hook) -> None:
     """Refuse a change that the cluster cannot follow, before a port changes."""
     params = hook.merged(_ROLLBACK)
     hook.call.between[_TAKEN] = True
-    asked = [Attachment(*one) for one in hook.call.connections()]
     with hook.site(params) as site:
+        asked = _asked(hook.call)
         work = ConnectivityStart(params, hook.call.vnf_id, site, asked)
         hook.run(work.steps(), params.secrets())
+
+
+def _asked(call: Call) -> tuple[Attachment, ...]:
+    """The connection points that a change of external connectivity names."""
+    return tuple(Attachment(*one) for one in call.connections())
 
 
 def _change_external_connectivity_end(hook: V2Hook) -> None:
     """Let the cluster follow to where its VMs are reached now."""
     params = hook.merged(_FAIL_ALREADY)
     with hook.site(params) as site:
-        work = hook.operation(ConnectivityEnd, params, site)
+        work = hook.operation(ConnectivityEnd, params, site, asked=_asked(hook.call))
         hook.run(work.steps(), params.secrets(), work.left)
 
 
 def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
     """Let the cluster follow back, unless the request was refused at once."""
-    if hook.call.between.get(_TAKEN):
-        _change_external_connectivity_end(hook)
-
-
-def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
-    """Let the cluster follow to where its VMs are reached again."""
+    scale_status.restore(hook.call)
+    if not hook.call.between.get(_TAKEN):
+        return
     params = hook.merged(_FAIL_ALREADY)
     with hook.site(params) as site:
         work = hook.operation(ConnectivityEnd, params, site)
@@ -331,13 +333,15 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = MappingProxyType(
         "modify_information_rollback_end": _nothing,
         "change_external_connectivity_start": _change_external_connectivity_start,
         "change_external_connectivity_end": _change_external_connectivity_end,
-        "change_external_connectivity_rollback_start": _nothing,
+        "change_external_connectivity_rollback_start": (
+            lambda hook: scale_status.remember(hook.call)
+        ),
         "change_external_connectivity_rollback_end": (
             _change_external_connectivity_rollback_end
         ),
         "change_current_package_start": v2_upgrade.start,
         "change_current_package_end": v2_upgrade.end,
         "change_current_package_rollback_start": v2_upgrade.rollback_start,
-        "change_current_package_rollback_end": _nothing,
+        "change_current_package_rollback_end": v2_upgrade.rollback_end,
     }
 )

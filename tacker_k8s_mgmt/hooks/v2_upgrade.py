@@ -15,6 +15,7 @@ from tacker.sol_refactored.common import vnfd_utils
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import upgrade
 from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
+from tacker_k8s_mgmt.hooks import scale_status
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.v2_hook import V2Hook
 from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade
@@ -61,6 +62,7 @@ def rollback_start(hook: V2Hook) -> None:
 
     :raises UnsupportedOperation: an upgrade has begun.
     """
+    scale_status.remember(hook.call)
     if not hook.call.names_parameters:
         return
     params = hook.merged(_FAIL_ALREADY, needed=_SERVER_ONLY, upgrade=True)
@@ -73,6 +75,11 @@ def rollback_start(hook: V2Hook) -> None:
             hint="Mend what it has failed at and send `retry`, which goes on; or send "
             "`fail`, and the same change of package later.",
         )
+
+
+def rollback_end(hook: V2Hook) -> None:
+    """Mend what Tacker's rollback leaves out."""
+    scale_status.restore(hook.call)
 
 
 def see_vms_stay(call: Call) -> None:

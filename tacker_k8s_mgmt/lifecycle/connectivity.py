@@ -15,7 +15,8 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import healing, kubespray
+from tacker_k8s_mgmt.cluster import connectivity, healing, kubespray
+from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle.operation import (
@@ -39,10 +40,16 @@ _BACK = (
 
 
 class ConnectivityEnd(Operation):
-    """What follows the ports: host keys, inventory, load balancer, certificate, VIM."""
+    """What follows the ports: host keys, inventory, load balancer, certificate, VIM.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    :param asked: the connection points of the request.
+    """
+
+    def __init__(
+        self, *args: Any, asked: Sequence[Attachment] = (), **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self._asked = asked
         self._moved: tuple[Node, ...] = ()
         self._gone: tuple[Node, ...] = ()
         #: Names of nodes that were down before the change, and are left as they are.
@@ -57,6 +64,7 @@ class ConnectivityEnd(Operation):
             verify=lambda: self._balancer().verify(),
         )
         return (
+            Step("see that Heat has changed the ports", self._see_changed),
             Step("compare Heat and inventory", self._find),
             Step("take the SSH host keys along", self._carry_keys),
             Step("wait until the VMs answer at their addresses", self._reach),
@@ -83,11 +91,27 @@ class ConnectivityEnd(Operation):
     def left(self) -> str:
         """What stays behind when a step fails."""
         return (
-            "Heat has changed the ports. Retry goes on from here; after `fail`, the "
-            "same request sent again does."
+            "Retry goes on from here; after `fail`, the same request sent again does."
         )
 
     # Who is where
+
+    def _see_changed(self) -> None:
+        """See that the request was met: Tacker may go on when Heat has refused it.
+
+        :raises ClusterError: naming the connection points that are as they were.
+        """
+        if not self._asked:
+            return
+        unmet = connectivity.unmet(self._asked, self._site.attachments())
+        if unmet:
+            raise errors.ClusterError(
+                detail="In Heat these ports are not as the request wants them: "
+                f"{', '.join(sorted(unmet))}.",
+                hint="Why, the conductor's log says (`Error during update`), or "
+                "`openstack stack failures list --long`. Send `fail` for this "
+                "operation, then a corrected request.",
+            )
 
     def _find(self) -> None:
         previous = self._listed()

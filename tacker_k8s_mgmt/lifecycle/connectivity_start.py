@@ -45,6 +45,15 @@ class ConnectivityStart:
                 "VMs of a scaling group would all get it.",
                 hint=f"{_FAIL}name a subnet (subnetId) and numDynamicAddresses.",
             )
+        fixed = self._site.fixed_groups()
+        if fixed:
+            raise errors.UnsupportedOperation(
+                detail="Tacker's v1 API cannot change the ports of this VNF: it does "
+                f"not give Heat the template of the VMs in {', '.join(fixed)} "
+                "(OS::Heat::ResourceGroup).",
+                hint=f"{_FAIL}the v2 API can, and so can packages whose groups are "
+                "AutoScalingGroups.",
+            )
         present = self._site.attachments()
         changing = connectivity.changing(self._asked, present)
         inner = connectivity.inner_points(self._params)

@@ -113,9 +113,13 @@ class Operation:
         previous = self._previous()
         away = {node.name for node in out}
         self._nodes = tuple(n for n in previous if n.name not in away) or previous
-        self._silent_planes |= self._strangers(previous)
+        recorded = self._recorded()
+        there = self._machines.places.keys()
+        # Where it did not join, a server has no etcd and no API server.
+        hosts = there if recorded is None else there & set(recorded)
+        self._silent_planes |= {node.server_id for node in previous} - hosts
         seen = self._seen()
-        self._members = membership.whole_members(self._recorded(), previous, seen)
+        self._members = membership.whole_members(recorded, previous, seen)
         found = membership.compare(
             self._machines, previous, self._members, frozenset(seen), out
         )
@@ -141,13 +145,6 @@ class Operation:
         """Ids of the servers that were seen to be whole members, if that was noted."""
         text = self._site.workdir.read(JOINED_FILE)
         return None if text is None else list(json.loads(text))
-
-    def _strangers(self, nodes: Sequence[Node]) -> set[str]:
-        """Servers that have no etcd and no API server, for they never joined."""
-        there, joined = self._machines.places.keys(), self._recorded()
-        return {node.server_id for node in nodes} - (
-            there if joined is None else there & set(joined)
-        )
 
     def _seen(self) -> Mapping[str, ports.ClusterNode]:
         """The cluster's Node objects by name."""

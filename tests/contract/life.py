@@ -65,6 +65,7 @@ class Site(V1Site):
         self.world = WORLDS[vnf_instance.id]
         self.vims = self.world.vims
         self.attachments = self.world.attachments
+        self.fixed_groups = self.world.fixed_groups
         for name in ("machines", "identity", "unreachable", "cluster", "balancer"):
             setattr(self, name, getattr(self.world, name))
 

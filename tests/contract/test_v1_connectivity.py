@@ -14,7 +14,7 @@ from tacker import objects
 from tacker.common import utils
 from tacker.objects import fields
 from tacker.vnflcm import vnflcm_driver
-from tacker.vnfm.infra_drivers.openstack import openstack
+from tacker.vnfm.infra_drivers.openstack import openstack, update_template
 
 from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.csar import sources
@@ -95,6 +95,31 @@ def test_a_request_without_addresses_is_read(config):
     body["extVirtualLinks"][0]["extCps"][0]["cpConfig"] = config
     (found,) = requests.attachments(request(body))
     assert found == Attachment("externalLB_CP1", "external-2")
+
+
+def test_templates_of_resource_groups_are_left_out_by_tacker():
+    """Heat refuses such an update, so the first hook does."""
+
+    def resource(name, kind, physical_id):
+        return types.SimpleNamespace(
+            resource_name=name, resource_type=kind, physical_resource_id=physical_id
+        )
+
+    members = {"workers": {"w": {}}, "masters": {"0": {}}}
+    client = types.SimpleNamespace(
+        stacks=types.SimpleNamespace(
+            template=lambda stack: {"resources": members.get(stack, {})}
+        ),
+        resource_get_list=lambda stack, nested_depth: [
+            resource("worker_instance", "OS::Heat::AutoScalingGroup", "workers"),
+            resource("w", "worker.yaml", "w-stack"),
+            resource("master_instance", "OS::Heat::ResourceGroup", "masters"),
+            resource("0", "master.yaml", "m-stack"),
+        ],
+    )
+    updater = update_template.HOTUpdater(client)
+    updater.get_templates_from_stack("top")
+    assert list(updater.nested_templates) == ["worker.yaml"]
 
 
 def test_the_state_of_a_failure_goes_when_a_retry_ends_well():

@@ -210,8 +210,10 @@ DECLARED = [
     ),
     "instantiate_rollback_start",
     "scale_rollback_start",
+    "change_external_connectivity_rollback_start",
     "change_external_connectivity_rollback_end",
     "change_current_package_rollback_start",
+    "change_current_package_rollback_end",
 ]
 
 

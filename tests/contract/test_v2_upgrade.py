@@ -166,3 +166,16 @@ def test_a_rollback_is_possible_until_the_first_node_has_moved(made, site):
         v2_upgrade.end(made("end", asked()))
     with pytest.raises(errors.UnsupportedOperation, match="cannot go back"):
         v2_upgrade.rollback_start(made("rollback_start", asked()))
+
+
+def test_a_rollback_keeps_the_scale_levels(made):
+    """Tacker makes the information about the VNF anew, without them."""
+    before = made("rollback_start")
+    levels = [{"aspectId": "worker_instance", "scaleLevel": 1}]
+    before.call.instance["instantiatedVnfInfo"]["scaleStatus"] = levels
+    v2_upgrade.rollback_start(before)
+    after = made("rollback_end")
+    after.call.between.update(before.call.between)
+    v2_upgrade.rollback_end(after)
+    assert after.call.instance["instantiatedVnfInfo"]["scaleStatus"] == levels
+    assert after.call.between == {}

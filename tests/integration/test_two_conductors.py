@@ -80,6 +80,17 @@ def consumers() -> int:
         return int(queue.consumer_count)
 
 
+def turn(lab: Lab) -> None:
+    """Have the next operation handled by the other conductor than the last one.
+
+    RabbitMQ deals in turn. An operation makes two messages, as a notification comes
+    before it, and ``fail`` only one.
+    """
+    with lab.instance("refused", ansible={"ip_address": "10.99.0.0/24"}) as refused:
+        refused.instantiate(expect="FAILED_TEMP")
+        refused.handle("fail", "FAILED")
+
+
 class TestTwoConductors:
     def test_cluster_that_a_hanging_one_has_is_refused_to_the_other(self, lab, one):
         services("stop", "--kill", CONDUCTOR)
@@ -123,10 +134,8 @@ class TestTwoConductors:
 
     def test_both_work_at_once(self, lab, one, two):
         one.begin_scale("OUT")
-        # RabbitMQ deals in turn, and each request comes with a notification: a message
-        # more, and the next one is for the other conductor.
-        with lab.instance("unused"):
-            two.begin_scale("OUT")
+        turn(lab)
+        two.begin_scale("OUT")
         one.wait("COMPLETED")
         two.wait("COMPLETED")
         consistent(one, 3)
@@ -136,8 +145,8 @@ class TestTwoConductors:
             assert "scale_end" not in hooks(who, other)
         address, server = min(two.workers().items())
         one.begin_scale("IN")
-        with lab.instance("unused"):
-            two.begin_heal(server)
+        turn(lab)
+        two.begin_heal(server)
         one.wait("COMPLETED")
         two.wait("COMPLETED")
         consistent(one, 2)

@@ -6,7 +6,9 @@ from tacker_k8s_mgmt.cluster.connectivity import (
     changing,
     entry_point,
     inner_points,
+    left_out,
     shared_addresses,
+    unmet,
 )
 from tacker_k8s_mgmt.cluster.stack import StackResource
 from tests.unit.cluster.samples import REMOVED, parsed
@@ -75,3 +77,23 @@ def test_members_of_a_group_cannot_share_an_address():
         attached("externalLB_CP1"),
     ]
     assert shared_addresses(asked, parsed()) == ("workerNode_CP2",)
+
+
+NETWORK = "0f1d2c3b-4a59-4687-9788-a9bacbdcedfe"
+
+
+def test_a_request_is_met_as_far_as_can_be_told():
+    present = (attached("one", NETWORK, "192.0.2.1"), attached("two", NETWORK))
+    other = NETWORK.replace("0", "1")
+    assert (
+        unmet([attached("one", "public"), attached("two", NETWORK)], present) == set()
+    )
+    assert unmet([attached("one", other)], present) == {"one"}
+    assert unmet([attached("one", "public", "192.0.2.9")], present) == {"one"}
+    assert unmet([attached("two", "other")], [attached("two")]) == {"two"}
+
+
+def test_groups_whose_template_tacker_leaves_out():
+    kinds = ("OS::Heat::ResourceGroup", "OS::Heat::AutoScalingGroup")
+    groups = [StackResource("s", kind, kind, "1", "CREATE_COMPLETE") for kind in kinds]
+    assert left_out([*groups, port("cp")]) == ("OS::Heat::ResourceGroup",)

@@ -128,6 +128,20 @@ class TestLabels:
         found = hosts(text)["worker-10-10-0-7"]
         assert found["node_labels"]["CIS-node"] == "d"
 
+    def test_a_host_that_nova_tells_no_more_is_as_it_was(self):
+        before, _ = self.made()
+        shelved = dataclasses.replace(self.MACHINES[1], compute_host="")
+        _, text = self.made((self.MACHINES[0], shelved, self.MACHINES[2]), before)
+        assert hosts(text)["worker-10-10-0-7"]["node_labels"]["CIS-node"] == "b"
+
+    def test_a_new_vm_whose_host_is_not_known_is_named(self):
+        before, _ = self.made()
+        anew = dataclasses.replace(
+            self.MACHINES[1], server_id="server-7b", compute_host=""
+        )
+        with pytest.raises(ClusterError, match=r"server-7b \(worker-10-10-0-7\)"):
+            self.made((self.MACHINES[0], anew, self.MACHINES[2]), before)
+
     def test_nothing_is_said_of_a_host_that_nobody_asked_for(self):
         text = inventory.render(self.made()[0], parsed())
         assert "node_labels" not in text

@@ -33,8 +33,10 @@ HOOKS = {
 } | {
     "instantiate_rollback_start",
     "scale_rollback_start",
+    "change_external_connectivity_rollback_start",
     "change_external_connectivity_rollback_end",
     "change_current_package_rollback_start",
+    "change_current_package_rollback_end",
 }
 
 
@@ -166,6 +168,18 @@ def test_both_apis_have_the_same_templates(parts, flavour):
         for resource, one in list(wanted["resources"].items()):
             if one["type"] == "OS::Heat::ScalingPolicy":
                 del wanted["resources"][resource]
+            if one["type"] == "OS::Heat::ResourceGroup":
+                # Its members have names that Tacker's v2 API cannot sort.
+                given = one["properties"]
+                wanted["resources"][resource] = {
+                    "type": "OS::Heat::AutoScalingGroup",
+                    "properties": {
+                        "min_size": 1,
+                        "max_size": 5,
+                        "desired_capacity": given["count"],
+                        "resource": given["resource_def"],
+                    },
+                }
         found = yaml.safe_load(in_words_of_v1(v2[name].decode()))
         assert found["resources"] == wanted["resources"]
         missing = set(wanted["parameters"]) - set(found["parameters"])
@@ -244,8 +258,8 @@ def test_what_would_make_tacker_stumble_is_found(problems_of, name, old, new, wo
 def test_the_number_of_control_planes_comes_from_the_level(problems_of):
     (found,) = problems_of(
         "BaseHOT/ha/base_hot_top.yaml",
-        "count: { get_param: [ nfv, VDU, masterNode, desired_capacity ] }",
-        "count: 3",
+        "desired_capacity: { get_param: [ nfv, VDU, masterNode, desired_capacity ] }",
+        "desired_capacity: 3",
         flavour="ha",
     )
     assert found.endswith("from the parameter nfv.VDU.masterNode.desired_capacity")

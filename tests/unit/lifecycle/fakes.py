@@ -361,6 +361,7 @@ class FakeSite:
     :ivar known: the host key of each address, which is the id of its server.
     :ivar stored: the same, as last stored on the Ansible server.
     :ivar present: the ports in the Heat stack.
+    :ivar fixed: groups that keep Tacker from changing them.
     :ivar budget: what keeps pods from leaving, "" for nothing.
     """
 
@@ -400,6 +401,7 @@ class FakeSite:
         self.known: dict[str, str] = {}
         self.stored: dict[str, str] = {}
         self.present: list[Attachment] = []
+        self.fixed: tuple[str, ...] = ()
         self.vims = FakeVims(self)
 
     def touch(self, call: str) -> None:
@@ -486,6 +488,9 @@ class FakeSite:
     def attachments(self) -> Sequence[Attachment]:
         self.touch("attachments")
         return self.present
+
+    def fixed_groups(self) -> Sequence[str]:
+        return self.fixed
 
     def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:
         self.forgotten += hosts

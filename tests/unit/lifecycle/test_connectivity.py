@@ -348,6 +348,25 @@ HERE = [
 ]
 
 
+class TestRefusedByHeat:
+    """Tacker only logs it, and may call the second hook all the same."""
+
+    def test_it_is_told_and_nothing_is_touched(self):
+        site = made()
+        site.present = HERE
+        asked = [Attachment("lb_ssh", "other"), HERE[1]]
+        with pytest.raises(errors.StepFailed, match="request wants them: lb_ssh"):
+            run(ConnectivityEnd, site, WANTED, asked=asked)
+        assert site.changes == []
+
+    def test_what_was_met_goes_on(self):
+        site = made()
+        site.present = HERE
+        move(site, server_9="198.51.100.9")
+        run(ConnectivityEnd, site, WANTED, asked=HERE[:2])
+        assert site.vim.auth_url == "https://198.51.100.9:6443"
+
+
 class TestStart:
     @pytest.fixture
     def site(self):
@@ -389,6 +408,11 @@ class TestStart:
                 Attachment("w_ssh", "net", frozenset({"192.0.2.7"})),
                 wanted=wanted,
             )
+
+    def test_group_whose_template_tacker_forgets_is_told(self, site):
+        site.fixed = ("master_instance",)
+        with pytest.raises(errors.StepFailed, match="VMs in master_instance"):
+            start(site, Attachment("lb_ssh", "other"))
 
     def test_server_that_does_not_serve_is_told_before_a_port_changes(self, site):
         site.server = ("the Ansible server does not answer",)
