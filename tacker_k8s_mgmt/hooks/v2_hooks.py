@@ -60,7 +60,7 @@ _GONE = "DELETE_COMPLETE"
 # Between the hooks of an operation.
 _SERVERS = "servers"
 _HEALED = "healed"
-_TAKEN = "parameters taken"
+_REFUSED = "parameters refused"
 
 
 def perform(call: Call, streams: Streams) -> None:
@@ -277,8 +277,9 @@ def _heal_end(hook: V2Hook) -> None:
 
 def _change_external_connectivity_start(hook: V2Hook) -> None:
     """Refuse a change that the cluster cannot follow, before a port changes."""
+    hook.call.between[_REFUSED] = True
     params = hook.merged(_ROLLBACK)
-    hook.call.between[_TAKEN] = True
+    del hook.call.between[_REFUSED]
     with hook.site(params) as site:
         asked = _asked(hook.call)
         work = ConnectivityStart(params, hook.call.vnf_id, site, asked)
@@ -301,7 +302,8 @@ def _change_external_connectivity_end(hook: V2Hook) -> None:
 def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
     """Let the cluster follow back, unless the request was refused at once."""
     scale_status.restore(hook.call)
-    if not hook.call.between.get(_TAKEN):
+    if hook.call.between.get(_REFUSED):
+        # Not the other way round: with a conductor that is killed, all that is lost.
         return
     params = hook.merged(_FAIL_ALREADY)
     with hook.site(params) as site:

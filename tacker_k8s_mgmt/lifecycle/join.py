@@ -115,7 +115,7 @@ class Join(Operation, abc.ABC):
     def _see_mtu(self, nodes: Sequence[Node]) -> None:
         """See that what pods send fits through the new VMs' interfaces.
 
-        :raises ClusterError: naming those with a smaller MTU than the cluster counts on.
+        :raises ClusterError: naming those with a smaller MTU than the cluster has.
         """
         least = min(self._nic_mtus(), default=0)
         if not least:

@@ -298,6 +298,16 @@ class TestConnectivity:
         cluster.rollback()
         assert "ansible_host: 192.0.2.155" in cluster.site.files["hosts.yaml"]
 
+    def test_what_was_refused_needs_nothing_to_be_rolled_back(self, cluster):
+        cluster.declare("change_external_connectivity_rollback_end")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            cluster.operate("CHANGE_EXT_CONN", {**self.REQUEST, "additionalParams": {}})
+        assert "ansible.password" in caught.value.detail
+        with cluster.world() as site:
+            site.calls.clear()
+        cluster.rollback()
+        assert cluster.site.calls == []
+
     def test_what_the_cluster_cannot_follow_is_refused_before_a_port_changes(
         self, cluster
     ):
