@@ -1,0 +1,79 @@
+"""Scale-in and heal through Tacker's v2 API when something is in the way or dead."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.conftest import PARAMETERS
+from tests.integration.test_healing import PORT, kill
+from tests.integration.test_scaling import BUDGET, WORKLOADS, consistent, running
+from tests.integration.v2 import ClusterV2, LabV2
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> LabV2:
+    return LabV2(tmp_path_factory.mktemp("lab"))
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: LabV2) -> Iterator[ClusterV2]:
+    with lab.instance("workers") as made:
+        assert isinstance(made, ClusterV2)
+        lab.keep_secrets_in_barbican(made.parameters)
+        made.instantiate()
+        made.kubectl("apply", "-f", "-", stdin=WORKLOADS)
+        running(made)
+        yield made
+
+
+class TestWorkers:
+    def test_scale_in_blocked_by_a_budget_goes_on_by_retry(self, cluster):
+        cluster.scale("OUT")
+        before = consistent(cluster, 3)
+        cluster.kubectl("apply", "-f", "-", stdin=BUDGET)
+        error = cluster.scale("IN", expect="FAILED_TEMP", drain={"timeout": 3})
+        assert "web-budget" in error
+        assert "Nothing was deleted" in error
+        assert consistent(cluster, 3) == before
+        cluster.kubectl("delete", "pdb", "web-budget")
+        cluster.handle("retry", "COMPLETED")
+        assert consistent(cluster, 2) < before
+        running(cluster)
+
+    def test_dead_worker_is_healed_by_an_overridden_policy(self, cluster):
+        before = consistent(cluster, 2)
+        server = sorted(cluster.workers().values())[1]
+        kill(cluster, server)
+        cluster.heal(server, drain={"timeout": 60})
+        assert consistent(cluster, 2) == before
+        assert server not in cluster.workers().values()
+        running(cluster)
+        kept = cluster.metadata["k8s_mgmt"]["parameters"]
+        assert kept.get("drain") == cluster.body["additionalParams"][PARAMETERS].get(
+            "drain"
+        )
+
+    def test_load_balancer_gets_its_routes_and_services_again(self, cluster):
+        cluster.balancer("expose", "web", "--port", str(PORT), "--node-port", "30080")
+        before = consistent(cluster, 2)
+        cluster.heal(cluster.server("externalLB"))
+        assert consistent(cluster, 2) == before
+        (service,) = cluster.balancer("status")["services"]
+        assert (service["name"], service["port"]) == ("web", PORT)
+        assert cluster.api("/readyz") == "ok"
+
+    def test_control_plane_is_refused_and_nothing_is_touched(self, cluster):
+        before, servers = consistent(cluster, 2), cluster.servers()
+        worker = next(iter(cluster.workers().values()))
+        error = cluster.heal(worker, cluster.server("masterNode"), expect="FAILED_TEMP")
+        assert "control plane" in error
+        assert "without vnfcInstanceId" in error
+        cluster.handle("fail", "FAILED")
+        assert cluster.servers() == servers
+        assert consistent(cluster, 2) == before
+
+    def test_terminate_leaves_nothing(self, cluster):
+        cluster.terminate()
+        cluster.assert_nothing_left()
