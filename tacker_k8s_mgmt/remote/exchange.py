@@ -106,6 +106,7 @@ class _Talk:
         self._channel = channel
         self._pending = stdin
         self._moved = time.monotonic()
+        self._ended = False
         self.stdout = bytearray()
         self.stderr = bytearray()
         if not stdin:
@@ -134,6 +135,9 @@ class _Talk:
         """Tell whether the command has ended and its output was read."""
         if not self._channel.exit_status_ready():
             return False
+        if not self._ended:
+            # A server may tell it before the output of a command that was long silent.
+            self._ended, self._moved = True, time.monotonic()
         if self._channel.recv_ready() or self._channel.recv_stderr_ready():
             return False
         if self._channel.eof_received or self._channel.closed:
