@@ -134,7 +134,12 @@ def _parsed(
 ) -> InstallParams | None:
     if stored is None:
         return params.parse(asked.additional_params, resolver)
-    return params.merged(stored.additional_params, asked.additional_params, resolver)
+    return params.merged(
+        stored.additional_params,
+        asked.additional_params,
+        resolver,
+        upgrade=asked.may_upgrade,
+    )
 
 
 def _nothing(asked: Request) -> str:

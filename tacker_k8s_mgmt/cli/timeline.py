@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 FAILED = "failed"
-COMPLETED = "completed"
 
 _HEAT: Mapping[str, str] = {
     "instantiate": "create the VMs",

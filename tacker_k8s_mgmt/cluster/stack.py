@@ -208,10 +208,11 @@ def _find(
             problems.append(f"{wanted.attribute}.{mismatch}")
     name = f"{wanted.attribute}.ssh_cp_name"
     place = f"the group {group.name}" if group else "the stack"
-    all_scaled_in = group and not stacks and wanted.role is Role.WORKER
-    if not there and not all_scaled_in:
+    # Its only VM may be the one that a rollback, a scale-in or a heal is to mend.
+    may_be_empty = group and wanted.role is Role.WORKER
+    if not there and not (may_be_empty and not stacks):
         problems.append(f"{name}: there is no {wanted.ssh_cp} in {place}")
-    elif there and len(kept) == len(there):
+    elif there and len(kept) == len(there) and not may_be_empty:
         problems.append(f"{name}: no VM in {place} is complete, {kept[0].state}")
     unfinished += kept
     problems += [f"{name}: {text}" for text in _wrong_count(wanted.role, len(there))]

@@ -332,7 +332,11 @@ def _override(
         )
         return
     try:
-        given = params.merged(stored.additional_params, request.additional_params)
+        given = params.merged(
+            stored.additional_params,
+            request.additional_params,
+            upgrade=request.may_upgrade,
+        )
     except ParamError as error:
         found.problems += error.problems
     else:

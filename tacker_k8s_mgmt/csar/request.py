@@ -47,6 +47,11 @@ class Request:
         return mapping(self.body.get("additionalParams"))
 
     @property
+    def may_upgrade(self) -> bool:
+        """Whether it may ask for another Kubernetes version."""
+        return self.operation == bodies.CHANGE_VNFPKG
+
+    @property
     def concerns_us(self) -> bool:
         """Whether the driver's own attribute is in it."""
         return any(self.additional_params.get(name) is not None for name in _OURS)

@@ -17,7 +17,8 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import connectivity, healing, kubespray
 from tacker_k8s_mgmt.cluster.connectivity import Attachment
-from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
+from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
+from tacker_k8s_mgmt.cluster.params import API_PORT
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle.operation import (
     JOINED_FILE,
@@ -75,7 +76,7 @@ class ConnectivityEnd(Operation):
             Step("gather the facts of all hosts", self._gather, probe=self._has_begun),
             Step(
                 f"renew the API server's certificate with {kubespray.CLUSTER}",
-                lambda: self._run(self._request(), len(self._control_planes())),
+                lambda: self._run(self._request(), len(self._planes())),
                 probe=self._is_certified,
                 verify=self._see_certified,
             ),
@@ -209,7 +210,10 @@ class ConnectivityEnd(Operation):
             self._forget_new([balancer], ())
             # Recorded as seen when it has everything that the former one had.
             self._site.wait_reachable([balancer])
-        self._wait_reachable(self._machines.control_planes)
+        listed = {node.server_id for node in self._nodes}
+        self._wait_reachable(
+            [one for one in self._machines.control_planes if one.server_id in listed]
+        )
         seen = self._seen()
         unwell = [
             node
@@ -250,16 +254,13 @@ class ConnectivityEnd(Operation):
             or node.server_id in joined
         ]
 
-    def _control_planes(self) -> tuple[Node, ...]:
-        return tuple(n for n in self._nodes if n.role is Role.CONTROL_PLANE)
-
     def _uncertified(self) -> Mapping[str, Sequence[str]]:
         """Addresses that the API servers' certificates lack, by control plane."""
         variables = json.loads(self._inputs[1])
         wanted = variables["supplementary_addresses_in_ssl_keys"]
         found = {
             node.name: self._site.cluster(node).uncertified(wanted)
-            for node in self._control_planes()
+            for node in self._planes()
         }
         return {name: found[name] for name in found if found[name]}
 
@@ -309,10 +310,12 @@ class ConnectivityEnd(Operation):
     # The VIM
 
     def _is_registered(self) -> bool:
+        fitting = {self._endpoint()}
+        if self._params.load_balancer is None:
+            # It stays at the first one's address when that was healed and came last.
+            fitting = {api_url(n.ssh_address, API_PORT) for n in self._planes()}
         found = self._site.vims.registered()
-        return [(one.auth_url, one.named) for one in found] == [
-            (self._endpoint(), True)
-        ]
+        return len(found) == 1 and found[0].named and found[0].auth_url in fitting
 
     def _register_vim(self) -> None:
         if self._site.vims.in_use():

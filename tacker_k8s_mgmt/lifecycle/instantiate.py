@@ -75,7 +75,20 @@ class Instantiate(Operation):
         return f"Left as they are: {kept}; {_HEAL if self._is_heal else _WAY_ON}"
 
     def _find_machines(self) -> None:
+        """Find the VMs that the cluster is made of.
+
+        :raises ClusterError: Heat has finished none of the workers' VMs.
+        """
         self._machines = self._site.machines()
+        late = [
+            one for one in self._machines.unfinished if one.role is nodes.Role.WORKER
+        ]
+        if late and not self._machines.workers:
+            raise errors.ClusterError(
+                detail=f"No worker VM is complete: {late[0].state}.",
+                hint="Look why with `openstack stack failures list --long`, mend it "
+                "and retry.",
+            )
         members = (*self._machines.control_planes, *self._machines.workers)
         self._nodes = nodes.name_nodes(members, previous=self._previous())
 

@@ -8,6 +8,8 @@ import pytest
 
 from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
+from tacker_k8s_mgmt.csar.api import V2
+from tacker_k8s_mgmt.csar.sources import samples
 
 from .bodies import (
     FILE,
@@ -204,6 +206,18 @@ def test_what_a_later_request_may_not_change_is_told(check):
     )
     assert code == 1
     assert "worker_node.nic_cp_name: cannot be changed after instantiation" in out
+
+
+def test_another_version_comes_with_an_upgrade_only(check):
+    version = {"cluster": {"kubernetes_version": "1.35.4"}}
+    upgrade = json.loads((samples(V2) / "requests" / "upgrade.json").read_text())
+    upgrade["additionalParams"][ATTRIBUTE] = version
+    code, out, _ = check(upgrade, stored=simple())
+    assert code == 0, out
+    assert "1.35.4" in out
+    code, out, _ = check(heal(version), stored=simple())
+    assert code == 1
+    assert "another version comes with an upgrade only" in out
 
 
 def test_problems_of_the_stored_request_are_told(check):

@@ -131,6 +131,15 @@ def test_a_group_without_members_has_no_workers():
     assert find([*MASTER, *BALANCER, *workers_group()]).workers == ()
 
 
+@pytest.mark.parametrize("part", ["workerNode", "workerNode_CP1"])
+def test_a_group_whose_only_member_failed_keeps_nobody_from_mending_that(part):
+    failed = with_changed(worker(21, "a"), part, status="CREATE_FAILED")
+    found = find([*MASTER, *BALANCER, *workers_group(failed)])
+    assert found.workers == ()
+    state = f"{part} is CREATE_FAILED"
+    assert found.unfinished == (Unfinished(Role.WORKER, "w21", state),)
+
+
 def test_without_load_balancer_parameters_none_is_looked_for():
     assert find(SIMPLE, {"external_lb_param": REMOVED}).load_balancer is None
 

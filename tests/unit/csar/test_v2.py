@@ -388,9 +388,15 @@ def test_the_command_builds_it_and_its_check_knows(tmp_path, capsys):
     command = ["csar", "build", "simple", "--api", "v2", "-o", str(package)]
     assert main(command) == 0
     assert SCRIPT in archive.read(package)
-    request_file = sources.samples(V2) / "requests" / "instantiate-simple.json"
-    assert main(["csar", "check", str(package), "--request", str(request_file)]) == 0
+    requests = sources.samples(V2) / "requests"
+    given = ["--request", str(requests / "instantiate-simple.json")]
+    assert main(["csar", "check", str(package), *given]) == 0
     assert "no problems (flavours: simple)" in capsys.readouterr().out
+    upgrade = json.loads((requests / "upgrade.json").read_text())
+    command = ["csar", "build", "simple", "--api", "v2", "-o", str(package)]
+    assert main([*command, "--vnfd-id", upgrade["vnfdId"], "--force"]) == 0
+    given += ["--request", str(requests / "upgrade.json")]
+    assert main(["csar", "check", str(package), *given]) == 0, capsys.readouterr().out
 
 
 def test_an_own_source_is_laid_out_as_the_samples_of_the_api(tmp_path, capsys):

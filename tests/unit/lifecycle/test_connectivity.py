@@ -14,6 +14,7 @@ from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_start import ConnectivityStart
 from tacker_k8s_mgmt.lifecycle.step import Runner
+from tests.unit.lifecycle.available import AvailableSite
 from tests.unit.lifecycle.fakes import (
     VNF,
     FakeClock,
@@ -21,7 +22,7 @@ from tests.unit.lifecycle.fakes import (
     FakeSite,
     params,
 )
-from tests.unit.lifecycle.operations import instantiated, run
+from tests.unit.lifecycle.operations import heal_end, heal_start, instantiated, run
 from tests.unit.lifecycle.test_scale import FIFTY_FIVE, FIVE, MASTER
 
 BALANCER = {
@@ -170,6 +171,17 @@ class TestEnd:
         end(site, WITHOUT)
         assert site.vim.auth_url == "https://198.51.100.4:6443"
         assert "198.51.100.4" in site.certified
+
+    def test_without_balancer_the_vim_stays_where_a_healed_control_plane_is(self):
+        site = AvailableSite(load_balancer=False)
+        site.known = dict(site.stored)
+        registered = site.vim
+        first = site.control_planes[0].server_id
+        heal_start(site, first, wanted=site.wanted)
+        heal_end(site, *site.rebuild(first), wanted=site.wanted)
+        site.vim_in_use = True
+        end(site, site.wanted)
+        assert site.vim == registered
 
     def test_keys_go_along_when_two_servers_exchange_their_addresses(self):
         site = made()

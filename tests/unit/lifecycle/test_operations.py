@@ -143,6 +143,16 @@ class TestInstantiate:
             instantiate(site)
         assert "run cluster" not in site.calls
 
+    def test_workers_that_heat_has_not_finished_are_waited_for_by_a_retry(self):
+        site = FakeSite()
+        site.unfinished = {one.server_id for one in site.workers}
+        with pytest.raises(errors.StepFailed, match="No worker VM is complete"):
+            instantiate(site)
+        assert "owner" not in site.changes
+        site.unfinished = set()
+        instantiate(site)
+        assert len(site.members) == 3
+
     def test_pods_mtu_is_made_of_the_nodes_and_stays(self):
         wanted = params(cluster={"network": {"plugin": "calico", "mtu": "nodes"}})
         site = FakeSite()
