@@ -75,14 +75,18 @@ def compare(
     """
     complete = (*found.control_planes, *found.workers)
     away = {node.name for node in out}
-    kept = _kept(found, [n for n in previous if n.name not in away], complete)
+    ready = {machine.server_id for machine in complete}
+    # Whoever is still listed has not left wholly, although a heal has begun with it.
+    kept = _kept(found, previous, complete)
     former = {node.name for node in previous}
     listed = (*previous, *(node for node in out if node.name not in former))
     every = name_nodes((*complete, *kept), listed)
     returning = tuple(
         node
         for node in every
-        if node.name in away and (node.server_id not in joined or node.name not in seen)
+        if node.name in away
+        and node.server_id in ready
+        and (node.server_id not in joined or node.name not in seen)
     )
     added = tuple(
         node
@@ -90,7 +94,6 @@ def compare(
         if node.role is Role.CONTROL_PLANE and node.name not in former | away
     )
     nodes = tuple(node for node in every if node not in (*added, *returning))
-    ready = {machine.server_id for machine in complete}
     joining = tuple(
         node
         for node in nodes
@@ -116,7 +119,7 @@ def compare(
             node
             for node in previous
             if node.role is Role.CONTROL_PLANE
-            and node.name not in away
+            and node.name in names
             and (
                 node.name in replaced
                 or node.server_id not in found.places

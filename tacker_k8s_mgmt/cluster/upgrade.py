@@ -66,6 +66,11 @@ class Record:
     schedulable: tuple[str, ...] = ()
     batch: tuple[str, ...] = ()
 
+    @property
+    def is_among_planes(self) -> bool:
+        """Whether control planes may have different versions by now."""
+        return bool(self.aim) and self.version != self.aim
+
     def text(self) -> str:
         """As it is written."""
         told = {name: value for name, value in asdict(self).items() if value}

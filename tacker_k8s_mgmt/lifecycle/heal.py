@@ -14,7 +14,7 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import drain, healing, kubespray
+from tacker_k8s_mgmt.cluster import drain, healing, kubespray, upgrade
 from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.lifecycle.operation import names_of
 from tacker_k8s_mgmt.lifecycle.plane_join import PlaneJoin
@@ -49,6 +49,7 @@ class HealStart(PlaneLeave):
         everyone = (*found.nodes, *found.returning)
         named = tuple(node for node in everyone if node.server_id in self._servers)
         masters = [node for node in named if node.role is Role.CONTROL_PLANE]
+        self._see_one_version(masters)
         self._judge(masters, found, seen)
         balancer = self._machines.load_balancer
         others = set(self._servers) - {node.server_id for node in named}
@@ -64,6 +65,22 @@ class HealStart(PlaneLeave):
             self._not_ready = sorted(ill - leaving)
         self._can_move = not drain.nowhere_to_go(leaving, list(seen.values()))
         self._sort(named, found, seen, self._doubted())
+
+    def _see_one_version(self, masters: Sequence[Node]) -> None:
+        """See that no upgrade has stopped where kubespray would undo a part of it.
+
+        :raises UnsupportedOperation: one has, and control planes are to be healed.
+        """
+        record = upgrade.recorded(self._site.workdir.read(upgrade.FILE_NAME))
+        if masters and record.is_among_planes:
+            self._refuse(
+                masters,
+                f"an upgrade to Kubernetes {record.aim} has stopped between the "
+                "control planes, and kubespray would bring the former version back",
+                "Send `fail` for this operation. Make the VM answer again and go on "
+                "with the upgrade, or heal without vnfcInstanceId to build the whole "
+                "cluster anew.",
+            )
 
     def _called(self, nodes: Sequence[Node]) -> str:
         vnfcs = ", ".join(self._servers[node.server_id] for node in nodes)
@@ -163,8 +180,16 @@ class HealEnd(PlaneJoin):
 
         :raises ClusterError: naming the nodes whose VM is not there.
         """
-        awaited = self._healing.rebuilt
-        missing = sorted(set(awaited) - {node.name for node in self._nodes})
+        awaited, out = {*self._healing.rebuilt}, self._healing.plane
+        if out is not None and out.server_id in self._servers:
+            # An earlier heal has taken it out: this one's start did not find it.
+            awaited.add(out.name)
+        missing = sorted(awaited - {node.name for node in self._nodes})
+        missing += sorted(
+            f"{one.role.value} of VNFC {self._servers[one.server_id]} ({one.state})"
+            for one in self._machines.unfinished
+            if one.server_id in self._servers
+        )
         if missing:
             raise errors.ClusterError(
                 detail="Heat has not built the VMs of these nodes anew: "

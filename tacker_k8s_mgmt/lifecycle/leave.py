@@ -183,9 +183,11 @@ class Leave(Operation):
                 self._run(request, len(names))
 
     def _unfinished(self) -> str:
+        # Without Node objects there is still what an earlier try has not ended.
+        nodes = (*self._alive, *self._dead) or self._leaving
         return (
-            f"Left as they are: {names_of((*self._alive, *self._dead))}, out of the "
-            "load balancer and drained. Retry goes on from here."
+            f"Left as they are: {names_of(nodes)}, out of the load balancer and "
+            "drained. Retry goes on from here."
         )
 
     def _delete_objects(self) -> None:

@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.cluster.quorum import EtcdMember
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle.join import Join
 from tacker_k8s_mgmt.lifecycle.operation import JOINED_FILE
+from tacker_k8s_mgmt.lifecycle.plane_judge import belongs
 from tacker_k8s_mgmt.lifecycle.step import Step
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
@@ -63,7 +64,8 @@ class PlaneJoin(Join):
     def _choose(self) -> None:
         super()._choose()
         noted = self._healing.plane
-        if noted and any(node.name == noted.name for node in self._nodes):
+        names = {node.name for node in self._nodes}
+        if noted and noted.name in names and self._is_voter(noted):
             # An earlier try has joined it, and came no further.
             self._healing = replace(self._healing, plane=None, first=False)
         coming = [
@@ -108,6 +110,10 @@ class PlaneJoin(Join):
     def _etcd_members(self) -> Sequence[EtcdMember]:
         """etcd's members, as a control plane that stayed tells."""
         return self._through(self._site.etcd).members()
+
+    def _is_voter(self, plane: Node) -> bool:
+        """Whether etcd has a member of it: one that it has lost is half out."""
+        return any(belongs(one, plane) for one in self._etcd_members())
 
     def _has_run(self) -> bool:
         plane = self._plane

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import quorum
+from tacker_k8s_mgmt.cluster import healing, quorum
 from tacker_k8s_mgmt.cluster.membership import Membership
 from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.cluster.quorum import ControlPlane, EtcdMember
@@ -55,9 +55,18 @@ class PlaneJudge(Leave):
     def _refuse(
         self, leaving: Sequence[Node], reason: str, hint: str = _MANY
     ) -> NoReturn:
+        # Read anew, for this may be before the comparison.
+        text = self._site.workdir.read(healing.FILE_NAME)
+        begun = healing.parse(text).plane
+        touched = (
+            f"This try touched no VM and no node; an earlier one has begun to take out "
+            f"{begun.name}."
+            if begun
+            else "No VM and no node was touched."
+        )
         raise errors.UnsupportedOperation(
             detail=f"{self._called(leaving)} cannot be healed: {reason.rstrip('.')}. "
-            "No VM and no node was touched.",
+            f"{touched}",
             hint=hint,
         )
 

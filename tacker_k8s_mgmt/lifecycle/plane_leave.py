@@ -80,11 +80,23 @@ class PlaneLeave(PlaneJudge):
 
         What an earlier try has noted holds: the inventory is another one since.
         """
+        self._told = [self._unfinished()]
         before = self._healing
         if before.plane is None or before.plane.name != self._planes_name():
             first = next(n for n in self._previous() if n.role is Role.CONTROL_PLANE)
             before = replace(before, first=first.name == self._planes_name())
         self._write_healing(replace(before, plane=self._plane))
+
+    def _unfinished(self) -> str:
+        told = super()._unfinished()
+        if self._plane is None:
+            return told
+        name = self._plane.name
+        return (
+            f"{told} After `fail` heal {name} again; as long as it has a Node object, "
+            f"`kubectl uncordon {name}` lets pods onto it meanwhile. It stays out of "
+            "the load balancer until it is healed."
+        )
 
     def _planes_name(self) -> str:
         return self._plane.name if self._plane else ""

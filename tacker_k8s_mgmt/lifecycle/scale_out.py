@@ -25,7 +25,8 @@ class ScaleOut(Join):
     """The steps of ``scale_end``.
 
     :param stacks: ids of what Tacker has added: servers, or stacks of group members.
-    :param way_on: what to do after a failure, by the number of workers before.
+    :param way_on: what to do after a failure, by the number of workers before; None
+        when the failure came before they were looked up.
     :param takes_back: whether a failure undoes what was done.
     """
 
@@ -33,7 +34,7 @@ class ScaleOut(Join):
         self,
         *args: Any,
         stacks: Collection[str],
-        way_on: Callable[[int], str],
+        way_on: Callable[[int | None], str],
         takes_back: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -52,8 +53,7 @@ class ScaleOut(Join):
 
     def left(self) -> str:
         """Take back what a rollback would leave behind, if it is to be, and say so."""
-        new = [one for one in self._machines.workers if self._is_new(one.server_id)]
-        way_on = self._way_on(len(self._machines.workers) - len(new))
+        way_on = self._way_on(self._before())
         if not self._touched:
             return f"The cluster is as it was. {way_on}"
         names = names_of(self._joining)
@@ -69,6 +69,12 @@ class ScaleOut(Join):
             f"Taken back: routes, Node objects and inventory entries of {names}; the "
             f"cluster is as it was. {way_on}"
         )
+
+    def _before(self) -> int | None:
+        if not self._machines.places:
+            return None
+        workers = self._machines.workers
+        return sum(not self._is_new(one.server_id) for one in workers)
 
     def _is_target(self, node: Node) -> bool:
         return self._is_new(node.server_id)

@@ -43,7 +43,24 @@ class UpgradeStart(Operation):
 
     def left(self) -> str:
         """What stays behind when a step fails."""
-        return "No node was touched."
+        begun = self._begun()
+        if not begun:
+            return "No node was touched."
+        return (
+            "This try touched no node, but an earlier one has begun an upgrade to "
+            f"Kubernetes {begun}. Retry or, after `fail`, another request for {begun} "
+            "goes on with it; do not scale or heal before it has ended."
+        )
+
+    def _begun(self) -> str:
+        """The version of an upgrade that is under way; "" for none that is known."""
+        try:
+            # Read anew, for the first step may have failed.
+            text = self._site.workdir.read(upgrade.FILE_NAME)
+        except errors.K8sMgmtError as error:
+            LOG.warning("Whether an upgrade has begun is not known: %s", error)
+            return self._record.aim
+        return upgrade.recorded(text).aim
 
     def _check_server(self) -> None:
         findings = [*self._site.package_findings(), *self._site.server_findings()]
@@ -61,7 +78,7 @@ class UpgradeStart(Operation):
         }
         state = upgrade.State(servers, kubelets)
         plan, reasons = upgrade.plan(state, self._aim, ())
-        findings = [*_membership(found), *self._unreachable(), *reasons]
+        findings = [*self._membership(found), *self._unreachable(), *reasons]
         problems = self._problems()
         if not self._record.aim:
             findings += self._ill(seen, problems)
@@ -109,9 +126,42 @@ class UpgradeStart(Operation):
                 found[plane.name] = str(error)
         return found
 
-    def _unreachable(self) -> list[str]:
+    def _membership(self, found: Membership) -> list[str]:
+        """Where Heat, the inventory and the cluster do not fit together."""
+        differing = (
+            (found.lost, "a control plane whose VM is gone or was replaced"),
+            (found.added, "a new VM of the control plane, which cannot be scaled"),
+            (
+                found.returning,
+                "a control plane that a heal has taken out and not joined",
+            ),
+            (found.vanished, "in the inventory, and its VM is gone"),
+            (found.joining, "a worker VM that is not in the cluster"),
+        )
         return [
-            f"{name} does not accept an SSH login: heal it first"
+            f"{node.name} is {what}: {self._remedy(node)}"
+            for nodes, what in differing
+            for node in nodes
+        ]
+
+    def _remedy(self, node: Node) -> str:
+        """What mends the membership of a node."""
+        if not self._record.is_among_planes:
+            return "heal or scale first, which mends that"
+        if node.role is Role.WORKER:
+            return "scale in first, which takes it out"
+        # Neither its heal nor the upgrade can go on without the other.
+        return (
+            f"bring its former VM back, to go on with the upgrade to {self._record.aim}"
+            ", or heal without vnfcInstanceId to build the whole cluster anew"
+        )
+
+    def _unreachable(self) -> list[str]:
+        # kubespray would bring the former version back to half of the control planes.
+        begun = self._record.is_among_planes
+        remedy = "make it answer again" if begun else "heal it first"
+        return [
+            f"{name} does not accept an SSH login: {remedy}"
             for name in self._site.unreachable(self._nodes)
         ]
 
@@ -152,13 +202,14 @@ class UpgradeStart(Operation):
         members = self._through(self._site.etcd).members()
         # One that the last try has left ill is the one that this one mends.
         ill = [one for one in planes if one.api_problem or one.node_problem]
+        mend = "Mend" if self._record.is_among_planes else "Mend or heal"
         for plane in ill or planes:
             reason = quorum.refusal(planes, members, [plane.name])
             if reason:
                 raise errors.ClusterError(
                     detail=f"The control planes cannot be upgraded one by one: {reason}"
                     f"{'' if reason.endswith('.') else '.'}",
-                    hint="Mend or heal those that are not well, then retry.",
+                    hint=f"{mend} those that are not well, then retry.",
                 )
 
 
@@ -178,19 +229,3 @@ def _problem(node: Node, seen: Mapping[str, ports.ClusterNode]) -> str:
         return "it is not in the cluster"
     own = seen[node.name]
     return "" if own.ready else f"it is not Ready ({own.reason})"
-
-
-def _membership(found: Membership) -> list[str]:
-    """Where Heat, the inventory and the cluster do not fit together."""
-    differing = (
-        (found.lost, "a control plane whose VM is gone or was replaced"),
-        (found.added, "a new VM of the control plane, which cannot be scaled"),
-        (found.returning, "a control plane that a heal has taken out and not joined"),
-        (found.vanished, "in the inventory, and its VM is gone"),
-        (found.joining, "a worker VM that is not in the cluster"),
-    )
-    return [
-        f"{node.name} is {what}: heal or scale first, which mends that"
-        for nodes, what in differing
-        for node in nodes
-    ]

@@ -1,6 +1,7 @@
 """What the hooks of a heal leave for each other."""
 
 import json
+from dataclasses import replace
 
 from tacker_k8s_mgmt.cluster import healing
 from tacker_k8s_mgmt.cluster.healing import Healing
@@ -84,9 +85,28 @@ class TestMembership:
 
     def test_whose_vm_is_not_there(self):
         joined = {ONE.server_id, THREE.server_id}
+        there, seen = machines(ONE, THREE), SEEN - {TWO.name}
+        found = compare(there, (ONE, THREE), joined, seen, out=[TWO])
+        assert found.nodes == (ONE, THREE)
+        assert found.returning == found.lost == ()
+
+    def test_whose_vm_is_not_there_and_that_is_listed_yet(self):
+        joined = {ONE.server_id, THREE.server_id}
         nodes = (ONE, THREE, TWO)
         found = compare(machines(ONE, THREE), nodes, joined, SEEN, out=[TWO])
-        assert found.nodes == (ONE, THREE)
+        assert found.nodes == nodes
+        assert found.lost == (TWO,)
+        assert found.returning == ()
+
+    def test_whose_vm_heat_does_not_call_complete_and_that_is_listed_yet(self):
+        nodes = (ONE, TWO, THREE)
+        joined = {node.server_id for node in nodes}
+        there = replace(
+            machines(ONE, THREE),
+            places={node.server_id: frozenset({"top"}) for node in nodes},
+        )
+        found = compare(there, nodes, joined, SEEN, out=[TWO])
+        assert found.nodes == nodes
         assert found.returning == found.lost == ()
 
     def test_another_one_is_still_none_of_ours(self):

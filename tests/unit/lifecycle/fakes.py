@@ -354,6 +354,7 @@ class FakeSite:
     :ivar changes: what was really changed, in order.
     :ivar inventories: the inventory as each of the runs found it.
     :ivar workers: the worker VMs in Heat; each is in a stack ``member-<server id>``.
+    :ivar unfinished: ids of servers that Heat does not call complete.
     :ivar dead: ids of servers that do not answer.
     :ivar pods: names of pods by the node that they are on.
     :ivar certified: addresses that the API server's certificate is for.
@@ -447,10 +448,8 @@ class FakeSite:
         self.touch("machines")
         everything = [*self.control_planes, *self.workers]
         return Machines(
-            control_planes=tuple(self.control_planes),
-            workers=tuple(
-                one for one in self.workers if one.server_id not in self.unfinished
-            ),
+            control_planes=self._complete(self.control_planes),
+            workers=self._complete(self.workers),
             load_balancer=self.load_balancer,
             places={
                 one.server_id: frozenset({"top", f"member-{one.server_id}"})
@@ -458,10 +457,13 @@ class FakeSite:
             },
             unfinished=tuple(
                 Unfinished(one.role, one.server_id, "w_ssh is CREATE_FAILED")
-                for one in self.workers
+                for one in everything
                 if one.server_id in self.unfinished
             ),
         )
+
+    def _complete(self, machines: Sequence[Machine]) -> tuple[Machine, ...]:
+        return tuple(one for one in machines if one.server_id not in self.unfinished)
 
     def package_findings(self) -> Sequence[str]:
         return self.package

@@ -1,6 +1,7 @@
 """Heal of one control plane of several: living, dead, first, refused, cut off."""
 
 import json
+import re
 
 import pytest
 
@@ -264,13 +265,18 @@ class TestMixed:
 
 
 class TestRefused:
-    def refused(self, site: AvailableSite, *servers: str) -> str:
+    def refused(
+        self,
+        site: AvailableSite,
+        *servers: str,
+        touched: str = "No VM and no node was touched",
+    ) -> str:
         site.changes.clear()
         with pytest.raises(errors.StepFailed) as caught:
             heal_start(site, *servers)
         assert site.changes == []
         assert site.runs == []
-        assert "No VM and no node was touched" in str(caught.value)
+        assert touched in str(caught.value)
         return str(caught.value)
 
     def test_two_at_once(self):
@@ -320,8 +326,21 @@ class TestRefused:
         heal_start(site, "server-41")
         site.rebuild("server-41")
         site.runs.clear()
-        told = self.refused(site, "server-1")
+        begun = f"; an earlier one has begun to take out {FORTY_ONE}."
+        told = self.refused(site, "server-1", touched=begun)
         assert f"{FORTY_ONE} was taken out" in told
+
+    @pytest.mark.parametrize("has_leader", [True, False])
+    def test_retry_does_not_say_that_nothing_was_touched(self, has_leader):
+        site = AvailableSite()
+        site.faults.add("run remove-node")
+        with pytest.raises(errors.StepFailed):
+            heal_start(site, "server-3")
+        site.runs.clear()
+        site.etcd_is_down = {"10.10.0.2"} if has_leader else {"10.10.0.2", "10.10.0.1"}
+        begun = f"This try touched no VM and no node; an earlier one .* {THREE}"
+        told = self.refused(site, "server-3", touched="This try touched no VM and no")
+        assert re.search(begun, told)
 
     def test_etcd_that_cannot_be_asked(self):
         site = AvailableSite()
@@ -377,6 +396,43 @@ class TestCutOff:
                 heal_start(broken, server)
         heal_start(broken, server)
         assert whole(broken) == whole(straight)
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            "workdir.write healing.json",
+            "workdir.write hosts.yaml",
+            "run cluster",
+            "run remove-node",
+            "cluster.move_cluster_info",
+            "cluster.remove_nodes",
+            "workdir.write joined.json",
+        ],
+    )
+    def test_whoever_was_drained_is_told(self, fault):
+        site = AvailableSite()
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed) as caught:
+            heal_start(site, "server-1")
+        told = str(caught.value)
+        assert f"Left as they are: {ONE}, out of the load balancer and drained" in told
+        assert f"`kubectl uncordon {ONE}`" in told
+
+    def test_one_whose_node_is_gone_already_is_told(self):
+        site = AvailableSite()
+        for fault in ("workdir.write joined.json", "workdir.write healing.json"):
+            site.faults.add(fault)
+            with pytest.raises(errors.StepFailed, match=fault) as caught:
+                heal_start(site, "server-2")
+        assert f"Left as they are: {TWO}, out of the load" in str(caught.value)
+
+    @pytest.mark.parametrize("fault", ["cluster.cordon", "balancer.install"])
+    def test_before_the_drain_nobody_is_said_to_be_drained(self, fault):
+        site = AvailableSite()
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed) as caught:
+            heal_start(site, "server-1")
+        assert "uncordon" not in str(caught.value)
 
     @pytest.mark.parametrize("server", ["server-1", "server-3"])
     @pytest.mark.parametrize("fault", FAULTS_AFTER)
@@ -495,6 +551,81 @@ class TestCutOff:
         scale_in(site)
         heal(site, "server-5")
         assert_whole(site, ONE, THREE, TWO)
+
+    @pytest.mark.parametrize("fault", FAULTS_BEFORE[4:])
+    @pytest.mark.parametrize("server", ["server-1", "server-3"])
+    def test_retry_for_one_that_heat_does_not_call_complete(self, server, fault):
+        site = AvailableSite()
+        site.unfinished.add(server)
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed, match=f"fault in {fault}"):
+            heal_start(site, server)
+        heal(site, server)
+        plane = f"control-plane-10-10-0-{server[-1]}"
+        assert_whole(site, *sorted({ONE, TWO, THREE} - {plane}), plane)
+
+    def test_half_out_and_not_complete_it_stays_when_workers_scale(self):
+        site = AvailableSite()
+        site.unfinished.add("server-3")
+        site.faults.add("run remove-node")
+        with pytest.raises(errors.StepFailed):
+            heal_start(site, "server-3")
+        site.workers.append(machine(Role.WORKER, 6))
+        scale_out(site, "server-6")
+        assert listed(site) == [ONE, TWO, THREE]
+        scale_in(site, "server-6")
+        site.workers.pop()
+        assert listed(site) == [ONE, TWO, THREE]
+        heal(site, "server-3")
+        assert_whole(site, ONE, TWO, THREE)
+
+    @pytest.mark.parametrize("has_left_etcd", [True, False])
+    def test_half_out_it_is_noted_as_long_as_etcd_has_no_member(self, has_left_etcd):
+        site = AvailableSite()
+        site.faults.add("run remove-node")
+        with pytest.raises(errors.StepFailed):
+            heal_start(site, "server-3")
+        if has_left_etcd:
+            site.leave_etcd("10.10.0.3")
+        heal(site, "server-5")
+        noted = json.loads(site.files["healing.json"])
+        assert [one["name"] for one in noted.values()] == has_left_etcd * [THREE]
+        heal(site, "server-3")
+        assert_whole(site, ONE, TWO, THREE)
+
+    @pytest.mark.parametrize("server", ["server-3", "server-3-anew"])
+    def test_heat_fails_in_one_heal_after_the_other(self, server):
+        """It may call the new server failed, or have none at all."""
+        site = AvailableSite()
+        heal_start(site, "server-3")
+        if server == "server-3":
+            gone = site.control_planes.pop()
+        else:
+            site.rebuild("server-3")
+            site.unfinished.add(server)
+        with pytest.raises(errors.StepFailed, match=f"Heat has not .* {THREE}"):
+            heal_end(site, server)
+        heal_start(site, server)
+        with pytest.raises(errors.StepFailed, match=r"Heat has not .*control-plane"):
+            heal_end(site, server)
+        site.unfinished.clear()
+        if server == "server-3":
+            site.control_planes.append(gone)
+        heal(site, server)
+        assert_whole(site, ONE, TWO, THREE)
+
+    def test_heat_fails_at_a_worker_in_one_heal_after_the_other(self):
+        site = AvailableSite()
+        heal_start(site, "server-5")
+        (new,) = site.rebuild("server-5")
+        site.unfinished.add(new)
+        for _ in range(2):
+            with pytest.raises(errors.StepFailed, match=r"Heat has not .*w_ssh is"):
+                heal_end(site, new)
+            heal_start(site, new)
+        site.unfinished.clear()
+        heal_end(site, new)
+        assert_whole(site, ONE, TWO, THREE)
 
     def test_second_run_of_each_hook_changes_nothing(self):
         site = AvailableSite()

@@ -161,6 +161,29 @@ class TestScaleOut:
             assert after[4][name] == before[4][name]
         assert "There were " in str(caught.value)
 
+    @pytest.mark.parametrize("fault", ["lock", "machines"])
+    def test_without_a_look_at_the_vms_no_number_is_told(self, fault):
+        site = grown(6)
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed, match=f"fault in {fault}") as caught:
+            scale_out(site, "server-6")
+        assert "There were None workers." in str(caught.value)
+
+    def test_nor_without_an_inventory(self):
+        site = grown(6)
+        del site.files[inventory.FILE_NAME]
+        with pytest.raises(errors.StepFailed, match="There is no inventory") as caught:
+            scale_out(site, "server-6")
+        assert "There were None workers." in str(caught.value)
+
+    def test_with_one_it_is_that_without_the_new_vms(self):
+        site = grown(6)
+        before = len(site.workers) - 1
+        site.faults.add("run scale")
+        with pytest.raises(errors.StepFailed) as caught:
+            scale_out(site, "server-6")
+        assert f"There were {before} workers." in str(caught.value)
+
     def test_worker_of_a_failed_scale_out_joins_with_the_next_one(self):
         site = grown(6)
         site.faults.add("run scale")

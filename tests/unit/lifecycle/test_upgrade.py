@@ -9,7 +9,7 @@ from tacker_k8s_mgmt.cluster import upgrade as versions
 from tacker_k8s_mgmt.cluster.nodes import Role
 from tacker_k8s_mgmt.cluster.params import merged
 from tests.unit.lifecycle.fakes import machine
-from tests.unit.lifecycle.operations import scale_out
+from tests.unit.lifecycle.operations import heal_start, scale_out
 from tests.unit.lifecycle.upgrading import (
     NEW,
     OLD,
@@ -300,3 +300,66 @@ class TestFailures:
         upgrade(site, wanted("1.35.5"))
         assert site.versions == {"1.35.5"}
         assert not any(site.is_closed(name) for name in site.members)
+
+
+class TestAmongPlanes:
+    """An upgrade that has stopped while the control planes have two versions."""
+
+    def stopped(self) -> UpgradingSite:
+        site = UpgradingSite(planes=3)
+        site.breaks_at = SECOND
+        failure(site)
+        site.start_again()
+        return site
+
+    def test_none_of_them_is_healed(self):
+        site = self.stopped()
+        with pytest.raises(errors.StepFailed) as caught:
+            heal_start(site, "server-6", wanted=merged(stored(), None))
+        told = str(caught.value)
+        assert f"an upgrade to Kubernetes {NEW} has stopped between" in told
+        assert "go on with the upgrade, or heal without vnfcInstanceId" in told
+        assert (site.changes, site.runs) == ([], [])
+
+    def test_workers_are_healed(self):
+        site = self.stopped()
+        heal_start(site, "server-50", wanted=merged(stored(), None))
+        assert FIRST_WORKER not in site.members
+
+    @pytest.mark.parametrize("look", [check, upgrade])
+    @pytest.mark.parametrize("ill", ["dead", "server"])
+    def test_checks_that_fail_do_not_say_that_nothing_was_touched(self, look, ill):
+        site = self.stopped()
+        setattr(site, ill, {"dead": {"server-6"}, "server": ("no venv",)}[ill])
+        with pytest.raises(errors.StepFailed) as caught:
+            look(site, wanted("1.35.5"))
+        told = str(caught.value)
+        assert "No node was touched" not in told
+        assert f"an earlier one has begun an upgrade to Kubernetes {NEW}." in told
+
+    def test_nobody_is_sent_to_a_heal_of_the_silent_one(self):
+        site = self.stopped()
+        site.dead = {"server-6"}
+        told = failure(site)
+        assert f"{THIRD} does not accept an SSH login: make it answer again" in told
+        assert "heal it" not in told
+
+    def test_nobody_is_sent_to_a_heal_of_those_that_are_not_well(self):
+        site = self.stopped()
+        site.silent = {SECOND, THIRD}
+        told = failure(site)
+        assert "Mend those that are not well" in told
+        assert "Mend or heal" not in told
+
+    @pytest.mark.parametrize("kind", ["control_planes", "workers"])
+    def test_nobody_is_sent_to_a_heal_of_one_whose_vm_is_gone(self, kind):
+        site = self.stopped()
+        getattr(site, kind).pop()
+        told = failure(site)
+        assert "heal or scale" not in told
+        remedy = {
+            "control_planes": "VM back, to go on with the upgrade to 1.35.4, or heal "
+            "without vnfcInstanceId",
+            "workers": "scale in first, which takes it out",
+        }
+        assert remedy[kind] in told
