@@ -109,12 +109,12 @@ def _variables(
     value: Any, change: Change, here: Location, *, secret: bool = False
 ) -> Any:
     """Free-form variables; *secret* below a name that looks like that of a secret."""
-    if is_reference(value) or len(here) > _DEEPEST:
+    if is_reference(value, named_secret=secret) or len(here) > _DEEPEST:
         return change(Place(here, _PLAIN, is_variable=True), value)
     if isinstance(value, Mapping):
         made: dict[Any, Any] = {}
         for name, inner in value.items():
-            named_so = secret or redact.names_secret(str(name), inner)
+            named_so = secret or redact.names_secret(str(name), _told(inner))
             made[name] = _variables(inner, change, (*here, str(name)), secret=named_so)
         return made
     if isinstance(value, list):
@@ -125,22 +125,32 @@ def _variables(
         return items
     if value is None or isinstance(value, bool):
         return value
-    harmless = isinstance(value, int | float) or (
-        isinstance(value, str) and not redact.shows_secret(value)
-    )
-    if harmless and not secret:
+    if (isinstance(value, int | float) or _is_plain(value)) and not secret:
         return value
     return change(Place(here, _PLAIN, is_variable=True), value)
 
 
-def is_reference(value: Any) -> bool:
-    """Whether a structure among free-form variables is meant as a reference."""
+def is_reference(value: Any, *, named_secret: bool = True) -> bool:
+    """Whether a structure among free-form variables is meant as a reference.
+
+    :param named_secret: whether it stands below a name that looks like that of a
+        secret. Elsewhere a ``file`` is a variable's own.
+    """
     if not isinstance(value, Mapping) or len(value) != 1:
         return False
     spelled, inner = next(iter(value.items()))
     name = spelling.snake(str(spelled))
     return (
         name == "secret_ref"
-        or (name == "file" and isinstance(inner, str))
         or (name == "not_kept" and inner is True)
+        or (named_secret and name == "file" and _is_plain(inner))
     )
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) and not redact.shows_secret(value)
+
+
+def _told(value: Any) -> Any:
+    """What a name is judged with: of a reference, the text that will stand there."""
+    return next(iter(value.values())) if is_reference(value) else value

@@ -5,7 +5,8 @@ here imports Tacker or much of this package: most VNFs are none of ours, and the
 shall cost nothing.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,12 @@ from tacker_k8s_mgmt import errors
 #: What is kept of a cluster in its VNF instance, and of an operation between its hooks.
 KEY = "k8s_mgmt"
 _VERSION = 1
+# Between the hooks of a heal.
+_HEALED = "healed"
 _PARAMETERS = ("k8s_cluster_installation_param", "k8sClusterInstallationParam")
+
+#: Where a server is: id of its stack, and its name there, which is the VDU's.
+Place = tuple[str, str]
 
 
 @dataclass
@@ -169,6 +175,32 @@ class Call:
             if "resource" in one
         ]
 
+    def members(self) -> list[str]:
+        """Ids of the stacks of these servers' group members.
+
+        After a heal that was given up, Heat has other servers in them.
+        """
+        removed = set(self.removed())
+        return [
+            _place(vnfc)[0]
+            for vnfc in self.resources()
+            if _server(vnfc) in removed
+            and "parent_stack_id" in (vnfc.get("metadata") or {})
+        ]
+
+    def uncounted(self, there: Iterable[tuple[str, Place]]) -> Counter[str]:
+        """How many servers of each VDU Tacker does not know of.
+
+        :param there: id and place of every server in the stack. What Heat has built
+            anew in the place of a known one is no further one.
+        """
+        known, places = set(self.servers()), set(map(_place, self.resources()))
+        return Counter(
+            place[1]
+            for server, place in there
+            if server not in known and place not in places
+        )
+
     def _granted(self, what: str) -> list[Mapping[str, Any]]:
         resources = self.grant_request.get(what) or ()
         return [one for one in resources if one.get("type") == "COMPUTE"]
@@ -183,10 +215,29 @@ class Call:
         for info in self._info.get("vnfcInfo") or ():
             vnfc = resources.get(str(info.get("vnfcResourceInfoId")))
             if info["id"] in wanted and vnfc is not None:
-                stack = (vnfc.get("metadata") or {}).get("stack_id") or ""
-                # Tacker has "<name>/<id>" there.
-                place = (str(stack).rpartition("/")[2], str(vnfc["vduId"]))
-                yield Healed(str(info["id"]), _server(vnfc), place)
+                yield Healed(str(info["id"]), _server(vnfc), _place(vnfc))
+
+    def note_healed(self) -> None:
+        """Keep for the ``_end`` hook which VNFCs are built anew.
+
+        By then they have other ids, and the same places.
+        """
+        noted = [[one.vnfc_id, *one.place] for one in self.healed()]
+        self.between[_HEALED] = noted
+
+    def noted(self) -> dict[Place, str]:
+        """The ids of the VNFCs that are built anew, by their places.
+
+        :raises UnsupportedOperation: nobody has noted them.
+        """
+        if _HEALED not in self.between:
+            raise errors.UnsupportedOperation(
+                detail="Nobody has noted which VMs are built anew: the VNFD names "
+                "heal_end and not heal_start.",
+                hint="Send `fail` for this operation, change to a package that names "
+                "both, and heal again.",
+            )
+        return {(stack, name): vnfc for vnfc, stack, name in self.between[_HEALED]}
 
     def connections(self) -> Iterator[tuple[str, str, frozenset[str]]]:
         """What a change of external connectivity asks for.
@@ -214,11 +265,17 @@ class Healed:
 
     vnfc_id: str
     server_id: str
-    place: tuple[str, str]
+    place: Place
 
 
 def _server(vnfc: Mapping[str, Any]) -> str:
     return str(vnfc["computeResource"]["resourceId"])
+
+
+def _place(vnfc: Mapping[str, Any]) -> Place:
+    stack = (vnfc.get("metadata") or {}).get("stack_id") or ""
+    # Tacker has "<name>/<id>" there.
+    return str(stack).rpartition("/")[2], str(vnfc["vduId"])
 
 
 def _fixed_addresses(cp: Mapping[str, Any]) -> Iterator[str]:

@@ -31,16 +31,37 @@ _NO_ROLLBACK = (
     "deleted or made. Send `fail`: the new VMs stay, and the next scale-out or heal "
     "joins them."
 )
+_UNSEEN = (
+    "With `rollback` Tacker would have Heat set the group to {after} members. The "
+    "driver did not come as far as to look at the VMs, so compare before you send it: "
+    "`openstack stack resource list -n 1 {stack}` shows the members of {group}. If "
+    "there are {after} without the new ones, `rollback` deletes the new VMs only. If "
+    "not, VMs of the cluster would be deleted or made: send `fail`, and the new VMs "
+    "stay, and the next scale-out or heal joins them."
+)
+_UNTOLD = (
+    "Which VMs `rollback` would delete could not be found out, since Heat or the VNF "
+    "package could not be read (the conductor's log says why). `fail` deletes none: "
+    "the new VMs stay, and the next scale-out or heal joins them."
+)
 
 
-def way_on(context: Any, vnf_instance: Any, aspect_id: str, before: int) -> str:
+def way_on(context: Any, vnf_instance: Any, aspect_id: str, before: int | None) -> str:
     """What to do after a scale-out that failed.
 
-    :param before: how many members the group had before it.
+    :param before: how many members the group had before it, None if that is not known.
     """
-    after = members_after(context, vnf_instance, aspect_id)
+    try:
+        after = members_after(context, vnf_instance, aspect_id)
+    except Exception as exc:
+        # It is asked for a hint, beside an error that is told anyway.
+        LOG.warning("What a rollback would do cannot be told: %s", exc)
+        return _UNTOLD
     if after is None or after == before:
         return _WAY_ON
+    if before is None:
+        stack_id = vnf_instance.instantiated_vnf_info.instance_id
+        return _UNSEEN.format(after=after, stack=stack_id, group=aspect_id)
     return _NO_ROLLBACK.format(after=after, before=before)
 
 
@@ -56,24 +77,20 @@ def heat_of(context: Any, vnf_instance: Any) -> heat_client.HeatClient:
 def members_after(context: Any, vnf_instance: Any, aspect_id: str) -> int | None:
     """How many members the group has after the rollback.
 
-    :returns: None for as many as before the scale-out, or when it cannot be told.
+    :returns: None for as many as before the scale-out.
+    :raises Exception: of Heat, of Tacker or of the package's user data.
     """
-    try:
-        client = heat_of(context, vnf_instance)
-        stack_id = vnf_instance.instantiated_vnf_info.instance_id
-        template = client.stacks.template(stack_id)
-        group = template["resources"][aspect_id]["properties"]
-        wanted = group.get("desired_capacity")
-        if not isinstance(wanted, Mapping):
-            return None if wanted is None else int(wanted)
-        if _follows_scale(context, vnf_instance):
-            return None
-        parameters = client.stacks.get(stack_id).parameters
-        return int(parameters[wanted["get_param"]])
-    except Exception as exc:
-        # It is asked for a hint, beside an error that is told anyway.
-        LOG.warning("What a rollback would do cannot be told: %s", exc)
+    client = heat_of(context, vnf_instance)
+    stack_id = vnf_instance.instantiated_vnf_info.instance_id
+    template = client.stacks.template(stack_id)
+    group = template["resources"][aspect_id]["properties"]
+    wanted = group.get("desired_capacity")
+    if not isinstance(wanted, Mapping):
+        return None if wanted is None else int(wanted)
+    if _follows_scale(context, vnf_instance):
         return None
+    parameters = client.stacks.get(stack_id).parameters
+    return int(parameters[wanted["get_param"]])
 
 
 def _follows_scale(context: Any, vnf_instance: Any) -> bool:

@@ -92,6 +92,12 @@ class Secrets:
             session, region = self._login()
             # Of each answer, Keystone's included.
             session.timeout = self._limit
+            if session.verify is False:
+                LOG.warning(
+                    "Barbican is asked without verifying its certificate, so secrets "
+                    "can be read on the way: Tacker's configuration turns that off "
+                    "(v2 API: [v2_vnfm] heat_verify_cert)."
+                )
             self._barbican = adapter.Adapter(
                 session,
                 service_type="key-manager",

@@ -13,7 +13,7 @@ from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.hooks import checkpoint, requests, rollback, v1_ending, vim
 from tacker_k8s_mgmt.hooks.hook import Hook
-from tacker_k8s_mgmt.hooks.keystone import secrets_of
+from tacker_k8s_mgmt.hooks.keystone import forget_vim, secrets_of
 from tacker_k8s_mgmt.hooks.leftover import LeftStack
 from tacker_k8s_mgmt.hooks.v1_site import V1Site
 from tacker_k8s_mgmt.lifecycle import check
@@ -137,6 +137,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         checkpoint.save(context, vnf_instance, checkpoint.START)
         hook = _Hook("terminate_start", context, vnf_instance)
         hook.run(TerminateStart(vim.VimRegistry(context, vnf_instance)).steps())
+        v1_ending.keep_vim(vnf_instance, terminate_vnf_request)
 
     def terminate_end(
         self,
@@ -154,13 +155,14 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         params = v1_ending.servers_login(context, vnf_instance, terminate_vnf_request)
         if params is None:
             hook.run(TerminateEnd(vnf_instance.id, vims, None).steps())
-            return
-        with hook.site(params) as site:
-            hook.run(
-                TerminateEnd(vnf_instance.id, vims, site).steps(),
-                params.secrets(),
-                lambda: v1_ending.left(params, terminate_vnf_request),
-            )
+        else:
+            with hook.site(params) as site:
+                hook.run(
+                    TerminateEnd(vnf_instance.id, vims, site).steps(),
+                    params.secrets(),
+                    lambda: v1_ending.left(params, terminate_vnf_request),
+                )
+        forget_vim(vnf_instance)
 
     def scale_start(
         self,

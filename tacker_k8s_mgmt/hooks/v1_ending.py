@@ -7,8 +7,8 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.hooks import requests
-from tacker_k8s_mgmt.hooks.keystone import secrets_of
+from tacker_k8s_mgmt.cluster.references import SECRET_REF
+from tacker_k8s_mgmt.hooks import keystone, requests
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -38,6 +38,24 @@ def refuse_leftovers(
     except errors.ParamError:
         return
     _servers_login(context, vnf_instance, terminate_vnf_request)
+
+
+def keep_vim(vnf_instance: Any, terminate_vnf_request: Any) -> None:
+    """Keep the VIM for ``terminate_end``, if the Ansible server's login is in Barbican.
+
+    Wrong parameters are no problem here: nothing can be looked up by them later.
+    """
+    try:
+        read = requests.merged(
+            vnf_instance, terminate_vnf_request, None, lambda _: None, _SERVER_ONLY
+        )
+    except errors.ParamError:
+        return
+    if read is not None and any(
+        use.reference.kind == SECRET_REF and use.location[0] in _SERVER_ONLY
+        for use in read.references
+    ):
+        keystone.keep_vim(vnf_instance)
 
 
 def servers_login(
@@ -76,7 +94,7 @@ def left(params: InstallParams, terminate_vnf_request: Any) -> str:
 def _servers_login(
     context: Any, vnf_instance: Any, terminate_vnf_request: Any
 ) -> InstallParams | None:
-    secrets = secrets_of(context, vnf_instance)
+    secrets = keystone.secrets_of(context, vnf_instance)
     return requests.merged(
         vnf_instance, terminate_vnf_request, _DIRECTORY_STAYS, secrets, _SERVER_ONLY
     )

@@ -7,7 +7,6 @@ the VNF instance are stored only when the whole operation ends well.
 
 import logging
 from collections.abc import Callable, Mapping
-from functools import partial
 from types import MappingProxyType
 
 from oslo_log import log
@@ -16,20 +15,17 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import params as parameters
 from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.hooks import scale_status, settings, v2_upgrade
+from tacker_k8s_mgmt.hooks import scale_status, settings, v2_scale, v2_upgrade
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.connection import Connections
 from tacker_k8s_mgmt.hooks.script import Streams
-from tacker_k8s_mgmt.hooks.v2_hook import V2Hook
-from tacker_k8s_mgmt.hooks.v2_site import V2Site, resources_of
+from tacker_k8s_mgmt.hooks.v2_hook import FAIL, FAIL_ALREADY, VMS_GO, V2Hook
+from tacker_k8s_mgmt.hooks.v2_site import resources_of
 from tacker_k8s_mgmt.lifecycle import check
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_start import ConnectivityStart
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
-from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut, ScaleOutRollback
-from tacker_k8s_mgmt.lifecycle.step import Step
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
@@ -38,28 +34,14 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 _ROLLBACK = (
     "Nothing was changed. Send `rollback` for this operation, then a corrected request."
 )
-_VMS_GO = (
-    "Send `rollback` for this operation, which deletes the new VMs, then a corrected "
-    "request."
-)
-_FAIL = "Nothing was changed. Send `fail` for this operation, then a corrected request."
-_FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."
 _TERMINATE = (
     "Nothing was changed. Send `fail` for this operation, then a corrected request; a "
     "FORCEFUL one does without and leaves the inventory directory behind."
 )
-_SCALE_OUT_FAILED = (
-    "`retry` goes on from here; `rollback` takes the new workers out of the cluster "
-    "and deletes their VMs; after `fail` the next scale-out or heal joins them."
-)
 _ROLLBACK_AGAIN = "Heat has taken the ports back. Another `rollback` goes on from here."
 # What an end of the cluster's life needs: the VMs go anyway.
 _SERVER_ONLY = ("ansible", "bastion")
-_SERVER = "OS::Nova::Server"
-_GONE = "DELETE_COMPLETE"
 # Between the hooks of an operation.
-_SERVERS = "servers"
-_HEALED = "healed"
 _REFUSED = "parameters refused"
 
 
@@ -101,7 +83,7 @@ def _instantiate_start(hook: V2Hook) -> None:
 
 def _instantiate_end(hook: V2Hook) -> None:
     """Make a Kubernetes cluster of the VMs."""
-    params = hook.given(_VMS_GO)
+    params = hook.given(VMS_GO)
     if params is None:
         hook.call.forget()
         return
@@ -156,84 +138,9 @@ def _terminate_end(hook: V2Hook) -> None:
     hook.call.forget()
 
 
-def _scale_start(hook: V2Hook) -> None:
-    """Check a scale-out before VMs exist; take workers out whose VMs will go."""
-    if hook.call.request["type"] == "SCALE_OUT":
-        params = hook.merged(_ROLLBACK)
-        with hook.site(params) as site:
-            steps = (
-                check.Preflight(params, hook.call.vnf_id, site).step(),
-                Step("see that it is workers that come", partial(_see, hook, site)),
-            )
-            hook.run(steps, params.secrets())
-        hook.call.between[_SERVERS] = hook.call.servers()
-        return
-    params = hook.merged(_FAIL)
-    with hook.site(params) as site:
-        work = hook.operation(ScaleIn, params, site, stacks=hook.call.removed())
-        hook.run(work.steps(), params.secrets(), work.left)
-
-
-def _see(hook: V2Hook, site: V2Site) -> None:
-    """See that the VMs that come are none of the control plane.
-
-    :raises UnsupportedOperation: they are.
-    """
-    planes = [one.server_id for one in site.machines().control_planes]
-    if set(hook.call.vdus(planes)) & set(hook.call.added()):
-        aspect = hook.call.request.get("aspectId")
-        raise errors.UnsupportedOperation(
-            detail=f"The scaling aspect {aspect} is that of the control plane, which "
-            "cannot be scaled; nothing was changed.",
-            hint="Send `rollback` for this operation, and take the aspect out of the "
-            "VNFD.",
-        )
-
-
-def _scale_end(hook: V2Hook) -> None:
-    """Make workers of the VMs that Tacker has added."""
-    if hook.call.request["type"] != "SCALE_OUT":
-        return
-    params = hook.merged(_VMS_GO)
-    now = set(hook.call.servers())
-    # Without scale_start nobody knows which are new; those that are no members join.
-    new = now - set(hook.call.between.get(_SERVERS, now))
-    with hook.site(params) as site:
-        work = hook.operation(
-            ScaleOut,
-            params,
-            site,
-            stacks=new,
-            way_on=lambda before: _SCALE_OUT_FAILED,
-            takes_back=False,
-        )
-        hook.run(work.steps(), params.secrets(), work.left)
-
-
-def _scale_rollback_start(hook: V2Hook) -> None:
-    """Take new workers out of the cluster before Tacker deletes their VMs."""
-    if not _servers_there(hook.call) - set(hook.call.servers()):
-        # It was refused before a VM was made, and may be for what is needed here.
-        LOG.info("There is no new VM whose part in the cluster were to be taken back")
-        return
-    params = hook.merged(_FAIL_ALREADY)
-    with hook.site(params) as site:
-        work = hook.operation(ScaleOutRollback, params, site, known=hook.call.servers())
-        hook.run(work.steps(), params.secrets(), work.left)
-
-
-def _servers_there(call: Call) -> set[str]:
-    """Ids of the servers in the Heat stack."""
-    return {
-        one.physical_id
-        for one in resources_of(call)
-        if one.type == _SERVER and one.physical_id and one.status != _GONE
-    }
-
-
 def _heal_start(hook: V2Hook) -> None:
     """Take out of the cluster what is about to be built anew, or refuse."""
-    params = hook.merged(_FAIL)
+    params = hook.merged(FAIL)
     call = hook.call
     with hook.site(params) as site:
         if not call.request.get("vnfcInstanceId"):
@@ -243,9 +150,8 @@ def _heal_start(hook: V2Hook) -> None:
             )
             hook.run(steps, params.secrets())
             return
-        healed = list(call.healed())
-        call.between[_HEALED] = [[one.vnfc_id, *one.place] for one in healed]
-        servers = {one.server_id: one.vnfc_id for one in healed}
+        call.note_healed()
+        servers = {one.server_id: one.vnfc_id for one in call.healed()}
         work = hook.operation(
             HealStart, params, site, servers={**servers, **_there(call)}
         )
@@ -254,7 +160,7 @@ def _heal_start(hook: V2Hook) -> None:
 
 def _there(call: Call) -> Mapping[str, str]:
     """The VNFCs that are healed, by the ids of the servers that are in their places."""
-    healed = {(stack, name): vnfc for vnfc, stack, name in call.between[_HEALED]}
+    healed = call.noted()
     return {
         one.physical_id: healed[one.stack_id, one.name]
         for one in resources_of(call)
@@ -264,7 +170,7 @@ def _there(call: Call) -> Mapping[str, str]:
 
 def _heal_end(hook: V2Hook) -> None:
     """Make a cluster, or members of it, of the VMs that were built anew."""
-    params = hook.merged(_FAIL_ALREADY)
+    params = hook.merged(FAIL_ALREADY)
     with hook.site(params) as site:
         work: Instantiate | HealEnd
         if hook.call.request.get("vnfcInstanceId"):
@@ -293,7 +199,7 @@ def _asked(call: Call) -> tuple[Attachment, ...]:
 
 def _change_external_connectivity_end(hook: V2Hook) -> None:
     """Let the cluster follow to where its VMs are reached now."""
-    params = hook.merged(_FAIL_ALREADY)
+    params = hook.merged(FAIL_ALREADY)
     with hook.site(params) as site:
         work = hook.operation(ConnectivityEnd, params, site, asked=_asked(hook.call))
         hook.run(work.steps(), params.secrets(), work.left)
@@ -305,7 +211,7 @@ def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
     if hook.call.between.get(_REFUSED):
         # Not the other way round: with a conductor that is killed, all that is lost.
         return
-    params = hook.merged(_FAIL_ALREADY)
+    params = hook.merged(FAIL_ALREADY)
     with hook.site(params) as site:
         work = hook.operation(ConnectivityEnd, params, site)
         hook.run(work.steps(), params.secrets(), lambda: _ROLLBACK_AGAIN)
@@ -323,9 +229,9 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = MappingProxyType(
         "instantiate_rollback_end": _nothing,
         "terminate_start": _terminate_start,
         "terminate_end": _terminate_end,
-        "scale_start": _scale_start,
-        "scale_end": _scale_end,
-        "scale_rollback_start": _scale_rollback_start,
+        "scale_start": v2_scale.start,
+        "scale_end": v2_scale.end,
+        "scale_rollback_start": v2_scale.rollback_start,
         "scale_rollback_end": _nothing,
         "heal_start": _heal_start,
         "heal_end": _heal_end,

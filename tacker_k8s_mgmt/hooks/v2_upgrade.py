@@ -17,14 +17,12 @@ from tacker_k8s_mgmt.cluster import upgrade
 from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
 from tacker_k8s_mgmt.hooks import scale_status
 from tacker_k8s_mgmt.hooks.call import Call
-from tacker_k8s_mgmt.hooks.v2_hook import V2Hook
+from tacker_k8s_mgmt.hooks.v2_hook import FAIL, FAIL_ALREADY, V2Hook
 from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade
 from tacker_k8s_mgmt.lifecycle.upgrade_start import UpgradeStart
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-_FAIL = "Nothing was changed. Send `fail` for this operation, then a corrected request."
-_FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."
 _USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
 _SERVER_ONLY = ("ansible", "bastion")
 
@@ -34,7 +32,7 @@ def start(hook: V2Hook) -> None:
     see_vms_stay(hook.call)
     if not hook.call.names_parameters:
         return
-    params = hook.merged(_FAIL, upgrade=True)
+    params = hook.merged(FAIL, upgrade=True)
     if params.cluster.kubernetes_version is None:
         return
     with hook.site(params) as site:
@@ -47,7 +45,7 @@ def end(hook: V2Hook) -> None:
     if not hook.call.names_parameters:
         LOG.info("The request has no %s: only the package changes", ATTRIBUTE)
         return
-    params = hook.merged(_FAIL_ALREADY, upgrade=True)
+    params = hook.merged(FAIL_ALREADY, upgrade=True)
     if params.cluster.kubernetes_version is None:
         LOG.info("No Kubernetes version is asked for: only the package changes")
         return
@@ -65,7 +63,7 @@ def rollback_start(hook: V2Hook) -> None:
     scale_status.remember(hook.call)
     if not hook.call.names_parameters:
         return
-    params = hook.merged(_FAIL_ALREADY, needed=_SERVER_ONLY, upgrade=True)
+    params = hook.merged(FAIL_ALREADY, needed=_SERVER_ONLY, upgrade=True)
     with hook.site(params) as site:
         record = upgrade.recorded(site.workdir.read(upgrade.FILE_NAME))
     if record.aim:

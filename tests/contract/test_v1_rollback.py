@@ -66,15 +66,22 @@ def test_a_group_that_names_no_size_keeps_the_one_that_it_has(asked):
     assert asked(None) is None
 
 
-def test_what_cannot_be_told_is_no_error(asked, caplog):
-    assert asked({"get_param": "unknown"}, additional=False) is None
-    assert "cannot be told" in caplog.text
+@pytest.mark.parametrize("before", [None, 2])
+def test_what_cannot_be_told_is_no_error_and_said(monkeypatch, caplog, before):
+    def silent(*_):
+        raise OSError("Heat does not answer")
+
+    monkeypatch.setattr(rollback, "heat_of", silent)
+    text = rollback.way_on(None, None, "worker_instance", before)
+    assert "Heat does not answer" in caplog.text
+    assert text.startswith("Which VMs `rollback` would delete could not be found out")
+    assert "`fail` deletes none" in text
 
 
-@pytest.mark.parametrize("after", [None, 2])
-def test_rollback_that_takes_the_right_vms_is_recommended(monkeypatch, after):
+@pytest.mark.parametrize(("after", "before"), [(None, 2), (2, 2), (None, None)])
+def test_rollback_that_takes_the_right_vms_is_recommended(monkeypatch, after, before):
     monkeypatch.setattr(rollback, "members_after", lambda *_: after)
-    text = rollback.way_on(None, None, "worker_instance", 2)
+    text = rollback.way_on(None, None, "worker_instance", before)
     assert text.startswith("`rollback` deletes the new VMs")
 
 
@@ -85,3 +92,14 @@ def test_rollback_that_would_take_the_wrong_vms_is_warned_of(monkeypatch, after)
     assert text.startswith("Do not send `rollback`")
     assert f"to {after} members" in text
     assert "`rollback` deletes" not in text
+
+
+def test_where_nobody_looked_at_the_vms_no_size_before_is_named(monkeypatch):
+    monkeypatch.setattr(rollback, "members_after", lambda *_: 3)
+    info = types.SimpleNamespace(instance_id="stack-id")
+    instance = types.SimpleNamespace(instantiated_vnf_info=info)
+    text = rollback.way_on(None, instance, "worker_instance", None)
+    assert "to 3 members. The driver did not come as far as to look" in text
+    assert "-n 1 stack-id` shows the members of worker_instance" in text
+    assert "Do not send" not in text
+    assert "before (" not in text

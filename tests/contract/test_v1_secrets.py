@@ -7,15 +7,23 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
+from tacker import objects
+
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cluster import params
 from tacker_k8s_mgmt.hooks import keystone, requests, v1
-from tests.contract.key_manager import PASSWORD, TEXT_ID, by_id
+from tests.contract.key_manager import BYTES_ID, PASSWORD, TEXT_ID, by_id
 from tests.unit.cluster.samples import changed, request
 
+objects.register_all()
+VIM = "vim-of-the-vnf"
 
-@pytest.fixture
-def instance(cloud, monkeypatch, directory):
+
+def registry(cloud, *, default):
+    """Tacker's ``VimClient.get_vim``: the VNF's VIM is not the default one.
+
+    :param default: the password of the user of the default VIM.
+    """
     access = {
         "auth_url": f"{cloud.url}/v3",
         "username": "u",
@@ -24,10 +32,28 @@ def instance(cloud, monkeypatch, directory):
         "user_domain_name": "d",
         "project_domain_name": "d",
         "cert_verify": "True",
-        "region": "RegionOne",
     }
-    vim = {"access_info": access}
-    monkeypatch.setattr(keystone.vnflcm_utils, "_get_vim", lambda *_: vim)
+
+    def get_vim(self, context, vim_id=None, region_name=None):
+        password = PASSWORD if vim_id == VIM else default
+        return {
+            "vim_auth": {**access, "password": password},
+            "vim_id": vim_id or "the default one",
+            "vim_type": "openstack",
+            "tenant": "project",
+            "extra": {},
+        }
+
+    return get_vim
+
+
+@pytest.fixture
+def instance(cloud, monkeypatch, directory):
+    monkeypatch.setattr(
+        keystone.vnflcm_utils.vim_client.VimClient,
+        "get_vim",
+        registry(cloud, default="pa55-of-another-user"),
+    )
     config.register(keystone.cfg.CONF)
     group = config.GROUP
     keystone.cfg.CONF.set_override("secret_directory", str(directory), group)
@@ -38,11 +64,19 @@ def instance(cloud, monkeypatch, directory):
         }
     )
     info = types.SimpleNamespace(additional_params=request(body))
+    vim = types.SimpleNamespace(
+        vim_id=VIM, access_info={"region": "RegionTwo"}, extra={}
+    )
+    cloud.services["key-manager"].append("RegionTwo")
+    saved = []
     yield types.SimpleNamespace(
         id="vnf",
         tenant_id="project",
-        vim_connection_info=[],
+        vim_connection_info=[vim],
         instantiated_vnf_info=info,
+        vnf_metadata={"of": "others"},
+        saved=saved,
+        save=lambda: saved.append("saved"),
     )
     keystone.cfg.CONF.clear_override("secret_directory", group)
 
@@ -123,9 +157,13 @@ class TestTerminate:
 
         def call(request):
             del done[:]
-            driver = v1.MgmtDriver()
+            driver, infos = v1.MgmtDriver(), instance.vim_connection_info
             driver.terminate_start(None, instance, request)
+            if request is not None:
+                # So does Tacker's terminate_vnf, but not its rollback.
+                instance.vim_connection_info = []
             driver.terminate_end(None, instance, request)
+            instance.vim_connection_info = infos
             return done
 
         return call
@@ -139,9 +177,60 @@ class TestTerminate:
             additional_params={params.ATTRIBUTE: ours} if ours else {},
         )
 
-    def test_with_the_servers_login_all_goes(self, asked, cloud):
+    def in_barbican(self, instance):
+        given = instance.instantiated_vnf_info.additional_params[params.ATTRIBUTE]
+        given["ansible"]["password"] = {"secret_ref": by_id(BYTES_ID).target}
+
+    def test_with_the_servers_login_all_goes(self, asked, cloud, instance):
         cloud.silent.set()  # that of the VMs is in Barbican
         assert asked(self.request("GRACEFUL")) == ["run", "the site", "run"]
+        assert instance.saved == []
+
+    @pytest.mark.parametrize("kind", ["GRACEFUL", "FORCEFUL"])
+    def test_barbican_is_asked_as_the_vnfs_own_vim(self, asked, cloud, instance, kind):
+        self.in_barbican(instance)
+        assert asked(self.request(kind)) == ["run", "the site", "run"]
+        payloads = [one for one in cloud.asked if BYTES_ID in one]
+        assert payloads
+        assert all(one.startswith("/RegionTwo/") for one in payloads)
+
+    def test_so_it_is_for_a_login_that_the_request_brings(self, asked, cloud):
+        login = {"password": {"secret_ref": by_id(BYTES_ID).target}}
+        request = self.request("GRACEFUL", ansible=login)
+        assert asked(request) == ["run", "the site", "run"]
+        assert any(BYTES_ID in one for one in cloud.asked)
+
+    def test_what_is_kept_for_that_goes_in_the_end(self, asked, instance, monkeypatch):
+        self.in_barbican(instance)
+        others = instance.vnf_metadata
+        during = []
+        monkeypatch.setattr(
+            v1._Hook, "run", lambda *_: during.append(instance.vnf_metadata)
+        )
+        asked(self.request("GRACEFUL"))
+        assert during == [others, {**others, **self.kept()}]
+        assert instance.vnf_metadata == others == {"of": "others"}
+        assert instance.saved == ["saved"] * 2
+
+    def kept(self):
+        return {"k8s_mgmt_login_vim": VIM, "k8s_mgmt_login_region": "RegionTwo"}
+
+    def test_it_stays_for_a_retry(self, asked, instance, monkeypatch):
+        self.in_barbican(instance)
+        driver, request = v1.MgmtDriver(), self.request("GRACEFUL")
+        driver.terminate_start(None, instance, request)
+        instance.vim_connection_info = []
+
+        def fail(*_):
+            raise errors.VimError(detail="It is still used.")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(v1._Hook, "run", fail)
+            with pytest.raises(errors.VimError):
+                driver.terminate_end(None, instance, request)
+        assert instance.vnf_metadata == {"of": "others", **self.kept()}
+        driver.terminate_end(None, instance, request)
+        assert instance.vnf_metadata == {"of": "others"}
 
     def test_without_it_nothing_goes(self, asked):
         self.lost()

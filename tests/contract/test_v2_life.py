@@ -144,6 +144,7 @@ class TestScale:
             scale(cluster, "SCALE_OUT", params={})
         for name in ("ansible.password", "worker_node.password", "secret_ref"):
             assert name in caught.value.detail
+        assert "Send `fail`" in caught.value.detail
         assert len(cluster.site.workers) == 2
         # Nothing was made with them, so nothing needs them to be taken back.
         cluster.rollback()
@@ -157,8 +158,49 @@ class TestScale:
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
             scale(cluster, "SCALE_OUT")
         assert "it is not there" in caught.value.detail
+        assert "To give the operation up send `fail`" in caught.value.detail
         cluster.rollback()
         assert len(cluster.site.workers) == 2
+
+    def test_vm_that_tacker_does_not_count_costs_no_other_worker_its_life(
+        self, cluster
+    ):
+        with cluster.world() as site:
+            site.faults.add("run scale")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            scale(cluster, "SCALE_OUT")
+        assert "after `fail` the next heal joins them" in caught.value.detail
+        before = cluster.site
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            scale(cluster, "SCALE_IN")
+        assert "Heat has 1 VM(s)" in caught.value.detail
+        assert "heal one worker" in caught.value.detail
+        assert cluster.site.calls == before.calls
+        heal(cluster, "workerNode-server-5")
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE, EIGHT]
+        scale(cluster, "SCALE_IN")
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE]
+        assert len(cluster.site.workers) == 2
+
+    def test_vm_that_heat_has_failed_at_is_in_nobodys_way(self, cluster):
+        with cluster.world() as site:
+            site.workers.append(fakes.machine(fakes.Role.WORKER, 8))
+            site.unfinished.add(site.workers[-1].server_id)
+        scale(cluster, "SCALE_IN")
+        # Heat deletes it first, so only the one that was drained goes beside it.
+        assert cluster.site.members == [MASTER, FIFTY_FIVE]
+        assert [one.server_id for one in cluster.site.workers] == ["server-55"]
+
+    def test_worker_that_was_healed_in_vain_is_drained_before_it_goes(self, cluster):
+        with cluster.world() as site:
+            site.faults.add("balancer.add_workers")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+            heal(cluster, "workerNode-server-5")
+        assert FIVE in cluster.site.members
+        scale(cluster, "SCALE_IN")
+        assert cluster.site.members == [MASTER, FIFTY_FIVE]
+        assert cluster.site.listed == [MASTER, FIFTY_FIVE]
+        assert [one.server_id for one in cluster.site.workers] == ["server-55"]
 
     def test_failed_scale_out_is_retried_where_it_was(self, cluster):
         with cluster.world() as site:

@@ -90,15 +90,21 @@ class Site(fakes.FakeSite):
 
     def machines(self):
         found = super().machines()
-        places = {one: found.places[one] | {one} for one in found.places}
+        stacks = {server: stack for server, _, stack in self.vnfcs()}
+        places = {
+            one: found.places[one] | {one, stacks.get(one, one)} for one in found.places
+        }
         return replace(found, places=places)
 
     def resources(self):
         """What Heat has of the servers: each is in a stack of its own."""
         return [
-            StackResource(stack, vdu, "OS::Nova::Server", server, "CREATE_COMPLETE")
+            StackResource(stack, vdu, "OS::Nova::Server", server, self._status(server))
             for server, vdu, stack in self.vnfcs()
         ]
+
+    def _status(self, server):
+        return "CREATE_FAILED" if server in self.unfinished else "CREATE_COMPLETE"
 
     def vnfcs(self):
         every = [*self.control_planes, *self.workers]
@@ -112,7 +118,7 @@ class Site(fakes.FakeSite):
 
 def enter(path):
     """Put the fakes in place, in the script's process."""
-    from tacker_k8s_mgmt.hooks import connection, v2_hook, v2_hooks
+    from tacker_k8s_mgmt.hooks import connection, v2_hook, v2_hooks, v2_scale
 
     with open(path, "rb") as file:
         site = pickle.load(file)  # noqa: S301
@@ -128,6 +134,7 @@ def enter(path):
 
     v2_hook.V2Site = made
     v2_hooks.resources_of = lambda call: site.resources()
+    v2_scale.resources_of = v2_hooks.resources_of
     atexit.register(keep)
 
 
@@ -161,18 +168,39 @@ class Heat:
         self._tacker.deleted = True
 
     def scale(self, req, inst, grant_req, *_):
+        """Like Heat, it is told a size, and deletes failed ones, then the oldest."""
+        vnfcs = inst.instantiatedVnfInfo.vnfcResourceInfo
+        size = sum(vnfc.vduId == "workerNode" for vnfc in vnfcs)
         with self._tacker.world() as site:
             if req.type == "SCALE_OUT":
-                number = 6 + len(site.workers)
-                site.workers.append(fakes.machine(fakes.Role.WORKER, number))
+                size += sum(one.type == "COMPUTE" for one in grant_req.addResources)
+                while len(site.workers) < size:
+                    number = 6 + len(site.workers)
+                    site.workers.append(fakes.machine(fakes.Role.WORKER, number))
             else:
-                gone = {
-                    one.resource.resourceId
-                    for one in grant_req.removeResources
-                    if one.type == "COMPUTE"
-                }
-                site.workers = [w for w in site.workers if w.server_id not in gone]
+                places = self._places(inst, grant_req)
+                size -= len(places)
+                here = {server: stack for server, _, stack in site.vnfcs()}
+                site.workers = [
+                    w for w in site.workers if here[w.server_id] not in places
+                ]
+            site.workers.sort(key=lambda one: one.server_id not in site.unfinished)
+            site.workers = site.workers[-size:]
         self._tell(inst, inst.instantiatedVnfInfo.flavourId)
+
+    @staticmethod
+    def _places(inst, grant_req):
+        """The stacks of the servers that an operation takes away."""
+        gone = {
+            one.resource.resourceId
+            for one in grant_req.removeResources
+            if one.type == "COMPUTE"
+        }
+        return {
+            vnfc.metadata["stack_id"].rpartition("/")[2]
+            for vnfc in inst.instantiatedVnfInfo.vnfcResourceInfo
+            if vnfc.computeResource.resourceId in gone
+        }
 
     def change_ext_conn(self, req, inst, *_):
         """A worker is reached at another address."""
@@ -197,16 +225,7 @@ class Heat:
 
     def heal(self, req, inst, grant_req, *_):
         """Like Tacker, it has Heat replace whatever is in the VNFCs' places now."""
-        gone = {
-            one.resource.resourceId
-            for one in grant_req.removeResources
-            if one.type == "COMPUTE"
-        }
-        places = {
-            vnfc.metadata["stack_id"].rpartition("/")[2]
-            for vnfc in inst.instantiatedVnfInfo.vnfcResourceInfo
-            if vnfc.computeResource.resourceId in gone
-        }
+        places = self._places(inst, grant_req)
         with self._tacker.world() as site:
             here = {server: stack for server, _, stack in site.vnfcs()}
 
@@ -238,7 +257,10 @@ class Heat:
                             "vimConnectionId": "openstack",
                             "resourceId": server,
                         },
-                        "metadata": {"stack_id": f"vnf-1-{vdu}/{stack}"},
+                        "metadata": {
+                            "stack_id": f"vnf-1-{vdu}/{stack}",
+                            **({"parent_stack_id": vdu} if vdu != "externalLB" else {}),
+                        },
                     }
                     for server, vdu, stack in reversed(found)
                 ],

@@ -11,8 +11,7 @@ from lab import inside
 from tacker_k8s_mgmt.cluster import inventory
 from tests.integration.conftest import PARAMETERS, REQUESTS, Cluster, Lab
 from tests.integration.test_scaling import consistent
-from tests.integration.v2 import REQUESTS as REQUESTS_V2
-from tests.integration.v2 import ClusterV2, LabV2
+from tests.integration.v2 import ClusterV2, LabV2, sample
 
 pytestmark = pytest.mark.lab
 
@@ -32,12 +31,11 @@ def faulty(body: dict[str, Any], **fault: Any) -> dict[str, Any]:
 
 def body_v2() -> dict[str, Any]:
     """The same request for the v2 API."""
-    sample = json.loads((REQUESTS_V2 / "change-ext-conn.json").read_text())
     links = copy.deepcopy(BODY["extVirtualLinks"])
     for link in links:
         for cp in link["extCps"]:
             cp["cpConfig"] = {cp["cpdId"]: cp["cpConfig"][0]}
-    return {**sample, "extVirtualLinks": links}
+    return {**sample("change-ext-conn.json"), "extVirtualLinks": links}
 
 
 class Moving:

@@ -89,7 +89,8 @@ class TestScaling:
         error = cluster.scale("OUT", expect="FAILED_TEMP")
         assert "scale_start failed" in error
         assert "worker_node.password" in error
-        cluster.handle("rollback", "ROLLED_BACK")
+        assert "Send `fail`" in error
+        cluster.handle("fail", "FAILED")
         assert consistent(cluster, 2) == before
 
     def test_failed_scale_out_is_gone_on_with_by_retry(self, cluster):

@@ -279,20 +279,51 @@ class TestVariables:
     def test_references_stand_anywhere_in_them(self):
         given = self.vars(
             some_variable=BY_URL,
-            registries=[{"user": "u", "login": BY_FILE}, "plain"],
+            registries=[{"user": "u", "password": BY_FILE}, "plain"],
         )
         secrets = dictionary({SECRET_URL: "one-s3cret", BY_FILE["file"]: "two-s3cret"})
         made = params.parse(given, secrets)
         assert made.kubespray_vars == {
             "some_variable": "one-s3cret",
-            "registries": [{"user": "u", "login": "two-s3cret"}, "plain"],
+            "registries": [{"user": "u", "password": "two-s3cret"}, "plain"],
         }
         assert {"one-s3cret", "two-s3cret"} <= set(made.secrets())
         attributes = [use.attribute for use in made.references]
         assert attributes == [
             "kubespray_vars.some_variable",
-            "kubespray_vars.registries.0.login",
+            "kubespray_vars.registries.0.password",
         ]
+
+    @pytest.mark.parametrize(
+        "variables",
+        [
+            {"registry_auth": BY_FILE},
+            {"my_secrets": {"one": [BY_FILE]}},
+            {"apiToken": BY_FILE},
+        ],
+    )
+    def test_a_file_is_one_below_the_name_of_a_secret(self, variables):
+        secrets = dictionary({BY_FILE["file"]: "one-s3cret"})
+        made = params.parse(self.vars(**variables), secrets)
+        assert [use.reference.target for use in made.references] == [BY_FILE["file"]]
+        assert "one-s3cret" in made.secrets()
+
+    @pytest.mark.parametrize("text", [BY_FILE["file"], "relative", " ", "https://x/y"])
+    @pytest.mark.parametrize("shape", ["plain", "nested", "listed"])
+    def test_elsewhere_it_is_a_variable_of_that_form(self, text, shape):
+        own = {"file": text}
+        value = {"plain": own, "nested": {"a": {"b": own}}, "listed": [own]}[shape]
+        given = self.vars(audit_source=value)
+        made = params.parse(given, never)
+        assert made.kubespray_vars == {"audit_source": value}
+        assert made.references == ()
+        kept = without(changed({"kubespray_vars": made.kubespray_vars}))
+        assert kept["kubespray_vars"] == {"audit_source": value}
+
+    def test_even_then_a_login_in_it_is_not_kept(self):
+        given = self.vars(audit_source={"file": f"https://u:{MARKER}@host/x"})
+        assert params.parse(given, never).references == ()
+        assert MARKER not in json.dumps(params.without_secrets(given))
 
     def test_unresolved_they_stay_as_they_are(self):
         made = params.parse(self.vars(some_variable=BY_URL))
@@ -311,10 +342,12 @@ class TestVariables:
         assert made.kubespray_vars == {"some_download": variable}
 
     def test_one_that_is_written_wrongly_is_a_problem(self):
-        given = self.vars(a={"secret_ref": "x"}, b=[{"file": "relative"}])
+        given = self.vars(a={"secret_ref": "x"}, tokens=[{"file": "relative"}])
         first, second = problems(params.parse, given, never)
         assert first.startswith("kubespray_vars.a: secret_ref must be the URL")
-        assert second.startswith("kubespray_vars.b.0: file must be an absolute path")
+        assert second.startswith(
+            "kubespray_vars.tokens.0: file must be an absolute path"
+        )
 
     def test_no_depth_breaks_it(self):
         deep = json.loads("[" * 900 + "]" * 900)
@@ -341,6 +374,7 @@ class TestVariables:
                 {"a_token": BY_URL, "other": BY_FILE},
                 {"a_token": BY_URL, "other": BY_FILE},
             ),
+            ({"a_token": BY_FILE}, {"a_token": BY_FILE}),
             ({"a_token": ""}, {"a_token": ""}),
         ],
     )

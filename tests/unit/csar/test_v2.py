@@ -6,7 +6,10 @@ import re
 import pytest
 import yaml
 
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.cluster import params
+from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
 from tacker_k8s_mgmt.csar import archive, meta, request, sources
 from tacker_k8s_mgmt.csar.api import V1, V2, of_package
 from tacker_k8s_mgmt.csar.build import build
@@ -278,6 +281,22 @@ def requests_of(flavour):
 def test_the_sample_requests_fit_their_package(packages, flavour):
     report = check(packages[flavour, "v2"], requests_of(flavour))
     assert (report.problems, report.warnings) == ((), ())
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_the_sample_requests_work_one_after_the_other(flavour):
+    """Of an instantiation with passwords no later hook has them."""
+    bodies = requests_of(flavour)
+    made = bodies.pop(f"instantiate-{flavour}")["additionalParams"]
+    kept = params.without_secrets(made)
+    with pytest.raises(errors.ParamError, match=r"worker_node\.password"):
+        params.merged(kept, {})
+    for name, body in bodies.items():
+        needed = ("ansible", "bastion") if name == "terminate" else None
+        given = body["additionalParams"]
+        assert params.merged(kept, given, needed=needed) is not None
+        for place, login in given[ATTRIBUTE].items():
+            assert made[ATTRIBUTE][place].items() >= login.items()
 
 
 def test_requests_of_the_other_api_do_not_fit(packages):

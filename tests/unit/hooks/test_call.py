@@ -121,6 +121,34 @@ class TestServers:
         assert call(granted=granted).removed() == ["server-5"]
         assert call(granted=None).removed() == []
 
+    def test_removed_ones_by_their_group_members_too(self):
+        member, single = vnfc(5), vnfc(6)
+        member["metadata"]["parent_stack_id"] = "group"
+        granted = {
+            "removeResources": [
+                {"type": "COMPUTE", "resource": {"resourceId": f"server-{number}"}}
+                for number in (5, 6)
+            ]
+        }
+        one = call(
+            granted=granted,
+            instantiatedVnfInfo={"vnfcResourceInfo": [vnfc(4), member, single]},
+        )
+        assert one.members() == ["member-5"]
+
+    def test_uncounted_ones_are_of_no_known_place(self):
+        one = call(
+            instantiatedVnfInfo={"vnfcResourceInfo": [vnfc(5), vnfc(4, "plane")]}
+        )
+        there = [
+            ("server-5", ("member-5", "worker")),
+            # Built anew by a heal that was given up.
+            ("another", ("member-4", "plane")),
+        ]
+        assert not one.uncounted(there)
+        there += [(f"left-{n}", (f"member-{n}", "worker")) for n in (8, 9)]
+        assert one.uncounted(there) == {"worker": 2}
+
     def test_healed_ones_by_the_ids_of_sol002(self):
         info = {
             "vnfcResourceInfo": [vnfc(4), vnfc(5)],
@@ -135,6 +163,13 @@ class TestServers:
         assert list(one.healed()) == [
             Healed("worker-server-5", "server-5", ("member-5", "worker"))
         ]
+        one.note_healed()
+        assert json.loads(json.dumps(one.between)) == one.between
+        assert one.noted() == {("member-5", "worker"): "worker-server-5"}
+
+    def test_a_heal_that_nobody_has_begun_is_refused(self):
+        with pytest.raises(errors.UnsupportedOperation, match="and not heal_start"):
+            call("heal_end", {"vnfcInstanceId": ["worker-server-5"]}).noted()
 
 
 def test_connection_points_of_a_change_of_connectivity():
