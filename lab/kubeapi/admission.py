@@ -69,6 +69,8 @@ def _service(obj: Obj, network: str) -> None:
 
 def _replicas(obj: Obj, _network: str) -> None:
     obj["spec"].setdefault("replicas", 1)
+    # Before its controller has written anything, too: clients look into it.
+    obj.setdefault("status", {})
 
 
 _DEFAULTS: dict[str, Callable[[Obj, str], None]] = {

@@ -6,7 +6,7 @@ import pytest
 
 from tests.integration.conftest import PARAMETERS
 from tests.integration.test_healing import PORT, kill
-from tests.integration.test_scaling import BUDGET, WORKLOADS, consistent, running
+from tests.integration.test_scaling import WORKLOADS, budget, consistent, running
 from tests.integration.v2 import ClusterV2, LabV2
 
 pytestmark = pytest.mark.lab
@@ -32,7 +32,7 @@ class TestWorkers:
     def test_scale_in_blocked_by_a_budget_goes_on_by_retry(self, cluster):
         cluster.scale("OUT")
         before = consistent(cluster, 3)
-        cluster.kubectl("apply", "-f", "-", stdin=BUDGET)
+        budget(cluster, at_least=4)
         error = cluster.scale("IN", expect="FAILED_TEMP", drain={"timeout": 3})
         assert "web-budget" in error
         assert "Nothing was deleted" in error

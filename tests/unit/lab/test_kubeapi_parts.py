@@ -4,7 +4,7 @@ import pytest
 
 from lab.kubeapi import openapi, protobuf
 from lab.kubeapi.access import Access, Identity, allowed
-from lab.kubeapi.admission import random_address
+from lab.kubeapi.admission import SERVICE_NETWORK, fill_defaults, random_address
 from lab.kubeapi.errors import ApiError
 from lab.kubeapi.patches import json_patch, merge, strategic
 from lab.kubeapi.resources import RESOURCES, ROLE_BINDINGS, ROLES
@@ -242,3 +242,10 @@ def test_protobuf_of_other_kinds_is_refused():
 def test_random_addresses_leave_the_first_ones_free():
     addresses = {random_address("10.233.0.0/28") for _ in range(200)}
     assert addresses == {f"10.233.0.{n}" for n in range(11, 15)}
+
+
+@pytest.mark.parametrize("plural", ["deployments", "replicasets", "statefulsets"])
+def test_what_has_replicas_has_a_status_before_its_controller_looks(plural):
+    made = {"metadata": {"name": "web"}, "spec": {}}
+    fill_defaults(plural, made, SERVICE_NETWORK)
+    assert (made["spec"]["replicas"], made["status"]) == (1, {})
