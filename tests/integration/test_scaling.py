@@ -236,9 +236,10 @@ class TestScaling:
         name = next(one for one in names(cluster) if begun_by(one, before))
         address = name.removeprefix("worker-").replace("-", ".")
         cluster.heal(cluster.workers()[address])
-        # One more: Tacker's level is too high since the rollback, its heal goes by it.
-        consistent(cluster, 8)
+        # Tacker's level is too high since the rollback, and its heal goes by it: one
+        # more VM may be there, which Tacker does not list.
         after = machine_ids(cluster)
+        assert cluster.routes() == names(cluster)
         assert after[name] != before.pop(name)
         assert before.items() <= after.items()
 
