@@ -10,26 +10,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ROOT / "tests" / "integration"
 STATE = "/var/lib/tacker-k8s-lab-test"
 MOST = 2
-
-
-@dataclass
-class Outcome:
-    """How the tests went.
-
-    :ivar failed: files that failed, and did so again in a lab that was new.
-    :ivar unsteady: files that failed and then passed there.
-    """
-
-    failed: list[str] = field(default_factory=list)
-    unsteady: list[str] = field(default_factory=list)
 
 
 def labs() -> int:
@@ -42,27 +29,11 @@ def files() -> list[Path]:
     return sorted(FILES.glob("test_*.py"), key=lambda path: -path.stat().st_size)
 
 
-def run(python: str, count: int, wanted: Sequence[Path]) -> Outcome:
-    """Run these files of tests in so many labs.
-
-    What failed is run once more, alone and in a lab that is new: a defect fails again,
-    and what does not is named in the outcome.
+def run(python: str, count: int, wanted: Iterable[Path]) -> list[str]:
+    """Run these files of tests in so many labs; the names of those that failed.
 
     :param python: the interpreter of the Tacker environment.
     """
-    failed = _side_by_side(python, count, wanted)
-    if not failed:
-        return Outcome()
-    _say(f"once more, in a new lab: {', '.join(path.name for path in failed)}")
-    still = _side_by_side(python, 1, failed)
-    return Outcome(
-        failed=sorted(path.name for path in still),
-        unsteady=sorted(path.name for path in failed if path not in still),
-    )
-
-
-def _side_by_side(python: str, count: int, wanted: Iterable[Path]) -> list[Path]:
-    """Run them; those that failed."""
     waiting: queue.SimpleQueue[Path] = queue.SimpleQueue()
     for path in wanted:
         waiting.put(path)
@@ -83,7 +54,7 @@ def _side_by_side(python: str, count: int, wanted: Iterable[Path]) -> list[Path]
     while not waiting.empty():
         # No lab came up for them.
         failed.append(waiting.get())
-    return failed
+    return sorted(path.name for path in failed)
 
 
 def _work(
