@@ -13,7 +13,10 @@ from typing import Any
 
 import requests
 import yaml
+from keystoneauth1 import session
+from keystoneauth1.identity import v3
 
+from lab.cloud.hosts import Host, Hosts, find
 from lab.tacker_api import Tacker, TackerV2
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -36,7 +39,19 @@ def tacker_v2() -> TackerV2:
     return TackerV2(_login(), TACKER)
 
 
-def _login() -> dict[str, str]:
+def stacks() -> list[str]:
+    """Names of all Heat stacks of that user, nested ones included."""
+    heat = session.Session(auth=v3.Password(**_login()))
+    found = heat.get(
+        "/stacks",
+        params={"show_nested": "true"},
+        endpoint_filter={"service_type": "orchestration"},
+        timeout=60,
+    )
+    return [one["stack_name"] for one in found.json()["stacks"]]
+
+
+def _login() -> dict[str, Any]:
     names = {
         "auth_url": "OS_AUTH_URL",
         "username": "OS_USERNAME",
@@ -72,14 +87,17 @@ def on_host(name: str, *argv: str, stdin: str | None = None) -> str:
 
     :param name: the host's name, address or the beginning of its id.
     """
-    entered = [SYSTEM_PYTHON, "-m", "lab.cloud", "exec", name, "--", *argv]
-    return command(entered, stdin=stdin)
+    cloud = _cloud()
+    return command(cloud.enter(find(cloud.all(), name), argv), stdin=stdin)
 
 
-def hosts() -> list[dict[str, Any]]:
-    """Every host with ``name``, ``id``, ``addresses`` and ``state``."""
-    found = command([SYSTEM_PYTHON, "-m", "lab.cloud", "list", "--json"])
-    return list(yaml.safe_load(found) or [])
+def hosts() -> list[Host]:
+    """Every host."""
+    return _cloud().all()
+
+
+def _cloud() -> Hosts:
+    return Hosts(Path(os.environ["LAB_CLOUD_STATE"]))
 
 
 class ClusterApi:

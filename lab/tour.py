@@ -142,7 +142,7 @@ class Tour:
         self._show_vims()
 
     def _show_machines(self, instance: dict[str, Any]) -> None:
-        addresses = {host["id"]: host["addresses"] for host in inside.hosts()}
+        addresses = {host.id: host.addresses for host in inside.hosts()}
         table = Table("VDU", "server", "addresses")
         info = instance["instantiatedVnfInfo"]
         for vnfc in info["vnfcResourceInfo"]:

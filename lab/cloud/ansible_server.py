@@ -29,6 +29,8 @@ ACCOUNTS = (
 ENVIRONMENT = "/opt/ansible-venv"
 KUBESPRAY = "/opt/kubespray"
 SOURCE = Path(__file__).parents[1] / "kubespray"
+# The stand-in's roles put it on the control planes.
+API_SERVER = SOURCE.parent / "kubeapi"
 SKIPPED = ("__pycache__", ".mypy_cache", ".ruff_cache")
 # Fixed, so that a second prepare finds the host of the first.
 ID = str(uuid.uuid5(uuid.NAMESPACE_DNS, "ansible-server.lab"))
@@ -72,11 +74,7 @@ def prepare(hosts: Hosts, settings: Settings, release: str = releases.OWN) -> No
         hosts.create(document())
     extra = {"lab.json": json.dumps({"kubectl": str(settings.kubectl)})}
     with tempfile.TemporaryDirectory() as directory:
-        tree = Path(directory) / "kubespray"
-        shutil.copytree(SOURCE, tree, ignore=shutil.ignore_patterns(*SKIPPED))
-        below = releases.RELEASES[releases.OWN].ansible[1]
-        releases.act_as(tree, releases.RELEASES[release], below)
-        archive = pack(tree, extra)
+        archive = pack(lay_out(Path(directory), release), extra)
     words = [str(settings.ansible_environment), ENVIRONMENT, KUBESPRAY]
     digest = hashlib.sha256(archive).hexdigest()
     script = ["sh", "-c", INSTALL, "install", *words, digest]
@@ -90,10 +88,20 @@ def prepare(hosts: Hosts, settings: Settings, release: str = releases.OWN) -> No
         raise CloudError(f"The Ansible server: {done.stderr.decode().strip()}")
 
 
+def lay_out(directory: Path, release: str) -> Path:
+    """The stand-in as one of kubespray's releases, with its API server in it."""
+    tree, ignored = directory / "kubespray", shutil.ignore_patterns(*SKIPPED)
+    shutil.copytree(SOURCE, tree, ignore=ignored)
+    shutil.copytree(API_SERVER, tree / API_SERVER.name, ignore=ignored)
+    below = releases.RELEASES[releases.OWN].ansible[1]
+    releases.act_as(tree, releases.RELEASES[release], below)
+    return tree
+
+
 def pack(source: Path, extra: dict[str, str]) -> bytes:
     """A tar archive of a tree, owned by the user; the same for the same contents.
 
-    Links are followed: kubeapi is one that leads out of the tree.
+    Links are followed: they may lead out of the tree.
 
     :param extra: more files, with their text.
     """

@@ -38,8 +38,8 @@ def add_verbs(verbs: Any) -> None:
     )
     acting.add_argument("release", choices=releases.RELEASES)
     for verb, text in (
-        ("refuse", "let the VMs of these names not be built"),
-        ("admit", "build them again"),
+        ("refuse", "neither build nor delete the VMs of these names"),
+        ("admit", "do so again"),
     ):
         refusing = verbs.add_parser(verb, help=text)
         refusing.add_argument("host", metavar="pattern", help="such as '*externalLB*'")

@@ -124,9 +124,14 @@ class Hosts:
             (home / "pid").write_text(f"{pid} {start_time(pid)}")
 
     def delete(self, host_id: str) -> None:
-        """Stop a host and forget it; it may be gone already."""
+        """Stop a host and forget it; it may be gone already.
+
+        :raises CloudError: it is refused.
+        """
         with self._locked(host_id):
             host = self._load(host_id)
+            if host and Refusals(self._state).concern(host.name):
+                raise CloudError(f"The hypervisor of {host.name} does not answer")
             if host:
                 self._stop(host)
                 shutil.rmtree(self._directory / host_id)

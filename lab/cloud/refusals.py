@@ -1,4 +1,4 @@
-"""Servers that the cloud does not build, as when no hypervisor has room for them."""
+"""Servers that the cloud neither builds nor deletes, as when hypervisors are ill."""
 
 import fnmatch
 from pathlib import Path
@@ -20,8 +20,12 @@ class Refusals:
 
         :raises CloudError: it is refused.
         """
-        if any(fnmatch.fnmatchcase(name, one) for one in self._patterns()):
+        if self.concern(name):
             raise CloudError(f"No valid host was found for {name}")
+
+    def concern(self, server: str) -> bool:
+        """Whether the server of this name is among them."""
+        return any(fnmatch.fnmatchcase(server, one) for one in self._patterns())
 
     def add(self, pattern: str) -> None:
         """Refuse the servers of these names from now on."""

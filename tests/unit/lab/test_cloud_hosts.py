@@ -53,6 +53,18 @@ def test_refused_names_are_not_built_until_they_are_admitted(tmp_path):
         refusals.remove("*-externalLB-*")
 
 
+def test_refused_names_are_not_deleted_either(tmp_path):
+    known = tmp_path / "hosts" / "one"
+    known.mkdir(parents=True)
+    (known / "host.json").write_text(json.dumps(document("one", "vnf-workerNode-1")))
+    Refusals(tmp_path).add("*-workerNode-*")
+    with pytest.raises(CloudError, match="hypervisor of vnf-workerNode-1 does not"):
+        hosts.Hosts(tmp_path).delete("one")
+    Refusals(tmp_path).remove("*-workerNode-*")
+    hosts.Hosts(tmp_path).delete("one")
+    assert not known.exists()
+
+
 @pytest.mark.parametrize("missing", ["id", "name"])
 def test_an_incomplete_document_is_refused(missing):
     given = document()

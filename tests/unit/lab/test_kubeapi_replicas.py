@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.kubeapi import replica
 from lab.kubeapi.cluster import Cluster
 from lab.kubeapi.etcd.wire import Files
 from lab.kubeapi.server import Listener, Replication, Server, start, stop
@@ -133,14 +134,17 @@ def test_watches_go_through_and_end_with_the_one_that_served(plane):
     assert b"ERROR" not in answer.read()
 
 
-def test_without_a_majority_of_etcd_nothing_is_served(plane):
+def test_without_a_majority_of_etcd_nothing_is_served(plane, monkeypatch):
     port = plane.serving()
     assert plane.request(port, "GET", "/readyz")[0] == 200
     plane.etcd.stop(*plane.etcd.names[:2])
     wait_for(lambda: plane.request(port, "GET", "/readyz")[0] == 503)
     assert plane.request(port, "GET", "/livez")[0] == 200
-    for one in plane.servers:
-        assert plane.request(one, "GET", "/api/v1/nodes")[0] == 503
+    with monkeypatch.context() as meanwhile:
+        # Each of them waits that long for somebody who serves.
+        meanwhile.setattr(replica, "_PATIENCE", 1.0)
+        for one in plane.servers:
+            assert plane.request(one, "GET", "/api/v1/nodes")[0] == 503
     plane.etcd.start(plane.etcd.names[0])
     wait_for(lambda: plane.request(port, "GET", "/readyz")[0] == 200)
     assert plane.request(port, "GET", "/api/v1/nodes")[0] == 200

@@ -12,7 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from lab import releases
+from lab.cloud import ansible_server
+
 ROOT = Path(__file__).parents[3] / "lab/kubespray"
+API_SERVER = ROOT.parent / "kubeapi"
 PLAYBOOKS = (
     "cluster.yml",
     "scale.yml",
@@ -68,8 +72,9 @@ def test_overlap(one, other, expected):
 
 
 def test_the_archive_is_reproducible_and_runs(tmp_path):
-    archive = packing.pack(ROOT / "kubeapi")
-    assert archive == packing.pack(ROOT.parent / "kubeapi")
+    archive = packing.pack(API_SERVER)
+    tree = ansible_server.lay_out(tmp_path, releases.OWN)
+    assert archive == packing.pack(tree / "kubeapi")
     path = tmp_path / "kubeapi.pyz"
     path.write_bytes(archive)
     assert not any("pyc" in name for name in zipfile.ZipFile(path).namelist())
@@ -140,6 +145,28 @@ class Ansible:
         """``ansible-playbook`` with options and playbooks, and extra variables."""
         common = ("-i", str(self._inventory()), "-e", json.dumps(variables))
         return self.run("ansible-playbook", *common, *arguments)
+
+    def certificates(self, *wanted: dict) -> list[dict]:
+        """What ``lab_certificates`` returns of each of these, one after the other.
+
+        Arguments may have what an earlier one returned: ``made_0`` and so on.
+        """
+        tasks = [
+            {"lab_certificates": arguments, "register": f"made_{number}"}
+            for number, arguments in enumerate(wanted)
+        ]
+        results = [f"{{{{ made_{number} }}}}" for number in range(len(wanted))]
+        show = {"name": "Show", "debug": {"msg": results}}
+        play = {"hosts": "localhost", "gather_facts": False, "tasks": [*tasks, show]}
+        path = self.directory / "certificates.yml"
+        path.write_text(json.dumps([play]))
+        code, output = self.run(
+            *("ansible-playbook", "-i", "localhost,", "-c", "local", str(path)),
+            *("-e", f"ansible_python_interpreter={sys.executable}"),
+        )
+        assert code == 0, output
+        shown = output.index("{", output.index("TASK [Show]"))
+        return json.JSONDecoder().raw_decode(output, shown)[0]["msg"]
 
 
 @pytest.fixture
@@ -220,24 +247,22 @@ def test_the_first_control_plane_cannot_be_removed(ansible):
 def test_certificates_are_made_again_only_when_they_have_to(ansible, tmp_path):
     directory = tmp_path / "ssl"
 
-    def make(*addresses: str) -> list[str]:
+    def wanted(*addresses: str) -> dict:
         certificate = {
             "name": "apiserver",
             "common_name": "kube-apiserver",
             "addresses": addresses,
         }
-        arguments = {"directory": str(directory), "certificates": [certificate]}
-        code, output = ansible.run(
-            *("ansible", "localhost", "-i", "localhost,", "-c", "local"),
-            *("-m", "lab_certificates", "-a", json.dumps(arguments)),
-            *("-e", f"ansible_python_interpreter={sys.executable}"),
-        )
-        assert code == 0, output
-        return json.loads(output[output.index("{") :])["renewed"]
+        return {"directory": str(directory), "certificates": [certificate]}
 
-    assert make("10.10.0.5", "kubernetes") == ["ca", "apiserver"]
-    assert make("kubernetes", "10.10.0.5") == []
-    assert make("kubernetes", "10.10.0.5", "10.10.0.9") == ["apiserver"]
+    first, second, third = ansible.certificates(
+        wanted("10.10.0.5", "kubernetes"),
+        wanted("kubernetes", "10.10.0.5"),
+        wanted("kubernetes", "10.10.0.5", "10.10.0.9"),
+    )
+    assert first["renewed"] == ["ca", "apiserver"]
+    assert second["renewed"] == []
+    assert third["renewed"] == ["apiserver"]
     names = subprocess.run(
         [
             *("openssl", "x509", "-noout", "-ext", "subjectAltName"),
@@ -254,11 +279,11 @@ def test_certificates_are_made_again_only_when_they_have_to(ansible, tmp_path):
 
 def test_the_archive_arrives_as_base64():
     done = subprocess.run(
-        [sys.executable, str(packing.__file__), str(ROOT / "kubeapi")],
+        [sys.executable, str(packing.__file__), str(API_SERVER)],
         capture_output=True,
         check=True,
     )
-    assert base64.b64decode(done.stdout) == packing.pack(ROOT / "kubeapi")
+    assert base64.b64decode(done.stdout) == packing.pack(API_SERVER)
 
 
 @needs_ansible
@@ -285,22 +310,17 @@ def test_a_phase_hangs_no_longer_than_it_is_told_to(ansible, tmp_path, hang):
 
 @needs_ansible
 def test_a_second_control_plane_takes_the_ca_of_the_first(ansible, tmp_path):
-    def make(host: str, **more) -> dict:
+    def wanted(host: str, **more) -> dict:
         member = {"name": f"member-{host}", "common_name": host}
-        arguments = {"directory": str(tmp_path / host), "naming": "etcd", **more}
-        code, output = ansible.run(
-            *("ansible", "localhost", "-i", "localhost,", "-c", "local"),
-            *("-m", "lab_certificates"),
-            *("-a", json.dumps({**arguments, "certificates": [member]})),
-            *("-e", f"ansible_python_interpreter={sys.executable}"),
-        )
-        assert code == 0, output
-        return json.loads(output[output.index("{") :])
+        place = {"directory": str(tmp_path / host), "naming": "etcd"}
+        return {**place, **more, "certificates": [member]}
 
-    first = make("one")
-    authority = {name: first[name] for name in ("ca", "ca_key")}
-    assert make("two", **authority)["renewed"] == ["ca", "ca", "member-two"]
-    assert make("two", **authority)["renewed"] == []
+    authority = {"ca": "{{ made_0.ca }}", "ca_key": "{{ made_0.ca_key }}"}
+    _, second, third = ansible.certificates(
+        wanted("one"), wanted("two", **authority), wanted("two", **authority)
+    )
+    assert second["renewed"] == ["ca", "ca", "member-two"]
+    assert third["renewed"] == []
     files = {path.name for path in (tmp_path / "two").iterdir()} - {"member-two.cnf"}
     pairs = ("ca.pem", "ca-key.pem", "member-two.pem", "member-two-key.pem")
     assert files == set(pairs)

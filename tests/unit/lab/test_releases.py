@@ -17,7 +17,7 @@ from tests.unit.cluster.rich import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
 from tests.unit.cluster.samples import parsed
 
 SOURCE = Path(__file__).parents[3] / "lab/kubespray"
-SKIPPED = shutil.ignore_patterns("kubeapi", "__pycache__")
+SKIPPED = shutil.ignore_patterns("__pycache__")
 ANY_ANSIBLE = "3"
 BOILERPLATE = "playbooks/boilerplate.yml"
 OLD_NAMES = {
