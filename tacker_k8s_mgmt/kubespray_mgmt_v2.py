@@ -13,7 +13,8 @@ if __name__ == "__main__":
         sys.exit(
             f"This VNF package needs the Python distribution tacker-k8s-mgmt in the "
             f"environment of Tacker's conductor ({sys.prefix}), where Python says: "
-            f"{error}. Install it with `{sys.executable} -m pip install -U "
-            "tacker-k8s-mgmt` on every host with a conductor, then retry."
+            f"{error}. Install it on every host with a conductor, with "
+            f"`{sys.executable} -m pip install .` in a clone of its repository or in "
+            "its unpacked source distribution, then retry."
         )
     v2.main()

@@ -2,34 +2,35 @@
 
 Every group of commands is a module of this package, listed in :data:`GROUPS`, with its
 ``NAME``, the ``EXAMPLES`` of each of its verbs, and ``add_parser(subparsers)``, which
-sets ``function`` (arguments in, exit code out) for each of them.
+sets ``function`` (arguments in, exit code out) for each of them. Of a command, its own
+group alone is imported: all of them take half a second.
 """
 
 import argparse
+import importlib
 import importlib.metadata
 import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-from tacker_k8s_mgmt.cli import (
-    cluster,
-    commands,
-    csar,
-    inventory,
-    params,
-    preflight,
-    runs,
-)
+from tacker_k8s_mgmt.cli import commands
 from tacker_k8s_mgmt.errors import K8sMgmtError
 
-GROUPS = (csar, params, inventory, preflight, cluster, runs)
+GROUPS = ("csar", "params", "inventory", "preflight", "cluster", "runs")
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
+def groups(words: Sequence[str] = ()) -> list[Any]:
+    """The modules of the groups; of a command's words, its own one alone."""
+    wanted = words[:1] if words and words[0] in GROUPS else GROUPS
+    return [importlib.import_module(f"{__name__}.{name}") for name in wanted]
+
+
+def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The whole command line, or as much of it as a command's words need."""
     top = argparse.ArgumentParser(
         prog=commands.PROGRAM,
         description="Kubernetes cluster VNFs with Tacker and kubespray.",
@@ -38,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     subparsers = top.add_subparsers(metavar="GROUP", title="groups of commands")
-    for group in GROUPS:
+    for group in groups(words):
         group.add_parser(subparsers)
     return top
 
@@ -80,8 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    top = parser()
-    known = {group.NAME: tuple(group.EXAMPLES) for group in GROUPS}
+    top = parser(words)
+    known = {group.NAME: tuple(group.EXAMPLES) for group in groups(words)}
     try:
         if text := commands.unknown(words, known):
             raise commands.UsageError(text)

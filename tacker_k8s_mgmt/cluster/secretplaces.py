@@ -6,6 +6,7 @@ a value is one if its name, or one that it stands below, looks like that of a se
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -36,23 +37,34 @@ class Place:
 Change = Callable[[Place, Any], Any]
 
 
+@dataclass(frozen=True)
+class _Attribute:
+    """What a structure has under one of its names.
+
+    :param form: of the secret that it is, None if it is none.
+    :param inner: its own structure; *item*: that of the items of a list.
+    :param is_free: whether it has free-form variables.
+    """
+
+    name: str
+    form: SecretForm | None
+    inner: type[Structure] | None
+    item: type[Structure] | None
+    is_free: bool
+
+
 def attributes(
     model: type[Structure], place: Location = ()
 ) -> Iterator[tuple[Location, SecretForm]]:
     """Every secret attribute; ``*`` stands for the number of a list's item."""
-    nested = spelling.border_names(model)
-    for name, info in model.model_fields.items():
-        attribute = info.alias or name
-        if attribute not in nested:
-            continue
-        here = (*place, attribute)
-        form = _form(info.annotation)
-        if form:
-            yield here, form
-        if inner := nested[attribute]:
-            yield from attributes(inner, here)
-        if item := spelling.item_structure(model, attribute):
-            yield from attributes(item, (*here, "*"))
+    for one in _attributes(model):
+        here = (*place, one.name)
+        if one.form:
+            yield here, one.form
+        if one.inner:
+            yield from attributes(one.inner, here)
+        if one.item:
+            yield from attributes(one.item, (*here, "*"))
 
 
 def changed(
@@ -65,30 +77,44 @@ def changed(
 
     :param values: with the specification's names (:func:`.spelling.read`).
     """
-    nested = spelling.border_names(model)
     made = dict(values)
-    for name, info in model.model_fields.items():
-        attribute = info.alias or name
-        value = made.get(attribute)
-        if attribute not in nested or value is None:
+    for one in _attributes(model):
+        value = made.get(one.name)
+        if value is None:
             continue
-        here = (*place, attribute)
-        item = spelling.item_structure(model, attribute)
-        inner = nested[attribute]
-        if form := _form(info.annotation):
-            made[attribute] = change(Place(here, form), value)
-        elif inner and isinstance(value, Mapping):
-            made[attribute] = changed(inner, value, change, here)
-        elif item and isinstance(value, list):
-            made[attribute] = [
-                changed(item, one, change, (*here, str(number)))
-                if isinstance(one, Mapping)
-                else one
-                for number, one in enumerate(value)
+        here = (*place, one.name)
+        if one.form:
+            made[one.name] = change(Place(here, one.form), value)
+        elif one.inner and isinstance(value, Mapping):
+            made[one.name] = changed(one.inner, value, change, here)
+        elif one.item and isinstance(value, list):
+            made[one.name] = [
+                changed(one.item, inner, change, (*here, str(number)))
+                if isinstance(inner, Mapping)
+                else inner
+                for number, inner in enumerate(value)
             ]
-        elif get_origin(info.annotation) is dict and isinstance(value, Mapping):
-            made[attribute] = _variables(value, change, here)
+        elif one.is_free and isinstance(value, Mapping):
+            made[one.name] = _variables(value, change, here)
     return made
+
+
+@cache
+def _attributes(model: type[Structure]) -> tuple[_Attribute, ...]:
+    """All of a structure, in the model's order."""
+    nested = spelling.border_names(model)
+    names = {info.alias or name: info for name, info in model.model_fields.items()}
+    return tuple(
+        _Attribute(
+            name,
+            _form(info.annotation),
+            nested[name],
+            spelling.item_structure(model, name),
+            get_origin(info.annotation) is dict,
+        )
+        for name, info in names.items()
+        if name in nested
+    )
 
 
 def _form(annotation: Any) -> SecretForm | None:

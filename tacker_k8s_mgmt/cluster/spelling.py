@@ -10,6 +10,8 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
 from typing import Any, ClassVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
@@ -32,9 +34,9 @@ _SENTENCES = {
 class Structure(BaseModel):
     """A structure of the request.
 
-    ``ignored`` names attributes that the user guide of the kubeadm driver knows and
-    this driver has no use for, each with the reason. They are accepted, so that a
-    request body made for that driver works unchanged.
+    ``ignored`` names attributes that the user guides of the kubeadm drivers know and
+    this driver has no use for, each with the reason. They are accepted, so that what a
+    request body made for one of these drivers has works unchanged.
     """
 
     model_config = ConfigDict(
@@ -124,18 +126,22 @@ def restore_keys(reading: Reading, name: str) -> None:
     reading.values[name] = restored
 
 
-def border_names(model: type[Structure]) -> dict[str, type[Structure] | None]:
+@cache
+def border_names(model: type[Structure]) -> Mapping[str, type[Structure] | None]:
     """The attributes of a structure, each with its own structure if it has one.
 
     One that is a list of structures has none here; see :func:`item_structure`.
     """
-    return {
-        info.alias or name: _structure_in(info.annotation)
-        for name, info in model.model_fields.items()
-        if not info.exclude
-    }
+    return MappingProxyType(
+        {
+            info.alias or name: _structure_in(info.annotation)
+            for name, info in model.model_fields.items()
+            if not info.exclude
+        }
+    )
 
 
+@cache
 def item_structure(model: type[Structure], attribute: str) -> type[Structure] | None:
     """The structure of the items of an attribute that is a list of structures."""
     for name, info in model.model_fields.items():
@@ -144,15 +150,23 @@ def item_structure(model: type[Structure], attribute: str) -> type[Structure] | 
     return None
 
 
+@cache
+def _spellings(model: type[Structure]) -> Mapping[str, str]:
+    """The specification's name by every way to write it."""
+    return MappingProxyType(
+        {
+            spelled: name
+            for name in (*border_names(model), *model.ignored)
+            for spelled in (name, camel(name))
+        }
+    )
+
+
 def _read(
     model: type[Structure], raw: Mapping[Any, Any], place: Location, reading: Reading
 ) -> dict[str, Any]:
     known = border_names(model)
-    spellings = {
-        spelled: name
-        for name in (*known, *model.ignored)
-        for spelled in (name, camel(name))
-    }
+    spellings = _spellings(model)
     values: dict[str, Any] = {}
     for key, value in raw.items():
         name = spellings.get(key)

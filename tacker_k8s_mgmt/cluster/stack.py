@@ -79,6 +79,7 @@ class Machines:
         names it by. A server that is not here is gone.
     :param unnamed: names of the servers in the stack that no parameter leads to.
     :param unfinished: VMs that are of a role and not complete, and so in none of those.
+    :param stack_id: of the top stack.
     """
 
     control_planes: tuple[Machine, ...]
@@ -89,6 +90,7 @@ class Machines:
     )
     unnamed: tuple[str, ...] = ()
     unfinished: tuple[Unfinished, ...] = ()
+    stack_id: str = field(default="", compare=False)
 
 
 def find_machines(
@@ -122,6 +124,7 @@ def find_machines(
         places=tree.places(),
         unnamed=tuple(tree.servers(without=known)),
         unfinished=tuple(unfinished),
+        stack_id=stack_id,
     )
 
 

@@ -73,6 +73,10 @@ class AnsibleServer(Structure):
 class NodeGroup(Structure):
     """The VMs of one role, found in the Heat stack by the names of their ports."""
 
+    ignored: ClassVar[Mapping[str, str]] = {
+        "vdu_id": "the names of the ports, and aspect_id, tell which VMs are meant"
+    }
+
     aspect_id: fields.OptionalName = Field(
         default=None,
         description="Name of the Heat group (AutoScalingGroup or ResourceGroup) that "
@@ -166,6 +170,7 @@ class ControlPlaneGroup(NodeGroup):
     """The VMs of the control plane, and the cluster's networks."""
 
     ignored: ClassVar[Mapping[str, str]] = {
+        **NodeGroup.ignored,
         "cluster_cp_name": "the API's address is the load balancer's, or else the "
         "control plane's",
         "cluster_fip_name": "the API's address is the load balancer's, or else the "

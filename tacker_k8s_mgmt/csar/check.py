@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.csar import (
     sources,
     vnfd,
 )
-from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
 from tacker_k8s_mgmt.errors import PackageError
 
 _NO_REQUESTS: Mapping[str, Any] = MappingProxyType({})
@@ -186,7 +186,7 @@ def _yaml_problems(root: Path) -> list[str]:
     found = []
     for path in sorted((root / "Definitions").glob("*.y*ml")):
         try:
-            tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+            tree = parse(path.read_text(encoding="utf-8"))
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             found.append(f"Definitions/{path.name}: {error}")
             continue
@@ -203,7 +203,7 @@ def _yaml_problems(root: Path) -> list[str]:
 
 
 def _entry_problems(entry: Path) -> list[str]:
-    tree = yaml.safe_load(entry.read_text(encoding="utf-8"))
+    tree = parse(entry.read_text(encoding="utf-8"))
     return [f"Definitions/{entry.name}: {text}" for text in demands.of_entry(tree)]
 
 

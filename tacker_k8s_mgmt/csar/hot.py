@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.csar.tree import dig, mapping
+from tacker_k8s_mgmt.csar.tree import dig, mapping, parse
 
 GROUP = "OS::Heat::AutoScalingGroup"
 #: Instead of one, where the number is chosen once: it has no scaling policies.
@@ -77,7 +77,7 @@ def _yaml_files(directory: Path) -> list[Path]:
 
 
 def _template(path: Path) -> Template:
-    tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    tree = parse(path.read_text(encoding="utf-8"))
     if not isinstance(tree, dict) or "heat_template_version" not in tree:
         raise ValueError("there is no heat_template_version")
     parameters, resources = mapping(tree.get("parameters")), tree.get("resources")

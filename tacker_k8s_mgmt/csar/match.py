@@ -9,11 +9,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from tacker_k8s_mgmt.csar import demands, hot, vnfd
 from tacker_k8s_mgmt.csar.api import Api
-from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
 
 _SERVER = "OS::Nova::Server"
 _PORT = "OS::Neutron::Port"
@@ -136,7 +134,7 @@ def _translated(tosca: Any) -> dict[str, Resource]:
     translator = TOSCATranslator(tosca, {})
     with vnfd.quiet():
         texts = translator.translate_to_yaml_files_dict("top.yaml")
-    trees = {name: yaml.safe_load(text) for name, text in texts.items()}
+    trees = {name: parse(text) for name, text in texts.items()}
     templates = {
         name: hot.Template(name, tree.get("parameters") or {}, tree["resources"])
         for name, tree in trees.items()

@@ -41,6 +41,8 @@ def fit(files: Mapping[str, bytes], site: Site) -> dict[str, bytes]:
     :raises PackageError: a VDU is named that the VNFD does not have.
     """
     fitted = dict(files)
+    if site == Site():
+        return fitted
     vdus: set[str] = set()
     for name in [n for n in files if n.startswith("Definitions/")]:
         try:

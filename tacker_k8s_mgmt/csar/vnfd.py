@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
 
 VDU = "tosca.nodes.nfv.Vdu.Compute"
 CP = "tosca.nodes.nfv.VduCp"
@@ -120,7 +120,7 @@ def flavours(definitions: Path) -> tuple[Flavour, ...]:
 def load(path: Path) -> Mapping[str, Any]:
     """A file of the VNFD; empty where it cannot be read, which is told elsewhere."""
     try:
-        return mapping(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return mapping(parse(path.read_text(encoding="utf-8")))
     except (yaml.YAMLError, UnicodeDecodeError):
         return {}
 
@@ -158,7 +158,7 @@ def parse_flavour(flavour: Flavour) -> Any:
     """
     from toscaparser.tosca_template import ToscaTemplate
 
-    tree = yaml.safe_load(flavour.path.read_text(encoding="utf-8"))
+    tree = parse(flavour.path.read_text(encoding="utf-8"))
     here = flavour.path.parent
     tree["imports"] = [str(here / name) for name in tree.get("imports") or []]
     tree["topology_template"]["substitution_mappings"].pop("requirements", None)

@@ -51,12 +51,7 @@ def _identity(session: ssh.Session, machine: Machine | Node) -> MachineIdentity:
 
 
 class Site(ServerSite):
-    """Everything that an operation on one VNF instance may touch.
-
-    :param project_id: whose directory of keys may be used.
-    :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
-    :param operation: what the site is used for, for those who find it locked.
-    """
+    """Everything that an operation on one VNF instance may touch."""
 
     vims: Vims
 
@@ -67,7 +62,7 @@ class Site(ServerSite):
         params: InstallParams,
         options: Any,
         state_path: str,
-        operation: str = "an operation",
+        operation: str,
     ) -> None:
         super().__init__(vnf_id, project_id, params, options, state_path, operation)
         self._node_keys: HostKeys | None = None

@@ -11,7 +11,14 @@ from oslo_config import cfg
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.hooks import checkpoint, requests, rollback, v1_ending, vim
+from tacker_k8s_mgmt.hooks import (
+    advice,
+    checkpoint,
+    requests,
+    rollback,
+    v1_ending,
+    vim,
+)
 from tacker_k8s_mgmt.hooks.hook import Hook
 from tacker_k8s_mgmt.hooks.keystone import forget_vim, secrets_of
 from tacker_k8s_mgmt.hooks.leftover import LeftStack
@@ -26,17 +33,6 @@ from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
 
 TYPE = "mgmt-drivers-kubespray"
-
-# What to do about wrong parameters: the request of an operation cannot be corrected.
-_ROLLBACK = (
-    "Nothing was changed. Send `rollback` for this operation, then a corrected request."
-)
-_VMS_GO = (
-    "Send `rollback` for this operation, which deletes the new VMs, then a corrected "
-    "request."
-)
-_FAIL = "Nothing was changed. Send `fail` for this operation, then a corrected request."
-_FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."
 
 
 class _Hook(Hook):
@@ -85,7 +81,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         params = requests.parse(
             vnf_instance,
             instantiate_vnf_request,
-            _ROLLBACK,
+            advice.ROLLBACK,
             secrets_of(context, vnf_instance),
         )
         if params is None:
@@ -112,7 +108,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         params = requests.parse(
             vnf_instance,
             instantiate_vnf_request,
-            _VMS_GO,
+            advice.VMS_GO,
             secrets_of(context, vnf_instance),
         )
         if params is None:
@@ -178,7 +174,10 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         (``VnfLcmDriver._scale_vnf_pre``).
         """
         params = requests.merged(
-            vnf_instance, scale_vnf_request, _FAIL, secrets_of(context, vnf_instance)
+            vnf_instance,
+            scale_vnf_request,
+            advice.FAIL,
+            secrets_of(context, vnf_instance),
         )
         if params is None:
             return
@@ -203,7 +202,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         """
         secrets = secrets_of(context, vnf_instance)
         params = requests.merged(
-            vnf_instance, scale_vnf_request, _VMS_GO, secrets, retried=False
+            vnf_instance, scale_vnf_request, advice.VMS_GO, secrets, retried=False
         )
         if params is None:
             return
@@ -230,7 +229,10 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
     ) -> None:
         """Take out of the cluster what is about to be built anew, or refuse."""
         params = requests.merged(
-            vnf_instance, heal_vnf_request, _FAIL, secrets_of(context, vnf_instance)
+            vnf_instance,
+            heal_vnf_request,
+            advice.FAIL,
+            secrets_of(context, vnf_instance),
         )
         if params is None:
             return
@@ -260,7 +262,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         params = requests.merged(
             vnf_instance,
             heal_vnf_request,
-            _FAIL_ALREADY,
+            advice.FAIL_ALREADY,
             secrets_of(context, vnf_instance),
         )
         if params is None:
@@ -287,7 +289,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         params = requests.merged(
             vnf_instance,
             change_ext_conn_request,
-            _FAIL,
+            advice.FAIL,
             secrets_of(context, vnf_instance),
         )
         if params is None:
@@ -310,7 +312,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         params = requests.merged(
             vnf_instance,
             change_ext_conn_request,
-            _FAIL_ALREADY,
+            advice.FAIL_ALREADY,
             secrets_of(context, vnf_instance),
         )
         if params is None:

@@ -15,11 +15,7 @@ from tacker_k8s_mgmt.remote import heat
 
 
 class V1Site(Site):
-    """Everything that an operation on one VNF instance may touch.
-
-    :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
-    :param operation: what the site is used for, for those who find it locked.
-    """
+    """Everything that an operation on one VNF instance may touch."""
 
     vims: VimRegistry
 

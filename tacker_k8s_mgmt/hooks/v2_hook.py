@@ -19,14 +19,6 @@ from tacker_k8s_mgmt.hooks.v2_site import PROJECT, V2Site, login_of
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-# What to do about wrong parameters: the request of an operation cannot be corrected.
-FAIL = "Nothing was changed. Send `fail` for this operation, then a corrected request."
-FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."
-VMS_GO = (
-    "Send `rollback` for this operation, which deletes the new VMs, then a corrected "
-    "request."
-)
-
 
 class V2Hook(Hook):
     """One call of a hook, with what Tacker's v2 API passes."""

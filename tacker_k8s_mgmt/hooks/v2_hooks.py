@@ -15,11 +15,11 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import params as parameters
 from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.hooks import scale_status, settings, v2_scale, v2_upgrade
+from tacker_k8s_mgmt.hooks import advice, scale_status, settings, v2_scale, v2_upgrade
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.connection import Connections
 from tacker_k8s_mgmt.hooks.script import Streams
-from tacker_k8s_mgmt.hooks.v2_hook import FAIL, FAIL_ALREADY, VMS_GO, V2Hook
+from tacker_k8s_mgmt.hooks.v2_hook import V2Hook
 from tacker_k8s_mgmt.hooks.v2_site import resources_of
 from tacker_k8s_mgmt.lifecycle import check
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
@@ -30,10 +30,6 @@ from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-# What to do about wrong parameters: the request of an operation cannot be corrected.
-_ROLLBACK = (
-    "Nothing was changed. Send `rollback` for this operation, then a corrected request."
-)
 _TERMINATE = (
     "Nothing was changed. Send `fail` for this operation, then a corrected request; a "
     "FORCEFUL one does without and leaves the inventory directory behind."
@@ -73,7 +69,7 @@ def perform(call: Call, streams: Streams) -> None:
 
 def _instantiate_start(hook: V2Hook) -> None:
     """Refuse what cannot work before a VM exists."""
-    params = hook.given(_ROLLBACK)
+    params = hook.given(advice.ROLLBACK)
     if params is None:
         return
     with hook.site(params) as site:
@@ -83,7 +79,7 @@ def _instantiate_start(hook: V2Hook) -> None:
 
 def _instantiate_end(hook: V2Hook) -> None:
     """Make a Kubernetes cluster of the VMs."""
-    params = hook.given(VMS_GO)
+    params = hook.given(advice.VMS_GO)
     if params is None:
         hook.call.forget()
         return
@@ -140,7 +136,7 @@ def _terminate_end(hook: V2Hook) -> None:
 
 def _heal_start(hook: V2Hook) -> None:
     """Take out of the cluster what is about to be built anew, or refuse."""
-    params = hook.merged(FAIL)
+    params = hook.merged(advice.FAIL)
     call = hook.call
     with hook.site(params) as site:
         if not call.request.get("vnfcInstanceId"):
@@ -170,7 +166,7 @@ def _there(call: Call) -> Mapping[str, str]:
 
 def _heal_end(hook: V2Hook) -> None:
     """Make a cluster, or members of it, of the VMs that were built anew."""
-    params = hook.merged(FAIL_ALREADY)
+    params = hook.merged(advice.FAIL_ALREADY)
     with hook.site(params) as site:
         work: Instantiate | HealEnd
         if hook.call.request.get("vnfcInstanceId"):
@@ -184,7 +180,7 @@ def _heal_end(hook: V2Hook) -> None:
 def _change_external_connectivity_start(hook: V2Hook) -> None:
     """Refuse a change that the cluster cannot follow, before a port changes."""
     hook.call.between[_REFUSED] = True
-    params = hook.merged(_ROLLBACK)
+    params = hook.merged(advice.ROLLBACK)
     del hook.call.between[_REFUSED]
     with hook.site(params) as site:
         asked = _asked(hook.call)
@@ -199,7 +195,7 @@ def _asked(call: Call) -> tuple[Attachment, ...]:
 
 def _change_external_connectivity_end(hook: V2Hook) -> None:
     """Let the cluster follow to where its VMs are reached now."""
-    params = hook.merged(FAIL_ALREADY)
+    params = hook.merged(advice.FAIL_ALREADY)
     with hook.site(params) as site:
         work = hook.operation(ConnectivityEnd, params, site, asked=_asked(hook.call))
         hook.run(work.steps(), params.secrets(), work.left)
@@ -211,7 +207,7 @@ def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
     if hook.call.between.get(_REFUSED):
         # Not the other way round: with a conductor that is killed, all that is lost.
         return
-    params = hook.merged(FAIL_ALREADY)
+    params = hook.merged(advice.FAIL_ALREADY)
     with hook.site(params) as site:
         work = hook.operation(ConnectivityEnd, params, site)
         hook.run(work.steps(), params.secrets(), lambda: _ROLLBACK_AGAIN)

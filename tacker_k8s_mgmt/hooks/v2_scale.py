@@ -13,8 +13,9 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.stack import StackResource
+from tacker_k8s_mgmt.hooks import advice
 from tacker_k8s_mgmt.hooks.call import Call
-from tacker_k8s_mgmt.hooks.v2_hook import FAIL, FAIL_ALREADY, VMS_GO, V2Hook
+from tacker_k8s_mgmt.hooks.v2_hook import V2Hook
 from tacker_k8s_mgmt.hooks.v2_site import V2Site, resources_of
 from tacker_k8s_mgmt.lifecycle import check
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
@@ -40,7 +41,7 @@ _SERVERS = "servers"
 def start(hook: V2Hook) -> None:
     """Check a scale-out before VMs exist; take workers out whose VMs will go."""
     call = hook.call
-    params = hook.merged(FAIL)
+    params = hook.merged(advice.FAIL)
     counted = Step("see that Tacker counts every VM", partial(_see_counted, call))
     with hook.site(params) as site:
         if call.request["type"] == "SCALE_OUT":
@@ -101,7 +102,7 @@ def end(hook: V2Hook) -> None:
     """Make workers of the VMs that Tacker has added."""
     if hook.call.request["type"] != "SCALE_OUT":
         return
-    params = hook.merged(VMS_GO)
+    params = hook.merged(advice.VMS_GO)
     now = set(hook.call.servers())
     # Without scale_start nobody knows which are new; those that are no members join.
     new = now - set(hook.call.between.get(_SERVERS, now))
@@ -124,7 +125,7 @@ def rollback_start(hook: V2Hook) -> None:
         # It was refused before a VM was made, and may be for what is needed here.
         LOG.info("There is no new VM whose part in the cluster were to be taken back")
         return
-    params = hook.merged(FAIL_ALREADY)
+    params = hook.merged(advice.FAIL_ALREADY)
     with hook.site(params) as site:
         work = hook.operation(ScaleOutRollback, params, site, known=hook.call.servers())
         hook.run(work.steps(), params.secrets(), work.left)

@@ -27,11 +27,7 @@ _AGAIN = 2  # times, where nobody answers
 
 
 class V2Site(Site):
-    """Everything that an operation on one VNF instance may touch.
-
-    :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
-    :param operation: what the site is used for, for those who find it locked.
-    """
+    """Everything that an operation on one VNF instance may touch."""
 
     vims: Connections
 
@@ -41,7 +37,7 @@ class V2Site(Site):
         params: InstallParams,
         options: Any,
         state_path: str,
-        operation: str = "an operation",
+        operation: str,
     ) -> None:
         super().__init__(call.vnf_id, PROJECT, params, options, state_path, operation)
         self._call = call

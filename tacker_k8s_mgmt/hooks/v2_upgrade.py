@@ -15,9 +15,9 @@ from tacker.sol_refactored.common import vnfd_utils
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import upgrade
 from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
-from tacker_k8s_mgmt.hooks import scale_status
+from tacker_k8s_mgmt.hooks import advice, scale_status
 from tacker_k8s_mgmt.hooks.call import Call
-from tacker_k8s_mgmt.hooks.v2_hook import FAIL, FAIL_ALREADY, V2Hook
+from tacker_k8s_mgmt.hooks.v2_hook import V2Hook
 from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade
 from tacker_k8s_mgmt.lifecycle.upgrade_start import UpgradeStart
 
@@ -32,7 +32,7 @@ def start(hook: V2Hook) -> None:
     see_vms_stay(hook.call)
     if not hook.call.names_parameters:
         return
-    params = hook.merged(FAIL, upgrade=True)
+    params = hook.merged(advice.FAIL, upgrade=True)
     if params.cluster.kubernetes_version is None:
         return
     with hook.site(params) as site:
@@ -45,7 +45,7 @@ def end(hook: V2Hook) -> None:
     if not hook.call.names_parameters:
         LOG.info("The request has no %s: only the package changes", ATTRIBUTE)
         return
-    params = hook.merged(FAIL_ALREADY, upgrade=True)
+    params = hook.merged(advice.FAIL_ALREADY, upgrade=True)
     if params.cluster.kubernetes_version is None:
         LOG.info("No Kubernetes version is asked for: only the package changes")
         return
@@ -63,7 +63,7 @@ def rollback_start(hook: V2Hook) -> None:
     scale_status.remember(hook.call)
     if not hook.call.names_parameters:
         return
-    params = hook.merged(FAIL_ALREADY, needed=_SERVER_ONLY, upgrade=True)
+    params = hook.merged(advice.FAIL_ALREADY, needed=_SERVER_ONLY, upgrade=True)
     with hook.site(params) as site:
         record = upgrade.recorded(site.workdir.read(upgrade.FILE_NAME))
     if record.aim:
@@ -91,7 +91,7 @@ def see_vms_stay(call: Call) -> None:
             detail="A change of the VNF package upgrades Kubernetes on the VMs that "
             f"there are, and replaces none: {'; '.join(findings)}; nothing was "
             "changed.",
-            hint="Send `fail` for this operation, then a corrected request.",
+            hint=advice.FAIL_ALREADY,
         )
 
 

@@ -110,7 +110,7 @@ class ConnectivityEnd(Operation):
                 detail="In Heat these ports are not as the request wants them: "
                 f"{', '.join(sorted(unmet))}.",
                 hint="Why, the conductor's log says (`Error during update`), or "
-                "`openstack stack failures list --long`. Send `fail` for this "
+                "`openstack stack failures list --long STACK`. Send `fail` for this "
                 "operation, then a corrected request.",
             )
 

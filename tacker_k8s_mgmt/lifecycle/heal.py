@@ -191,11 +191,14 @@ class HealEnd(PlaneJoin):
             if one.server_id in self._servers
         )
         if missing:
+            stack = self._machines.stack_id
             raise errors.ClusterError(
                 detail="Heat has not built the VMs of these nodes anew: "
                 f"{', '.join(missing)}.",
-                hint="Look why with `openstack stack failures list --long`, mend it, "
-                "send `fail` for this operation and heal again.",
+                hint=f"Look why with `openstack stack failures list --long {stack}`, "
+                "mend it, have Heat build them with `openstack stack update --existing "
+                f"--wait {stack}`, and send `retry` (Tacker heals nothing in a stack "
+                "that has failed).",
             )
 
     def _end(self) -> None:

@@ -86,8 +86,8 @@ class Instantiate(Operation):
         if late and not self._machines.workers:
             raise errors.ClusterError(
                 detail=f"No worker VM is complete: {late[0].state}.",
-                hint="Look why with `openstack stack failures list --long`, mend it "
-                "and retry.",
+                hint="Look why with `openstack stack failures list --long "
+                f"{self._machines.stack_id}`, mend it and retry.",
             )
         members = (*self._machines.control_planes, *self._machines.workers)
         self._nodes = nodes.name_nodes(members, previous=self._previous())

@@ -24,9 +24,9 @@ _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 class ClusterNode:
     """A Node object.
 
-    A node's name is used again when its VM is rebuilt; ``machine_id``, ``system_uuid``
-    and ``boot_id`` are what the kubelet that reports for it has found on its machine
-    (``/etc/machine-id``, the firmware, ``/proc/sys/kernel/random/boot_id``).
+    A node's name is used again when its VM is rebuilt; ``machine_id`` and ``boot_id``
+    are what the kubelet that reports for it has found on its machine
+    (``/etc/machine-id``, ``/proc/sys/kernel/random/boot_id``).
 
     :param reason: why it is not Ready, in the kubelet's words; "" if it is.
     :param unschedulable: it is cordoned.
@@ -45,7 +45,6 @@ class ClusterNode:
     unschedulable: bool = False
     tainted: bool = False
     machine_id: str = ""
-    system_uuid: str = ""
     boot_id: str = ""
     provider_id: str = ""
     uid: str = ""
@@ -245,7 +244,6 @@ def _node(
             if taint["key"] != _UNSCHEDULABLE
         ),
         machine_id=facts.get("machineID", ""),
-        system_uuid=facts.get("systemUUID", ""),
         boot_id=facts.get("bootID", ""),
         provider_id=provider_id,
         uid=uid,

@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.errors import ClusterError
 
 from .bodies import installation, simple
 
-VERBS = [(group.NAME, verb) for group in cli.GROUPS for verb in group.EXAMPLES]
+VERBS = [(group.NAME, verb) for group in cli.groups() for verb in group.EXAMPLES]
 ROOT = Path(__file__).resolve().parents[3]
 MODULE = [sys.executable, "-m", "tacker_k8s_mgmt.cli"]
 
@@ -39,6 +39,13 @@ def commands_in(text):
         for end in ("<", ">", "|"):
             words = [word for word in words if not word.startswith(end)]
         yield words
+
+
+def test_a_command_needs_its_own_group_alone():
+    assert [group.NAME for group in cli.groups()] == list(cli.GROUPS)
+    for name in cli.GROUPS:
+        (group,) = cli.groups([name, "list"])
+        assert name == group.NAME
 
 
 @pytest.mark.parametrize("words", [(), *((n,) for n, _ in VERBS), *VERBS], ids=str)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from pathlib import Path
 
@@ -212,13 +213,18 @@ def test_threads_that_append_lose_nothing_when_nothing_is_too_old(tmp_path):
             one.record("progress", who=who, count=count)
             if count % 10 == 0:
                 one.record("step-end", who=who, count=count)
+                # Whoever looks on has a look before that is too old.
+                wanted = looks[0] + 2
+                while looks[0] < wanted:
+                    time.sleep(0.001)
 
-    seen, done = [], threading.Event()
+    seen, looks, done = [], [0], threading.Event()
 
     def read():
         with journal.Reader(str(path_in(tmp_path))) as reader:
             while not done.is_set():
                 seen.extend(reader.read())
+                looks[0] += 1
             seen.extend(reader.read())
 
     watcher = threading.Thread(target=read)

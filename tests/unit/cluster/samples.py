@@ -6,10 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tacker_k8s_mgmt.cluster import params
+import pytest
+
+from tacker_k8s_mgmt.cluster import params, spelling
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.stack import StackResource
+from tacker_k8s_mgmt.errors import ParamError
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -88,6 +91,20 @@ def parsed(changes: dict[str, Any] | None = None) -> InstallParams:
     made = params.parse(request(changed(changes or {})))
     assert made is not None
     return made
+
+
+def problems(body: Any) -> tuple[str, ...]:
+    """What is wrong with a request, as the error tells it."""
+    with pytest.raises(ParamError) as caught:
+        params.parse(request(body))
+    return caught.value.problems
+
+
+def camelised(value: Any) -> Any:
+    """A request as Tacker's GET view shows it."""
+    if isinstance(value, dict):
+        return {spelling.camel(name): camelised(inner) for name, inner in value.items()}
+    return value
 
 
 def machine(role: Role, number: int) -> Machine:

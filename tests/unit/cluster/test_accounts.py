@@ -6,8 +6,15 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt.cluster import params
 from tacker_k8s_mgmt.cluster.nodes import Role
 from tacker_k8s_mgmt.errors import ParamError
-from tests.unit.cluster.samples import KEY, REMOVED, changed, parsed, request
-from tests.unit.cluster.test_params import camelised, problems
+from tests.unit.cluster.samples import (
+    KEY,
+    REMOVED,
+    camelised,
+    changed,
+    parsed,
+    problems,
+    request,
+)
 
 PATH = "/etc/tacker/k8s-mgmt/keys/site-a/worker"
 PEM = KEY.replace("OPENSSH ", "ENCRYPTED ")

@@ -15,12 +15,13 @@ from tests.unit.cluster.samples import (
     KEY,
     REMOVED,
     assert_golden,
+    camelised,
     changed,
     machine,
     parsed,
+    problems,
     request,
 )
-from tests.unit.cluster.test_params import camelised, problems
 
 BASTION = {
     "bastion.ip_address": "203.0.113.9",

@@ -27,11 +27,11 @@ from tests.unit.cluster.samples import (
     REMOVED,
     as_json,
     assert_golden,
+    camelised,
     changed,
     parsed,
     request,
 )
-from tests.unit.cluster.test_params import camelised
 
 RELEASES = sorted(kubespray.RELEASES)
 ALL = rich((2, 27))

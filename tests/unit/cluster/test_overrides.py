@@ -8,8 +8,15 @@ from tacker_k8s_mgmt.cluster import params, spelling
 from tacker_k8s_mgmt.cluster.overrides import CHANGEABLE
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.errors import ParamError
-from tests.unit.cluster.samples import KEY, REMOVED, SIMPLE, changed, parsed, request
-from tests.unit.cluster.test_params import camelised
+from tests.unit.cluster.samples import (
+    KEY,
+    REMOVED,
+    SIMPLE,
+    camelised,
+    changed,
+    parsed,
+    request,
+)
 
 PATH = "/etc/tacker/k8s-mgmt/keys/worker"
 TACKERS_OWN = {"is_reverse": "False", "is_auto": "False"}

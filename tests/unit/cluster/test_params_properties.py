@@ -10,7 +10,8 @@ from tacker_k8s_mgmt.cluster import params, redact, spelling
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.errors import ParamError
 from tests.unit.cluster.samples import KEY, REMOVED, changed, request
-from tests.unit.cluster.test_params import MISSING, WRONG
+from tests.unit.cluster.test_params import MISSING
+from tests.unit.cluster.test_params_values import WRONG
 
 MARKER = "Pa55-w0rd-"
 MANY = settings(max_examples=1000)
@@ -100,26 +101,34 @@ def with_option(name, secret):
     return {structure: {**OPTION_SECRETS[name], attribute: secret}}
 
 
+# Made once, not anew for each example.
+several_secrets = st.lists(st.sampled_from(SECRETS), max_size=4, unique=True)
+two_options = st.lists(st.sampled_from(sorted(OPTION_SECRETS)), max_size=2, unique=True)
+two_lists = st.lists(st.sampled_from(sorted(LISTED_SECRETS)), max_size=2)
+several_names = st.lists(names, max_size=4, unique=True)
+values_or_none = values | st.just(REMOVED)
+additions = st.dictionaries(texts, values, max_size=2)
+KEPT = (*SECRETS, *OPTION_SECRETS, *LISTED_SECRETS, "cluster.offline.files_repo")
+
+
 @st.composite
 def bodies(draw):
     """The simple request, with some attributes replaced, removed and added."""
     changes = {name: draw(passwords) for name in PASSWORDS}
-    for name in draw(st.lists(st.sampled_from(SECRETS), max_size=4, unique=True)):
+    for name in draw(several_secrets):
         changes[name] = draw(private_keys if name in KEYS else passwords)
-    options = st.lists(st.sampled_from(sorted(OPTION_SECRETS)), max_size=2, unique=True)
-    for name in draw(options):
+    for name in draw(two_options):
         changes |= with_option(name, draw(passwords))
-    for name in draw(st.lists(st.sampled_from(sorted(LISTED_SECRETS)), max_size=2)):
+    for name in draw(two_lists):
         changes[name] = [{**LISTED_SECRETS[name], "password": draw(passwords)}]
-    kept = (*SECRETS, *OPTION_SECRETS, *LISTED_SECRETS, "cluster.offline.files_repo")
     changes["cluster.offline.files_repo"] = f"https://u:{draw(passwords)}@files"
-    for name in draw(st.lists(names, max_size=4, unique=True)):
-        if not any(secret.startswith(name) for secret in kept):
-            changes[name] = draw(values | st.just(REMOVED))
+    for name in draw(several_names):
+        if not any(secret.startswith(name) for secret in KEPT):
+            changes[name] = draw(values_or_none)
     body = changed(changes)
     body.setdefault("proxy", {"http_proxy": f"http://user:{draw(passwords)}@proxy"})
     body.setdefault("kubespray_vars", {"registry_password": draw(passwords)})
-    body.update(draw(st.dictionaries(texts, values, max_size=2)))
+    body.update(draw(additions))
     return body
 
 

@@ -6,8 +6,7 @@ import pytest
 
 from tacker_k8s_mgmt.cluster import params, publickeys
 from tacker_k8s_mgmt.cluster.nodes import Role
-from tests.unit.cluster.samples import changed, parsed, request
-from tests.unit.cluster.test_params import problems
+from tests.unit.cluster.samples import changed, parsed, problems, request
 from tests.unit.remote import keys
 
 PAIRS = {kind: keys.make(kind).public for kind in keys.KINDS}

@@ -1,71 +1,24 @@
-import dataclasses
+"""The VMs of a cluster, found in its Heat stack."""
 
 import pytest
 
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
-from tacker_k8s_mgmt.cluster.stack import StackResource, Unfinished, find_machines
-from tacker_k8s_mgmt.errors import DiscoveryError
-from tests.unit.cluster.samples import REMOVED, nested, parsed, port, vm
-
-ASG = "OS::Heat::AutoScalingGroup"
-RESOURCE_GROUP = "OS::Heat::ResourceGroup"
-FLOATING_IP = "OS::Neutron::FloatingIP"
-
-MASTER = vm(
-    "top",
-    "masterNode",
-    "m1",
-    {"masterNode_CP1": "10.99.0.11", "masterNode_CP2": "10.10.0.5"},
+from tacker_k8s_mgmt.cluster.stack import Unfinished
+from tests.unit.cluster.samples import REMOVED, nested, port, vm
+from tests.unit.cluster.stacks import (
+    ASG,
+    BALANCER,
+    BOTH_WORKERS,
+    FLOATING_IP,
+    MASTER,
+    RESOURCE_GROUP,
+    SIMPLE,
+    find,
+    problems,
+    with_changed,
+    worker,
+    workers_group,
 )
-BALANCER = vm(
-    "top",
-    "externalLB",
-    "lb",
-    {"externalLB_CP1": "10.99.0.19", "externalLB_CP2": "10.10.0.9"},
-)
-
-
-def worker(number: int, stack_id: str, **options) -> list[StackResource]:
-    addresses = {
-        "workerNode_CP1": f"10.10.0.{number}",
-        "workerNode_CP2": f"10.99.0.{number}",
-    }
-    return vm(stack_id, "workerNode", f"w{number}", addresses, **options)
-
-
-def workers_group(*members: list[StackResource], kind=ASG, status="CREATE_COMPLETE"):
-    """An ASG and its members, each in a stack of its own."""
-    found = [nested("top", "worker_instance", kind, "asg", status)]
-    for number, resources in enumerate(members):
-        inner = resources[0].stack_id
-        found += [nested("asg", f"member{number}", "file:///worker.yaml", inner)]
-        found += resources
-    return found
-
-
-SIMPLE = [*MASTER, *BALANCER, *workers_group(worker(21, "w-a"), worker(22, "w-b"))]
-BOTH_WORKERS = (
-    Machine(Role.WORKER, "w21", "10.99.0.21", "10.10.0.21"),
-    Machine(Role.WORKER, "w22", "10.99.0.22", "10.10.0.22"),
-)
-
-
-def find(resources, changes=None):
-    return find_machines("top", resources, parsed(changes))
-
-
-def problems(resources, changes=None) -> tuple[str, ...]:
-    with pytest.raises(DiscoveryError) as caught:
-        find(resources, changes)
-    assert "stack top" in str(caught.value)
-    return caught.value.problems
-
-
-def with_changed(resources, which, **values):
-    return [
-        dataclasses.replace(resource, **values) if resource.name == which else resource
-        for resource in resources
-    ]
 
 
 def test_the_simple_package_is_one_control_plane_two_workers_and_a_load_balancer():
@@ -286,207 +239,6 @@ class TestVmsInTransition:
             worker(21, "a"), worker(22, "b"), status="UPDATE_FAILED"
         )
         assert find([*MASTER, *BALANCER, *members]).workers == BOTH_WORKERS
-
-
-MISFITS = [
-    pytest.param(
-        with_changed(SIMPLE, "masterNode_CP1", name="other"),
-        {},
-        ["master_node.ssh_cp_name: there is no masterNode_CP1 in the stack"],
-        id="no-ssh-port",
-    ),
-    pytest.param(
-        SIMPLE,
-        {"worker_node.ssh_cp_name": "nope", "external_lb_param.ssh_cp_name": "missing"},
-        [
-            "worker_node.ssh_cp_name: there is no nope in the group worker_instance",
-            "external_lb_param.ssh_cp_name: there is no missing in the stack",
-        ],
-        id="everything-missing-at-once",
-    ),
-    pytest.param(
-        SIMPLE,
-        {"worker_node.nic_cp_name": "nope"},
-        ["worker_node.nic_cp_name: there is no nope beside workerNode_CP2"],
-        id="no-nic-port-said-once-for-all-workers",
-    ),
-    pytest.param(
-        with_changed(
-            SIMPLE,
-            "masterNode_CP1",
-            type=FLOATING_IP,
-            attributes={"floating_ip_address": "1.2.3.4"},
-        ),
-        {"master_node.nic_cp_name": "masterNode_CP1"},
-        [
-            "master_node.nic_cp_name: masterNode_CP1 is a floating IP; the VM's port "
-            "must be named, whose address is on the VM itself"
-        ],
-        id="floating-ip-as-nic",
-    ),
-    pytest.param(
-        with_changed(SIMPLE, "masterNode_CP1", type="OS::Nova::Server"),
-        {},
-        [
-            "master_node.ssh_cp_name: masterNode_CP1 is an OS::Nova::Server, not a "
-            "port or floating IP"
-        ],
-        id="not-a-port",
-    ),
-    pytest.param(
-        with_changed(SIMPLE, "masterNode_CP2", attributes={"device_id": "m1"}),
-        {},
-        [
-            "master_node.nic_cp_name: masterNode_CP2 has no ipv4 address; "
-            "address_family is ipv4"
-        ],
-        id="no-address",
-    ),
-    pytest.param(
-        with_changed(SIMPLE, "masterNode_CP1", type=FLOATING_IP, attributes={}),
-        {},
-        ["master_node.ssh_cp_name: masterNode_CP1 has no address"],
-        id="no-floating-address",
-    ),
-    pytest.param(
-        with_changed(SIMPLE, "masterNode_CP2", attributes={"device_id": ""}),
-        {},
-        ["master_node.nic_cp_name: the port masterNode_CP2 is not attached to a VM"],
-        id="not-attached",
-    ),
-    pytest.param(
-        SIMPLE,
-        {"master_node.nic_cp_name": "externalLB_CP2"},
-        [
-            "master_node.nic_cp_name: externalLB_CP2 belongs to another VM than "
-            "masterNode_CP1"
-        ],
-        id="ports-of-two-vms",
-    ),
-    pytest.param(
-        with_changed(SIMPLE, "masterNode", status="CREATE_FAILED"),
-        {},
-        [
-            "master_node.ssh_cp_name: no VM in the stack is complete, masterNode is "
-            "CREATE_FAILED"
-        ],
-        id="control-plane-failed",
-    ),
-    pytest.param(
-        SIMPLE,
-        {
-            "external_lb_param.ssh_cp_name": "masterNode_CP1",
-            "external_lb_param.nic_cp_name": REMOVED,
-        },
-        ["the VM m1 was found for 2 roles; name its ports once"],
-        id="one-vm-two-roles",
-    ),
-    pytest.param(
-        [
-            *SIMPLE,
-            nested("top", "more", ASG, "more"),
-            *vm(
-                "more",
-                "m",
-                "m2",
-                {"masterNode_CP1": "10.99.0.12", "masterNode_CP2": "10.10.0.6"},
-            ),
-            *vm(
-                "more",
-                "l",
-                "l2",
-                {"externalLB_CP1": "10.99.0.13", "externalLB_CP2": "10.10.0.8"},
-            ),
-        ],
-        {},
-        [
-            "master_node.ssh_cp_name: there are 2 VMs; etcd wants an odd number of "
-            "them",
-            "external_lb_param.ssh_cp_name: there are 2 VMs; one load balancer is "
-            "supported",
-        ],
-        id="too-many",
-    ),
-]
-
-
-@pytest.mark.parametrize(("resources", "changes", "expected"), MISFITS)
-def test_what_does_not_fit_is_named(resources, changes, expected):
-    assert list(problems(resources, changes)) == expected
-
-
-def test_an_empty_stack_names_every_role():
-    assert len(problems([])) == 3
-
-
-GPU = {"aspect_id": "gpu_instance", "ssh_cp_name": "gpu_CP2", "nic_cp_name": "gpu_CP1"}
-OTHER_PORTS = {"gpu_CP1": "10.10.0.31", "gpu_CP2": "10.99.0.31"}
-
-
-def gpu_group(*members, stack_id="top"):
-    found = [nested(stack_id, "gpu_instance", ASG, "gpus")]
-    for resources in members:
-        inner = resources[0].stack_id
-        found += [nested("gpus", f"member-{inner}", "file:///gpu.yaml", inner)]
-        found += resources
-    return found
-
-
-class TestAspects:
-    ALL = [
-        *(*MASTER, *BALANCER, *workers_group(worker(21, "w-a"), worker(22, "w-b"))),
-        *gpu_group(vm("g-a", "gpuNode", "g31", OTHER_PORTS)),
-    ]
-
-    def aspects(self, resources, aspects, **changes):
-        given = {f"worker_node.{name}": value for name, value in changes.items()}
-        return find(resources, {**given, "worker_node.aspects": aspects}).workers
-
-    def test_workers_are_those_of_all_of_them(self):
-        assert self.aspects(self.ALL, [GPU]) == (
-            *BOTH_WORKERS,
-            Machine(Role.WORKER, "g31", "10.99.0.31", "10.10.0.31", "gpu_instance"),
-        )
-
-    def test_without_an_aspect_of_worker_node_theirs_are_all(self):
-        (only,) = self.aspects(self.ALL, [GPU], aspect_id=REMOVED)
-        assert only.server_id == "g31"
-
-    def test_ports_are_named_as_worker_nodes_where_nothing_is_said(self):
-        same = [
-            *(*MASTER, *BALANCER, *workers_group(worker(21, "w-a"))),
-            *gpu_group(worker(32, "g-b")),
-        ]
-        found = self.aspects(same, [{"aspect_id": "gpu_instance"}])
-        assert [(one.server_id, one.aspect_id) for one in found] == [
-            ("w21", ""),
-            ("w32", "gpu_instance"),
-        ]
-
-    def test_a_vm_of_an_aspect_is_not_found_twice_where_the_stack_is_searched(self):
-        same = [
-            *(*MASTER, *BALANCER, *worker(21, "top")),
-            *gpu_group(worker(32, "g-b")),
-        ]
-        found = self.aspects(
-            same, [{"aspect_id": "gpu_instance"}], aspect_id="no_such_group"
-        )
-        assert [one.server_id for one in found] == ["w21", "w32"]
-
-    def test_worker_nodes_own_aspect_may_be_among_them(self):
-        found = self.aspects(SIMPLE, [{"aspect_id": "worker_instance"}])
-        assert {one.aspect_id for one in found} == {"worker_instance"}
-        assert len(found) == 2
-
-    def test_one_of_which_all_are_scaled_in_is_right(self):
-        empty = [*MASTER, *BALANCER, *workers_group(worker(21, "a")), *gpu_group()]
-        assert len(self.aspects(empty, [GPU])) == 1
-
-    def test_one_that_is_not_there_is_named(self):
-        assert problems(SIMPLE, {"worker_node.aspects": [GPU]}) == (
-            "worker_node.aspects.0.aspect_id: there is no group gpu_instance in the "
-            "stack",
-        )
 
 
 class TestComputeHosts:

@@ -460,6 +460,7 @@ class FakeSite:
                 for one in everything
                 if one.server_id in self.unfinished
             ),
+            stack_id="stack-of-the-vnf",
         )
 
     def _complete(self, machines: Sequence[Machine]) -> tuple[Machine, ...]:

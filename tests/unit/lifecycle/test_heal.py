@@ -117,6 +117,9 @@ class TestWorkers:
         with pytest.raises(errors.StepFailed, match="Heat has not built") as caught:
             heal_end(site, "server-5")
         assert FIVE in str(caught.value)
+        # Tacker would update no stack that has failed.
+        update = "`openstack stack update --existing --wait stack-of-the-vnf`"
+        assert f"{update}, and send `retry`" in str(caught.value)
 
     def test_worker_that_does_not_come_back_up_is_told(self):
         site = instantiated()

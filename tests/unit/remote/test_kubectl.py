@@ -70,7 +70,7 @@ def node(name, conditions="", unschedulable="", taints="", info="", **ready):
 
 def test_nodes_are_read_with_the_admins_credentials(cluster, home):
     info = {"kubeletVersion": "v1.33.1", "machineID": "m", "bootID": "b"}
-    info = json.dumps({**info, "systemUUID": "s"})
+    info = json.dumps(info)
     rows = (node("w2", status="True"), node("w1", status="True", info=info))
     (home / "nodes").write_text(nodes(*rows))
     (home / "stderr").write_text("Warning: something is old\n")
@@ -83,7 +83,6 @@ def test_nodes_are_read_with_the_admins_credentials(cluster, home):
         internal_ip="10.10.0.5",
         kubelet_version="v1.33.1",
         machine_id="m",
-        system_uuid="s",
         boot_id="b",
         provider_id="openstack:///1",
         uid="uid-1",
@@ -230,11 +229,7 @@ def test_real_nodes_say_which_machine_they_are(control, site):
         "10.10.0.11",
     )
     info = seen["status"]["nodeInfo"]
-    assert (worker.machine_id, worker.boot_id, worker.system_uuid) == (
-        info["machineID"],
-        info["bootID"],
-        info["systemUUID"],
-    )
+    assert (worker.machine_id, worker.boot_id) == (info["machineID"], info["bootID"])
     assert (worker.uid, worker.created) == (
         seen["metadata"]["uid"],
         seen["metadata"]["creationTimestamp"],

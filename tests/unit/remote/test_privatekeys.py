@@ -96,15 +96,17 @@ class TestUnusable:
         assert reason(opened, damaged, None) == ("is damaged or not an SSH private key")
 
     @pytest.mark.parametrize(
-        "key",
+        "generate",
         [
-            pytest.param(dsa.generate_private_key(2048), id="dsa"),
-            pytest.param(ed448.Ed448PrivateKey.generate(), id="ed448"),
-            pytest.param(ec.generate_private_key(ec.SECP256K1()), id="other-curve"),
+            pytest.param(lambda: dsa.generate_private_key(2048), id="dsa"),
+            pytest.param(ed448.Ed448PrivateKey.generate, id="ed448"),
+            pytest.param(
+                lambda: ec.generate_private_key(ec.SECP256K1()), id="other-curve"
+            ),
         ],
     )
-    def test_kinds_that_ssh_does_not_take_are_refused(self, key):
-        pem = key.private_bytes(
+    def test_kinds_that_ssh_does_not_take_are_refused(self, generate):
+        pem = generate().private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),

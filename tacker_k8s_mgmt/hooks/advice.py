@@ -1,0 +1,18 @@
+"""What the operator does about wrong parameters, by the moment at which they are told.
+
+The request of an operation cannot be corrected: one that was wrong has to be given up.
+"""
+
+#: Before anything was made, in an operation that has a rollback.
+ROLLBACK = (
+    "Nothing was changed. Send `rollback` for this operation, then a corrected request."
+)
+#: When Heat has made VMs.
+VMS_GO = (
+    "Send `rollback` for this operation, which deletes the new VMs, then a corrected "
+    "request."
+)
+#: When something may have changed, or the error says already that nothing has.
+FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."
+#: Before anything was changed.
+FAIL = f"Nothing was changed. {FAIL_ALREADY}"
