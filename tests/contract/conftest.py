@@ -1,5 +1,7 @@
 """What several of the contract tests use."""
 
+import sys
+
 import pytest
 
 
@@ -11,6 +13,41 @@ def v2_package(tmp_path_factory):
 
     path = tmp_path_factory.mktemp("packages") / "simple.zip"
     return build("simple", path, api=V2).path
+
+
+def _python_with(*modules):
+    """A fixture: the path of a Python that has imported these modules."""
+
+    @pytest.fixture(scope="session")
+    def program():
+        from tests.contract import preloaded
+
+        with preloaded.running(modules) as path:
+            yield path
+
+    return program
+
+
+python_for_hooks = _python_with(
+    "tacker_k8s_mgmt.hooks.v2_hooks", "tests.contract.v2_fakes"
+)
+python_for_user_data = _python_with(
+    "tacker.sol_refactored.infra_drivers.openstack.userdata_default"
+)
+python_for_commands = _python_with(
+    "tacker_k8s_mgmt.cli", "tacker_k8s_mgmt.hooks.instances"
+)
+
+
+@pytest.fixture
+def quick_hooks(python_for_hooks, monkeypatch):
+    """Tacker starts hooks of the v2 API with a Python that has done their imports."""
+    monkeypatch.setattr(sys, "executable", python_for_hooks)
+
+
+@pytest.fixture
+def alone():
+    """Python itself is started in this test, and imports what it needs."""
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """How far an operation is, in Tacker's own tables."""
 
+import io
+import logging
 import types
 import uuid
 
@@ -8,7 +10,9 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 import tacker.conf
+from oslo_config import cfg
 from oslo_db import options
+from oslo_log import formatters, log
 from oslo_utils import timeutils
 from tacker import context as tacker_context
 from tacker import manager, objects
@@ -143,3 +147,41 @@ def test_what_cannot_be_saved_does_not_fail_the_operation(context, caplog):
     assert point(context, under_way) == fields.ErrorPoint.INITIAL
     assert "could not be stored (RuntimeError)" in caplog.text
     assert "pa55-word" not in caplog.text
+
+
+@pytest.fixture
+def conductors_log():
+    """The driver's lines as oslo.log writes them, with what it adds of itself."""
+    conf, written = cfg.ConfigOpts(), io.StringIO()
+    log.register_options(conf)
+    conf([])
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(formatters.ContextFormatter(config=conf))
+    logger = logging.getLogger("tacker_k8s_mgmt")
+    logger.addHandler(handler)
+    yield written
+    logger.removeHandler(handler)
+
+
+@pytest.mark.parametrize("failing", ["instance", "attributes", "point"])
+def test_secrets_that_an_error_quotes_are_not_logged(
+    context, plugin, monkeypatch, conductors_log, failing
+):
+    def refuse(*_, **__):
+        raise RuntimeError("INSERT ... [parameters: ('pa55-word',)]")
+
+    one = Instance()
+    if failing == "instance":
+        one.save = refuse
+    elif failing == "attributes":
+        monkeypatch.setattr(
+            vnfm_db.VNFMPluginDb, "_vnf_attribute_update_or_create", refuse
+        )
+    else:
+        monkeypatch.setattr(objects.VnfLcmOpOccList, "get_by_filters", refuse)
+    vnf = {"id": one.id, "attributes": {"stack_param": "{}"}}
+    checkpoint.save(context, one, checkpoint.END, vnf)
+    text = conductors_log.getvalue()
+    assert f"VNF instance {one.id}: " in text
+    assert "could not be stored (RuntimeError)" in text
+    assert "pa55-word" not in text

@@ -9,7 +9,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker_k8s_mgmt.cluster.stack import StackResource
 from tacker_k8s_mgmt.hooks import rollback, v1_site, vim
 from tests.unit.cluster.samples import parsed
-from tests.unit.cluster.test_stack import SIMPLE
+from tests.unit.cluster.stacks import SIMPLE
 
 
 @pytest.fixture

@@ -71,7 +71,15 @@ def known(place, config_file):
 
 
 @pytest.fixture
-def check(config_file):
+def _quick(request, monkeypatch):
+    """What is started has done its imports, unless a test has it start alone."""
+    if "alone" not in request.fixturenames:
+        program = request.getfixturevalue("python_for_commands")
+        monkeypatch.setattr(sys, "executable", program)
+
+
+@pytest.fixture
+def check(config_file, _quick):
     def run(vnf_id, *arguments, files=(config_file,)):
         words = [word for file in files for word in ("--config-file", file)]
         command = ("-m", "tacker_k8s_mgmt.cli", "cluster", "check", vnf_id)
@@ -85,6 +93,7 @@ def rows_of(place):
         return list(database.iterdump())
 
 
+@pytest.mark.usefixtures("alone")
 def test_everything_is_asked_and_nothing_is_written(check, known, place):
     before = rows_of(place)
     done = check(known["cluster"], "--json")
@@ -109,6 +118,7 @@ def test_everything_is_asked_and_nothing_is_written(check, known, place):
     ]
 
 
+@pytest.mark.usefixtures("alone")
 def test_nothing_but_the_report_is_on_the_screen_and_no_secret(check, known):
     done = check(known["cluster"])
     assert done.returncode == 2

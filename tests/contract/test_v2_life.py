@@ -1,4 +1,7 @@
-"""A cluster's life through the v2 API: the conductor's own code runs our script."""
+"""A cluster's life through the v2 API: the conductor's own code runs our script.
+
+With the script's imports done before; test_v2_references.py has a whole life without.
+"""
 
 import json
 
@@ -11,6 +14,8 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tests.contract import v2_world
 from tests.unit.lifecycle import fakes
+
+pytestmark = pytest.mark.usefixtures("quick_hooks")
 
 FIVE, FIFTY_FIVE = "worker-10-10-0-5", "worker-10-10-0-55"
 MASTER, EIGHT = "control-plane-10-10-0-4", "worker-10-10-0-8"
@@ -385,36 +390,6 @@ class TestPackage:
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
             self.change(cluster, vdu_params=[{"vdu_id": "workerNode"}])
         assert "vdu_params" in caught.value.detail
-
-
-def reference(tmp_path, name, secret):
-    """A secret in a file on the conductor."""
-    path = tmp_path / "secrets" / name
-    path.write_text(f"{secret}\n")
-    path.chmod(0o600)
-    return {"file": str(path)}
-
-
-def test_references_need_no_repetition(tacker, tmp_path):
-    node = {"password": reference(tmp_path, "node", "n0de-secret")}
-    server = {"password": reference(tmp_path, "server", "serv3r-secret")}
-    balancer = {"ssh_password": reference(tmp_path, "balancer", "b4lancer-secret")}
-    given = fakes.additional_params()["k8s_cluster_installation_param"]
-    instantiate(
-        tacker,
-        ansible={**given["ansible"], **server},
-        master_node={**given["master_node"], **node},
-        worker_node={**given["worker_node"], **node},
-        external_lb_param={**given["external_lb_param"], **balancer},
-    )
-    scale(tacker, "SCALE_OUT", params={})
-    heal(tacker, "workerNode-server-5", params={})
-    scale(tacker, "SCALE_IN", params={})
-    heal(tacker, params={})
-    assert tacker.site.members == [MASTER, FIVE, FIFTY_FIVE]
-    no_secrets(tacker)
-    terminate(tacker, params={})
-    assert tacker.site.owner is None
 
 
 def test_failure_never_shows_a_secret(tacker):

@@ -6,6 +6,7 @@ package's user data in a process of their own. Heat alone is not asked.
 
 import json
 import logging
+import sys
 import zipfile
 
 import pytest
@@ -37,6 +38,14 @@ USER_DATA = {
 
 def sample(name):
     return json.loads((sources.samples(V2) / "requests" / name).read_text())
+
+
+@pytest.fixture(autouse=True)
+def _quick(request, monkeypatch):
+    """What is started has done its imports, unless a test has it start alone."""
+    if "alone" not in request.fixturenames:
+        program = request.getfixturevalue("python_for_user_data")
+        monkeypatch.setattr(sys, "executable", program)
 
 
 @pytest.fixture(scope="module", params=["simple", "ha"])
@@ -244,6 +253,7 @@ def test_the_level_decides_how_many_vms_there_are(driver, vnfd, body, flavour, l
         assert planes == (3 if first else 5)
 
 
+@pytest.mark.usefixtures("alone")
 def test_every_value_that_the_template_takes_is_given(driver, vnfd, body, flavour):
     nfv, template, files = instantiate(driver, vnfd, body, flavour)
     external = {"network": "external", "fixed_ips": []}
@@ -287,6 +297,7 @@ def test_addresses_of_the_request_reach_the_port(driver, vnfd, body, flavour):
     assert fixed == [{"ip_address": "10.9.9.9", "subnet": "s"}]
 
 
+@pytest.mark.usefixtures("alone")
 def test_what_is_missing_is_said_in_one_sentence(driver, vnfd, body, flavour):
     addresses(body, "workerNode_CP2", fixedAddresses=["10.9.9.9"])
     del body["extVirtualLinks"][0]

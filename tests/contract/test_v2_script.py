@@ -87,7 +87,7 @@ def test_missing_distribution_is_told_with_the_remedy(script, tmp_path, monkeypa
     assert (done.returncode, done.stdout) == (1, b"")
     (line,) = done.stderr.decode().splitlines()
     assert sys.prefix in line
-    assert "-m pip install -U tacker-k8s-mgmt" in line
+    assert f"`{sys.executable} -m pip install .` in a clone" in line
 
 
 class TestNoise:
@@ -116,6 +116,7 @@ class TestNoise:
         assert "Warning" not in detail
 
 
+@pytest.mark.usefixtures("quick_hooks")
 class TestErrors:
     def test_defect_is_told_without_its_text(self, script):
         told = given(params=fakes.additional_params(), vimConnectionInfo="n0de-secret")
@@ -142,6 +143,7 @@ class TestErrors:
         assert b"UnpicklingError" in done.stderr
 
 
+@pytest.mark.usefixtures("quick_hooks")
 class TestSettings:
     @pytest.mark.parametrize(
         ("text", "told"),

@@ -1,0 +1,50 @@
+"""A cluster's life through the v2 API with secrets that requests only name.
+
+As Tacker does it: Python is started for each hook and imports what that needs.
+"""
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tests.contract.test_v2_life import (
+    FIFTY_FIVE,
+    FIVE,
+    MASTER,
+    heal,
+    instantiate,
+    no_secrets,
+    scale,
+    terminate,
+)
+from tests.unit.lifecycle import fakes
+
+
+def reference(tmp_path, name, secret):
+    """A secret in a file on the conductor."""
+    path = tmp_path / "secrets" / name
+    path.write_text(f"{secret}\n")
+    path.chmod(0o600)
+    return {"file": str(path)}
+
+
+def test_references_need_no_repetition(tacker, tmp_path):
+    node = {"password": reference(tmp_path, "node", "n0de-secret")}
+    server = {"password": reference(tmp_path, "server", "serv3r-secret")}
+    balancer = {"ssh_password": reference(tmp_path, "balancer", "b4lancer-secret")}
+    given = fakes.additional_params()["k8s_cluster_installation_param"]
+    instantiate(
+        tacker,
+        ansible={**given["ansible"], **server},
+        master_node={**given["master_node"], **node},
+        worker_node={**given["worker_node"], **node},
+        external_lb_param={**given["external_lb_param"], **balancer},
+    )
+    scale(tacker, "SCALE_OUT", params={})
+    heal(tacker, "workerNode-server-5", params={})
+    scale(tacker, "SCALE_IN", params={})
+    heal(tacker, params={})
+    assert tacker.site.members == [MASTER, FIVE, FIFTY_FIVE]
+    no_secrets(tacker)
+    terminate(tacker, params={})
+    assert tacker.site.owner is None
