@@ -1,0 +1,66 @@
+"""The source distribution: whoever unpacks it has what is in a checkout."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests import __main__ as all_checks
+from tests import tree
+
+MADE = ("PKG-INFO", "setup.cfg", "tacker_k8s_mgmt.egg-info")
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    """Where the source distribution of this tree was unpacked."""
+    directory = tmp_path_factory.mktemp("distribution")
+    copy, out = directory / "copy", directory / "out"
+    for name in tree.files():
+        place = copy / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(tree.ROOT / name, place)
+    argv = [sys.executable, "setup.py", "-q", "sdist"]
+    subprocess.run(argv, cwd=copy, check=True, capture_output=True)
+    (archive,) = (copy / "dist").iterdir()
+    shutil.unpack_archive(archive, out)
+    (top,) = out.iterdir()
+    return top
+
+
+def test_it_has_every_file_of_the_project_and_no_other(unpacked):
+    found = {
+        str(path.relative_to(unpacked))
+        for path in unpacked.rglob("*")
+        if path.is_file() and path.relative_to(unpacked).parts[0] not in MADE
+    }
+    assert found == {name for name in tree.files() if name not in MADE}
+
+
+def test_programs_can_be_run_in_it(unpacked):
+    for name in tree.files():
+        if name not in MADE:
+            mode = (tree.ROOT / name).stat().st_mode
+            assert bool((unpacked / name).stat().st_mode & 0o100) is bool(mode & 0o100)
+
+
+def test_without_git_the_same_files_are_found(unpacked):
+    (unpacked / "tests" / "__pycache__").mkdir(exist_ok=True)
+    (unpacked / "tests" / "__pycache__" / "one.pyc").touch()
+    assert set(tree.files(unpacked)) == {*tree.files(), *MADE[:2]}
+
+
+def test_without_git_every_shell_script_is_checked(unpacked, monkeypatch):
+    there = all_checks.scripts()
+    assert "scripts/install_external_lb.sh" in there
+    monkeypatch.setattr(all_checks, "ROOT", unpacked)
+    assert all_checks.scripts() == there
+
+
+def test_no_link_leads_to_a_directory():
+    """Of two ways to a directory setuptools packs whichever it meets first."""
+    tops = {name.split("/")[0] for name in tree.files() if "/" in name}
+    paths = [path for top in tops for path in (tree.ROOT / top).rglob("*")]
+    assert "kubeapi" in {path.name for path in paths}
+    assert [path for path in paths if path.is_symlink() and path.is_dir()] == []
