@@ -16,9 +16,9 @@ from pathlib import Path
 
 from lab import environments
 from lab.settings import Settings, from_environment
-from tests import laboratories
+from tests import laboratories, tree
+from tests.tree import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 SOURCES = (
     *("tacker_k8s_mgmt", "lab", "benchmarks", "tests", "samples", "doc"),
     "setup.py",
@@ -69,17 +69,11 @@ class Check:
 
 def scripts() -> list[str]:
     """Every shell script of the project."""
-    wanted = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(
-        wanted, cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    return [name for name in listed.split("\0") if name and is_shell(ROOT / name)]
+    return [name for name in tree.files(ROOT) if is_shell(ROOT / name)]
 
 
 def is_shell(path: Path) -> bool:
     """Whether the file is a program for a shell."""
-    if not path.is_file():
-        return False
     with path.open("rb") as file:
         first = file.readline(80).rstrip()
     return first.startswith(b"#!") and first.endswith((b"bash", b"/sh"))
@@ -97,7 +91,7 @@ def quick_checks(settings: Settings, scratch: str) -> list[Check]:
         "PATH": f"{path}{os.pathsep}/usr/sbin{os.pathsep}{settings.programs}",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    # Most of their time is spent waiting for something.
+    # Some of their time is spent waiting for something.
     parallel = ("-n", "3", "--dist", "worksteal")
     pytest = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *parallel)
     return [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lab import inside
 from lab.cloud import ansible_server, base
+from lab.cloud.hosts import Host
 from tacker_k8s_mgmt.cluster import inventory
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Cluster:
         self.directory = like.directory if like else f"{home}/clusters/{name}"
         self._operation = ""
         self._seen: set[str] = set()
+        self._known_api: inside.ClusterApi | None = None
+        self._known_at = ("", "")
         self.body: dict[str, Any] = {}
 
     @property
@@ -156,14 +159,7 @@ class Cluster:
 
     def stacks(self) -> list[str]:
         """Names of the VNF's Heat stacks, nested ones included."""
-        rows = inside.command(
-            ["openstack", "stack", "list", "--nested", "-f", "json"], limit=120
-        )
-        return [
-            row["Stack Name"]
-            for row in json.loads(rows)
-            if self.id in row["Stack Name"]
-        ]
+        return [name for name in inside.stacks() if self.id in name]
 
     def servers(self) -> dict[str, str]:
         """Server id and name of the VNF's VMs."""
@@ -173,17 +169,17 @@ class Cluster:
             for vnfc in info.get("vnfcResourceInfo", [])
         }
 
-    def hosts(self) -> list[dict[str, Any]]:
+    def hosts(self) -> list[Host]:
         """The VMs that bear the VNF instance's id in their name."""
-        return [host for host in inside.hosts() if self.id in host["name"]]
+        return [host for host in inside.hosts() if self.id in host.name]
 
     def workers(self) -> dict[str, str]:
         """Server id of each worker VM by its address in the cluster."""
         found = [one for one, vdu in self.servers().items() if vdu == "workerNode"]
         return {
-            next(a for a in host["addresses"] if a.startswith("10.10.")): host["id"]
+            next(a for a in host.addresses if a.startswith("10.10.")): host.id
             for host in inside.hosts()
-            if host["id"] in found
+            if host.id in found
         }
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
@@ -197,10 +193,9 @@ class Cluster:
     def balancer(self, verb: str, *arguments: str) -> dict[str, Any]:
         """Call the script by hand on the load balancer's VM."""
         script = (ROOT / "scripts" / "install_external_lb.sh").read_text()
-        inside.on_host(self.server("externalLB"), "tee", "/tmp/lb.sh", stdin=script)
-        told = inside.on_host(
-            self.server("externalLB"), "bash", "/tmp/lb.sh", verb, *arguments
-        )
+        server = self.server("externalLB")
+        inside.on_host(server, "tee", "/tmp/lb.sh", stdin=script)
+        told = inside.on_host(server, "bash", "/tmp/lb.sh", verb, *arguments)
         return dict(json.loads(told)) if verb == "status" else {}
 
     def inventory(self, in_order: bool = False) -> list[str]:
@@ -220,15 +215,17 @@ class Cluster:
     def balancer_address(self) -> str:
         """Where the load balancer is reached from outside."""
         server = self.server("externalLB")
-        balancer = next(host for host in inside.hosts() if host["id"] == server)
-        return next(str(a) for a in balancer["addresses"] if a.startswith("10.99."))
+        balancer = next(host for host in inside.hosts() if host.id == server)
+        return next(a for a in balancer.addresses if a.startswith("10.99."))
 
     def _api(self) -> inside.ClusterApi:
-        return inside.ClusterApi(
-            self.server("masterNode"),
-            f"{self.balancer_address()}:6443",
-            self._lab.scratch / f"{self.name}.kubeconfig",
-        )
+        """The API where it is now, as the control plane of now tells it."""
+        where = (self.server("masterNode"), f"{self.balancer_address()}:6443")
+        if self._known_api is None or self._known_at != where:
+            kubeconfig = self._lab.scratch / f"{self.name}.kubeconfig"
+            self._known_api = inside.ClusterApi(*where, kubeconfig)
+            self._known_at = where
+        return self._known_api
 
     def ca(self) -> Path:
         """The CA's certificate, as a file."""
@@ -255,7 +252,7 @@ class Cluster:
         assert self.vim_name not in vims
         assert "No such file" in self._lab.ansible(f"ls -d {self.directory} 2>&1; true")
         assert self.stacks() == []
-        assert [host for host in inside.hosts() if host["id"] in self._seen] == []
+        assert [host for host in inside.hosts() if host.id in self._seen] == []
 
     @staticmethod
     def assert_no_secret_in(text: str) -> None:

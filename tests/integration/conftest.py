@@ -153,13 +153,13 @@ class Lab:
             one.remove()
 
     @contextlib.contextmanager
-    def options(self, **values: float) -> Iterator[None]:
-        """A conductor that has these values of our options."""
+    def options(self, section: str = "k8s_mgmt", **values: float) -> Iterator[None]:
+        """A conductor that has these values of our options, or of others."""
         path = inside.state() / "etc" / "tacker.conf"
         before = path.read_text()
         # Of an option that is set twice the last one counts.
         lines = "".join(f"{name} = {value}\n" for name, value in values.items())
-        path.write_text(f"{before}\n[k8s_mgmt]\n{lines}")
+        path.write_text(f"{before}\n[{section}]\n{lines}")
         try:
             self.kill_conductor()
             yield
@@ -183,7 +183,7 @@ class Lab:
 
     @contextlib.contextmanager
     def refusing(self, pattern: str) -> Iterator[None]:
-        """A cloud that does not build VMs of these names."""
+        """A cloud that neither builds nor deletes VMs of these names."""
         cloud("refuse", pattern)
         try:
             yield

@@ -121,8 +121,8 @@ class TestBastion:
 
     def test_there_is_no_other_way(self, cluster):
         for server in cluster.servers():
-            host = next(one for one in inside.hosts() if one["id"] == server)
-            for address in host["addresses"]:
+            host = next(one for one in inside.hosts() if one.id == server)
+            for address in host.addresses:
                 with pytest.raises(OSError, match=r"Permission denied|unreachable"):
                     socket.create_connection((address, 22), 5)
                 look = f"timeout 5 bash -c 'echo >/dev/tcp/{address}/22' 2>&1; true"

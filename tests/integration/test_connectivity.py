@@ -65,9 +65,9 @@ class Moving:
         """The outer address of each server, as the hosts themselves have it."""
         own = self.cluster.servers()
         return {
-            host["id"]: next(a for a in host["addresses"] if a.startswith("10.99."))
+            host.id: next(a for a in host.addresses if a.startswith("10.99."))
             for host in inside.hosts()
-            if host["id"] in own
+            if host.id in own
         }
 
     def file(self, name: str) -> str:
@@ -186,9 +186,11 @@ class TestV2:
         assert now[cluster.server("externalLB")] != BALANCER
         assert self.endpoint(cluster) == f"https://{cluster.balancer_address()}:6443"
 
-    def test_cluster_follows_its_servers(self, moving, cluster):
+    def test_cluster_follows_its_servers(self, moving, cluster, tmp_path):
         outer, keys = moving.outer(), moving.keys()
-        moving.change(body_v2())
+        request = tmp_path / "request.json"
+        request.write_text(json.dumps(body_v2()))
+        cluster.by_command("change-ext-conn", request)
         now = moving.assert_followed(outer, keys)
         assert now[cluster.server("externalLB")] == BALANCER
         assert self.endpoint(cluster) == f"https://{BALANCER}:6443"

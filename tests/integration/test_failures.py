@@ -1,12 +1,15 @@
 """What retry, rollback and fail do after each failure that other files do not have."""
 
+import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import pytest
 
+from lab import inside
 from tests.integration.conftest import PHASE, Cluster, Lab, services
-from tests.integration.test_scaling import consistent
+from tests.integration.test_scaling import consistent, names
 
 pytestmark = pytest.mark.lab
 
@@ -76,18 +79,104 @@ class TestInstantiation:
         assert cluster.stacks()
 
     def test_instantiation_after_that_begins_anew(self, lab, cluster):
-        left = {host["id"] for host in cluster.hosts()}
+        left = {host.id for host in cluster.hosts()}
         assert left
         del cluster.parameters["kubespray_vars"]
         cluster.instantiate()
-        assert not left & {host["id"] for host in cluster.hosts()}
+        assert not left & {host.id for host in cluster.hosts()}
         consistent(cluster, 2)
 
 
-def test_what_a_termination_left_goes_with_a_rollback(lab, cluster):
+@pytest.fixture
+def no_worker(lab: Lab, cluster: Cluster) -> Callable[[], AbstractContextManager[None]]:
+    """A cloud that builds and deletes no worker of the VNF instance."""
+    return lambda: lab.refusing(f"*{cluster.id}*workerNode*")
+
+
+class TestVimPart:
+    """Heat fails between the hooks of an operation of that VNF instance."""
+
+    def test_rollback_of_a_worker_that_was_not_built(self, cluster, no_worker):
+        before = consistent(cluster, 2)
+        with no_worker():
+            assert "CREATE_FAILED" in cluster.scale("OUT", expect="FAILED_TEMP")
+            cluster.handle("rollback", "ROLLED_BACK")
+        assert consistent(cluster, 2) == before
+
+    def test_workers_that_were_not_built_at_first_join_with_the_next_scale_out(
+        self, cluster, no_worker
+    ):
+        with no_worker():
+            cluster.scale("OUT", expect="FAILED_TEMP")
+        # Heat builds the VM in the place of the one that failed, so Tacker sees none
+        # that is new, and does not call its driver.
+        cluster.handle("retry", "COMPLETED")
+        assert (len(cluster.workers()), len(names(cluster))) == (3, 2)
+        with no_worker():
+            cluster.scale("OUT", expect="FAILED_TEMP")
+            cluster.handle("fail", "FAILED")
+        cluster.scale("OUT")
+        assert (len(cluster.workers()), len(names(cluster))) == (4, 2)
+        cluster.scale("OUT")
+        consistent(cluster, 5)
+
+    def test_heal_goes_on_when_heat_has_built_the_vm_at_last(self, cluster, no_worker):
+        before = consistent(cluster, 5)
+        worker = next(iter(cluster.workers().values()))
+        with no_worker():
+            error = cluster.heal(worker, expect="FAILED_TEMP")
+        assert "heal_end" in error
+        assert "Heat has not built the VMs of these nodes anew" in error
+        assert "NOT INSTANTIATE/SCALE" in cluster.refused("rollback")
+        update_stack(error)
+        cluster.handle("retry", "COMPLETED")
+        assert consistent(cluster, 5) == before
+
+    def test_heal_after_fail_goes_on_as_soon_as_the_stack_is_well(
+        self, cluster, no_worker
+    ):
+        before, servers = consistent(cluster, 5), set(cluster.servers())
+        worker = next(iter(cluster.workers().values()))
+        with no_worker():
+            error = cluster.heal(worker, expect="FAILED_TEMP")
+            assert "heal_end" in cluster.handle("retry", "FAILED_TEMP")
+        cluster.handle("fail", "FAILED")
+        (never_built,) = set(cluster.servers()) - servers
+        refused = cluster.heal(never_built, expect="FAILED_TEMP")
+        assert "current stack status is UPDATE_FAILED" in refused
+        update_stack(error)
+        cluster.handle("retry", "COMPLETED")
+        assert consistent(cluster, 5) == before
+
+    def test_worker_that_heat_could_not_delete_goes_with_the_next_scale_in(
+        self, cluster, no_worker
+    ):
+        before = consistent(cluster, 5)
+        with no_worker():
+            error = cluster.scale("IN", steps=2, expect="FAILED_TEMP")
+        assert "DELETE_FAILED" in error
+        left = names(cluster)
+        assert cluster.routes() == left < before
+        # After `retry` Heat would delete one more, which has not left the cluster.
+        cluster.handle("fail", "FAILED")
+        cluster.scale("IN")
+        assert consistent(cluster, 3) == left
+
+
+def update_stack(error: str) -> None:
+    """Run the command that the error tells."""
+    command = re.search("`(openstack stack update [^`]+)`", error)
+    assert command is not None, error
+    inside.command(command[1].split(), limit=120)
+
+
+def test_what_a_termination_left_goes_with_a_rollback(lab, cluster, balancer):
+    with lab.refusing(balancer):
+        error = cluster.terminate(expect="FAILED_TEMP")
+    assert "does not answer" in error
     services("stop", "--kill", "barbican")
     try:
-        error = cluster.terminate(expect="FAILED_TEMP")
+        error = cluster.handle("retry", "FAILED_TEMP")
         assert "terminate_end" in error
         assert "did not delete the VIM" in error
         assert "Do not send `fail`" in error

@@ -43,13 +43,13 @@ def control_planes(cluster: Cluster) -> dict[str, str]:
     """Server id of each control-plane VM by the name of its node."""
     found = [one for one, vdu in cluster.servers().items() if vdu == "masterNode"]
     return {
-        "control-plane-" + inner(host["addresses"]).replace(".", "-"): host["id"]
+        "control-plane-" + inner(host.addresses).replace(".", "-"): host.id
         for host in inside.hosts()
-        if host["id"] in found
+        if host.id in found
     }
 
 
-def inner(addresses: list[str]) -> str:
+def inner(addresses: tuple[str, ...]) -> str:
     return next(one for one in addresses if one.startswith("10.10."))
 
 
@@ -61,8 +61,8 @@ def etcdctl(server: str, *words: str) -> Any:
 
 def asked_over_ssh(server: str) -> tuple[EtcdMember, ...]:
     """What the driver learns of etcd on a control plane."""
-    host = next(one for one in inside.hosts() if one["id"] == server)
-    address = next(str(one) for one in host["addresses"] if one.startswith("10.99."))
+    host = next(one for one in inside.hosts() if one.id == server)
+    address = next(one for one in host.addresses if one.startswith("10.99."))
     endpoint = Endpoint(address, "ubuntu", SecretStr("ubuntu"))
     keys = HostKeys(label="the test's host keys")
     with ssh.connect(endpoint, host_keys=keys, redact=str, deadline=20) as session:

@@ -81,7 +81,11 @@ class TestOneRun:
         wait_until_attached(lab, run, before + 1)
         lab.ansible(f"touch {GO}")
         error = cluster.wait("FAILED_TEMP")
-        assert "no room" in error
+        assert "run cluster.yml" in error
+        assert f"cluster.yml failed on {ANSIBLE_SERVER}" in error
+        assert "worker-10-10-0-" in error
+        assert f"{PHASE}: no room" in error
+        cluster.assert_no_secret_in(error)
         assert cluster.runs() == [run]
 
     def test_retry_of_a_failed_run_starts_the_next_one(self, lab, cluster):

@@ -113,7 +113,7 @@ class TestSecrets:
             Cluster.assert_no_secret_in(path.read_text(errors="replace"))
 
     def test_in_no_file_that_others_may_read(self, clusters):
-        hosts = [host["id"] for host in inside.hosts()]
+        hosts = [host.id for host in inside.hosts()]
         assert len(hosts) == 9
         texts = " ".join(f"-e {secret}" for secret in SECRETS)
         for host in hosts:

@@ -28,15 +28,19 @@ pytestmark = pytest.mark.lab
 
 SECOND = "tacker-conductor-2"
 # Until the file is there, the playbook takes its time in this phase.
-GO = f"/tmp/go-{uuid.uuid4().hex}"
-HANG = {"task": PHASE, "host": "worker-*", "until": GO}
+GO_ONE, GO_TWO = (f"/tmp/go-{uuid.uuid4().hex}" for _ in range(2))
 
 
 @pytest.fixture(scope="module")
 def clusters(lab: Lab) -> Iterator[tuple[Cluster, Cluster]]:
+    hang = {"task": PHASE, "host": "worker-*"}
     with (
-        lab.instance("one", kubespray_vars={"lab_hang": HANG}) as one,
-        lab.instance("two") as two,
+        lab.instance(
+            "one", kubespray_vars={"lab_hang": {**hang, "until": GO_ONE}}
+        ) as one,
+        lab.instance(
+            "two", kubespray_vars={"lab_hang": {**hang, "until": GO_TWO}}
+        ) as two,
     ):
         try:
             yield one, two
@@ -79,16 +83,39 @@ def consumers() -> int:
         return int(queue.consumer_count)
 
 
+def hang_up(conductor: str) -> None:
+    """Stop it where it is, until RabbitMQ misses it."""
+    os.killpg(main_process(conductor), signal.SIGSTOP)
+    eventually(lambda: consumers() == 1)
+
+
 class TestTwoConductors:
-    def test_cluster_that_a_hanging_one_has_is_refused_to_the_other(self, lab, one):
+    def test_each_works_at_its_cluster_at_the_same_time(self, lab, one, two):
         services("stop", "--kill", CONDUCTOR)
         services("restart", SECOND)
         one.begin_instantiation()
         one.wait_for_phase()
         services("restart", CONDUCTOR)
-        # RabbitMQ misses it after a while; the Ansible server cannot know.
-        os.killpg(main_process(SECOND), signal.SIGSTOP)
-        eventually(lambda: consumers() == 1)
+        # The other one's work is left to the first.
+        hang_up(SECOND)
+        two.begin_instantiation()
+        two.wait_for_phase()
+        os.killpg(main_process(SECOND), signal.SIGCONT)
+        eventually(lambda: consumers() == 2)
+        assert hooks(SECOND, one) == ["instantiate_start", "instantiate_end"]
+        assert hooks(CONDUCTOR, two) == ["instantiate_start", "instantiate_end"]
+        for each in (one, two):
+            assert each.occurrence()["operationState"] == "PROCESSING"
+            assert plays_on(lab, each)
+        lab.ansible(f"touch {GO_TWO}")
+        two.wait("COMPLETED")
+        consistent(two, 2)
+        assert hooks(SECOND, two) == hooks(CONDUCTOR, one) == []
+        assert one.occurrence()["operationState"] == "PROCESSING"
+
+    def test_cluster_that_a_hanging_one_has_is_refused_to_the_other(self, lab, one):
+        # The Ansible server cannot know.
+        hang_up(SECOND)
         (run,) = one.runs()
         one.cancel()
         error = one.handle("retry", "FAILED_TEMP")
@@ -101,12 +128,6 @@ class TestTwoConductors:
         assert one.runs() == [run]
         assert plays_on(lab, one)
 
-    def test_other_cluster_is_not_concerned(self, two):
-        two.instantiate()
-        assert hooks(CONDUCTOR, two) == ["instantiate_start", "instantiate_end"]
-        assert hooks(SECOND, two) == []
-        consistent(two, 2)
-
     def test_it_is_taken_over_when_that_one_is_gone(self, lab, one):
         (run,) = one.runs()
         services("stop", "--kill", SECOND)
@@ -114,7 +135,7 @@ class TestTwoConductors:
         one.begin("retry")
         eventually(lambda: attached(lab, run) > before)
         services("restart", SECOND)
-        lab.ansible(f"touch {GO}")
+        lab.ansible(f"touch {GO_ONE}")
         one.wait("COMPLETED")
         assert one.runs() == [run]
         assert hooks(CONDUCTOR, one) == ["instantiate_end"] * 2

@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.conftest import PHASE, VM_ACCOUNT
 from tests.integration.test_interruptions import attached, plays_on, wait_until_attached
-from tests.integration.test_scaling import consistent
+from tests.integration.test_scaling import consistent, names
 from tests.integration.v2 import ClusterV2, LabV2
 
 pytestmark = pytest.mark.lab
@@ -50,9 +50,14 @@ class TestInstantiation:
         cluster.handle("rollback", "ROLLED_BACK")
         cluster.parameters["ansible"]["ip_address"] = right
 
-    def test_failed_playbook_is_named_and_retry_starts_the_next_run(self, cluster):
+    def test_retry_makes_the_vm_that_was_not_built(self, lab, cluster):
         cluster.parameters["kubespray_vars"] = {"lab_fault": NO_ROOM}
-        error = cluster.instantiate(expect="FAILED_TEMP")
+        with lab.refusing(f"*{cluster.id}*externalLB*"):
+            error = cluster.instantiate(expect="FAILED_TEMP")
+        assert "No valid host was found" in error
+
+    def test_failed_playbook_is_named_and_retry_starts_the_next_run(self, cluster):
+        error = cluster.handle("retry", "FAILED_TEMP")
         assert "run cluster.yml" in error
         assert "no room" in error
         (failed,) = cluster.runs()
@@ -116,6 +121,35 @@ class TestScaling:
         )
         cluster.handle("rollback", "ROLLED_BACK")
         assert consistent(cluster, 3) == before
+
+    def test_worker_that_was_not_built_is_rolled_back_or_built_by_retry(
+        self, lab, cluster
+    ):
+        before = consistent(cluster, 3)
+        for verb, outcome in (("rollback", "ROLLED_BACK"), ("retry", "COMPLETED")):
+            with lab.refusing(f"*{cluster.id}*workerNode*"):
+                cluster.scale("OUT", expect="FAILED_TEMP", worker_node=PASSWORD)
+            assert cluster.routes() == names(cluster) == before
+            cluster.handle(verb, outcome)
+        assert before < consistent(cluster, 4)
+
+    def test_worker_that_fail_left_out_joins_with_a_heal_although_heat_failed_first(
+        self, lab, cluster
+    ):
+        before = consistent(cluster, 4)
+        faulty = {"worker_node": PASSWORD, "kubespray_vars": {"lab_fault": NO_ROOM}}
+        cluster.scale("OUT", expect="FAILED_TEMP", **faulty)
+        cluster.handle("fail", "FAILED")
+        assert cluster.routes() == names(cluster) == before
+        error = cluster.scale("IN", expect="FAILED_TEMP", worker_node=PASSWORD)
+        assert "given up with `fail`" in error
+        assert "heal one worker" in error
+        cluster.handle("fail", "FAILED")
+        worker = next(iter(cluster.workers().values()))
+        with lab.refusing(f"*{cluster.id}*workerNode*"):
+            cluster.heal(worker, expect="FAILED_TEMP", worker_node=PASSWORD)
+        cluster.handle("retry", "COMPLETED")
+        assert before < consistent(cluster, 5)
 
     def test_no_secret_where_others_see_it(self, lab, cluster):
         cluster.assert_no_secret_in(lab.logs())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.conftest import PARAMETERS
+from tests.integration.conftest import PARAMETERS, eventually
 from tests.integration.test_cluster_life import NODES, roles
 from tests.integration.test_healing import machine_ids
 from tests.integration.test_scaling import WORKLOADS, consistent, pods, running
@@ -54,6 +54,17 @@ class TestLife:
         assert kept["ansible"] == given["ansible"]
         assert set(kept["ansible"]["password"]) == {"secret_ref"}
 
+    def test_modified_information_touches_nothing_of_ours(self, lab, cluster):
+        runs, kept = cluster.runs(), cluster.metadata["k8s_mgmt"]
+        path = f"{lab.tacker.LCM}/vnf_instances/{cluster.id}"
+        cluster.theirs = {"rack": "7"}
+        body = {"vnfInstanceDescription": "of the tests", "metadata": cluster.theirs}
+        lab.tacker.call("PATCH", path, json=body)
+        eventually(lambda: cluster.metadata.get("rack") == "7")
+        assert cluster.metadata["k8s_mgmt"] == kept
+        assert cluster.runs() == runs
+        consistent(cluster, 2)
+
     def test_cnf_on_the_cluster(self, lab, cluster):
         with lab.cnf_on(cluster.vim_for_a_cnf()) as cnf:
             cnf.instantiate()
@@ -95,7 +106,7 @@ class TestLife:
 
     def test_heal_of_the_whole_vnf_in_its_stack(self, cluster):
         servers, stack = cluster.servers(), cluster.stack_id
-        cluster.heal()
+        cluster.by_command("heal")
         consistent(cluster, 2)
         assert not set(servers) & set(cluster.servers())
         assert cluster.stack_id == stack

@@ -1,13 +1,15 @@
 """Kubernetes upgrades through Tacker's v2 API: a change of the VNF package."""
 
 import json
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from lab import inside
-from tests.integration.conftest import PARAMETERS
+from tests.integration.conftest import PARAMETERS, eventually
+from tests.integration.test_interruptions import attached, plays_on, wait_until_attached
 from tests.integration.test_scaling import (
     WORKLOADS,
     budget,
@@ -21,6 +23,8 @@ from tests.integration.v2 import REQUESTS, ClusterV2, LabV2
 pytestmark = pytest.mark.lab
 
 OLD, NEW, TOO_NEW = "1.33.7", "1.34.3", "1.35.4"
+#: Until the file is there, the upgrade takes its time where it is told to.
+GO = f"/tmp/go-{uuid.uuid4().hex}"
 KEPT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept}\ndata: {key: value}\n"
 
 
@@ -89,10 +93,10 @@ def api_servers(cluster: ClusterV2) -> dict[str, str]:
     ask = "kubectl --kubeconfig /etc/kubernetes/admin.conf --server {} get --raw "
     told = {}
     for host in inside.hosts():
-        if host["id"] in planes:
-            inner = next(a for a in host["addresses"] if a.startswith("10.10."))
+        if host.id in planes:
+            inner = next(a for a in host.addresses if a.startswith("10.10."))
             line = ask.format(f"https://{inner}:6443") + "/version"
-            answer = json.loads(inside.on_host(host["id"], "sh", "-c", line))
+            answer = json.loads(inside.on_host(host.id, "sh", "-c", line))
             told[inner] = answer["gitVersion"]
     return told
 
@@ -194,11 +198,15 @@ class TestUpgrade:
         consistent(cluster, 3)
         assert set(kubelets(cluster).values()) == {f"v{NEW}"}
 
-    def test_a_change_of_the_package_alone_asks_for_no_password(self, cluster, lab):
+    def test_a_change_of_the_package_alone_asks_for_no_password(
+        self, cluster, lab, tmp_path
+    ):
         body = json.loads((REQUESTS / "change-vnfpkg.json").read_text())
         body["vnfdId"] = lab.vnfd_id
         assert PARAMETERS not in body["additionalParams"]
-        cluster.perform("change_vnfpkg", body)
+        request = tmp_path / "request.json"
+        request.write_text(json.dumps(body))
+        cluster.by_command("change-vnfpkg", request)
         assert cluster.show()["vnfdId"] == lab.vnfd_id
 
 
@@ -210,22 +218,66 @@ def available(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterV2]:
 
 
 class TestHighlyAvailable:
-    def test_control_planes_one_by_one_with_a_failure_between(self, available):
+    def test_control_planes_one_by_one_with_a_failure_and_a_killed_conductor_between(
+        self, lab, available
+    ):
         before = machine_ids(available)
-        second = sorted(n for n in before if n.startswith("control-plane-"))[1]
-        vnfd_id = available.show()["vnfdId"]
-        error = upgrade(available, vnfd_id, "FAILED_TEMP", **fault(second))
-        assert f"{second}: kubeadm : Install kubelet: no room" in error
-        assert sorted(api_servers(available).values()) == [
-            f"v{OLD}",
-            f"v{OLD}",
-            f"v{NEW}",
-        ]
+        planes = sorted(name for name in before if name.startswith("control-plane-"))
+        variables = fault(planes[1])["kubespray_vars"]
+        hang = {"task": "Install kubelet", "host": planes[2], "until": GO}
+        variables["lab_hang"] = hang
+        error = upgrade(
+            available,
+            available.show()["vnfdId"],
+            "FAILED_TEMP",
+            kubespray_vars=variables,
+        )
+        assert f"{planes[1]}: kubeadm : Install kubelet: no room" in error
+        assert sorted(api_servers(available).values()) == versions(2, 1)
         assert closed(available) == []
         assert_survived(available, before)
-        available.handle("retry", "COMPLETED")
+        runs = available.runs()
+        available.begin("retry")
+        eventually(lambda: planes_begun(lab, available, runs) == 3, limit=200)
+        assert sorted(api_servers(available).values()) == versions(1, 2)
+        run = available.runs()[-1]
+        lab.kill_conductor()
+        available.wait("FAILED_TEMP")
+        assert plays_on(lab, available)
+        times = attached(lab, run)
+        available.begin("retry")
+        wait_until_attached(lab, run, times + 1)
+        lab.ansible(f"touch {GO}")
+        available.wait("COMPLETED")
         assert set(kubelets(available).values()) == {f"v{NEW}"}
-        assert set(api_servers(available).values()) == {f"v{NEW}"}
+        assert sorted(api_servers(available).values()) == versions(0, 3)
         assert closed(available) == []
         assert available.api("/readyz") == "ok"
         assert_survived(available, before)
+
+    def test_a_control_plane_that_is_healed_then_has_the_new_version(self, available):
+        before = machine_ids(available)
+        name = min(name for name in before if name.startswith("control-plane-"))
+        address = name.removeprefix("control-plane-").replace("-", ".")
+        server = next(h.id for h in available.hosts() if address in h.addresses)
+        available.heal(server)
+        after = machine_ids(available)
+        assert after.pop(name) != before.pop(name)
+        assert after == before
+        assert sorted(api_servers(available).values()) == versions(0, 3)
+        assert all(available.ready_nodes().values())
+        available.kubectl("get", "configmap", "kept")
+
+
+def planes_begun(lab: LabV2, cluster: ClusterV2, before: list[str]) -> int:
+    """How many nodes the upgrade has come to that no earlier run did."""
+    run = cluster.runs()[-1]
+    if run in before or "-upgrade" not in run:
+        return 0
+    events = lab.ansible(f"cat {cluster.directory}/runs/{run}/events.jsonl; true")
+    return events.count('"name": "kubeadm : Install kubelet", "event": "task"')
+
+
+def versions(old: int, new: int) -> list[str]:
+    """So many of each version."""
+    return [f"v{OLD}"] * old + [f"v{NEW}"] * new

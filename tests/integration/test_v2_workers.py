@@ -61,11 +61,15 @@ class TestWorkers:
             "drain"
         )
 
-    def test_load_balancer_gets_its_routes_and_services_again(self, cluster):
+    def test_load_balancer_gets_routes_and_services_again_healed_with_a_worker(
+        self, cluster
+    ):
         cluster.balancer("expose", "web", "--port", str(PORT), "--node-port", "30080")
         before = consistent(cluster, 2)
-        cluster.heal(cluster.server("externalLB"))
+        worker = next(iter(cluster.workers().values()))
+        cluster.heal(cluster.server("externalLB"), worker)
         assert consistent(cluster, 2) == before
+        assert worker not in cluster.workers().values()
         (service,) = cluster.balancer("status")["services"]
         assert (service["name"], service["port"]) == ("web", PORT)
         assert cluster.api("/readyz") == "ok"
