@@ -14,6 +14,7 @@ LOG = logging.getLogger(__name__)
 # With it the cluster, too, lets go of the node's pods and volumes without waiting for
 # its kubelet (Kubernetes, "Non-graceful node shutdown handling").
 _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+_ATTACHMENT = "VolumeAttachment"
 
 
 def evict_dead(client: KubeClient, names: Sequence[str]) -> None:
@@ -43,7 +44,10 @@ def remove_nodes(client: KubeClient, names: Sequence[str], limit: float) -> None
         return
     client.delete(_object("v1", "Node", name) for name in names)
     waiting = Backoff(limit)
-    while left := _still_there(client, names):
+    while True:
+        left, volumes = _remains(client, names)
+        if not left:
+            break
         if waiting.spent():
             raise errors.ClusterError(
                 detail=f"The nodes {', '.join(left)} are still in the cluster "
@@ -52,14 +56,15 @@ def remove_nodes(client: KubeClient, names: Sequence[str], limit: float) -> None
                 "again; then retry.",
             )
         waiting.pause()
-    _delete_attachments(client, _attachments(client, names))
+    _delete_attachments(client, volumes)
     waiting = Backoff(limit)
-    while volumes := _attachments(client, names):
+    while volumes:
         if waiting.spent():
             shown = ", ".join(volumes)
             LOG.warning("%s: still being detached: %s", client.host, shown)
             return
         waiting.pause()
+        volumes = _attachments(client, names)
 
 
 def pods_on(client: KubeClient, node: str) -> tuple[Pod, ...]:
@@ -81,9 +86,15 @@ def delete_pods(client: KubeClient, pods: Iterable[Pod]) -> None:
         client.delete(found, "--grace-period=0", "--force")
 
 
-def _still_there(client: KubeClient, names: Collection[str]) -> list[str]:
-    found = client.table("nodes", [".metadata.name"], read=str)
-    return sorted(set(found).intersection(names))
+def _remains(client: KubeClient, names: Collection[str]) -> tuple[list[str], list[str]]:
+    """Which of these Node objects are there, and VolumeAttachments of the nodes."""
+    fields = (".kind", ".metadata.name", ".spec.nodeName")
+    found = client.table("nodes,volumeattachments", fields, read=lambda *row: row)
+    nodes = {name for kind, name, _ in found if kind == "Node"}
+    volumes = [
+        name for kind, name, node in found if kind == _ATTACHMENT and node in names
+    ]
+    return sorted(nodes.intersection(names)), volumes
 
 
 def _attachments(client: KubeClient, nodes: Collection[str]) -> list[str]:
@@ -95,7 +106,7 @@ def _attachments(client: KubeClient, nodes: Collection[str]) -> list[str]:
 def _delete_attachments(client: KubeClient, names: Sequence[str]) -> None:
     if names:
         group = "storage.k8s.io/v1"
-        client.delete(_object(group, "VolumeAttachment", name) for name in names)
+        client.delete(_object(group, _ATTACHMENT, name) for name in names)
 
 
 def _object(version: str, kind: str, name: str, **metadata: str) -> dict[str, Any]:

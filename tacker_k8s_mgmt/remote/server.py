@@ -3,6 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TextIO
@@ -32,24 +33,32 @@ def survey(session: Session, kubespray_root: str, venv: str | None) -> Survey:
     :param venv: the virtual environment whose Ansible is used; None for the PATH's.
     :raises RemoteError: the session broke.
     """
-    galaxy = session.get(f"{kubespray_root}/{checkouts.GALAXY_FILE}")
-    limits = session.get(f"{kubespray_root}/{checkouts.ANSIBLE_VERSION_FILE}")
-    checks = _told(session, "cat", kubespray_root, checkouts.CHECK_FILES)
-    # From the section's name to the next line that begins with a name.
-    wanted = f"/^{checkouts.CHECKSUM_SECTION}:/,/^[a-z]/p"
-    sums = _told(session, "sed", kubespray_root, checkouts.CHECKSUM_FILES, "-n", wanted)
+    with ThreadPoolExecutor(1) as pool:
+        # It takes longer than all the rest together.
+        version = pool.submit(_ansible_version, session, venv)
+        galaxy = session.get(f"{kubespray_root}/{checkouts.GALAXY_FILE}")
+        limits = session.get(f"{kubespray_root}/{checkouts.ANSIBLE_VERSION_FILE}")
+        checks = _told(session, "cat", kubespray_root, checkouts.CHECK_FILES)
+        # From the section's name to the next line that begins with a name.
+        wanted = f"/^{checkouts.CHECKSUM_SECTION}:/,/^[a-z]/p"
+        files = checkouts.CHECKSUM_FILES
+        sums = _told(session, "sed", kubespray_root, files, "-n", wanted)
+        sshpass = session.run(
+            ["sh", "-c", "command -v sshpass"], timeout=_SECONDS, check=False
+        )
+    return Survey(
+        checkout=Checkout.from_texts(_text(galaxy), _text(limits), checks, sums),
+        ansible_version=version.result(),
+        has_sshpass=sshpass.rc == 0,
+    )
+
+
+def _ansible_version(session: Session, venv: str | None) -> str | None:
     program = f"{venv}/bin/ansible-playbook" if venv else "ansible-playbook"
     # Ansible insists on UTF-8, whatever the login has (see run_files/run.sh).
     asked = ["env", "LC_ALL=C.UTF-8", program, "--version"]
     version = session.run(asked, timeout=_SECONDS, check=False)
-    sshpass = session.run(
-        ["sh", "-c", "command -v sshpass"], timeout=_SECONDS, check=False
-    )
-    return Survey(
-        checkout=Checkout.from_texts(_text(galaxy), _text(limits), checks, sums),
-        ansible_version=checkouts.ansible_version_from(version.stdout),
-        has_sshpass=sshpass.rc == 0,
-    )
+    return checkouts.ansible_version_from(version.stdout)
 
 
 def _told(
