@@ -1,34 +1,40 @@
+#!/usr/bin/python
 """Ansible module: a cluster's CA and certificates that it signs, made with openssl.
 
 ``directory``: where they are (``NAME.crt``, ``NAME.key``, and ``NAME.cnf``, what they
 were made from; with ``naming: etcd`` ``NAME.pem`` and ``NAME-key.pem``). ``ca`` and
 ``ca_key`` (PEM): the CA that it has to be, of another host. ``certificates``: list of
-{name, common_name, organization, addresses}. One is made again when what it is made
-from changed, it ends soon, or the CA did not sign it.
+{name, common_name, organization, addresses}, the last two if any. One is made again
+when what it is made from changed, it ends soon, or the CA did not sign it.
 
 Returns ``ca`` and ``ca_key`` (PEM), ``issued`` ({name: {certificate, key}}) and
 ``renewed`` (names; ``ca`` among them).
 """
 
 import ipaddress
+import json
 import os
 import secrets
+import subprocess
 from typing import Any
-
-from ansible.module_utils.basic import AnsibleModule
 
 _DAYS = "3650"
 _SOON = str(30 * 24 * 3600)
 _NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
 
 
-class Authority:
-    """The CA in a directory."""
+class Problem(Exception):
+    """Why the certificates cannot be made."""
 
-    def __init__(self, module: AnsibleModule) -> None:
-        self._module = module
-        self._directory = module.params["directory"]
-        etcd = module.params["naming"] == "etcd"
+
+class Authority:
+    """The CA in a directory.
+
+    :param etcd: its files have etcd's names.
+    """
+
+    def __init__(self, directory: str, etcd: bool) -> None:
+        self._directory = directory
         self._patterns = ("{}.pem", "{}-key.pem") if etcd else ("{}.crt", "{}.key")
         self.renewed: list[str] = []
 
@@ -47,11 +53,13 @@ class Authority:
 
     def _openssl(self, *arguments: str, check: bool = True) -> bool:
         command = ["openssl", *arguments]
-        code, _, errors = self._module.run_command(command, cwd=self._directory)
-        if code and check:
+        done = subprocess.run(
+            command, cwd=self._directory, capture_output=True, text=True, check=False
+        )
+        if done.returncode and check:
             what = " ".join(command)
-            self._module.fail_json(msg=f"`{what}` failed: {errors.strip()}")
-        return bool(code == 0)
+            raise Problem(f"`{what}` failed: {done.stderr.strip()}")
+        return done.returncode == 0
 
     def take_ca(self, certificate: str, key: str) -> None:
         """Have another host's CA."""
@@ -130,7 +138,7 @@ def _alternative_name(address: str) -> str:
 def _configuration(wanted: dict[str, Any]) -> str:
     """What openssl makes the request and the certificate from."""
     lines = ["[req]", "prompt = no", "distinguished_name = subject", "[subject]"]
-    if wanted["organization"]:
+    if wanted.get("organization"):
         lines.append(f"O = {wanted['organization']}")
     lines += [f"CN = {wanted['common_name']}", "[extensions]"]
     lines.append("basicConstraints = critical, CA:FALSE")
@@ -138,48 +146,39 @@ def _configuration(wanted: dict[str, Any]) -> str:
     lines.append("extendedKeyUsage = serverAuth, clientAuth")
     lines.append("subjectKeyIdentifier = hash")
     lines.append("authorityKeyIdentifier = keyid")
-    names = sorted({_alternative_name(a) for a in wanted["addresses"]})
+    names = sorted({_alternative_name(a) for a in wanted.get("addresses", ())})
     if names:
         lines.append(f"subjectAltName = {', '.join(names)}")
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    certificate_options = {
-        "name": {"type": "str", "required": True},
-        "common_name": {"type": "str", "required": True},
-        "organization": {"type": "str", "default": ""},
-        "addresses": {"type": "list", "elements": "str", "default": []},
-    }
-    module = AnsibleModule(
-        {
-            "directory": {"type": "path", "required": True},
-            "naming": {"choices": ["kubernetes", "etcd"], "default": "kubernetes"},
-            "ca": {"type": "str", "default": ""},
-            "ca_key": {"type": "str", "default": "", "no_log": True},
-            "certificates": {
-                "type": "list",
-                "elements": "dict",
-                "options": certificate_options,
-                "default": [],
-            },
-        }
-    )
-    os.makedirs(module.params["directory"], exist_ok=True)
+def work(given: dict[str, Any]) -> dict[str, Any]:
+    """All of it; what Ansible is told."""
+    os.makedirs(given["directory"], exist_ok=True)
     os.umask(0o077)
-    authority = Authority(module)
-    if module.params["ca"]:
-        authority.take_ca(module.params["ca"], module.params["ca_key"])
+    authority = Authority(given["directory"], given.get("naming") == "etcd")
+    if given.get("ca"):
+        authority.take_ca(given["ca"], given["ca_key"])
     authority.ensure_ca()
-    issued = {c["name"]: authority.ensure(c) for c in module.params["certificates"]}
+    wanted = given.get("certificates", ())
+    issued = {one["name"]: authority.ensure(one) for one in wanted}
     os.chmod(authority.path(authority.certificate("ca")), 0o644)
-    module.exit_json(
-        changed=bool(authority.renewed),
-        renewed=authority.renewed,
-        ca=authority.read(authority.certificate("ca")),
-        ca_key=authority.read(authority.key("ca")),
-        issued=issued,
-    )
+    return {
+        "changed": bool(authority.renewed),
+        "renewed": authority.renewed,
+        "ca": authority.read(authority.certificate("ca")),
+        "ca_key": authority.read(authority.key("ca")),
+        "issued": issued,
+    }
+
+
+def main() -> None:
+    # Without Ansible's library, as lab_units, and its arguments are put there likewise.
+    given = json.loads(r"""<<INCLUDE_ANSIBLE_MODULE_JSON_ARGS>>""")
+    try:
+        print(json.dumps(work(given)))
+    except (Problem, OSError) as problem:
+        print(json.dumps({"failed": True, "msg": str(problem)}))
 
 
 if __name__ == "__main__":
