@@ -32,8 +32,8 @@ _EXIT_CODES = "0 they agree, 1 they differ, 2 something could not be asked"
 
 _DESCRIPTION = """\
 Show what Heat, the inventory on the Ansible server, the cluster's API, the load
-balancer and Tacker's VIM registry say of each VM, what differs, and what to do about
-it.
+balancer and Tacker, where it keeps the cluster as a VIM, say of each VM, what differs,
+and what to do about it. VNF instances of both of Tacker's APIs are known.
 
 It changes nothing and takes no lock: no operation is kept waiting, and while one works
 on the cluster, differences are its work in progress. Hosts whose SSH key no operation

@@ -6,7 +6,7 @@ field's description is the text of the user documentation.
 """
 
 import ipaddress
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -266,6 +266,29 @@ def merged(
     changed = overrides.changed_logins(before, reading)
     params = _checked(reading, resolver, needed)
     return params.model_copy(update={"changed_logins": changed})
+
+
+def completed(
+    stored: Mapping[str, Any],
+    requests: Iterable[Mapping[str, Any]],
+    resolver: Resolver | None = None,
+) -> InstallParams:
+    """The parameters as they are kept, with their secrets from where they were given.
+
+    :param stored: ``additionalParams`` as :func:`without_secrets` keeps them.
+    :param requests: ``additionalParams`` of the requests before, the latest first.
+    :param resolver: as above.
+    :raises ParamError: with every problem at once.
+    """
+    raw = _given(stored)
+    if raw is None:
+        raise ParamError(["was not given when the VNF was instantiated"])
+    reading = _read(raw)
+    for request in requests:
+        if (given := _given(request)) is not None:
+            later = _read(given)
+            reading = references.restore_repeated(InstallParams, reading, later)
+    return _checked(reading, resolver, None)
 
 
 def without_secrets(additional_params: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,32 +1,41 @@
 """The site of a VNF instance as somebody sees it who only looks."""
 
 import threading
+from dataclasses import dataclass
 from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.hooks.v1_site import V1Site
+from tacker_k8s_mgmt.hooks.site import Site
 from tacker_k8s_mgmt.remote import server, ssh
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 
 
-class SeenSite(V1Site):
+@dataclass(frozen=True)
+class Instance:
+    """A VNF instance that is a cluster.
+
+    :param operation: its operation that is not over, in words; "" if there is none.
+    """
+
+    vnf_id: str
+    name: str
+    operation: str
+    params: InstallParams
+    view: "SeenSite"
+
+
+class SeenSite(Site):
     """A site to look at: no host key is learnt, and nothing is written anywhere.
 
-    Two threads may share it, if one of them alone uses Tacker's database.
+    The class of an API's site comes after it among the bases. Two threads may share
+    it, if one of them alone uses Tacker's database.
     """
 
     key_file = server.ReadOnlyKeyFile
 
-    def __init__(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        params: InstallParams,
-        options: Any,
-        state_path: str,
-    ) -> None:
-        super().__init__(context, vnf_instance, params, options, state_path)
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self._reading = threading.Lock()
         self._silent: errors.RemoteError | None = None
 

@@ -15,8 +15,12 @@ from tacker import context as tacker_context
 from tacker import objects
 from tacker.db import api, model_base
 from tacker.db.migration.models import head  # noqa: F401
+from tacker.sol_refactored import objects as v2_objects
+
+from tacker_k8s_mgmt.cluster import params as parameters
 
 Params = dict[str, Any] | None
+_ATTRIBUTE = "k8s_cluster_installation_param"
 
 
 def _instance(context: Any, params: Params, stack: str | None = "stack") -> str:
@@ -67,6 +71,78 @@ def _operation(context: Any, vnf_id: str, state: str) -> str:
     return str(one.id)
 
 
+def _v2_instance(context: Any, params: Params, state: str = "INSTANTIATED") -> str:
+    kept = parameters.without_secrets(params or {})
+    metadata = {"k8s_mgmt": {"version": 1, "parameters": kept.get(_ATTRIBUTE)}}
+    vim = {"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3", "vimId": str(uuid.uuid4())}
+    # Nobody listens there.
+    vim["interfaceInfo"] = {"endpoint": "http://127.0.0.1:1/v3"}
+    vim["accessInfo"] = {"username": "u", "password": "vim-secret", "project": "p"}
+    vim["accessInfo"] |= {"projectDomain": "d", "userDomain": "d", "region": "r"}
+    one = v2_objects.VnfInstanceV2.from_dict(
+        {
+            "id": str(uuid.uuid4()),
+            "vnfInstanceName": "v2 cluster",
+            "vnfdId": str(uuid.uuid4()),
+            "vnfProvider": "us",
+            "vnfProductName": "cluster",
+            "vnfSoftwareVersion": "1",
+            "vnfdVersion": "1",
+            "instantiationState": state,
+            "vimConnectionInfo": {"openstack": vim},
+            "metadata": metadata if kept else {},
+        }
+    )
+    one.create(context)
+    return str(one.id)
+
+
+def _v2_operation(
+    context: Any, vnf_id: str, kind: str, state: str, params: Params, minute: int = 0
+) -> str:
+    now = f"2026-01-01T00:{minute:02}:00Z"
+    request = {"flavourId": "simple"} if kind == "INSTANTIATE" else {}
+    one = v2_objects.VnfLcmOpOccV2.from_dict(
+        {
+            "id": str(uuid.uuid4()),
+            "operationState": state,
+            "stateEnteredTime": now,
+            "startTime": now,
+            "vnfInstanceId": vnf_id,
+            "operation": kind,
+            "isAutomaticInvocation": False,
+            "isCancelPending": False,
+            "operationParams": {**request, "additionalParams": params or {}},
+        }
+    )
+    one.create(context)
+    return str(one.id)
+
+
+def _login(password: str) -> dict[str, Any]:
+    return {_ATTRIBUTE: {"ansible": {"username": "ansible", "password": password}}}
+
+
+def _v2_instances(context: Any, params: Params) -> dict[str, str]:
+    made = {
+        "v2 cluster": _v2_instance(context, params),
+        "v2 dormant": _v2_instance(context, None),
+        "v2 terminated": _v2_instance(context, params, "NOT_INSTANTIATED"),
+        "v2 forgotten": _v2_instance(context, params),
+    }
+    occurrences = (
+        ("INSTANTIATE", "COMPLETED", params),
+        ("HEAL", "COMPLETED", _login("changed-secret")),
+        ("HEAL", "ROLLED_BACK", _login("other-secret")),
+        ("HEAL", "FAILED_TEMP", _login("later-secret")),
+    )
+    for minute, (kind, state, given) in enumerate(occurrences):
+        made["v2 operation"] = _v2_operation(
+            context, made["v2 cluster"], kind, state, given, minute
+        )
+    return made
+
+
 def main(config_file: str, params_file: str) -> None:
     """Make tables and rows."""
     cfg.CONF(["--config-file", config_file], project="tacker")
@@ -79,12 +155,14 @@ def main(config_file: str, params_file: str) -> None:
         "cluster": _instance(context, params),
         "dormant": _instance(context, {"other": 1}),
         "terminated": _instance(context, params, stack=None),
-        "broken": _instance(context, {"k8s_cluster_installation_param": {}}),
+        "broken": _instance(context, {_ATTRIBUTE: {}}),
     }
     for state in ("COMPLETED", "FAILED", "ROLLED_BACK"):
         _operation(context, made["cluster"], state)
     made["operation"] = _operation(context, made["cluster"], "FAILED_TEMP")
     _operation(context, made["dormant"], "PROCESSING")
+    v2_objects.register_all()
+    made |= _v2_instances(context, params)
     print(json.dumps(made))
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.integration.conftest import PARAMETERS
+from tests.integration.test_cluster_life import check, differences
 from tests.integration.test_healing import PORT, kill
 from tests.integration.test_scaling import WORKLOADS, budget, consistent, running
 from tests.integration.v2 import ClusterV2, LabV2
@@ -83,6 +84,21 @@ class TestWorkers:
         cluster.handle("fail", "FAILED")
         assert cluster.servers() == servers
         assert consistent(cluster, 2) == before
+
+    def test_cluster_check_agrees_and_names_what_was_spoiled(self, cluster):
+        done = check(cluster)
+        assert done.returncode == 0, done.stdout
+        for name in (*cluster.inventory(), f"k8s_{cluster.vim_name}"):
+            assert name in done.stdout
+        first, second = (n for n in cluster.inventory() if n.startswith("worker-"))
+        cluster.balancer("remove-worker", first)
+        cluster.kubectl("cordon", second)
+        done = check(cluster, "--json")
+        assert done.returncode == 1, done.stdout
+        assert differences(done) == {
+            first: ["the load balancer has no route to it"],
+            second: ["cordoned, gets no new pods"],
+        }
 
     def test_terminate_leaves_nothing(self, cluster):
         cluster.terminate()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 from tacker_k8s_mgmt.cluster import params
+from tacker_k8s_mgmt.errors import ParamError
 from tests.unit.cluster.rich import rich
 from tests.unit.cluster.samples import KEY, camelised, changed, request
 from tests.unit.cluster.secretvalues import (
@@ -220,6 +221,54 @@ class TestLaterRequests:
         change = request({"ansible": {"password": "again"}})
         made = params.merged(kept, change, needed=needed)
         assert made.server_account.password.get_secret_value() == "again"
+
+
+class TestCompleted:
+    """Kept parameters with the secrets of the requests that gave them."""
+
+    @pytest.mark.parametrize("release", RELEASES)
+    def test_the_request_that_they_are_of_gives_all(self, release):
+        body = request(whole(release))
+        made = params.completed(params.without_secrets(body), [{}, body])
+        assert compared(made) == compared(params.parse(body))
+
+    def test_the_latest_request_counts(self):
+        body = request(changed({}))
+        later = request({"worker_node": {"password": "later"}})
+        latest = request({"worker_node": {"password": "latest"}})
+        kept = params.without_secrets(body)
+        made = params.completed(kept, [latest, later, body])
+        assert made.workers.password.get_secret_value() == "latest"
+        assert made.control_plane.password == params.parse(body).control_plane.password
+
+    def test_nothing_but_secrets_is_taken_from_them(self):
+        body = request(changed({"worker_node.password": BY_URL}))
+        old = request(changed({"drain": {"timeout": 9}, "worker_node.username": "old"}))
+        secrets = dictionary({SECRET_URL: "kept-s3cret"})
+        made = params.completed(params.without_secrets(body), [old], secrets)
+        assert made.workers.password.get_secret_value() == "kept-s3cret"
+        assert made.workers.username == params.parse(body, secrets).workers.username
+        assert made.drain == params.parse(body, secrets).drain
+
+    def test_a_list_that_was_shorter_gives_what_it_has(self):
+        registry = {"prefix": "r", "server": "r", "username": "u", "password": "p-s3"}
+        body = changed({})
+        body["cluster"] = {"registries": [{**registry, "prefix": "q"}, registry]}
+        short = changed({})
+        short["cluster"] = {"registries": [registry]}
+        kept = params.without_secrets(request(body))
+        (found,) = problems(params.completed, kept, [request(short)])
+        assert "cluster.registries.1.password" in found
+
+    def test_what_nobody_gave_is_named(self):
+        found = problems(
+            params.completed, params.without_secrets(request(changed({}))), []
+        )
+        assert len(found) == 4
+
+    def test_of_no_cluster_there_is_nothing(self):
+        with pytest.raises(ParamError):
+            params.completed({}, [])
 
 
 def secrets_alone(kept, given):

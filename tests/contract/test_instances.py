@@ -15,7 +15,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.answers import Vim
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
-from tacker_k8s_mgmt.hooks import view, vim
+from tacker_k8s_mgmt.hooks import v1_instance, vim
 from tacker_k8s_mgmt.remote import ssh
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 from tests.unit.lifecycle.fakes import additional_params, params
@@ -141,12 +141,64 @@ def test_what_is_no_cluster_is_told(check, known, which, said):
     assert said in done.stderr
 
 
+class TestV2:
+    """A VNF instance of the v2 API, whose kept parameters have no secrets."""
+
+    @pytest.mark.usefixtures("alone")
+    def test_everything_is_asked_and_nothing_is_written(self, check, known, place):
+        before = rows_of(place)
+        done = check(known["v2 cluster"], "--json")
+        assert done.returncode == 2, done.stderr
+        assert "secret" not in done.stdout + done.stderr
+        told = json.loads(done.stdout)
+        assert told["vnf_instance_name"] == "v2 cluster"
+        assert told["open_operation"] == f"HEAL {known['v2 operation']} is FAILED_TEMP"
+        silent = {"heat", "inventory", "cluster", "load_balancer"}
+        assert set(told["not_asked"]) == silent
+        assert (
+            "No SSH connection to ansible@127.0.0.1:1" in told["not_asked"]["inventory"]
+        )
+        (balancer,) = told["rows"]
+        assert [one["what"] for one in balancer["differences"]] == [
+            "the cluster is no VIM in Tacker"
+        ]
+        assert rows_of(place) == before
+
+    def test_secrets_are_those_of_the_last_request_that_was_carried_out(
+        self, known, config_file
+    ):
+        program = (
+            "import sys; from tacker_k8s_mgmt.hooks import instances\n"
+            "with instances.opened(sys.argv[1], sys.argv[2:]) as found:\n"
+            "    print(*sorted(set(found.params.secrets())))"
+        )
+        told = python("-c", program, known["v2 cluster"], config_file)
+        assert told.stdout.split() == [
+            "b4lancer-secret",
+            "changed-secret",
+            "n0de-secret",
+        ]
+
+    @pytest.mark.parametrize(
+        ("which", "said"),
+        [
+            ("v2 dormant", "is no cluster"),
+            ("v2 terminated", "is not instantiated"),
+            ("v2 forgotten", "ansible.password"),
+        ],
+    )
+    def test_what_cannot_be_looked_at_is_told(self, check, known, which, said):
+        done = check(known[which])
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+
+
 def test_a_vnf_instance_that_is_not_there(check, known):
     done = check(NOBODY)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"Tacker's v1 API has no VNF instance {NOBODY}. Those of the v2 API cannot be "
-        "looked at in this way.\n"
+        f"Tacker has no VNF instance {NOBODY}, neither of its v1 nor of its v2 API. "
+        "Look at the ids that `openstack vnflcm list` shows.\n"
     )
 
 
@@ -231,7 +283,9 @@ def seen(monkeypatch, tmp_path):
     monkeypatch.setattr(vim, "_plugin", lambda: None)
     instance = types.SimpleNamespace(id="vnf", tenant_id="tenant", vnf_metadata={})
     options = types.SimpleNamespace(connect_timeout=1, key_directory="")
-    return view.SeenSite(None, instance, params(), options, str(tmp_path / "state"))
+    return v1_instance.SeenV1Site(
+        None, instance, params(), options, str(tmp_path / "state")
+    )
 
 
 def test_only_recorded_keys_are_given_to_a_session(seen, monkeypatch):
