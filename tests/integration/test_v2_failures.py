@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.integration.conftest import PHASE, VM_ACCOUNT
+from tests.integration.test_cluster_life import check
 from tests.integration.test_interruptions import attached, plays_on, wait_until_attached
 from tests.integration.test_scaling import consistent, names
 from tests.integration.v2 import ClusterV2, LabV2
@@ -15,6 +16,8 @@ pytestmark = pytest.mark.lab
 
 # Until the file is there, the playbook takes its time in this phase.
 GO = f"/tmp/go-{uuid.uuid4().hex}"
+# From then on, joining works.
+MENDED = f"/tmp/mended-{uuid.uuid4().hex}"
 NO_ROOM = {"task": PHASE, "host": "worker-*", "message": "no room"}
 PASSWORD = {"password": VM_ACCOUNT.password}
 HANG = {"task": PHASE, "host": "worker-*", "until": GO}
@@ -133,7 +136,7 @@ class TestScaling:
             cluster.handle(verb, outcome)
         assert before < consistent(cluster, 4)
 
-    def test_worker_that_fail_left_out_joins_with_a_heal_although_heat_failed_first(
+    def test_worker_that_fail_left_out_joins_with_a_heal_that_failed_twice(
         self, lab, cluster
     ):
         before = consistent(cluster, 4)
@@ -146,10 +149,19 @@ class TestScaling:
         assert "heal one worker" in error
         cluster.handle("fail", "FAILED")
         worker = next(iter(cluster.workers().values()))
+        faulty["kubespray_vars"] = {"lab_fault": {**NO_ROOM, "until": MENDED}}
         with lab.refusing(f"*{cluster.id}*workerNode*"):
-            cluster.heal(worker, expect="FAILED_TEMP", worker_node=PASSWORD)
+            cluster.heal(worker, expect="FAILED_TEMP", **faulty)
+        error = cluster.handle("retry", "FAILED_TEMP")
+        assert "heal_end failed" in error
+        assert "no room" in error
+        lab.ansible(f"touch {MENDED}")
         cluster.handle("retry", "COMPLETED")
         assert before < consistent(cluster, 5)
+
+    def test_cluster_check_takes_the_password_from_the_last_request(self, cluster):
+        done = check(cluster)
+        assert done.returncode == 0, done.stdout
 
     def test_no_secret_where_others_see_it(self, lab, cluster):
         cluster.assert_no_secret_in(lab.logs())

@@ -59,7 +59,12 @@ class ActionModule(ActionBase):
             time.sleep(_TICK)
 
     def _still_due(self, fault: dict[str, Any]) -> bool:
-        """Whether the fault has not happened its ``times`` yet; counts it if so."""
+        """Whether the fault is not mended and has not happened its ``times`` yet.
+
+        Counts it if so.
+        """
+        if os.path.exists(fault.get("until", "")):
+            return False
         if "times" not in fault:
             return True
         count, times = shlex.quote(_COUNT), int(fault["times"])

@@ -286,25 +286,37 @@ def test_the_archive_arrives_as_base64():
     assert base64.b64decode(done.stdout) == packing.pack(API_SERVER)
 
 
+def phase(ansible, **variables):
+    """Exit code and output of a playbook that is the phase Install etcd alone."""
+    play = {
+        "hosts": "localhost",
+        "gather_facts": False,
+        "tasks": [{"name": "Install etcd", "lab_phase": None}],
+    }
+    path = ansible.directory / "play.yml"
+    path.write_text(json.dumps([play]))
+    command = ("ansible-playbook", "-i", "localhost,", "-c", "local")
+    return ansible.run(*command, "-e", json.dumps(variables), str(path))
+
+
 @needs_ansible
 @pytest.mark.parametrize("hang", [{"seconds": 0.1}, {"until": "{go}"}])
 def test_a_phase_hangs_no_longer_than_it_is_told_to(ansible, tmp_path, hang):
     go = tmp_path / "go"
     go.touch()
     wish = {key: str(value).format(go=go) for key, value in hang.items()}
-    play = [
-        {
-            "hosts": "localhost",
-            "gather_facts": False,
-            "tasks": [{"name": "Install etcd", "lab_phase": None}],
-        }
-    ]
-    (tmp_path / "play.yml").write_text(json.dumps(play))
-    code, output = ansible.run(
-        *("ansible-playbook", "-i", "localhost,", "-c", "local"),
-        *("-e", json.dumps({"lab_hang": {"task": "Install etcd", **wish}})),
-        str(tmp_path / "play.yml"),
-    )
+    code, output = phase(ansible, lab_hang={"task": "Install etcd", **wish})
+    assert code == 0, output
+
+
+@needs_ansible
+def test_a_phase_fails_until_it_is_mended(ansible, tmp_path):
+    mended = tmp_path / "mended"
+    fault = {"task": "Install etcd", "message": "no room", "until": str(mended)}
+    code, output = phase(ansible, lab_fault=fault)
+    assert (code, "no room" in output) == (2, True)
+    mended.touch()
+    code, output = phase(ansible, lab_fault=fault)
     assert code == 0, output
 
 
