@@ -1,7 +1,7 @@
 """Filters; for addresses kubespray uses netaddr, which is not needed here."""
 
 import ipaddress
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 
@@ -31,6 +31,20 @@ def not_booleans(pairs: Iterable[tuple[str, Any]]) -> list[str]:
     return [name for name, value in pairs if not isinstance(value, bool)]
 
 
+def strange_addresses(hosts: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The hosts whose ``ip`` is none of their addresses, and what it is.
+
+    :param hosts: the variables of each.
+    """
+    return [
+        f"{host['inventory_hostname']} ({host['ip']})"
+        for host in hosts
+        if "ip" in host
+        and host["ip"]
+        not in host["ansible_all_ipv4_addresses"] + host["ansible_all_ipv6_addresses"]
+    ]
+
+
 def kubelet_certificate(node: str) -> dict[str, str]:
     """What ``lab_certificates`` is to make for a node's kubelet."""
     return {
@@ -50,4 +64,5 @@ class FilterModule:
             "lab_first_address": first_address,
             "lab_kubelet_certificate": kubelet_certificate,
             "lab_not_booleans": not_booleans,
+            "lab_strange_addresses": strange_addresses,
         }

@@ -71,6 +71,23 @@ def test_overlap(one, other, expected):
     assert filters.overlaps(one, other) is expected
 
 
+def test_addresses_that_are_not_the_hosts():
+    def host(name, **more):
+        facts = {
+            "ansible_all_ipv4_addresses": ["10.0.0.1"],
+            "ansible_all_ipv6_addresses": ["fd00::1"],
+        }
+        return {"inventory_hostname": name, **facts, **more}
+
+    hosts = [
+        host("a", ip="10.0.0.1"),
+        host("b", ip="fd00::1"),
+        host("c"),
+        host("d", ip="10.0.0.2"),
+    ]
+    assert filters.strange_addresses(hosts) == ["d (10.0.0.2)"]
+
+
 def test_the_archive_is_reproducible_and_runs(tmp_path):
     archive = packing.pack(API_SERVER)
     tree = ansible_server.lay_out(tmp_path, releases.OWN)
