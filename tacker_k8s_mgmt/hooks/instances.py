@@ -15,7 +15,7 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cluster import redact
 from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.hooks import v1_instance, v2_instance
-from tacker_k8s_mgmt.hooks.view import Instance
+from tacker_k8s_mgmt.hooks.view import Instance, NoSuchInstance
 
 _CONDUCTOR = "tacker-conductor"
 
@@ -31,7 +31,7 @@ def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
     _configure(config_files)
     try:
         record = _found(vnf_id)
-    except LookupError:
+    except NoSuchInstance:
         raise errors.TackerError(
             detail=f"Tacker has no VNF instance {vnf_id}, neither of its v1 nor of its "
             "v2 API.",
@@ -52,7 +52,7 @@ def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
 def _found(vnf_id: str) -> v1_instance.Record | v2_instance.Record:
     try:
         return v1_instance.Record(vnf_id)
-    except LookupError:
+    except NoSuchInstance:
         return v2_instance.Record(vnf_id)
 
 

@@ -11,7 +11,7 @@ from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.hooks import requests
 from tacker_k8s_mgmt.hooks.keystone import secrets_of
 from tacker_k8s_mgmt.hooks.v1_site import V1Site
-from tacker_k8s_mgmt.hooks.view import Instance, SeenSite
+from tacker_k8s_mgmt.hooks.view import Instance, NoSuchInstance, SeenSite
 
 # Tacker has no constant for the last one.
 _OVER = ("COMPLETED", "FAILED", "ROLLED_BACK")
@@ -24,7 +24,7 @@ class SeenV1Site(SeenSite, V1Site):
 class Record:
     """What Tacker's database has of a VNF instance.
 
-    :raises LookupError: there is none of this id.
+    :raises NoSuchInstance: there is none.
     """
 
     def __init__(self, vnf_id: str) -> None:
@@ -35,7 +35,7 @@ class Record:
         try:
             self._instance = objects.VnfInstance.get_by_id(self._context, vnf_id)
         except exceptions.VnfInstanceNotFound as error:
-            raise LookupError(vnf_id) from error
+            raise NoSuchInstance(vnf_id) from error
         self._operation = _operation(self._context, vnf_id)
 
     def opened(self, options: Any, state_path: str) -> Instance:

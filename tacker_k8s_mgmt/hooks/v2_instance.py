@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.hooks import requests
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.secrets import Secrets
 from tacker_k8s_mgmt.hooks.v2_site import PROJECT, V2Site, login_of
-from tacker_k8s_mgmt.hooks.view import Instance, SeenSite
+from tacker_k8s_mgmt.hooks.view import Instance, NoSuchInstance, SeenSite
 
 _KEPT = "COMPLETED"  # Tacker stores what an operation has changed if it ended so
 _OVER = (_KEPT, "FAILED", "ROLLED_BACK")
@@ -41,7 +41,7 @@ class SeenV2Site(SeenSite, V2Site):
 class Record:
     """What Tacker's database has of a VNF instance.
 
-    :raises LookupError: there is none of this id.
+    :raises NoSuchInstance: there is none.
     """
 
     def __init__(self, vnf_id: str) -> None:
@@ -49,7 +49,7 @@ class Record:
         context = tacker_context.get_admin_context()
         found = objects.VnfInstanceV2.get_by_id(context, vnf_id)
         if found is None:
-            raise LookupError(vnf_id)
+            raise NoSuchInstance(vnf_id)
         self._instance: dict[str, Any] = found.to_dict()
         occurrences = objects.VnfLcmOpOccV2.get_by_filter(context, vnfInstanceId=vnf_id)
         occurrences.sort(key=lambda one: one.startTime)

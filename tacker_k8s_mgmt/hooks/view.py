@@ -11,6 +11,10 @@ from tacker_k8s_mgmt.remote import server, ssh
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 
 
+class NoSuchInstance(Exception):
+    """This API of Tacker has no VNF instance of this id."""
+
+
 @dataclass(frozen=True)
 class Instance:
     """A VNF instance that is a cluster.
