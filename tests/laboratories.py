@@ -52,14 +52,22 @@ def run(python: str, count: int, wanted: Iterable[Path]) -> list[str]:
     for path in wanted:
         waiting.put(path)
     failed: list[Path] = []
-    up = [number for number in range(1, count + 1) if _lab(number, "up")]
+
+    def use(number: int) -> None:
+        try:
+            is_up = _lab(number, "up")
+        finally:
+            prepared.set()
+        if is_up:
+            _work(python, number, waiting, failed)
+
+    # The first lab makes what all of them share, such as databases with their tables.
+    prepared = threading.Event()
+    threads = [threading.Thread(target=use, args=(one + 1,)) for one in range(count)]
     try:
-        threads = [
-            threading.Thread(target=_work, args=(python, number, waiting, failed))
-            for number in up
-        ]
         for thread in threads:
             thread.start()
+            prepared.wait()
         for thread in threads:
             thread.join()
     finally:
@@ -89,6 +97,7 @@ def _tested(python: str, number: int, path: Path) -> bool:
     _say(f"lab {number}: {path.name} ...")
     began = time.monotonic()
     words = ["exec", "--", python, "-m", "pytest", "-v", "-p", "no:cacheprovider"]
+    words += ["--durations=0", "--durations-min=5"]
     done = subprocess.run(
         [*_command(number), *words, str(path)],
         cwd=ROOT,

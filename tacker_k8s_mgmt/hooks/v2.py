@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 
 
 def _hooks() -> ModuleType:
-    """The hooks, which take most of a second that others' VNFs shall not wait for."""
+    """The hooks, which take half a second that others' VNFs shall not wait for."""
     # What an import makes is no garbage: looking for it takes as long as the import.
     gc.disable()
     from tacker_k8s_mgmt.hooks import v2_hooks

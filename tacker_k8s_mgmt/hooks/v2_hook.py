@@ -15,7 +15,8 @@ from tacker_k8s_mgmt.hooks import requests
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.hook import Hook
 from tacker_k8s_mgmt.hooks.secrets import Secrets
-from tacker_k8s_mgmt.hooks.v2_site import PROJECT, V2Site, login_of
+from tacker_k8s_mgmt.hooks.v2_heat import login_of
+from tacker_k8s_mgmt.hooks.v2_site import PROJECT, V2Site
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from tacker_k8s_mgmt.hooks import advice, scale_status, settings, v2_scale, v2_u
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.connection import Connections
 from tacker_k8s_mgmt.hooks.script import Streams
+from tacker_k8s_mgmt.hooks.v2_heat import resources_of
 from tacker_k8s_mgmt.hooks.v2_hook import V2Hook
-from tacker_k8s_mgmt.hooks.v2_site import resources_of
 from tacker_k8s_mgmt.lifecycle import check
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_start import ConnectivityStart

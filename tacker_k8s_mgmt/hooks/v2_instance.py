@@ -18,7 +18,8 @@ from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.hooks import requests
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.secrets import Secrets
-from tacker_k8s_mgmt.hooks.v2_site import PROJECT, V2Site, login_of
+from tacker_k8s_mgmt.hooks.v2_heat import login_of
+from tacker_k8s_mgmt.hooks.v2_site import PROJECT, V2Site
 from tacker_k8s_mgmt.hooks.view import Instance, NoSuchInstance, SeenSite
 
 _KEPT = "COMPLETED"  # Tacker stores what an operation has changed if it ended so

@@ -15,8 +15,9 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.stack import StackResource
 from tacker_k8s_mgmt.hooks import advice
 from tacker_k8s_mgmt.hooks.call import Call
+from tacker_k8s_mgmt.hooks.v2_heat import resources_of
 from tacker_k8s_mgmt.hooks.v2_hook import V2Hook
-from tacker_k8s_mgmt.hooks.v2_site import V2Site, resources_of
+from tacker_k8s_mgmt.hooks.v2_site import V2Site
 from tacker_k8s_mgmt.lifecycle import check
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut, ScaleOutRollback
