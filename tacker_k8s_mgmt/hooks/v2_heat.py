@@ -65,11 +65,13 @@ class _Resources:
 
 
 def _adapter(vim: Mapping[str, Any]) -> Adapter:
-    if cfg.CONF.v2_vnfm.use_oauth2_mtls_for_heat:
+    # Earlier releases of Tacker have not all of these options.
+    options = cfg.CONF.v2_vnfm
+    if getattr(options, "use_oauth2_mtls_for_heat", False):
         return _tackers(vim)
-    verify = cfg.CONF.v2_vnfm.heat_verify_cert
-    if verify and cfg.CONF.v2_vnfm.heat_ca_cert_file:
-        verify = cfg.CONF.v2_vnfm.heat_ca_cert_file
+    verify = getattr(options, "heat_verify_cert", False)
+    if verify and options.heat_ca_cert_file:
+        verify = options.heat_ca_cert_file
     access = vim["accessInfo"]
     password = v3.Password(
         auth_url=vim["interfaceInfo"]["endpoint"],

@@ -87,6 +87,14 @@ def test_tokens_by_oauth_are_asked_for_by_tackers_client(configured):
     assert v2_heat._adapter(vim).endpoint_override == "https://heat/v1/p"
 
 
+def test_options_that_an_earlier_tacker_has_not_are_as_if_off(monkeypatch):
+    conf = cfg.ConfigOpts()
+    conf.register_opts([cfg.IntOpt("other")], group="v2_vnfm")
+    monkeypatch.setattr(v2_heat.cfg, "CONF", conf)
+    session, _ = v2_heat.login_of(VIM)
+    assert session.verify is False
+
+
 def test_a_keystone_that_does_not_answer_is_a_remote_error():
     instance = {"id": VIM["vimId"], "vimConnectionInfo": {"openstack": VIM}}
     call = Call("heal_end", {}, instance, {}, package="")
