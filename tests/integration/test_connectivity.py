@@ -186,11 +186,16 @@ class TestV2:
         assert now[cluster.server("externalLB")] != BALANCER
         assert self.endpoint(cluster) == f"https://{cluster.balancer_address()}:6443"
 
-    def test_cluster_follows_its_servers(self, moving, cluster, tmp_path):
+    def test_cluster_follows_its_servers_and_retry_goes_on(
+        self, moving, cluster, tmp_path
+    ):
         outer, keys = moving.outer(), moving.keys()
         request = tmp_path / "request.json"
-        request.write_text(json.dumps(body_v2()))
-        cluster.by_command("change-ext-conn", request)
+        # The hosts count: it was the first time in the operation before.
+        request.write_text(json.dumps(faulty(body_v2(), times=2)))
+        error = cluster.by_command("change-ext-conn", request, expect="FAILED_TEMP")
+        assert "Initialise the control plane: no room" in error
+        cluster.handle("retry", "COMPLETED")
         now = moving.assert_followed(outer, keys)
         assert now[cluster.server("externalLB")] == BALANCER
         assert self.endpoint(cluster) == f"https://{BALANCER}:6443"
