@@ -14,6 +14,9 @@ from keystoneauth1.identity import v3
 
 HANDLED_LIMIT = 10.0
 LET_GO_LIMIT = 5.0
+#: Seconds between two looks at something; each takes of the time that Tacker has for
+#: its work.
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 1.5
 #: What Tacker says of a VNF instance that an operation holds.
 HELD = "Other LCM operation"
 TERMINAL_STATES = ("COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK")
@@ -211,6 +214,7 @@ class Tacker:
         limit: float,
     ) -> dict[str, Any]:
         deadline = time.monotonic() + limit
+        pause = FIRST_PAUSE
         while True:
             found = look()
             if good(found):
@@ -220,7 +224,8 @@ class Tacker:
                 raise RuntimeError(why)
             if time.monotonic() > deadline:
                 raise RuntimeError(f"nothing final within {limit:g} s: {found}")
-            time.sleep(0.5)
+            time.sleep(pause)
+            pause = min(pause * 1.1, LONGEST_PAUSE)
 
 
 class TackerV2(Tacker):

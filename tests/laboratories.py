@@ -26,7 +26,12 @@ LONGEST = (
     "test_healing.py",
     "test_scaling.py",
     "test_failures.py",
+    "test_connectivity.py",
     "test_v2_life.py",
+    "test_cluster_life.py",
+    "test_two_conductors.py",
+    "test_options.py",
+    "test_v2_workers.py",
 )
 
 

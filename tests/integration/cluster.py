@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
 from lab import inside
 from lab.cloud import ansible_server, base
@@ -235,15 +236,23 @@ class Cluster:
         """What the API says through the load balancer, certificate verified."""
         return self._api().get(path)
 
+    def nodes(self) -> list[dict[str, Any]]:
+        """The cluster's nodes."""
+        return self._api().items("/api/v1/nodes")
+
+    def pods(self, label: str) -> list[dict[str, Any]]:
+        """The pods with this label in the namespace ``default``."""
+        path = "/api/v1/namespaces/default/pods"
+        return self._api().items(f"{path}?labelSelector={quote(label)}")
+
     def ready_nodes(self) -> dict[str, bool]:
-        """Whether each node of the cluster is Ready, by the real kubectl."""
-        nodes = json.loads(self._api().kubectl("get", "nodes", "-o", "json"))
+        """Whether each node of the cluster is Ready."""
         return {
             node["metadata"]["name"]: any(
                 one["type"] == "Ready" and one["status"] == "True"
                 for one in node["status"]["conditions"]
             )
-            for node in nodes["items"]
+            for node in self.nodes()
         }
 
     def assert_nothing_left(self) -> None:

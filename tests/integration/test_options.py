@@ -95,8 +95,7 @@ def cluster(lab: Lab, release: str) -> Iterator[Cluster]:
 
 def nodes(cluster: Cluster) -> dict[str, dict[str, Any]]:
     """The Node objects by name."""
-    found = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]
-    return {node["metadata"]["name"]: node for node in found}
+    return {node["metadata"]["name"]: node for node in cluster.nodes()}
 
 
 def workers(cluster: Cluster) -> dict[str, dict[str, Any]]:

@@ -79,14 +79,13 @@ def cluster(crowded: Lab) -> Iterator[Cluster]:
 
 def pods(cluster: Cluster, label: str) -> list[dict[str, str]]:
     """Name, node and phase of the pods with this label."""
-    found = json.loads(cluster.kubectl("get", "pods", "-l", label, "-o", "json"))
     return [
         {
             "name": pod["metadata"]["name"],
             "node": pod["spec"].get("nodeName", ""),
             "phase": pod["status"].get("phase", ""),
         }
-        for pod in found["items"]
+        for pod in cluster.pods(label)
         if "deletionTimestamp" not in pod["metadata"]
     ]
 
@@ -133,10 +132,9 @@ def consistent(cluster: Cluster, workers: int) -> set[str]:
 
 def machine_ids(cluster: Cluster) -> dict[str, str]:
     """What each node's kubelet says its machine is."""
-    nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]
     return {
         node["metadata"]["name"]: node["status"]["nodeInfo"]["machineID"]
-        for node in nodes
+        for node in cluster.nodes()
     }
 
 
@@ -159,17 +157,21 @@ class TestScaling:
         kinds = [one.split("-")[1] for one in cluster.runs()]
         assert kinds == ["cluster", "facts", "scale"]
 
-    def test_out_by_several_in_one_run(self, lab, cluster):
+
+class TestBySeveral:
+    @pytest.fixture(scope="class", autouse=True)
+    def patience(self, lab: Lab) -> Iterator[None]:
+        with lab.options(**PATIENT):
+            yield
+
+    def test_out_by_several_in_one_run(self, cluster):
         runs = len(cluster.runs())
-        held = held_open(cluster, next(iter(cluster.workers().values())))
-        with lab.options(**PATIENT), held:
+        with held_open(cluster, next(iter(cluster.workers().values()))):
             cluster.scale("OUT", steps=3)
         consistent(cluster, 6)
         assert len(cluster.runs()) == runs + 2
 
-    def test_in_blocked_by_a_budget_changes_nothing_and_goes_on_later(
-        self, lab, cluster
-    ):
+    def test_in_blocked_by_a_budget_changes_nothing_and_goes_on_later(self, cluster):
         before = consistent(cluster, 6)
         budget(cluster, at_least=4)
         error = cluster.scale("IN", steps=2, expect="FAILED_TEMP", drain={"timeout": 3})
@@ -177,11 +179,9 @@ class TestScaling:
         assert "Nothing was deleted" in error
         assert "SCALE_IN CAN NOT ROLLBACK" in cluster.refused("rollback")
         assert consistent(cluster, 6) == before
-        nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))
-        assert not [n for n in nodes["items"] if n["spec"].get("unschedulable")]
+        assert not [n for n in cluster.nodes() if n["spec"].get("unschedulable")]
         cluster.kubectl("delete", "pdb", "web-budget")
-        held = held_open(cluster, cluster.workers()[NEWEST])
-        with lab.options(**PATIENT), held:
+        with held_open(cluster, cluster.workers()[NEWEST]):
             cluster.handle("retry", "COMPLETED")
         after = consistent(cluster, 4)
         gone = before - after
@@ -192,6 +192,8 @@ class TestScaling:
         on = {one["node"] for one in pods(cluster, "app=web")}
         assert on <= names(cluster)
 
+
+class TestAfterwards:
     def test_in_by_one_after_fail_with_a_budget_that_leaves_room(self, cluster):
         before = consistent(cluster, 4)
         budget(cluster, at_least=4)

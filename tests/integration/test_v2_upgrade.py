@@ -79,11 +79,10 @@ def upgrade(
 
 
 def kubelets(cluster: ClusterV2) -> dict[str, str]:
-    """The version of each node, by the real kubectl."""
-    nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]
+    """The version of each node."""
     return {
         node["metadata"]["name"]: node["status"]["nodeInfo"]["kubeletVersion"]
-        for node in nodes
+        for node in cluster.nodes()
     }
 
 
@@ -103,9 +102,10 @@ def api_servers(cluster: ClusterV2) -> dict[str, str]:
 
 def closed(cluster: ClusterV2) -> list[str]:
     """Names of the nodes that take no pods."""
-    nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]
     return [
-        node["metadata"]["name"] for node in nodes if node["spec"].get("unschedulable")
+        node["metadata"]["name"]
+        for node in cluster.nodes()
+        if node["spec"].get("unschedulable")
     ]
 
 

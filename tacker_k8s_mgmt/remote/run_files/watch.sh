@@ -12,7 +12,7 @@ workdir=$1 id=$2 offset=$3 limit=$4 wait=$5
 asked=$id
 if [ -z "$asked" ]; then
     for directory in "$workdir"/runs/*/; do # their names sort by time
-        [ -d "$directory" ] && id=$(basename "$directory")
+        [ -d "$directory" ] && id=${directory%/} id=${id##*/}
     done
 fi
 # The order matters: a run records its pid after it has the lock, and its exit code
