@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from oslo_log import log
@@ -105,9 +106,12 @@ class Operation:
 
         :raises ClusterError: there is no inventory to compare with.
         """
-        self._listed()
+        listed = self._listed()
         self._site.lock()
-        self._machines = self._site.machines()
+        with ThreadPoolExecutor(1) as pool:
+            # Heat takes longer than a login; why one fails is told where it is needed.
+            pool.submit(self._through, self._site.cluster, listed)
+            self._machines = self._site.machines()
         self._healing = healing.parse(self._site.workdir.read(healing.FILE_NAME))
         out = (self._healing.plane,) if self._healing.plane else ()
         previous = self._previous()
@@ -160,8 +164,7 @@ class Operation:
         return next(node for node in self._nodes if node.role is Role.CONTROL_PLANE)
 
     def _planes(self) -> tuple[Node, ...]:
-        """The control planes among the nodes, in their order."""
-        return tuple(n for n in self._nodes if n.role is Role.CONTROL_PLANE)
+        return _planes_of(self._nodes)
 
     def _cluster(self) -> ports.Cluster:
         """The cluster through the first control plane that accepts a login.
@@ -170,12 +173,15 @@ class Operation:
         """
         return self._through(self._site.cluster)
 
-    def _through(self, reach: Callable[[Node], Reached]) -> Reached:
+    def _through(
+        self, reach: Callable[[Node], Reached], listed: Sequence[Node] = ()
+    ) -> Reached:
         """What the first control plane that accepts a login leads to.
 
+        :param listed: the nodes, where they are not known yet.
         :raises ConnectError: none does.
         """
-        control_planes = list(self._planes())
+        control_planes = list(_planes_of(listed or self._nodes))
         while True:
             asked = control_planes.pop(0)
             if asked.server_id in self._silent_planes and control_planes:
@@ -338,6 +344,11 @@ class Operation:
         if left:
             told = detail.format(left=left)
             raise errors.ClusterError(detail=f"After {limit:g} s {told}", hint=hint)
+
+
+def _planes_of(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """The control planes among nodes, in their order."""
+    return tuple(node for node in nodes if node.role is Role.CONTROL_PLANE)
 
 
 def names_of(nodes: Sequence[Node]) -> str:
