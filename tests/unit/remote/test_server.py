@@ -1,5 +1,6 @@
 """The survey of an Ansible server, and the file with such servers' host keys."""
 
+import sys
 import threading
 
 import pytest
@@ -88,6 +89,35 @@ def test_survey_finds_ansible_whatever_the_logins_locale(session, sshd, tmp_path
     found = server.survey(session, str(tmp_path), None)
     assert found.ansible_version == "2.18.3"
     assert found.checkout.version == ""
+
+
+@pytest.mark.parametrize(
+    ("release", "options", "found"),
+    [
+        ("__version__ = '2.17.9'", "", "2.17.9"),
+        # Who cannot say it is not asked, but the program.
+        ("", "", "2.16.1"),
+        ("__version__ = '2.17.9'", " -I", "2.16.1"),
+    ],
+)
+def test_survey_asks_the_python_that_has_ansible(
+    session, tmp_path, release, options, found
+):
+    library = tmp_path / "lib" / "ansible"
+    library.mkdir(parents=True)
+    (library / "__init__.py").touch()
+    (library / "release.py").write_text(release)
+    python, program = (tmp_path / "bin" / n for n in ("python", "ansible-playbook"))
+    python.parent.mkdir()
+    path = f"PYTHONPATH={library.parent}"
+    python.write_text(f'#!/bin/sh\n{path} exec {sys.executable} "$@"\n')
+    program.write_text(
+        f"#!{python}{options}\nprint('ansible-playbook [core 2.16.1]')\n"
+    )
+    for file in (python, program):
+        file.chmod(0o755)
+    asked = server.survey(session, str(tmp_path), str(tmp_path))
+    assert asked.ansible_version == found
 
 
 def test_survey_finds_what_the_checkout_can_install(session, tmp_path):
