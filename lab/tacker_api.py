@@ -15,7 +15,7 @@ from keystoneauth1.identity import v3
 HANDLED_LIMIT = 10.0
 LET_GO_LIMIT = 5.0
 #: Seconds between two looks at something; each takes of the time that Tacker has for
-#: its work.
+#: its work. Whoever is told of each look wants many.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 1.5
 #: What Tacker says of a VNF instance that an operation holds.
 HELD = "Other LCM operation"
@@ -178,7 +178,7 @@ class Tacker:
         occurrence_id: str,
         *wanted: str,
         limit: float = 300,
-        tick: Callable[[], None] = lambda: None,
+        tick: Callable[[], None] | None = None,
     ) -> dict[str, Any]:
         """Wait until the operation is in one of the *wanted* states.
 
@@ -193,12 +193,15 @@ class Tacker:
             return f"the operation is {state}: {found.get('error')}"
 
         def look() -> dict[str, Any]:
-            tick()
+            if tick:
+                tick()
             return self.occurrence(occurrence_id)
 
-        return self._poll(
-            look, lambda found: found["operationState"] in wanted, bad, limit
-        )
+        def good(found: dict[str, Any]) -> bool:
+            return found["operationState"] in wanted
+
+        longest = FIRST_PAUSE if tick else LONGEST_PAUSE
+        return self._poll(look, good, bad, limit, longest)
 
     # VIMs
 
@@ -212,6 +215,7 @@ class Tacker:
         good: Callable[[dict[str, Any]], bool],
         bad: Callable[[dict[str, Any]], str | bool],
         limit: float,
+        longest_pause: float = LONGEST_PAUSE,
     ) -> dict[str, Any]:
         deadline = time.monotonic() + limit
         pause = FIRST_PAUSE
@@ -225,7 +229,7 @@ class Tacker:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"nothing final within {limit:g} s: {found}")
             time.sleep(pause)
-            pause = min(pause * 1.1, LONGEST_PAUSE)
+            pause = min(pause * 1.1, longest_pause)
 
 
 class TackerV2(Tacker):

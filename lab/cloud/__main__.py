@@ -12,51 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lab import environments
-from lab.cloud import CloudError, ansible_server, base, cli, networks
-from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL
+from lab.cloud import CloudError, cli, networks
 from lab.cloud.hosts import Hosts, find
 from lab.cloud.refusals import Refusals
-from lab.cloud.settings import Settings
-from lab.cloud.state import State
-from lab.settings import from_environment
-
-
-def prepare(state: Path, masks: list[Path]) -> None:
-    """Make what hosts need: file layers, the external network, the Ansible server.
-
-    Can be repeated; what is there stays. ``$LAB_STATE`` and ``$LAB_CACHE`` say which
-    lab it is.
-
-    :param masks: directories of the machine that hosts must not see.
-    :raises CloudError: a tool or an environment is missing, or the kernel refuses.
-    """
-    base.check_tools()
-    lab = from_environment()
-    settings = Settings(
-        state=state,
-        cache=lab.cache,
-        masks=(lab.state, *masks),
-        ansible_environment=environments.path(lab, "ansible"),
-        kubectl=lab.kubectl,
-    )
-    if base.mount(settings):
-        try:
-            base.make_common_layer(settings)
-            key = base.make_key(settings)
-            accounts = (*base.VM_ACCOUNTS, base.KEYED)
-            base.make_accounts(settings.layer("vm"), accounts, key)
-            accounts = (*ansible_server.ACCOUNTS, base.KEYED)
-            base.make_accounts(settings.layer(ansible_server.ROLE), accounts, key)
-        except BaseException:
-            base.unmount(settings)
-            raise
-    settings.save()
-    networks.create_bridge(EXTERNAL, f"{CONTROLLER_ADDRESS}/24")
-    # Networks outlive the lab's namespaces when its state is kept.
-    for network in State(state).read()["networks"].values():
-        networks.create_bridge(network["bridge"])
-    ansible_server.prepare(Hosts(state), settings)
 
 
 def show(hosts: Hosts, *, as_json: bool) -> None:
@@ -88,8 +46,8 @@ def show(hosts: Hosts, *, as_json: bool) -> None:
 def _run(args: argparse.Namespace) -> None:
     hosts = Hosts(args.state)
     match args.verb:
-        case "prepare":
-            prepare(args.state, args.mask)
+        case "prepare" | "kubespray":
+            _prepare(hosts, args)
         case "create":
             hosts.create(_document())
         case "delete":
@@ -106,13 +64,22 @@ def _run(args: argparse.Namespace) -> None:
             show(hosts, as_json=args.json)
         case "cut" | "restore" | "kill" | "refuse" | "admit":
             _harm(hosts, args)
-        case "kubespray":
-            settings = Settings.load(args.state)
-            ansible_server.prepare(hosts, settings, args.release)
         case "exec":
             host = find(hosts.all(), args.host)
             argv = hosts.enter(host, cli.command_of(args.argv))
             os.execvp(argv[0], argv)  # noqa: S606  becomes the command
+
+
+def _prepare(hosts: Hosts, args: argparse.Namespace) -> None:
+    # Heat runs this program some ten times for each cluster: what takes a third of its
+    # time to import is left to those who need it.
+    from lab.cloud import ansible_server, preparation
+    from lab.cloud.settings import Settings
+
+    if args.verb == "prepare":
+        preparation.prepare(args.state, args.mask)
+    else:
+        ansible_server.prepare(hosts, Settings.load(args.state), args.release)
 
 
 def _harm(hosts: Hosts, args: argparse.Namespace) -> None:

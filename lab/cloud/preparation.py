@@ -1,0 +1,48 @@
+"""What there is before the first host: file layers, a network, the Ansible server."""
+
+from pathlib import Path
+
+from lab import environments
+from lab.cloud import ansible_server, base, networks
+from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL
+from lab.cloud.hosts import Hosts
+from lab.cloud.settings import Settings
+from lab.cloud.state import State
+from lab.settings import from_environment
+
+
+def prepare(state: Path, masks: list[Path]) -> None:
+    """Make what hosts need: file layers, the external network, the Ansible server.
+
+    Can be repeated; what is there stays. ``$LAB_STATE`` and ``$LAB_CACHE`` say which
+    lab it is.
+
+    :param masks: directories of the machine that hosts must not see.
+    :raises CloudError: a tool or an environment is missing, or the kernel refuses.
+    """
+    base.check_tools()
+    lab = from_environment()
+    settings = Settings(
+        state=state,
+        cache=lab.cache,
+        masks=(lab.state, *masks),
+        ansible_environment=environments.path(lab, "ansible"),
+        kubectl=lab.kubectl,
+    )
+    if base.mount(settings):
+        try:
+            base.make_common_layer(settings)
+            key = base.make_key(settings)
+            accounts = (*base.VM_ACCOUNTS, base.KEYED)
+            base.make_accounts(settings.layer("vm"), accounts, key)
+            accounts = (*ansible_server.ACCOUNTS, base.KEYED)
+            base.make_accounts(settings.layer(ansible_server.ROLE), accounts, key)
+        except BaseException:
+            base.unmount(settings)
+            raise
+    settings.save()
+    networks.create_bridge(EXTERNAL, f"{CONTROLLER_ADDRESS}/24")
+    # Networks outlive the lab's namespaces when its state is kept.
+    for network in State(state).read()["networks"].values():
+        networks.create_bridge(network["bridge"])
+    ansible_server.prepare(Hosts(state), settings)
