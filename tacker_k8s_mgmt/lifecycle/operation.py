@@ -109,8 +109,8 @@ class Operation:
         listed = self._listed()
         self._site.lock()
         with ThreadPoolExecutor(1) as pool:
-            # Heat takes longer than a login; why one fails is told where it is needed.
-            pool.submit(self._through, self._site.cluster, listed)
+            # Heat takes longer than a login.
+            login = pool.submit(self._through, self._site.cluster, listed)
             self._machines = self._site.machines()
         self._healing = healing.parse(self._site.workdir.read(healing.FILE_NAME))
         out = (self._healing.plane,) if self._healing.plane else ()
@@ -121,7 +121,11 @@ class Operation:
         there = self._machines.places.keys()
         # Where it did not join, a server has no etcd and no API server.
         hosts = there if recorded is None else there & set(recorded)
-        self._silent_planes |= {node.server_id for node in previous} - hosts
+        missing = {node.server_id for node in previous} - hosts
+        self._silent_planes |= missing
+        if self._nodes == listed and not missing:
+            # There is no one else to ask: a refused password is not tried once more.
+            login.result()
         seen = self._seen()
         self._members = membership.whole_members(recorded, previous, seen)
         found = membership.compare(
