@@ -39,6 +39,15 @@ def grown(*numbers: int) -> FakeSite:
     return site
 
 
+def highly_available() -> FakeSite:
+    """With three control planes, the first of which is ``server-4``."""
+    site = FakeSite()
+    others = (machine(Role.CONTROL_PLANE, number) for number in (30, 31))
+    site.control_planes += others
+    run(Instantiate, site)
+    return site
+
+
 class TestScaleOut:
     def test_new_workers_are_members_with_routes(self):
         site = grown(6, 7)
@@ -235,12 +244,7 @@ class TestScaleOut:
         assert [one.name for one in site.runs] == ["scale"]
 
     def test_next_control_plane_is_asked_when_the_first_is_dead(self):
-        site = FakeSite()
-        site.control_planes += [
-            machine(Role.CONTROL_PLANE, 30),
-            machine(Role.CONTROL_PLANE, 31),
-        ]
-        run(Instantiate, site)
+        site = highly_available()
         site.workers.append(machine(Role.WORKER, 6))
         site.kill("server-4")
         site.calls.clear()
@@ -258,12 +262,7 @@ class TestScaleOut:
         assert site.calls.count("login server-4") == 1
 
     def test_control_plane_that_heat_knows_no_more_is_no_reason_to_stop(self):
-        site = FakeSite()
-        site.control_planes += [
-            machine(Role.CONTROL_PLANE, 30),
-            machine(Role.CONTROL_PLANE, 31),
-        ]
-        run(Instantiate, site)
+        site = highly_available()
         site.workers.append(machine(Role.WORKER, 6))
         del site.control_planes[0]
         # Whoever has its address now takes no login of ours.
