@@ -134,7 +134,7 @@ class ClusterApi:
     def items(self, path: str) -> list[dict[str, Any]]:
         """The objects of a list, as the administrator sees them.
 
-        For whoever looks again and again, each time with a ``kubectl`` of its own else.
+        For whoever looks again and again, which takes a process each with ``kubectl``.
         """
         answer = requests.get(
             f"https://{self.address}{path}",

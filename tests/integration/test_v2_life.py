@@ -100,13 +100,36 @@ class TestLife:
         assert consistent(cluster, 2) == old
         running(cluster)
 
-    def test_scale_out_and_in_by_two(self, cluster):
+    def test_scale_out_by_two_and_by_one(self, cluster):
         before = consistent(cluster, 2)
         cluster.scale("OUT", steps=2)
-        assert before < consistent(cluster, 4)
+        more = consistent(cluster, 4)
+        assert before < more
+        cluster.scale("OUT")
+        assert more < consistent(cluster, 5)
+
+    def test_scale_in_by_two_and_by_one(self, cluster):
+        before = consistent(cluster, 5)
         cluster.scale("IN", steps=2)
-        assert consistent(cluster, 2) == before
+        smaller = consistent(cluster, 3)
+        assert smaller < before
+        cluster.scale("IN")
+        assert consistent(cluster, 2) < smaller
         running(cluster)
+
+    def test_heal_of_one_worker(self, cluster):
+        before = consistent(cluster, 2)
+        identities = machine_ids(cluster)
+        address, server = sorted(cluster.workers().items())[0]
+        cluster.heal(server)
+        assert consistent(cluster, 2) == before
+        assert server not in cluster.workers().values()
+        after = machine_ids(cluster)
+        name = f"worker-{address.replace('.', '-')}"
+        assert after.pop(name) != identities.pop(name)
+        assert after == identities
+        running(cluster)
+        assert_vim_is_the_cluster(cluster)
 
     def test_dead_worker_is_healed_by_an_overridden_policy(self, cluster):
         before = consistent(cluster, 2)
@@ -126,16 +149,10 @@ class TestLife:
     ):
         cluster.balancer("expose", "web", "--port", str(PORT), "--node-port", "30080")
         before = consistent(cluster, 2)
-        identities = machine_ids(cluster)
-        address, worker = sorted(cluster.workers().items())[0]
+        worker = next(iter(cluster.workers().values()))
         cluster.heal(cluster.server("externalLB"), worker)
         assert consistent(cluster, 2) == before
         assert worker not in cluster.workers().values()
-        after = machine_ids(cluster)
-        name = f"worker-{address.replace('.', '-')}"
-        assert after.pop(name) != identities.pop(name)
-        assert after == identities
-        running(cluster)
         (service,) = cluster.balancer("status")["services"]
         assert (service["name"], service["port"]) == ("web", PORT)
         assert cluster.api("/readyz") == "ok"
