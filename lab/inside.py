@@ -15,6 +15,8 @@ import requests
 import yaml
 from keystoneauth1 import session
 from keystoneauth1.identity import v3
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
 
 from lab.cloud.hosts import Host, Hosts, find
 from lab.tacker_api import Tacker, TackerV2
@@ -22,6 +24,8 @@ from lab.tacker_api import Tacker, TackerV2
 SYSTEM_PYTHON = "/usr/bin/python3"
 ADMIN_CONF = "/etc/kubernetes/admin.conf"
 TACKER = "http://127.0.0.1:9890"
+# As often as kubectl repeats a GET, within 30 seconds or so.
+AGAIN = Retry(total=10, backoff_factor=0.25, backoff_max=4)
 
 
 def state() -> Path:
@@ -135,13 +139,19 @@ class ClusterApi:
         """The objects of a list, as the administrator sees them.
 
         For whoever looks again and again, which takes a process each with ``kubectl``.
+        As that does, it asks again when a connection ends without an answer: until the
+        load balancer notices that a control plane is dead, it still sends some there.
+
+        :raises requests.RequestException: no answer, or not the list.
         """
-        answer = requests.get(
-            f"https://{self.address}{path}",
-            verify=str(self.ca),
-            cert=str(self._login),
-            timeout=60,
-        )
+        with requests.Session() as client:
+            client.mount("https://", HTTPAdapter(max_retries=AGAIN))
+            answer = client.get(
+                f"https://{self.address}{path}",
+                verify=str(self.ca),
+                cert=str(self._login),
+                timeout=60,
+            )
         answer.raise_for_status()
         return list(answer.json()["items"])
 
