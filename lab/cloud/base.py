@@ -43,8 +43,9 @@ TOOLS = {
     "unshare": "util-linux",
 }
 
-SSHD_CONFIG = """\
-HostKey /etc/ssh/ssh_host_ed25519_key
+HOST_KEY = Path("etc/ssh/ssh_host_ed25519_key")
+SSHD_CONFIG = f"""\
+HostKey /{HOST_KEY}
 PasswordAuthentication yes
 KbdInteractiveAuthentication no
 PermitRootLogin no
@@ -172,10 +173,25 @@ def make_common_layer(settings: Settings) -> None:
 def make_key(settings: Settings) -> str:
     """Make the key of those without a password; the public one."""
     path = settings.state / KEY_FILE
-    if not path.exists():
-        argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", KEY_PASSPHRASE, "-f", path]
-        subprocess.run(argv, check=True, timeout=20)
+    _keygen(path, KEY_PASSPHRASE)
     return path.with_suffix(".pub").read_text()
+
+
+def make_host_key(settings: Settings, role: str) -> None:
+    """The SSH host key of the hosts with a role; the same for the life of the state.
+
+    For a host that a site keeps while the lab is away: who knows its key from before
+    would be right to refuse another.
+    """
+    kept = settings.state / f"{role}-{HOST_KEY.name}"
+    _keygen(kept, "")
+    write(settings.layer(role) / HOST_KEY, kept.read_text(), 0o600)
+
+
+def _keygen(path: Path, passphrase: str) -> None:
+    if not path.exists():
+        argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(path)]
+        subprocess.run(argv, check=True, timeout=20)
 
 
 def make_accounts(layer: Path, accounts: Sequence[Account], public_key: str) -> None:

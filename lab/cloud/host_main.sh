@@ -7,7 +7,8 @@ cd /
 echo "$HOST_NAME" >/etc/hostname
 printf '127.0.0.1 localhost\n%s %s\n' "${HOST_ADDRESS:-127.0.1.1}" "$HOST_NAME" >/etc/hosts
 tr -d - </proc/sys/kernel/random/uuid >/etc/machine-id
-ssh-keygen -q -t ed25519 -N '' -C "$HOST_NAME" -f /etc/ssh/ssh_host_ed25519_key
+key=/etc/ssh/ssh_host_ed25519_key
+[ -s "$key" ] || ssh-keygen -q -t ed25519 -N '' -C "$HOST_NAME" -f "$key"
 
 /usr/sbin/sshd -D -e </dev/null >/dev/null 2>>/var/log/sshd.log &
 sshd=$!

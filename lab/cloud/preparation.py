@@ -37,6 +37,7 @@ def prepare(state: Path, masks: list[Path]) -> None:
             base.make_accounts(settings.layer("vm"), accounts, key)
             accounts = (*ansible_server.ACCOUNTS, base.KEYED)
             base.make_accounts(settings.layer(ansible_server.ROLE), accounts, key)
+            base.make_host_key(settings, ansible_server.ROLE)
         except BaseException:
             base.unmount(settings)
             raise

@@ -1,6 +1,7 @@
 """What the lab's cloud decides about hosts, without making any."""
 
 import json
+import shutil
 import uuid
 
 import pytest
@@ -229,6 +230,20 @@ def test_who_has_no_password_logs_in_with_the_key(tmp_path, monkeypatch):
     assert keys.parts[-3] == "keyed"
     assert (keys.read_text(), keys.stat().st_mode & 0o777) == (PUBLIC_KEY, 0o600)
     assert "keyed:*:" in (tmp_path / "etc/shadow").read_text()
+
+
+def test_a_host_key_is_kept_with_the_state(tmp_path):
+    """The layers lie in memory, and who knows the host's key outlives them."""
+    settings = Settings(tmp_path, tmp_path, (), tmp_path, tmp_path)
+    key = settings.layer("server") / base.HOST_KEY
+    base.make_host_key(settings, "server")
+    first = key.read_text()
+    assert key.stat().st_mode & 0o777 == 0o600
+    shutil.rmtree(settings.base)
+    base.make_host_key(settings, "server")
+    assert key.read_text() == first
+    base.make_host_key(settings, "other")
+    assert (settings.layer("other") / base.HOST_KEY).read_text() != first
 
 
 def test_no_password_of_the_machine_gets_into_a_host(tmp_path, monkeypatch):
