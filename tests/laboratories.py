@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,10 +47,17 @@ def files() -> list[Path]:
     return [found.pop(name) for name in LONGEST] + list(found.values())
 
 
-def run(python: str, count: int, wanted: Iterable[Path]) -> list[str]:
+def run(
+    python: str,
+    count: int,
+    wanted: Iterable[Path],
+    instead: Sequence[Callable[[], None]] = (),
+) -> list[str]:
     """Run these files of tests in so many labs; the names of those that failed.
 
     :param python: the interpreter of the Tacker environment.
+    :param instead: what else there is to do: by the last labs' threads, a thing each if
+        there are as many, and before they bring up their labs.
     """
     waiting: queue.SimpleQueue[Path] = queue.SimpleQueue()
     for path in wanted:
@@ -59,9 +66,14 @@ def run(python: str, count: int, wanted: Iterable[Path]) -> list[str]:
 
     def use(number: int) -> None:
         try:
+            for job in instead[count - number :: count]:
+                job()
+            if number != 1:
+                prepared.wait()
             is_up = _lab(number, "up")
         finally:
-            prepared.set()
+            if number == 1:
+                prepared.set()
         if is_up:
             _work(python, number, waiting, failed)
 
@@ -71,7 +83,6 @@ def run(python: str, count: int, wanted: Iterable[Path]) -> list[str]:
     try:
         for thread in threads:
             thread.start()
-            prepared.wait()
         for thread in threads:
             thread.join()
     finally:

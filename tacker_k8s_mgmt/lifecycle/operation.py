@@ -106,12 +106,13 @@ class Operation:
 
         :raises ClusterError: there is no inventory to compare with.
         """
-        listed = self._listed()
-        self._site.lock()
-        with ThreadPoolExecutor(1) as pool:
-            # Heat takes longer than a login.
+        with ThreadPoolExecutor(2) as pool:
+            # Heat takes longer than two logins.
+            listing = pool.submit(self._site.machines)
+            listed = self._listed()
+            self._site.lock()
             login = pool.submit(self._through, self._site.cluster, listed)
-            self._machines = self._site.machines()
+            self._machines = listing.result()
         self._healing = healing.parse(self._site.workdir.read(healing.FILE_NAME))
         out = (self._healing.plane,) if self._healing.plane else ()
         previous = self._previous()
