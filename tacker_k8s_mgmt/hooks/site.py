@@ -9,7 +9,7 @@ import abc
 import logging
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -67,6 +67,7 @@ class Site(ServerSite):
         super().__init__(vnf_id, project_id, params, options, state_path, operation)
         self._node_keys: HostKeys | None = None
         self._sessions: dict[str, ssh.Session] = {}
+        self._expected: dict[str, Future[ssh.Session]] = {}
         self._identities: dict[str, MachineIdentity] = {}
         self._balancers: dict[str, Balancer] = {}
 
@@ -81,6 +82,9 @@ class Site(ServerSite):
     ) -> None:
         for balancer in self._balancers.values():
             balancer.close()
+        for expected in self._expected.values():
+            if expected.exception() is None:
+                expected.result().close()
         for session in self._sessions.values():
             session.close()
         self._close_server()
@@ -262,7 +266,23 @@ class Site(ServerSite):
             self._balancers[machine.ssh_address] = known
         return known
 
+    def expect(self, machine: Machine) -> None:
+        """Log in to a VM meanwhile.
+
+        Whoever uses it next waits for that, and is the one who gets its error.
+        """
+        address = machine.ssh_address
+        if address in self._sessions or address in self._expected:
+            return
+        self._keys()  # read once, here: the thread shares them
+        pool, limit = ThreadPoolExecutor(1), self._options.connect_timeout
+        self._expected[address] = pool.submit(self._open, machine, limit)
+        pool.shutdown(wait=False)
+
     def _session(self, machine: Machine | Node) -> ssh.Session:
+        expected = self._expected.pop(machine.ssh_address, None)
+        if expected is not None:
+            self._sessions[machine.ssh_address] = expected.result()
         session = self._sessions.get(machine.ssh_address)
         if session is None or not session.alive:
             session = self._open(machine, self._options.connect_timeout)

@@ -66,6 +66,11 @@ class HealStart(PlaneLeave):
         self._can_move = not drain.nowhere_to_go(leaving, list(seen.values()))
         self._sort(named, found, seen, self._doubted())
 
+    def _meanwhile(self) -> None:
+        balancer = self._machines.load_balancer
+        if balancer is not None and balancer.server_id not in self._servers:
+            super()._meanwhile()
+
     def _see_one_version(self, masters: Sequence[Node]) -> None:
         """See that no upgrade has stopped where kubespray would undo a part of it.
 

@@ -168,6 +168,7 @@ class Join(Operation, abc.ABC):
     def _see_ready(self) -> None:
         if not self._joining:
             return
+        self._expect_balancer()
         self._verify_identity(self._wait_ready(self._joining), self._joining)
 
     def _verify_identity(

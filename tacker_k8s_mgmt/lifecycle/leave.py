@@ -61,6 +61,9 @@ class Leave(Operation):
         """What stays behind when a step fails."""
         return " ".join(self._told)
 
+    def _meanwhile(self) -> None:
+        self._expect_balancer()
+
     def _sort(
         self,
         leaving: tuple[Node, ...],

@@ -127,6 +127,7 @@ class Operation:
         if self._nodes == listed and not missing:
             # There is no one else to ask: a refused password is not tried once more.
             login.result()
+        self._meanwhile()
         seen = self._seen()
         self._members = membership.whole_members(recorded, previous, seen)
         found = membership.compare(
@@ -149,6 +150,9 @@ class Operation:
                 names_of(found.lost),
             )
         return found, seen
+
+    def _meanwhile(self) -> None:
+        """Begin what can go on while the cluster tells its nodes."""
 
     def _recorded(self) -> Collection[str] | None:
         """Ids of the servers that were seen to be whole members, if that was noted."""
@@ -219,6 +223,12 @@ class Operation:
         if balancing is None:
             raise errors.ClusterError(detail="No load balancer was asked for.")
         return balancing
+
+    def _expect_balancer(self) -> None:
+        """Have the load balancer logged in to by the time when it is needed."""
+        machine = self._machines.load_balancer
+        if machine is not None and self._balancing() is not None:
+            self._site.expect(machine)
 
     # What is written
 

@@ -80,6 +80,9 @@ class TestBastion:
 class Session:
     alive = True
 
+    def close(self):
+        self.alive = False
+
 
 class Lock:
     """The lock of one session; ``busy`` sessions do not get it."""
@@ -150,3 +153,51 @@ def test_nothing_is_locked_that_nobody_wanted_locked(one, sessions):
     one._run_session()
     one._server_session()
     assert one._lock is None
+
+
+class TestExpected:
+    """A VM that is logged in to before it is needed."""
+
+    REFUSED, WELL, *_ = MACHINES
+
+    @pytest.fixture
+    def opened(self, one, monkeypatch):
+        """The sessions that logins led to, in order, or their errors."""
+        found = []
+
+        def login(machine, limit):
+            refused = errors.AuthError(user="u", host=machine.ssh_address, port=22)
+            found.append(refused if machine is self.REFUSED else Session())
+            if machine is self.REFUSED:
+                raise refused
+            return found[-1]
+
+        monkeypatch.setattr(one, "_open", login)
+        return found
+
+    def test_it_is_logged_in_to_once(self, one, opened):
+        one.expect(self.WELL)
+        one.expect(self.WELL)
+        session = one._session(self.WELL)
+        one.expect(self.WELL)
+        assert one._session(self.WELL) is session
+        assert opened == [session]
+
+    def test_whoever_needs_it_gets_the_error_and_no_second_try(self, one, opened):
+        one.expect(self.REFUSED)
+        with pytest.raises(errors.AuthError) as caught:
+            one._session(self.REFUSED)
+        assert opened == [caught.value]
+
+    def test_one_that_has_dropped_since_is_opened_again(self, one, opened):
+        one.expect(self.WELL)
+        one._session(self.WELL).close()
+        assert one._session(self.WELL).alive
+        assert len(opened) == 2
+
+    def test_what_nobody_needed_is_closed_with_the_site(self, one, opened):
+        with one:
+            one.expect(self.WELL)
+            one.expect(self.REFUSED)
+        (session,) = (one for one in opened if isinstance(one, Session))
+        assert not session.alive

@@ -359,6 +359,7 @@ class FakeSite:
     :ivar pods: names of pods by the node that they are on.
     :ivar certified: addresses that the API server's certificate is for.
     :ivar looks_for_certificate: how often it still shows its former certificate.
+    :ivar expected: ids of servers that were logged in to beforehand.
     :ivar known: the host key of each address, which is the id of its server.
     :ivar stored: the same, as last stored on the Ansible server.
     :ivar present: the ports in the Heat stack.
@@ -397,6 +398,7 @@ class FakeSite:
         self.package: tuple[str, ...] = ()
         self.server: tuple[str, ...] = ()
         self.forgotten: list[str] = []
+        self.expected: list[str] = []
         self.certified: frozenset[str] = frozenset()
         self.looks_for_certificate = 0
         self.known: dict[str, str] = {}
@@ -510,6 +512,9 @@ class FakeSite:
     def save_host_keys(self) -> None:
         self.touch("save_host_keys")
         self.stored = dict(self.known)
+
+    def expect(self, machine: Machine) -> None:
+        self.expected.append(machine.server_id)
 
     @property
     def workdir(self) -> FakeWorkDir:

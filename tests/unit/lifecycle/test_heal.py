@@ -256,6 +256,14 @@ class TestLoadBalancer:
         heal_end(site, *rebuild(site, "server-9"))
         assert site.exposed == (WEB,)
 
+    def test_it_is_logged_in_to_beforehand_unless_it_is_healed_itself(self):
+        site = instantiated()
+        both = copy.deepcopy(site)
+        heal_start(both, "server-9", "server-5")
+        assert both.expected == []
+        heal(site, "server-5")
+        assert site.expected == ["server-9", "server-9"]
+
     def test_dead_one_together_with_a_worker(self):
         site = instantiated()
         site.kill("server-5")

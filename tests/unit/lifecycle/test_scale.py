@@ -70,6 +70,13 @@ class TestScaleOut:
         scale_out(site, "server-6")
         assert site.calls.index("run scale") < site.calls.index("balancer.add_workers")
 
+    def test_load_balancer_is_logged_in_to_before_it_is_needed(self):
+        site = grown(6)
+        site.expected.clear()
+        scale_out(site, "server-6")
+        scale_in(site, "server-6")
+        assert site.expected == ["server-9", "server-9"]
+
     def test_second_run_changes_nothing(self):
         site = grown(6)
         scale_out(site, "server-6")
@@ -284,6 +291,7 @@ class TestScaleOut:
         scale_out(site, "server-6", wanted=wanted)
         assert SIX in site.members
         assert "balancer.add_workers" not in site.calls
+        assert site.expected == []
 
 
 class TestScaleIn:
