@@ -112,6 +112,8 @@ def _tested(python: str, number: int, path: Path) -> bool:
     _say(f"lab {number}: {path.name} ...")
     began = time.monotonic()
     words = ["exec", "--", python, "-m", "pytest", "-v", "-p", "no:cacheprovider"]
+    # Half of the start of pytest is Hypothesis, which nothing here uses.
+    words += ["-p", "no:hypothesispytest", "-p", "no:xdist"]
     words += ["--durations=0", "--durations-min=5"]
     done = subprocess.run(
         [*_command(number), *words, str(path)],
