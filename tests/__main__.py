@@ -31,14 +31,11 @@ class Check:
     """One line of the summary.
 
     :ivar shown: its output is shown as it comes, not only when it fails.
-    :ivar beside: it takes long enough to be run beside others; its output is shown in
-        one piece when it has ended.
     """
 
     name: str
     argv: Sequence[str]
     shown: bool = False
-    beside: bool = False
     env: dict[str, str] = field(default_factory=dict)
     outcome: str = "not run"
     seconds: float = 0.0
@@ -62,14 +59,12 @@ class Check:
                 stderr=None if self.shown else subprocess.STDOUT,
                 check=False,
             )
-            captured.seek(0)
-            said = captured.read() if done.returncode or self.beside else ""
+            if done.returncode and not self.shown:
+                captured.seek(0)
+                print(captured.read())
         self.seconds = time.monotonic() - began
         self.outcome = "passed" if done.returncode == 0 else "FAILED"
-        name = f"{self.name} " if self.beside else ""
-        ended = f"    {name}{self.outcome}, {self.seconds:.1f} s\n"
-        # One call, so that it does not mix with what runs beside it.
-        print(said + ended, end="", flush=True)
+        print(f"    {self.outcome}, {self.seconds:.1f} s", flush=True)
 
 
 def scripts() -> list[str]:
@@ -98,7 +93,7 @@ def quick_checks(settings: Settings, scratch: str) -> list[Check]:
         "PYTHONPYCACHEPREFIX": f"{scratch}/bytecode",
     }
     # Some of their time is spent waiting for something.
-    parallel = ("-n", "2", "--dist", "worksteal")
+    parallel = ("-n", "3", "--dist", "worksteal")
     pytest = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *parallel)
     return [
         Check("ruff check", ("ruff", "check", "--no-cache", *SOURCES), env=env),
@@ -115,28 +110,22 @@ def quick_checks(settings: Settings, scratch: str) -> list[Check]:
             ("sphinx-build", "-q", "-W", "-b", "html", "doc/source", f"{scratch}/docs"),
             env=env,
         ),
-        Check("unit tests", (*pytest, "tests/unit"), beside=True, env=env),
-        Check("contract tests", (*pytest, "tests/contract"), beside=True, env=env),
+        Check("unit tests", (*pytest, "tests/unit"), shown=True, env=env),
+        Check("contract tests", (*pytest, "tests/contract"), shown=True, env=env),
     ]
 
 
-def in_labs(settings: Settings, beside: Sequence[Check]) -> Check:
-    """Run the tests that need the lab, and others beside them.
-
-    Only both together keep the processors busy all the time.
-    """
+def in_labs(settings: Settings) -> Check:
+    """Run the tests that need the lab."""
     check = Check("integration tests", ())
     if os.geteuid() != 0:
-        for other in beside:
-            other.run()
         check.outcome = LEFT_OUT
         return check
     count = laboratories.labs()
     print(f"==> {check.name}, in {count} lab(s) at once", flush=True)
     began = time.monotonic()
     python = str(environments.program(settings, "tacker", "python"))
-    jobs = [other.run for other in beside]
-    failed = laboratories.run(python, count, laboratories.files(), jobs)
+    failed = laboratories.run(python, count, laboratories.files())
     check.seconds = time.monotonic() - began
     check.outcome = "FAILED" if failed else "passed"
     check.notes = [f"failed: {name}" for name in failed]
@@ -171,11 +160,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         checks = quick_checks(settings, scratch)
         for check in checks:
-            if not check.beside:
-                check.run()
-        beside = [check for check in checks if check.beside]
-        checks.append(in_labs(settings, beside))
-    return summary([install, *checks])
+            check.run()
+    return summary([install, *checks, in_labs(settings)])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,17 +47,10 @@ def files() -> list[Path]:
     return [found.pop(name) for name in LONGEST] + list(found.values())
 
 
-def run(
-    python: str,
-    count: int,
-    wanted: Iterable[Path],
-    instead: Sequence[Callable[[], None]] = (),
-) -> list[str]:
+def run(python: str, count: int, wanted: Iterable[Path]) -> list[str]:
     """Run these files of tests in so many labs; the names of those that failed.
 
     :param python: the interpreter of the Tacker environment.
-    :param instead: what else there is to do: by the last labs' threads, a thing each if
-        there are as many, and before they bring up their labs.
     """
     waiting: queue.SimpleQueue[Path] = queue.SimpleQueue()
     for path in wanted:
@@ -66,14 +59,9 @@ def run(
 
     def use(number: int) -> None:
         try:
-            for job in instead[count - number :: count]:
-                job()
-            if number != 1:
-                prepared.wait()
             is_up = _lab(number, "up")
         finally:
-            if number == 1:
-                prepared.set()
+            prepared.set()
         if is_up:
             _work(python, number, waiting, failed)
 
@@ -83,6 +71,7 @@ def run(
     try:
         for thread in threads:
             thread.start()
+            prepared.wait()
         for thread in threads:
             thread.join()
     finally:

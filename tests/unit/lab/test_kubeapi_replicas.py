@@ -164,10 +164,19 @@ def test_a_write_that_etcd_does_not_keep_is_no_write(plane):
 def test_many_writes_at_once_are_all_kept(plane):
     ports = list(plane.servers) * 4
     plane.serving()
-    threads = [
-        threading.Thread(
-            target=plane.request, args=(port, "POST", MAPS, config_map(f"m{number}"))
+
+    def write(port: int, name: str) -> None:
+        # On a busy machine etcd may lose its leader: 503, and the client asks again.
+        # 409: it was kept when the answer had been 503.
+        wait_for(
+            lambda: (
+                plane.request(port, "POST", MAPS, config_map(name))[0] in (201, 409)
+            ),
+            limit=60,
         )
+
+    threads = [
+        threading.Thread(target=write, args=(port, f"m{number}"))
         for number, port in enumerate(ports)
     ]
     for thread in threads:
