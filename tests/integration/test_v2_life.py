@@ -47,6 +47,15 @@ def assert_vim_is_the_cluster(cluster: ClusterV2) -> None:
     assert vim["accessInfo"] == {}
 
 
+def assert_only_this_is_new(
+    cluster: ClusterV2, before: dict[str, str], address: str
+) -> None:
+    """The worker with this address is another machine now, and no other node is."""
+    after, name = machine_ids(cluster), f"worker-{address.replace('.', '-')}"
+    assert after[name] != before[name]
+    assert after == {**before, name: after[name]}
+
+
 class TestLife:
     def test_instantiate(self, cluster):
         nodes = cluster.ready_nodes()
@@ -124,10 +133,7 @@ class TestLife:
         cluster.heal(server)
         assert consistent(cluster, 2) == before
         assert server not in cluster.workers().values()
-        after = machine_ids(cluster)
-        name = f"worker-{address.replace('.', '-')}"
-        assert after.pop(name) != identities.pop(name)
-        assert after == identities
+        assert_only_this_is_new(cluster, identities, address)
         running(cluster)
         assert_vim_is_the_cluster(cluster)
 
@@ -149,10 +155,13 @@ class TestLife:
     ):
         cluster.balancer("expose", "web", "--port", str(PORT), "--node-port", "30080")
         before = consistent(cluster, 2)
-        worker = next(iter(cluster.workers().values()))
+        identities = machine_ids(cluster)
+        address, worker = sorted(cluster.workers().items())[0]
         cluster.heal(cluster.server("externalLB"), worker)
         assert consistent(cluster, 2) == before
         assert worker not in cluster.workers().values()
+        assert_only_this_is_new(cluster, identities, address)
+        running(cluster)
         (service,) = cluster.balancer("status")["services"]
         assert (service["name"], service["port"]) == ("web", PORT)
         assert cluster.api("/readyz") == "ok"
