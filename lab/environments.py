@@ -103,6 +103,7 @@ def install(settings: Settings, environment: Path, words: Sequence[str]) -> None
         command.run([*fast, *words], limit=LIMIT, log=log, env=env)
     except LabError:
         command.run([*plain, *words], limit=LIMIT, log=log)
+    _compile(environment)
 
 
 def _build(settings: Settings, report: Report, name: str) -> None:
@@ -119,12 +120,11 @@ def _build(settings: Settings, report: Report, name: str) -> None:
         else:
             command.run([*venv, "--without-pip", str(target)], limit=LIMIT)
             install(settings, target, ["--no-deps", "-r", str(pins(name))])
-            _compile(target)
         (target / COMPLETE).touch()
 
 
 def _compile(target: Path) -> None:
-    """Byte code for all but tests: hosts see environments read-only."""
+    """Byte code for all but tests: nothing in a lab writes any, hosts cannot even."""
     words = ["-m", "compileall", "-q", "-j", "0", "-x", "/tests?/", "lib"]
     # A file that is no Python of this version is not imported either.
     subprocess.run(

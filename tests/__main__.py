@@ -79,6 +79,18 @@ def is_shell(path: Path) -> bool:
     return first.startswith(b"#!") and first.endswith((b"bash", b"/sh"))
 
 
+def byte_code(scratch: str) -> dict[str, str]:
+    """Variables that have each module compiled once, not by each of many processes.
+
+    Its place is the tree, unless that is somebody else's: what root leaves there, its
+    owner cannot remove. Of another place nothing is known yet, environments included.
+    """
+    written = {"PYTHONDONTWRITEBYTECODE": ""}
+    if ROOT.stat().st_uid == os.geteuid():
+        return {**written, "PYTHONPYCACHEPREFIX": ""}
+    return {**written, "PYTHONPYCACHEPREFIX": f"{scratch}/bytecode"}
+
+
 def quick_checks(settings: Settings, scratch: str) -> list[Check]:
     """Lint, documentation, unit and contract tests.
 
@@ -89,8 +101,7 @@ def quick_checks(settings: Settings, scratch: str) -> list[Check]:
     path = os.pathsep.join([str(programs), os.environ["PATH"], str(ansible)])
     env = {
         "PATH": f"{path}{os.pathsep}/usr/sbin{os.pathsep}{settings.programs}",
-        # Not into the tree, which may be somebody else's; and not by each process anew.
-        "PYTHONPYCACHEPREFIX": f"{scratch}/bytecode",
+        **byte_code(scratch),
     }
     # Some of their time is spent waiting for something.
     parallel = ("-n", "3", "--dist", "worksteal")

@@ -2,6 +2,7 @@
 
 import io
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,7 +103,17 @@ def test_former_environments_go_unless_a_lab_may_use_them(
     assert former.exists() is in_use
 
 
-def test_pip_takes_over_where_uv_cannot(lab, pins, monkeypatch):
+@pytest.fixture
+def environment(lab):
+    """An environment with nothing but its Python."""
+    path = lab.cache / "envs" / "x"
+    (path / "bin").mkdir(parents=True)
+    (path / "bin" / "python").symlink_to(sys.executable)
+    (path / "lib").mkdir()
+    return path
+
+
+def test_pip_takes_over_where_uv_cannot(lab, environment, monkeypatch):
     ran = []
 
     def run(argv, **_):
@@ -112,8 +123,17 @@ def test_pip_takes_over_where_uv_cannot(lab, pins, monkeypatch):
         return ""
 
     monkeypatch.setattr(command, "run", run)
-    environments.install(lab, lab.cache / "envs" / "x", ["thing"])
+    environments.install(lab, environment, ["thing"])
     assert ran == ["pip", "uv", "pip"]
+
+
+def test_what_is_installed_has_byte_code(lab, environment, monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    module = environment / "lib" / "thing.py"
+    monkeypatch.setattr(command, "run", lambda *_, **__: module.touch() or "")
+    environments.install(lab, environment, ["thing"])
+    (compiled,) = (environment / "lib" / "__pycache__").iterdir()
+    assert compiled.name.startswith("thing.")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +151,7 @@ def test_pip_takes_over_where_uv_cannot(lab, pins, monkeypatch):
     ],
 )
 def test_uv_uses_the_index_that_pip_is_configured_for(
-    lab, monkeypatch, configured, expected
+    lab, environment, monkeypatch, configured, expected
 ):
     seen = {}
 
@@ -142,7 +162,7 @@ def test_uv_uses_the_index_that_pip_is_configured_for(
     for name in ("UV_DEFAULT_INDEX", "SSL_CERT_FILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(command, "run", run)
-    environments.install(lab, lab.cache / "envs" / "x", ["thing"])
+    environments.install(lab, environment, ["thing"])
     names = ("UV_DEFAULT_INDEX", "SSL_CERT_FILE")
     assert {name: seen[name] for name in names if name in seen} == expected
 
