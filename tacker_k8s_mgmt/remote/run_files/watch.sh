@@ -6,9 +6,6 @@
 set -u
 workdir=$1 id=$2 offset=$3 limit=$4 wait=$5
 
-# Who runs has the lock.
-[ "$wait" != 0 ] && [ -e "$workdir/run.lock" ] && flock -w "$wait" "$workdir/run.lock" true
-
 asked=$id
 if [ -z "$asked" ]; then
     for directory in "$workdir"/runs/*/; do # their names sort by time
@@ -21,8 +18,13 @@ fi
 holder=
 latest=
 if [ -e "$workdir/run.lock" ]; then
-    flock -n "$workdir/run.lock" true || holder=yes
-    latest=$(<"$workdir/run.lock")
+    # Who runs has the lock for itself; who looks shares it.
+    patience=(-n)
+    [ "$wait" = 0 ] || patience=(-w "$wait")
+    exec 9<"$workdir/run.lock"
+    flock -s "${patience[@]}" 9 || holder=yes
+    exec 9<&-
+    read -r latest <"$workdir/run.lock"
     [ -n "$holder" ] && [ ! -e "$workdir/runs/$latest/rc" ] && holder=$latest || holder=
 fi
 [ -z "$asked" ] && [ -n "$holder" ] && id=$holder
@@ -42,12 +44,15 @@ elif [ -n "$begun" ]; then
 else
     state=starting
 fi
-# Of a file that is not there, stat prints nothing.
-changed=$(stat -c %.3Y "$run/request.json" "$run/pid" "$run/events.jsonl" 2>/dev/null)
+changed='' size=0
+while read -r at bytes; do
+    changed+=${changed:+,}$at size=$bytes
+done < <(stat -c '%.3Y %s' "$run/request.json" "$run/pid" "$run/events.jsonl" 2>/dev/null)
+read -r now stamp < <(date -u '+%s.%3N %Y%m%dT%H%M%S%3NZ')
 printf '{"run":"%s","state":"%s","rc":%s,"started":%s,"ended":%s,"latest":"%s",' \
     "$id" "$state" "$rc" "$started" "$ended" "$latest"
-printf '"now":%s,"changed":[%s],"stamp":"%s"}\n' \
-    "$(date +%s.%3N)" "${changed//$'\n'/,}" "$(date -u +%Y%m%dT%H%M%S%3NZ)"
-if [ -e "$run/events.jsonl" ]; then
+printf '"now":%s,"changed":[%s],"stamp":"%s"}\n' "$now" "$changed" "$stamp"
+# The events are the last of the files, if there are any.
+if [ -e "$run/events.jsonl" ] && [ "$size" -gt "$offset" ]; then
     tail -c "+$((offset + 1))" "$run/events.jsonl" | head -c "$limit"
 fi
