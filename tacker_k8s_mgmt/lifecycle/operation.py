@@ -227,7 +227,7 @@ class Operation:
     def _expect_balancer(self) -> None:
         """Have the load balancer logged in to by the time when it is needed."""
         machine = self._machines.load_balancer
-        if machine is not None and self._balancing() is not None:
+        if machine is not None and self._params.load_balancer is not None:
             self._site.expect(machine)
 
     # What is written
