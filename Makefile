@@ -1,6 +1,7 @@
 # The two commands that matter are `make demo` and `make test`; see README.rst.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
-PYTHON := /usr/bin/python3
+# Without byte code: what root leaves in somebody's tree, its owner cannot remove.
+PYTHON := /usr/bin/python3 -B
 
 .PHONY: help demo test docs lab-up lab-down lab-status lab-shell
 

@@ -5,6 +5,14 @@ Python and the standard library only, because it is what builds the environments
 everything else runs in.
 """
 
+import os
+import sys
+
+if os.stat(__file__).st_uid != os.geteuid():
+    # Byte code that root leaves in somebody's tree cannot be removed by its owner.
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
 
 class LabError(Exception):
     """The lab cannot do what was asked; the text is for the user, with what to do.

@@ -82,13 +82,12 @@ def is_shell(path: Path) -> bool:
 def byte_code(scratch: str) -> dict[str, str]:
     """Variables that have each module compiled once, not by each of many processes.
 
-    Its place is the tree, unless that is somebody else's: what root leaves there, its
-    owner cannot remove. Of another place nothing is known yet, environments included.
+    Not into somebody else's tree, see lab/__init__.py; a place that is not the tree has
+    no byte code of environments either, at first.
     """
-    written = {"PYTHONDONTWRITEBYTECODE": ""}
-    if ROOT.stat().st_uid == os.geteuid():
-        return {**written, "PYTHONPYCACHEPREFIX": ""}
-    return {**written, "PYTHONPYCACHEPREFIX": f"{scratch}/bytecode"}
+    ours = ROOT.stat().st_uid == os.geteuid()
+    place = "" if ours else f"{scratch}/bytecode"
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": place}
 
 
 def quick_checks(settings: Settings, scratch: str) -> list[Check]:

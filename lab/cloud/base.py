@@ -6,6 +6,7 @@ settings and logs of the machine do not show in a host.
 """
 
 import os
+import secrets
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -277,7 +278,9 @@ def _names(lines: Iterable[str]) -> list[str]:
 
 
 def _hash(password: str) -> str:
-    argv = ["openssl", "passwd", "-6", "-stdin"]
+    # Nobody is kept from guessing these, and each login and sudo calculates it.
+    salt = f"rounds=1000${secrets.token_hex(8)}"
+    argv = ["openssl", "passwd", "-6", "-salt", salt, "-stdin"]
     done = subprocess.run(
         argv, input=password, capture_output=True, text=True, check=True, timeout=20
     )
