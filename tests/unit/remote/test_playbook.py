@@ -4,6 +4,7 @@ The stand-in runs the playbook, which here is a bash script that each test write
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import shlex
@@ -531,6 +532,18 @@ def test_killed_run_is_lost_and_can_be_started_again(site):
     site.playbook("exit 0")
     assert site.run().rc == 0
     assert not sockets.exists()
+
+
+def test_who_looks_is_not_taken_for_a_run(site):
+    site.playbook("wait_for never")
+    join = site.background()
+    site.wait_for_start()
+    (run,) = site.run_dirs()
+    os.killpg(int((run / "pid").read_text().split()[0]), signal.SIGKILL)
+    join()
+    with (site.workdir / "run.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        assert not site.runner().last().live
 
 
 def test_run_counts_as_live_while_ansible_lives(site):
