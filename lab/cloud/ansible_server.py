@@ -26,7 +26,7 @@ ACCOUNTS = (
     base.Account("ansible", "ansible"),
     base.Account("deployer", "server-Pa55word-of-the-lab"),
 )
-ENVIRONMENT = "/opt/ansible-venv"
+ENVIRONMENT = "/opt/kubespray-venv"
 KUBESPRAY = "/opt/kubespray"
 SOURCE = Path(__file__).parents[1] / "kubespray"
 # The stand-in's roles put it on the control planes.

@@ -142,7 +142,7 @@ class TestCluster:
 
     def test_inventory_is_what_kubespray_reads(self, lab, cluster):
         text = lab.ansible(
-            "/opt/ansible-venv/bin/ansible-inventory "
+            "/opt/kubespray-venv/bin/ansible-inventory "
             f"-i {cluster.directory}/hosts.yaml --list"
         )
         inventory = json.loads(text)

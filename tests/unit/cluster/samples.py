@@ -24,7 +24,7 @@ SIMPLE: dict[str, Any] = {
         "password": "ans-s3cret",
         "kubespray_root_path": "/opt/kubespray",
         "transferring_inventory_path": "/home/ansible/clusters/simple",
-        "venv_path": "/opt/ansible-venv",
+        "venv_path": "/opt/kubespray-venv",
     },
     "master_node": {
         "ssh_cp_name": "masterNode_CP1",

@@ -114,7 +114,7 @@ def test_every_attribute_arrives():
     assert made.vim_name == "kubernetes_vim"
     assert (made.ansible.host, made.ansible.port) == ("10.99.0.5", 2222)
     assert made.ansible.kubespray_root == "/opt/kubespray"
-    assert made.ansible.venv == "/opt/ansible-venv"
+    assert made.ansible.venv == "/opt/kubespray-venv"
     assert made.ansible.directory == "/home/ansible/clusters/simple"
     assert made.ansible.password == SecretStr("ans-s3cret")
     assert made.control_plane.aspect_id is None
