@@ -198,6 +198,19 @@ def test_ssh_and_the_api_can_be_narrowed_to_a_network(parts, top):
     assert tree["parameters"]["management_cidr"]["type"] == "string"
 
 
+HOTS = sorted(sources.samples().glob("**/base_hot_top.yaml"))
+
+
+@pytest.mark.parametrize("path", HOTS, ids=lambda path: str(path.parent)[-9:])
+def test_only_what_the_load_balancer_forwards_is_open_to_users(path):
+    rules = yaml.safe_load(path.read_text())["resources"]["service_access"]
+    assert [rule["protocol"] for rule in rules["properties"]["rules"]] == ["tcp"]
+
+
+def test_every_sample_has_a_template():
+    assert len(HOTS) == 4
+
+
 def test_workers_keep_away_from_each_other(parts, top, nested):
     group = top["worker_instance"]["properties"]["resource"]["properties"]
     apart = group["server_group"]["get_resource"]
