@@ -83,6 +83,8 @@ def _preview(args: argparse.Namespace) -> int:
     if args.machines and (args.control_planes, args.workers) != (None, None):
         raise UsageError("--machines says how many VMs there are; leave out the others")
     given = params.given(args)
+    if given.absent:
+        raise UsageError(f"{given.name} cannot be previewed. {given.absent}")
     if given.found is None:
         params.tell(given)
         return commands.PROBLEMS

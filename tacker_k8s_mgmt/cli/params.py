@@ -26,7 +26,6 @@ EXAMPLES = {
         "tacker-k8s-mgmt params check heal.json --stored instantiate.json",
     ),
 }
-_LATER = ("scale", "heal")
 RESOLVED_LATER = "resolved when a hook begins"
 
 
@@ -59,7 +58,7 @@ def add_request(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--stored",
         metavar="INSTANTIATE.json",
-        help="the instantiate request that a scale or heal request comes after",
+        help="the instantiate request of the VNF that a later request is for",
     )
 
 
@@ -67,13 +66,15 @@ def add_request(verb: argparse.ArgumentParser) -> None:
 class Given:
     """The parameters that a command was given.
 
-    :param found: None when there are problems.
+    :param found: None when there are problems, or no parameters to look at.
+    :param absent: why a request without problems has no parameters, "" where it has.
     """
 
     name: str
     found: InstallParams | None
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
+    absent: str = ""
 
 
 def given(
@@ -99,27 +100,59 @@ def given(
         before = documents.load(args.stored)
         warnings += before.warnings
         stored = _request(before)
-    if asked.operation in _LATER and stored is None:
-        raise UsageError(
-            f"{document.name} is a {asked.operation} request, which changes parameters "
-            "of the instantiation; give that with --stored INSTANTIATE.json"
-        )
-    if asked.operation == request.INSTANTIATE and stored is not None:
-        raise UsageError(
-            f"{document.name} is an instantiate request; --stored is for scale and heal"
-        )
+    _refuse_order(document.name, asked, stored)
     problems = [*asked.problems, *(stored.problems if stored else ())]
+    absent = _absent(asked, stored)
     found = None
     try:
-        found = _parsed(asked, stored, resolver)
+        found = None if absent else _parsed(asked, stored, resolver)
     except ParamError as error:
         problems += error.problems
     else:
         warnings += found.warnings if found else ()
-        problems += [] if found else [_nothing(stored or asked)]
+        problems += [] if found or absent else [_nothing(stored or asked)]
     return Given(
-        document.name, None if problems else found, tuple(problems), tuple(warnings)
+        document.name,
+        None if problems else found,
+        tuple(problems),
+        tuple(warnings),
+        absent,
     )
+
+
+def _refuse_order(name: str, asked: Request, stored: Request | None) -> None:
+    """See that the requests can come after each other.
+
+    :raises UsageError: they cannot, or the first one is missing.
+    """
+    if asked.is_later and asked.concerns_us and stored is None:
+        raise UsageError(
+            f"{name} is a {asked.operation} request, which changes parameters "
+            "of the instantiation; give that with --stored INSTANTIATE.json"
+        )
+    if stored is None:
+        return
+    if asked.operation in (request.CREATE, request.INSTANTIATE):
+        raise UsageError(
+            f"{name}: --stored is for requests that come after an instantiation, and "
+            f"it is a request to {asked.operation}"
+        )
+    if stored.operation not in ("", request.INSTANTIATE):
+        raise UsageError(
+            f"--stored: it is a {stored.operation} request, not an instantiate request"
+        )
+
+
+def _absent(asked: Request, stored: Request | None) -> str:
+    """Why a request may have no parameters; "" where there have to be some."""
+    if asked.operation == request.CREATE:
+        return "A create request has no parameters of the driver."
+    if asked.is_later and stored is None:
+        return (
+            f"The {asked.operation} request has no {params.ATTRIBUTE} and changes no "
+            "parameters; with --stored INSTANTIATE.json they are shown."
+        )
+    return ""
 
 
 def _request(document: documents.Document) -> Request:
@@ -158,6 +191,8 @@ def _check(args: argparse.Namespace) -> int:
         tell(found)
         if found.found:
             _summarise(masking.masked(found.found))
+        elif found.absent:
+            print(found.absent)
     return commands.PROBLEMS if found.problems else commands.OK
 
 

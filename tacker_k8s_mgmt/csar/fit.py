@@ -83,7 +83,7 @@ def findings(
         case bodies.SCALE:
             found.problems += _scale(request, contents, stored)
             _override(request, contents, stored, found)
-        case bodies.HEAL | "":
+        case bodies.HEAL | bodies.TERMINATE | "":
             _override(request, contents, stored, found)
         case bodies.CHANGE_EXT_CONN:
             found.problems += _reconnected(request, contents)

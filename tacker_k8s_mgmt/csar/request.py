@@ -16,6 +16,7 @@ from tacker_k8s_mgmt.csar import bodies
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 
+CREATE = bodies.CREATE
 INSTANTIATE = bodies.INSTANTIATE
 
 _OURS = (params.ATTRIBUTE, spelling.camel(params.ATTRIBUTE))
@@ -27,6 +28,11 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     bodies.SCALE: ("aspectId", "numberOfSteps", "type"),
     bodies.HEAL: ("vnfcInstanceId", "cause"),
     bodies.TERMINATE: ("terminationType", "gracefulTerminationTimeout"),
+}
+#: Operations on a VNF instance that is instantiated.
+_LATER = frozenset(_MARKS.keys() | {bodies.CHANGE_VNFPKG}) - {
+    bodies.CREATE,
+    bodies.INSTANTIATE,
 }
 
 
@@ -50,6 +56,11 @@ class Request:
     def may_upgrade(self) -> bool:
         """Whether it may ask for another Kubernetes version."""
         return self.operation == bodies.CHANGE_VNFPKG
+
+    @property
+    def is_later(self) -> bool:
+        """Whether it comes after an instantiation, whose parameters it may change."""
+        return self.operation in _LATER
 
     @property
     def concerns_us(self) -> bool:

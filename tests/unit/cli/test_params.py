@@ -173,17 +173,42 @@ def test_an_attribute_that_is_given_twice_is_told(check):
 # --- scale and heal
 
 
-@pytest.mark.parametrize("later", [scale(), {"cause": "x"}, heal({}, cause="x")])
-def test_a_later_request_needs_the_instantiation(check, later):
-    code, out, err = check(later)
+def with_ours(body):
+    return {**body, **heal({})}
+
+
+LATER = [scale(), {"cause": "x"}, {"terminationType": "FORCEFUL"}]
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_a_change_of_parameters_needs_the_instantiation(check, later):
+    code, out, err = check(with_ours(later))
     assert (code, out) == (2, "")
     assert "give that with --stored INSTANTIATE.json" in err
 
 
-def test_an_instantiation_comes_after_nothing(check):
-    code, _, err = check(simple(), stored=simple())
+@pytest.mark.parametrize("later", LATER)
+def test_a_later_request_that_changes_no_parameters_is_checked_alone(check, later):
+    code, out, _ = check(later)
+    assert code == 0
+    assert "changes no parameters; with --stored INSTANTIATE.json" in out
+    assert json.loads(check(later, "--json")[1])["parameters"] == {}
+
+
+CREATE = {"vnfdId": "fd374e20-60bb-4e56-bdb9-052e28185439"}
+
+
+@pytest.mark.parametrize("first", [simple(), CREATE])
+def test_some_requests_come_after_nothing(check, first):
+    code, _, err = check(first, stored=simple())
     assert code == 2
-    assert "--stored is for scale and heal" in err
+    assert "--stored is for requests that come after an instantiation" in err
+
+
+def test_what_is_stored_is_an_instantiation(check):
+    code, _, err = check(scale(), stored=scale())
+    assert code == 2
+    assert "--stored: it is a scale request, not an instantiate request" in err
 
 
 def test_scaling_without_parameters_takes_the_stored_ones(check):

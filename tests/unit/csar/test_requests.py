@@ -77,6 +77,13 @@ def test_the_sample_requests_fit_the_sample_package(contents, name):
     assert (found.problems, found.warnings) == ([], [])
 
 
+def test_what_a_termination_brings_is_checked(contents):
+    wrong = {"ansible": {"pasword": "x"}}
+    terminate = {**sample("terminate.json"), "additionalParams": {ATTRIBUTE: wrong}}
+    (problem,) = problems(terminate, contents, SIMPLE)
+    assert problem.startswith("ansible.pasword: is not a known attribute")
+
+
 @pytest.mark.parametrize("name", ["scale-out", "scale-in", "heal-worker", "heal-vnf"])
 def test_the_later_samples_fit_the_sample_package(contents, name):
     read = request.read(sample(f"{name}.json"))
