@@ -206,7 +206,8 @@ class CommandFailed(RemoteError):
     """A command on a remote host ended with an exit code other than 0.
 
     ``command`` is what an operator would type (redacted), ``tail`` the last lines of
-    its output (redacted).
+    its output (redacted). Where a command of ours ended so, ``output`` is all that is
+    kept of its output (redacted), for those who look for something in it.
     """
 
     message = "On {host}, `{command}` ended with exit code {rc}: {tail}"

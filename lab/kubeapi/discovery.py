@@ -17,6 +17,37 @@ _VERBS = [
     "watch",
 ]
 HEALTH = ("healthz", "livez", "readyz")
+# The checks of a kube-apiserver, in its order; the first ones ask etcd.
+_ETCD_CHECKS = ("etcd", "etcd-readiness")
+_OTHER_CHECKS = (
+    "informer-sync",
+    *(
+        f"poststarthook/{hook}"
+        for hook in (
+            "start-apiserver-admission-initializer",
+            "generic-apiserver-start-informers",
+            "priority-and-fairness-config-consumer",
+            "priority-and-fairness-filter",
+            "storage-object-count-tracker-hook",
+            "start-apiextensions-informers",
+            "start-apiextensions-controllers",
+            "crd-informer-synced",
+            "start-system-namespaces-controller",
+            "start-cluster-authentication-info-controller",
+            "start-legacy-token-tracking-controller",
+            "rbac/bootstrap-roles",
+            "scheduling/bootstrap-system-priority-classes",
+            "priority-and-fairness-config-producer",
+            "bootstrap-controller",
+            "start-kube-aggregator-informers",
+            "apiservice-registration-controller",
+            "apiservice-status-available-controller",
+            "kube-apiserver-autoregistration",
+        )
+    ),
+    "autoregister-completion",
+    "shutdown",
+)
 _JSON = "application/json"
 
 Answer = tuple[Any, str]
@@ -26,6 +57,20 @@ Answer = tuple[Any, str]
 def is_open(parts: list[str]) -> bool:
     """Whether anybody may ask, as health checks of load balancers do."""
     return parts[0] in (*HEALTH, "version")
+
+
+def without_etcd(probe: str) -> bytes:
+    """The report of a health check that fails because etcd does not answer.
+
+    kube-apiserver sends it with status 500 (k8s.io/apiserver, ``healthz.go``).
+    """
+    lines = [
+        *("[+]ping ok", "[+]log ok"),
+        *(f"[-]{name} failed: reason withheld" for name in _ETCD_CHECKS),
+        *(f"[+]{name} ok" for name in _OTHER_CHECKS),
+        f"{probe} check failed",
+    ]
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def answer(parts: list[str], kubernetes_version: str, host: str) -> Answer:

@@ -114,8 +114,9 @@ class Handler(BaseHTTPRequestHandler):
         replica = self.server.replica
         if replica and parts[0] in discovery.HEALTH:
             if parts[0] != "livez" and not replica.is_ready():
-                raise unavailable("[-]etcd failed: reason withheld")
-            self._send(200, b"ok")
+                self._send(500, discovery.without_etcd(parts[0]))
+            else:
+                self._send(200, b"ok")
         elif replica and parts == ["version"]:
             # Its own, whoever serves: an upgrade goes server by server.
             self._send(200, *discovery.answer(parts, self.server.version, ""))

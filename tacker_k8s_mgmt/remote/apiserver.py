@@ -1,6 +1,7 @@
 """One API server: whether it is well, and where kubeadm's newcomers look for one."""
 
 import json
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,17 +11,22 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubeclient import KubeClient
 
 _PLACE = ("configmap", "cluster-info", "--namespace=kube-public")
+# kubectl quotes the report of all checks, 2 kB of it on one line with literal "\n".
+_FAILED_CHECK = re.compile(r"\[-\][^\s\\]+ failed")
 
 
 def problem(client: KubeClient) -> str:
-    """Why the API server is not ready, in kubectl's words; "" if it is.
+    """Why the API server is not ready; "" if it is.
+
+    Names the checks that failed; where there is no such report, kubectl's words.
 
     :raises RemoteError: the node cannot be reached.
     """
     try:
         client.run("get", "--raw", "/readyz")
     except errors.CommandFailed as error:
-        return str(error.fields["tail"])
+        failed = _FAILED_CHECK.findall(error.fields.get("output", ""))
+        return f"not ready: {', '.join(failed)}" if failed else error.fields["tail"]
     except errors.CommandTimeout as error:
         return str(error)
     return ""

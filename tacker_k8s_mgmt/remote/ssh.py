@@ -303,9 +303,13 @@ class Session:
 
     def _failed(self, shown: str, result: Result) -> errors.CommandFailed:
         # Redacted before it is cut: half a secret would not be recognised.
-        tail = last_lines(self.redact(result.stderr or result.stdout)) or "no output"
+        output = self.redact(result.stderr or result.stdout)
         return errors.CommandFailed(
-            host=self.host, command=shown, rc=result.rc, tail=tail
+            host=self.host,
+            command=shown,
+            rc=result.rc,
+            tail=last_lines(output) or "no output",
+            output=output,
         )
 
     def _unusable(self, action: str, path: str, error: Exception) -> errors.RemoteError:

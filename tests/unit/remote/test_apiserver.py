@@ -5,9 +5,12 @@ import json
 import pytest
 import yaml
 
+from lab.kubeapi.etcd.wire import Files
+from lab.kubeapi.server import Listener, Replication, start, stop
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubectl import KubeControl
-from tests.unit.remote.kube import SUDO
+from tests.unit.lab import kube as bed
+from tests.unit.remote.kube import SUDO, needs_kubectl
 
 # `get` answers with a file of the test; what is patched is kept.
 KUBECTL = """
@@ -50,6 +53,26 @@ def test_an_api_server_that_is_ready_has_no_problem(cluster, sshd):
 
 def test_one_that_does_not_answer_is_told_in_kubectls_words(cluster):
     assert cluster.api_problem() == "The connection to the server was refused"
+
+
+@pytest.fixture
+def without_etcd(sshd, session):
+    """The real kubectl against an API server whose etcd does not answer."""
+    nobody = Replication("http://127.0.0.1:1", ("http://127.0.0.1:1",), Files())
+    tokens = frozenset({bed.ADMIN_TOKEN})
+    server = start(Listener(port=0, admin_tokens=tokens), replication=nobody)
+    there = f"--server=http://127.0.0.1:{server.port} --token={bed.ADMIN_TOKEN}"
+    sshd.program("kubectl", f'shift 5\nexec {bed.KUBECTL} {there} "$@"\n')
+    sshd.program("sudo", SUDO)
+    yield KubeControl(session, "https://10.10.0.4:6443")
+    stop(server)
+
+
+@needs_kubectl
+def test_one_that_is_not_ready_is_told_by_the_checks_that_failed(without_etcd):
+    assert without_etcd.api_problem() == (
+        "not ready: [-]etcd failed, [-]etcd-readiness failed"
+    )
 
 
 def test_a_node_that_cannot_be_reached_is_an_error(cluster, session):
