@@ -20,6 +20,7 @@ from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
+from tacker_k8s_mgmt.lifecycle import patience
 from tacker_k8s_mgmt.lifecycle.operation import (
     JOINED_FILE,
     MACHINES_FILE,
@@ -215,15 +216,22 @@ class ConnectivityEnd(Operation):
             [one for one in self._machines.control_planes if one.server_id in listed]
         )
         seen = self._seen()
-        unwell = [
+        awaited = {
+            node.name
+            for node in self._moved
+            if not patience.not_ready(seen.get(node.name))
+        }
+        # The control planes were reached just now.
+        asked = [
             node
             for node in self._nodes
-            if node.name not in seen or not seen[node.name].ready
+            if node.role is Role.WORKER and node.name not in awaited
         ]
-        self._down = frozenset(self._site.unreachable(unwell))
+        self._down = frozenset(self._site.unreachable(asked))
         if self._down:
             LOG.warning(
-                "These nodes are down, and stay so: %s", ", ".join(sorted(self._down))
+                "These nodes do not accept SSH logins and are left as they are: %s",
+                ", ".join(sorted(self._down)),
             )
         moved = {
             node.server_id

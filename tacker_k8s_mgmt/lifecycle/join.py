@@ -59,7 +59,7 @@ class Join(Operation, abc.ABC):
         """
 
     def _choose(self) -> None:
-        found, seen = self._compare()
+        found, _ = self._compare()
         if found.added:
             raise errors.UnsupportedOperation(
                 detail="There are new VMs of the control plane, which cannot be "
@@ -67,12 +67,12 @@ class Join(Operation, abc.ABC):
                 hint="Send `rollback` for this operation, and take the scaling aspect "
                 "of the control plane out of the VNFD.",
             )
-        joining = {node.name for node in found.joining}
-        well = {name for name in seen if seen[name].ready} - joining
+        # The Ready ones, too: a kubelet that reports says nothing of the SSH server,
+        # and the facts of all hosts are gathered over SSH.
         asked = [
             node
             for node in found.nodes
-            if node.name not in {*well, *self._lost} and not self._is_target(node)
+            if node.name not in self._lost and not self._is_target(node)
         ]
         self._unreachable = (*self._site.unreachable(asked), *sorted(self._lost))
         before = {node.name for node in self._previous()}
@@ -87,7 +87,7 @@ class Join(Operation, abc.ABC):
             LOG.info("These workers join the cluster: %s", names_of(self._joining))
         if dead:
             LOG.warning(
-                "These nodes cannot be reached and are left out: %s",
+                "These nodes do not accept SSH logins and are left out: %s",
                 ", ".join(self._unreachable),
             )
 

@@ -40,7 +40,8 @@ class Leave(Operation):
         self._vanished: tuple[Node, ...] = ()
         self._staying: tuple[Node, ...] = ()
         self._in_inventory: frozenset[str] = frozenset()
-        #: Names in the inventory of whoever does not answer, leaving or not.
+        #: Names in the inventory of nodes that do not answer: of those that leave the
+        #: dead ones, and any that stay.
         self._silent: list[str] = []
         self._cordoned: tuple[str, ...] = ()
         self._undrained = False
@@ -80,17 +81,19 @@ class Leave(Operation):
         """
         self._in_inventory = frozenset(node.name for node in self._previous())
         well = {name for name in seen if seen[name].ready} - set(doubted)
-        suspects = [
+        # The Ready ones, too: playbooks reach all that stay over SSH.
+        asked = [
             node
             for node in (*found.nodes, *found.returning)
-            if node.name not in {*well, *self._lost} and node.name in self._in_inventory
+            if node.name not in self._lost and node.name in self._in_inventory
         ]
+        mute = set(self._site.unreachable(asked))
         gone = {
-            *self._site.unreachable(suspects),
+            *(mute - well),
             *(node.name for node in found.vanished),
             *self._lost,
         }
-        self._silent = sorted(gone)
+        self._silent = sorted(gone | (mute - {node.name for node in leaving}))
         self._vanished = found.vanished
         self._leaving = (*leaving, *found.vanished)
         present = [node for node in self._leaving if node.name in seen]

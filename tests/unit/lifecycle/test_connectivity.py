@@ -235,7 +235,14 @@ class TestEnd:
         end(site)
         assert hosts(site)[FIVE] == "198.51.100.5"
         assert site.runs[0].args == ("--limit", f"all:localhost:!{FIVE}")
-        assert f"stay so: {FIVE}" in caplog.text
+        assert f"left as they are: {FIVE}" in caplog.text
+
+    def test_ready_worker_that_refuses_logins_is_left_out_of_the_facts(self):
+        site = made()
+        move(site, server_9="198.51.100.9")
+        site.dead.add("server-5")
+        end(site)
+        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIVE}")
 
     def test_worker_that_was_built_anew_fails_it_when_the_rest_is_done(self):
         site = made()

@@ -107,6 +107,16 @@ class TestScaleOut:
         assert FIVE in site.listed
         assert f"left out: {FIVE}" in caplog.text
 
+    def test_ready_member_that_refuses_logins_is_left_out_of_the_facts_too(
+        self, caplog
+    ):
+        site = grown(6)
+        site.dead.add("server-5")
+        scale_out(site, "server-6")
+        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIVE}")
+        assert {FIVE, SIX} <= set(site.listed) & set(site.members)
+        assert f"left out: {FIVE}" in caplog.text
+
     def test_new_worker_that_does_not_answer_fails_the_operation(self):
         site = grown(6)
         before = state(copy.deepcopy(site))
@@ -404,6 +414,22 @@ class TestScaleIn:
         scale_in(site, "server-5")
         assert site.members == [MASTER, FIFTY_FIVE]
         assert site.runs[0].args == ("--limit", f"all:localhost:!{FIFTY_FIVE}")
+
+    def test_ready_worker_that_stays_and_refuses_logins_does_not_either(self):
+        site = instantiated()
+        site.dead.add("server-55")
+        scale_in(site, "server-5")
+        assert site.members == [MASTER, FIFTY_FIVE]
+        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIFTY_FIVE}")
+
+    def test_ready_worker_that_leaves_and_refuses_logins_is_drained(self):
+        site = instantiated()
+        site.pods = {FIVE: ["web"]}
+        site.dead.add("server-5")
+        with pytest.raises(errors.StepFailed, match=r"remove-node\.yml"):
+            scale_in(site, "server-5")
+        assert "cluster.drain" in site.calls
+        assert "cluster.evict_dead" not in site.calls
 
     def test_worker_that_is_not_ready_and_answers_is_drained(self):
         site = instantiated()
