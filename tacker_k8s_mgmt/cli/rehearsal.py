@@ -113,7 +113,7 @@ class _Site:
     def name_taken(self, name: str) -> bool:
         return False
 
-    def lock(self) -> None:
+    def lock(self, patience: float | None = None) -> None:
         pass
 
     def wait_reachable(self, machines: Sequence[Machine]) -> None:

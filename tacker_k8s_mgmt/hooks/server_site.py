@@ -88,12 +88,14 @@ class ServerSite(abc.ABC):
     def _write_credentials(self) -> None:
         """Put keys and passwords where the inventory says they are."""
 
-    def lock(self) -> None:
+    def lock(self, patience: float | None = None) -> None:
         """Lock the cluster until the site is closed.
 
+        :param patience: seconds for an operation that has it to end; None: hardly any.
         :raises LockedError: another operation is at work on it.
+        :raises RemoteError: the lock could not be asked for.
         """
-        self._acquire(self._open_server_session())
+        self._acquire(self._open_server_session(), patience)
 
     def _acquire(self, session: ssh.Session, patience: float | None = None) -> None:
         if self._lock is None or not self._lock.held:

@@ -15,6 +15,8 @@ from tacker_k8s_mgmt.lifecycle.step import Step
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
+_PATIENCE = 60.0  # seconds for an operation that ends because its VMs are gone
+
 
 class TerminateStart:
     """What is checked while everything still stands."""
@@ -77,5 +79,13 @@ class TerminateEnd:
         if owner != self._vnf_id:
             LOG.info("%s belongs to %s and is left alone", workdir.path, owner)
             return
+        try:
+            site.lock(_PATIENCE)
+        except (errors.LockedError, errors.RemoteError) as error:
+            LOG.warning(
+                "%s is removed without the cluster's lock, for its VMs are gone: %s",
+                workdir.path,
+                error,
+            )
         site.playbooks.stop()
-        workdir.remove()
+        site.workdir.remove()

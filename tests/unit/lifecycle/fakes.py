@@ -443,8 +443,8 @@ class FakeSite:
         """Names in the inventory."""
         return sorted(node.name for node in inventory.parse(self.files["hosts.yaml"]))
 
-    def lock(self) -> None:
-        self.touch("lock")
+    def lock(self, patience: float | None = None) -> None:
+        self.touch(f"lock for {patience:g} s" if patience else "lock")
 
     def machines(self) -> Machines:
         self.touch("machines")

@@ -341,6 +341,32 @@ class TestTerminate:
         assert site.vim is None
         assert "delete it by hand" in caplog.text
 
+    def test_the_lock_is_waited_for_before_runs_are_stopped(self):
+        site = FakeSite()
+        instantiate(site)
+        site.calls.clear()
+        terminate(site, site)
+        work = ["lock for 60 s", "playbooks.stop", "workdir.remove"]
+        assert [call for call in site.calls if call in work] == work
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            errors.LockedError(path="/p", host="h", owner="scale_end of conductor two"),
+            errors.RemoteError(detail="scale_end of conductor two: no flock."),
+        ],
+        ids=["locked", "lock-unusable"],
+    )
+    def test_directory_goes_without_the_lock_and_that_is_told(self, error, caplog):
+        site = FakeSite()
+        instantiate(site)
+        site.faults.add("lock for 60 s")
+        site.error = error
+        terminate(site, site)
+        assert (site.owner, site.files) == (None, {})
+        assert "removed without the cluster's lock" in caplog.text
+        assert "scale_end of conductor two" in caplog.text
+
     def test_vim_goes_even_when_the_parameters_are_no_good(self):
         site = FakeSite()
         instantiate(site)
