@@ -36,10 +36,12 @@ Self = TypeVar("Self", bound="Site")
 
 KNOWN_HOSTS = server.KNOWN_HOSTS
 _PARALLEL_LOGINS = 8
-# A kubelet reports the first two in its Node object.
-_WHO_AM_I = (
-    'cat /etc/machine-id /proc/sys/kernel/random/boot_id; ip -j addr show to "$1" || :'
-)
+# A kubelet reports the first two in its Node object. Not every image ends the line in
+# /etc/machine-id.
+_WHO_AM_I = """
+printf '%s\\n' "$(cat /etc/machine-id)" "$(cat /proc/sys/kernel/random/boot_id)"
+ip -j addr show to "$1" || :
+"""
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes when boot_timeout has passed
 
 

@@ -1,5 +1,7 @@
 """The site of an operation in the v1 API, as far as it needs no other host."""
 
+import os
+import subprocess
 import time
 import types
 
@@ -201,3 +203,30 @@ class TestExpected:
             one.expect(self.REFUSED)
         (session,) = (one for one in opened if isinstance(one, Session))
         assert not session.alive
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_the_machine_id_file_need_not_end_its_line(one, end, monkeypatch, tmp_path):
+    (tmp_path / "machine-id").write_text(f"4d7a{end}")
+    (tmp_path / "boot_id").write_text("9e1c\n")
+    program = tmp_path / "cat"
+    program.write_text(
+        f'#!/bin/sh\nfor file; do /bin/cat "{tmp_path}/${{file##*/}}"; done\n'
+    )
+    program.chmod(0o755)
+    links = '[{"mtu": 1450, "addr_info": [{"local": "10.0.0.1"}]}]'
+    (tmp_path / "ip").write_text(f"#!/bin/sh\necho '{links}'\n")
+    (tmp_path / "ip").chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+
+    def run(argv, timeout, sudo):
+        done = subprocess.run(
+            argv, env={"PATH": path}, capture_output=True, text=True, check=True
+        )
+        return types.SimpleNamespace(stdout=done.stdout)
+
+    session = types.SimpleNamespace(run=run)
+    monkeypatch.setattr(one, "_session", lambda node: session)
+    (node,) = name_nodes(MACHINES[:1])
+    told = one.identity(node)
+    assert (told.machine_id, told.boot_id, told.nic_mtu) == ("4d7a", "9e1c", 1450)
