@@ -5,6 +5,7 @@ here imports Tacker or much of this package: most VNFs are none of ours, and the
 shall cost nothing.
 """
 
+import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,14 @@ _PARAMETERS = ("k8s_cluster_installation_param", "k8sClusterInstallationParam")
 
 #: Where a server is: id of its stack, and its name there, which is the VDU's.
 Place = tuple[str, str]
+
+
+def cluster_vim_id(vnf_id: str) -> str:
+    """The ``vimId`` of the cluster's entry in ``vimConnectionInfo``.
+
+    :param vnf_id: id of the cluster's VNF instance, a UUID.
+    """
+    return str(uuid.uuid5(uuid.UUID(vnf_id), "kubernetes"))
 
 
 @dataclass
@@ -89,9 +98,10 @@ class Call:
 
     @property
     def vim(self) -> Mapping[str, Any]:
-        """The OpenStack that the VMs are in: Tacker takes the first entry, too."""
+        """The OpenStack that the VMs are in: the first entry but for the cluster's."""
         infos = self.instance.get("vimConnectionInfo") or {}
-        return next(iter(infos.values()), {})
+        ours = cluster_vim_id(self.vnf_id)
+        return next((one for one in infos.values() if one.get("vimId") != ours), {})
 
     @property
     def stack(self) -> str:

@@ -1,15 +1,17 @@
 """The cluster as a Kubernetes VIM in the VNF instance (v2 API).
 
 Tacker's v2 API has no registry that a hook could write to; a VIM is an entry of
-``vimConnectionInfo``. Tacker takes the first entry for the VIM of the VNF itself, so
-ours comes last. Which one is ours, its ``vimId`` says.
+``vimConnectionInfo``. Tacker takes the first entry for the VIM of the VNF itself
+(``vnf_instance_utils.py``, ``select_vim_info``), so ours comes last. MariaDB keeps the
+order of keys in a JSON column; MySQL sorts them by length in bytes, then by the bytes.
+So ours is the longest. Which one is ours, its ``vimId`` says.
 """
 
-import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tacker_k8s_mgmt.cluster.answers import Vim
+from tacker_k8s_mgmt.hooks.call import cluster_vim_id
 from tacker_k8s_mgmt.lifecycle import ports
 
 VIM_TYPE = "ETSINFV.KUBERNETES.V_1"
@@ -23,7 +25,7 @@ class Connections:
 
     def __init__(self, instance: dict[str, Any]) -> None:
         self._instance = instance
-        self._vim_id = str(uuid.uuid5(uuid.UUID(instance["id"]), "kubernetes"))
+        self._vim_id = cluster_vim_id(instance["id"])
 
     def name_taken(self, name: str) -> bool:
         """Whether another VIM has this name: in the v2 API names need not differ."""
@@ -35,10 +37,8 @@ class Connections:
         :returns: the VIM's id, always the same for one VNF instance.
         """
         self.remove()
-        infos, name = self._infos(), f"k8s_{spec.name}"
-        while name in infos:
-            name += "_"
-        infos[name] = {
+        infos = self._infos()
+        infos[_longest(f"k8s_{spec.name}", infos)] = {
             "vimId": self._vim_id,
             "vimType": VIM_TYPE,
             "interfaceInfo": {
@@ -48,6 +48,17 @@ class Connections:
             "accessInfo": {"bearer_token": spec.token.get_secret_value()},
         }
         return self._vim_id
+
+    def settle(self) -> None:
+        """Have the cluster's entry, if there is one, sort behind every other.
+
+        Earlier releases gave it a shorter key, and a request may have added a longer
+        one since.
+        """
+        infos = self._instance.get("vimConnectionInfo") or {}
+        for name in self._ours(infos):
+            entry = infos.pop(name)
+            infos[_longest(name, infos)] = entry
 
     def in_use(self) -> bool:
         """Whether another VNF runs on the cluster, which nobody knows in the v2 API."""
@@ -78,3 +89,9 @@ class Connections:
     def _infos(self) -> dict[str, Any]:
         infos: dict[str, Any] = self._instance.setdefault("vimConnectionInfo", {})
         return infos
+
+
+def _longest(name: str, others: Iterable[str]) -> str:
+    """Lengthen a key, if need be, until it is longer than every other."""
+    longest = max((len(other.encode()) for other in others), default=0)
+    return name.ljust(longest + 1, "_")

@@ -64,6 +64,8 @@ def perform(call: Call, streams: Streams) -> None:
             detail=f"This release has no hook {call.operation}.",
             hint="Take it out of the VNFD, or upgrade tacker-k8s-mgmt.",
         )
+    # Before Tacker chooses a VIM for the work between the hooks.
+    Connections(call.instance).settle()
     work(hook)
 
 

@@ -24,11 +24,11 @@ SECRETS = ("n0de-secret", "serv3r-secret", "b4lancer-secret", "v1m-secret")
 REPEATED = fakes.additional_params()
 
 
-def instantiate(tacker, **changes):
+def instantiate(tacker, vim="vim1", **changes):
     request = {
         "flavourId": "simple",
         "instantiationLevelId": "instantiation_level_1",
-        "vimConnectionInfo": {"vim1": v2_world.VIM},
+        "vimConnectionInfo": {vim: v2_world.VIM},
         "additionalParams": fakes.additional_params(**changes),
     }
     tacker.operate("INSTANTIATE", request)
@@ -289,6 +289,65 @@ class TestHeal:
         assert next(iter(cluster.instance["vimConnectionInfo"])) == "vim1"
         assert len(cluster.instance["vimConnectionInfo"]) == 2
         assert "k8s_mgmt" in cluster.instance["metadata"]
+
+
+class TestOrderOfVims:
+    """Tacker takes the first entry, and MySQL puts the shortest key first."""
+
+    LONG = "openstack-of-the-site-in-the-north/project-of-the-clusters/region-one"
+
+    @pytest.fixture
+    def cluster(self, tacker):
+        instantiate(tacker, vim=self.LONG)
+        return tacker
+
+    def as_formerly(self, cluster):
+        """The key that earlier releases gave the cluster's entry."""
+        infos = dict(cluster.instance["vimConnectionInfo"])
+        (ours,) = set(infos) - {self.LONG}
+        infos["k8s_a_cluster"] = infos.pop(ours)
+        instance = {**cluster.instance, "vimConnectionInfo": infos}
+        cluster.instance = v2_world.stored(instance)
+        assert next(iter(cluster.instance["vimConnectionInfo"])) == "k8s_a_cluster"
+
+    def behind(self, cluster):
+        infos = cluster.instance["vimConnectionInfo"]
+        assert next(iter(infos)) == self.LONG
+        types = [info["vimType"] for info in infos.values()]
+        assert types == ["ETSINFV.OPENSTACK_KEYSTONE.V_3", "ETSINFV.KUBERNETES.V_1"]
+
+    def test_the_cluster_stays_behind_a_longer_key(self, cluster):
+        self.behind(cluster)
+        scale(cluster, "SCALE_OUT")
+        assert EIGHT in cluster.site.members
+        self.behind(cluster)
+        heal(cluster)
+        self.behind(cluster)
+        terminate(cluster)
+        assert cluster.deleted
+
+    @pytest.mark.parametrize(
+        "operate",
+        [
+            pytest.param(lambda one: scale(one, "SCALE_OUT"), id="scale-out"),
+            pytest.param(lambda one: scale(one, "SCALE_IN"), id="scale-in"),
+            pytest.param(lambda one: heal(one, "workerNode-server-5"), id="heal"),
+        ],
+    )
+    def test_the_former_key_is_replaced_before_tacker_chooses(self, cluster, operate):
+        self.as_formerly(cluster)
+        operate(cluster)
+        self.behind(cluster)
+        assert len(cluster.instance["vimConnectionInfo"]) == 2
+
+    def test_a_failed_scale_out_is_rolled_back_with_the_former_key(self, cluster):
+        self.as_formerly(cluster)
+        with cluster.world() as site:
+            site.faults.add("run scale")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+            scale(cluster, "SCALE_OUT")
+        cluster.rollback()
+        assert len(cluster.site.workers) == 2
 
 
 class TestTerminate:

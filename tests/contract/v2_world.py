@@ -70,6 +70,16 @@ def unpack(package, directory, world=None):
     return directory
 
 
+def stored(instance):
+    """A VNF instance as MySQL gives it back: keys by their length, then their bytes.
+
+    MariaDB keeps the order that they are written in, which is then no other.
+    """
+    infos = instance.get("vimConnectionInfo") or {}
+    names = sorted(infos, key=lambda name: (len(name.encode()), name.encode()))
+    return {**instance, "vimConnectionInfo": {name: infos[name] for name in names}}
+
+
 class Heat:
     """What Tacker's OpenStack driver does to the fake VMs and to the VNF instance."""
 
@@ -284,7 +294,7 @@ class Tacker:
     def retry(self):
         """Do it again, with the grant and the data of the first time."""
         inst = self._run(self.driver.process)
-        self.instance = inst.to_dict()
+        self.instance = stored(inst.to_dict())
 
     def rollback(self):
         """Take the operation that has failed back; nothing of it is stored."""

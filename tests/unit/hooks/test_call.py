@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.call import Call, Healed
+from tacker_k8s_mgmt.hooks.call import Call, Healed, cluster_vim_id
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 STATE = {"version": 1, "parameters": {"vim_name": "one"}}
@@ -95,6 +95,11 @@ class TestStack:
         one = call(vimConnectionInfo={"z": {"vimId": "first"}, "a": {"vimId": "last"}})
         assert one.vim == {"vimId": "first"}
         assert call().vim == {}
+
+    def test_the_cluster_is_never_taken_for_the_vim_of_its_vms(self):
+        ours = {"vimId": cluster_vim_id(VNF)}
+        one = call(vimConnectionInfo={"k8s": ours, "openstack": {"vimId": "theirs"}})
+        assert one.vim == {"vimId": "theirs"}
 
 
 class TestServers:

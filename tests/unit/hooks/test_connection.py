@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.hooks.connection import Connections
@@ -17,6 +18,46 @@ def instance(vnf_id=VNF, key="vim1"):
 
 def spec(name="cluster", address="192.0.2.9"):
     return VimSpec(name, f"https://{address}:6443", SecretStr("t0ken"), "CA")
+
+
+def as_mysql_orders(one):
+    """The keys of a JSON column as MySQL 8 returns them."""
+    names = one["vimConnectionInfo"]
+    return sorted(names, key=lambda name: (len(name.encode()), name.encode()))
+
+
+@pytest.mark.parametrize(
+    "key", ["vim1", "k8s_cluster", "~~~~~~~~~~~", "openstack-" * 20, "ü" * 9]
+)
+def test_cluster_sorts_behind_every_other_key(key):
+    one = instance(key=key)
+    Connections(one).register(spec())
+    assert as_mysql_orders(one)[0] == key
+    assert list(one["vimConnectionInfo"]) == as_mysql_orders(one)
+
+
+def test_an_entry_with_a_key_that_is_too_short_gets_a_longer_one():
+    one = instance(key="openstack-of-the-site")
+    vim_id = Connections(one).register(spec())
+    ours = one["vimConnectionInfo"].popitem()[1]
+    infos = {"k8s_cluster": ours, **one["vimConnectionInfo"], "other": OPENSTACK}
+    one["vimConnectionInfo"] = infos
+    Connections(one).settle()
+    first, _, last = as_mysql_orders(one)
+    assert first == "other"
+    assert one["vimConnectionInfo"][last] == ours
+    assert list(one["vimConnectionInfo"])[-1] == last
+    assert Connections(one).registered()[0].vim_id == vim_id
+    settled = copy.deepcopy(one)
+    Connections(one).settle()
+    assert one == settled
+
+
+@pytest.mark.parametrize("infos", [{}, {"vimConnectionInfo": {}}])
+def test_where_no_cluster_is_named_nothing_is_settled(infos):
+    one = {"id": VNF, **infos}
+    Connections(one).settle()
+    assert one == {"id": VNF, **infos}
 
 
 def test_cluster_stands_behind_the_openstack_and_can_be_used():
@@ -53,6 +94,7 @@ def test_a_users_entry_of_that_name_is_left_alone():
     Connections(one).register(spec())
     assert one["vimConnectionInfo"]["k8s_cluster"] == OPENSTACK
     assert len(one["vimConnectionInfo"]) == 2
+    assert as_mysql_orders(one)[0] == "k8s_cluster"
     assert Connections(one).remove()
     assert one["vimConnectionInfo"] == {"k8s_cluster": OPENSTACK}
 
