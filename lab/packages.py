@@ -61,7 +61,10 @@ TOOLS = (
     Tool("unshare", "util-linux", "namespaces"),
     Tool("nsenter", "util-linux", "namespaces"),
 )
-TEST_TOOLS = (Tool("shellcheck", "shellcheck", "checks of shell scripts"),)
+TEST_TOOLS = (
+    Tool("shellcheck", "shellcheck", "checks of shell scripts"),
+    Tool("locale-gen", "locales", "logins with another locale"),
+)
 VENV = Tool("python3 -m venv", "python3-venv", "Python environments")
 
 

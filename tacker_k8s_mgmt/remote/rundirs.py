@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, RunRecord
 from tacker_k8s_mgmt.remote.exchange import last_lines
 from tacker_k8s_mgmt.remote.ssh import Session
@@ -89,6 +90,7 @@ class RunDirectories:
 
         :param run: "" for the live run or else the newest one.
         :param wait: seconds to wait first for the end of the run that is under way.
+        :raises RemoteError: the server could not be asked, or its answer be read.
         """
         place = [self.workdir, run, str(offset), str(_CHUNK), f"{wait:g}"]
         asked = session.run(
@@ -96,12 +98,19 @@ class RunDirectories:
         )
         head, _, body = asked.stdout.partition("\n")
         whole = body[: body.rfind("\n") + 1]
-        return View(
-            **json.loads(head),
-            lines=tuple(whole.splitlines()),
-            consumed=len(whole),
-            more=len(body) >= _CHUNK and bool(whole),
-        )
+        try:
+            return View(
+                **json.loads(head),
+                lines=tuple(whole.splitlines()),
+                consumed=len(whole),
+                more=len(body) >= _CHUNK and bool(whole),
+            )
+        except (ValueError, TypeError):
+            answer = session.redact(f"{head}\n{asked.stderr}")
+            raise errors.RemoteError(
+                detail=f"On {session.host}, the state of the runs in {self.workdir} "
+                f"could not be read from this answer: {last_lines(answer)}"
+            ) from None
 
     def record(self, session: Session, view: View) -> RunRecord:
         """Return what is recorded of the run that was looked at."""

@@ -4,7 +4,8 @@ Several threads may run commands over one session, each has a channel of its own
 belong to one thread at a time. Commands are argv lists and are quoted here, once.
 Everything has a limit: the command is ended on the remote host (``timeout``), our wait
 ends shortly after, and a host that no longer answers at all makes the session break. No
-agent, no key files of this host's user, no PTY.
+agent, no key files of this host's user, no PTY. Commands run in the C locale, whatever
+the login has: their output is parsed.
 """
 
 import io
@@ -40,6 +41,7 @@ TRANSFER_TIMEOUT = 60.0  # seconds for one file
 
 _KILL_AFTER = 5.0  # seconds between TERM and KILL at a remote command's limit
 _GRACE = 5.0  # seconds that we wait longer than the remote side
+_LOCALE = "env LC_ALL=C"  # understood by every login shell
 _PROHIBITED = 1  # SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254)
 
 Redact = Callable[[str], str]
@@ -158,7 +160,7 @@ class Session:
         """
         with self._guarded(self.redact(shlex.join(argv)), TRANSFER_TIMEOUT):
             channel = self._transport.open_session(timeout=TRANSFER_TIMEOUT)
-            channel.exec_command(shlex.join(argv))
+            channel.exec_command(f"{_LOCALE} {shlex.join(argv)}")
             return channel
 
     def tunnel(self, host: str, port: int, timeout: float) -> Wire:
@@ -241,7 +243,7 @@ class Session:
         with self._guarded(shown, limit + _GRACE):
             channel = self._transport.open_session(timeout=limit)
             try:
-                channel.exec_command(line)
+                channel.exec_command(f"{_LOCALE} {line}")
                 result = exchange(channel, data, limit)
             except TimeoutError as error:
                 raise errors.CommandTimeout(

@@ -18,7 +18,7 @@ _HINT_FOR_KEYS = (
     "For the former, give the password beside the private key in the parameters."
 )
 
-_ENVIRONMENT = ("env", f"PATH={PATH}")
+_ENVIRONMENT = ("env", f"PATH={PATH}", "LC_ALL=C")
 
 
 @dataclass(frozen=True)

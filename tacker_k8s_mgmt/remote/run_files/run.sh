@@ -62,10 +62,7 @@ ssh_options=(
 if [ -n "$venv" ]; then
     export VIRTUAL_ENV=$venv PATH=$venv/bin:$PATH
 fi
-case ${LC_ALL:-${LC_CTYPE:-${LANG:-}}} in
-*[Uu][Tt][Ff]*) ;;
-*) export LC_ALL=C.UTF-8 ;; # Ansible insists on UTF-8
-esac
+export LC_ALL=C.UTF-8 # Ansible insists on UTF-8
 # Named, since Ansible ignores the one of a world-writable current directory.
 [ -e "$root/ansible.cfg" ] && export ANSIBLE_CONFIG=$root/ansible.cfg
 callbacks=${ANSIBLE_CALLBACK_PLUGINS:-~/.ansible/plugins/callback:/usr/share/ansible/plugins/callback}

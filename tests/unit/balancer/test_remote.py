@@ -39,6 +39,15 @@ def test_install_names_every_node() -> None:
     )
 
 
+def test_locale_of_the_vm_does_not_matter(
+    fresh: Sandbox, decimal_comma: Mapping[str, str]
+) -> None:
+    host = LocalHost({**fresh.environment, **decimal_comma})
+    balancer = Balancer(host, SCRIPT.read_bytes())
+    balancer.install(SPEC)
+    assert balancer.status().api_port == SPEC.api_port
+
+
 def test_the_proxy_is_not_on_the_command_line() -> None:
     spec = BalancerSpec(8443, SPEC.control_planes, (), SecretStr("http://u:pw@proxy"))
     arguments = install_arguments(spec)

@@ -16,10 +16,11 @@ NODES = ("m1", "w1", "w10", "w2")
 
 needs_kubectl = pytest.mark.skipif(not bed.KUBECTL, reason="no kubectl on PATH")
 
-# sudo without root: what follows `--`, `env` and the PATH is run as it is.
+# sudo without root: what follows `--` and `env` with its variables is run as it is.
 SUDO = """
 while [ "$1" != -- ]; do shift; done
-shift 3
+shift 2
+while [[ $1 == *=* ]]; do shift; done
 exec "$@"
 """
 # The administrator's credentials are those of the stand-in. "down" takes the API away.

@@ -37,6 +37,7 @@ class Sshd:
         self.commands: list[str] = []
         self.refuse_connections = 0  # that many are closed at once
         self.refuse_logins = 0  # that many good logins are refused
+        self.locale: dict[str, str] = {}  # variables of each login
         self.deaf = False  # exec requests are never answered
         self.authorized: set[str] = set()  # public keys, as in authorized_keys
         self.wants_both = False  # a password after the key
@@ -104,6 +105,7 @@ class Sshd:
             "HOME": str(self.home),
             "PATH": f"{self.bin}:{os.environ['PATH']}",
             "FAKE_BIN": str(self.bin),
+            **self.locale,
         }
 
     def _accept(self) -> None:

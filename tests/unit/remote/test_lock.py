@@ -40,6 +40,17 @@ def test_second_one_is_told_who_has_it(sshd, log_in, tmp_path, impatient):
     assert "nothing was changed" in text
 
 
+def test_locale_of_the_server_does_not_matter(sshd, log_in, tmp_path, decimal_comma):
+    sshd.locale = decimal_comma
+    (tmp_path / "operation.lock").mkdir()
+    with pytest.raises(errors.RemoteError, match=r"operation\.lock could not be taken"):
+        ClusterLock(log_in(), str(tmp_path), "scale_end").acquire()
+    (tmp_path / "operation.lock").rmdir()
+    first = ClusterLock(log_in(), str(tmp_path), "scale_end")
+    first.acquire()
+    assert first.held
+
+
 def test_again_by_the_same_is_harmless(log_in, tmp_path):
     one = ClusterLock(log_in(), str(tmp_path), "scale_end")
     one.acquire()

@@ -242,6 +242,36 @@ def test_ansible_keeps_the_operators_umask(site):
     assert int((site.sshd.home / "umask").read_text(), 8) == mask
 
 
+def test_locale_of_the_server_does_not_matter(site, decimal_comma):
+    site.sshd.locale = decimal_comma
+    site.playbook(PLAY + '[ "$LC_ALL" = C.UTF-8 ] && wait_for go')
+    seen = []
+    join = site.background(on_progress=seen.append)
+    wait_until(lambda: seen)
+    assert site.runner().last().live
+    site.touch("go")
+    record = join()
+    assert record.rc == 0
+    assert record.started <= record.ended < time.time() + 1
+
+
+def test_run_is_ended_whatever_the_locale_of_the_server(site, decimal_comma):
+    site.sshd.locale = decimal_comma
+    site.playbook("wait_for never")
+    join = site.background()
+    site.wait_for_start()
+    assert site.runner().stop() is True
+    assert isinstance(join(), errors.PlaybookFailed)
+
+
+def test_answer_that_cannot_be_read_is_shown(site):
+    site.sshd.program("date", f"echo no-clock; echo 'for {PASSWORD}' >&2")
+    with pytest.raises(errors.RemoteError, match='"now":no-clock') as caught:
+        site.runner().last()
+    assert str(site.workdir) in str(caught.value)
+    assert str(caught.value).endswith("for ***")
+
+
 def test_secret_variables_are_in_no_command(site):
     site.run(PlaybookRequest("cluster.yml", {"registry_password": "r3gistry"}))
     assert len(site.sshd.commands) > 3

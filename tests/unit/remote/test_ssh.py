@@ -28,7 +28,8 @@ if [ "$1" = -k ]; then
     [ "$password" = "$(cat "$HOME/password")" ] || { echo "Sorry, try again." >&2; exit 1; }
 fi
 while [ "$1" != -- ]; do shift; done
-shift 3  # --, env, PATH=
+shift 2  # --, env
+while [[ $1 == *=* ]]; do export "$1"; shift; done
 exec "$@"
 """  # noqa: E501
 
@@ -416,6 +417,23 @@ def test_refused_sudo_says_what_to_configure(session, sshd):
     with pytest.raises(errors.CommandFailed, match="Sorry, try again") as caught:
         session.run(["cat"], stdin="input", timeout=5, sudo=True)
     assert "Let user ansible run every command with sudo" in str(caught.value)
+
+
+@pytest.mark.parametrize("sudo", [False, True], ids=["own", "root"])
+def test_commands_do_not_depend_on_the_locale_of_the_login(
+    log_in, sshd, decimal_comma, sudo
+):
+    sshd.locale = decimal_comma
+    sshd.program("sudo", FAKE_SUDO)
+    (sshd.home / "nopasswd").touch()
+    session = log_in()
+    told = session.run(["stat", "-c", "%.3Y", "."], timeout=5, sudo=sudo).stdout
+    assert float(told) > 0
+    channel = session.start(["locale"])
+    wait_for_output = Backoff(10)
+    while not channel.exit_status_ready() and not wait_for_output.spent():
+        wait_for_output.pause()
+    assert b"LC_ALL=C\n" in channel.recv(4096)
 
 
 def test_root_needs_no_sudo(log_in, sshd):

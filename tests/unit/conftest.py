@@ -1,0 +1,20 @@
+"""Fixtures for all unit tests."""
+
+import os
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def decimal_comma(tmp_path_factory):
+    """The environment of a login in whose locale 1.5 is written 1,5."""
+    directory = tmp_path_factory.mktemp("locales")
+    build = ["localedef", "-i", "de_DE", "-f", "UTF-8", directory / "de_DE.UTF-8"]
+    subprocess.run(build, check=True, capture_output=True, timeout=120)
+    locale = {"LOCPATH": str(directory), "LC_ALL": "de_DE.UTF-8"}
+    number = subprocess.check_output(
+        ["stat", "-c", "%.3Y", directory], env={**os.environ, **locale}, text=True
+    )
+    assert "," in number
+    return locale
