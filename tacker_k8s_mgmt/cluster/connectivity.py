@@ -9,6 +9,7 @@ from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.stack import StackResource
 
 _PORT = "OS::Neutron::Port"
+_FLOATING_IP = "OS::Neutron::FloatingIP"
 _RESOURCE_GROUP = "OS::Heat::ResourceGroup"
 
 
@@ -19,15 +20,22 @@ class Attachment:
     :param name: of the Heat resource, which is the ``cpdId`` of the VNFD.
     :param network: its id or name.
     :param addresses: fixed ones; empty where a request leaves them to the VIM.
+    :param floating_ips: names of the Heat resources of floating IPs in front of it.
     """
 
     name: str
     network: str
     addresses: frozenset[str] = frozenset()
+    floating_ips: frozenset[str] = frozenset()
 
 
-def attachments(resources: Iterable[StackResource]) -> tuple[Attachment, ...]:
+def attachments(resources: Sequence[StackResource]) -> tuple[Attachment, ...]:
     """The ports of a stack; of a group's members, one for each of them."""
+    in_front: dict[str, set[str]] = {}
+    for one in resources:
+        if one.type == _FLOATING_IP:
+            behind = str(one.attributes.get("port_id") or "")
+            in_front.setdefault(behind, set()).add(one.name)
     return tuple(
         Attachment(
             one.name,
@@ -36,6 +44,7 @@ def attachments(resources: Iterable[StackResource]) -> tuple[Attachment, ...]:
                 str(fixed["ip_address"])
                 for fixed in one.attributes.get("fixed_ips") or ()
             ),
+            frozenset(in_front.get(one.physical_id, ())),
         )
         for one in resources
         if one.type == _PORT and one.attributes
@@ -95,22 +104,36 @@ def left_out(resources: Iterable[StackResource]) -> tuple[str, ...]:
     return tuple(one.name for one in resources if one.type == _RESOURCE_GROUP)
 
 
-def inner_points(params: InstallParams) -> Mapping[str, str]:
+def inner_points(
+    params: InstallParams, present: Iterable[Attachment]
+) -> Mapping[str, str]:
     """The attributes that name a connection point inside the cluster, by its name.
 
     Names of nodes, etcd's members and every node's way to the API hang on their
-    addresses.
+    addresses. A floating IP stands for the port behind it.
+
+    :param present: the ports of the stack.
     """
-    points = {
-        params.control_plane.nic_cp: "master_node.nic_cp_name",
-        params.workers.nic_cp: "worker_node.nic_cp_name",
+    groups = {
+        "master_node": params.control_plane,
+        "worker_node": params.workers,
+        "external_lb_param": params.load_balancer,
     }
-    balancer = params.load_balancer
-    if balancer:
-        attribute = "nic_cp_name" if balancer.nic_cp else "ssh_cp_name"
-        name = balancer.nic_cp or balancer.ssh_cp
-        points[name] = f"external_lb_param.{attribute}"
-    return MappingProxyType(points)
+    ports = tuple(present)
+    return MappingProxyType(
+        {
+            name: f"{structure}.{'nic' if group.nic_cp else 'ssh'}_cp_name"
+            for structure, group in groups.items()
+            if group
+            for name in _ports_of(group.nic_cp or group.ssh_cp, ports)
+        }
+    )
+
+
+def _ports_of(cp: str, present: Iterable[Attachment]) -> frozenset[str]:
+    """The names of the ports that a name in the parameters leads to."""
+    behind = frozenset(one.name for one in present if cp in one.floating_ips)
+    return behind or frozenset({cp})
 
 
 def entry_point(params: InstallParams) -> str:
@@ -121,12 +144,20 @@ def entry_point(params: InstallParams) -> str:
 
 
 def shared_addresses(
-    asked: Sequence[Attachment], params: InstallParams
+    asked: Iterable[Attachment], present: Iterable[Attachment], params: InstallParams
 ) -> tuple[str, ...]:
     """Names of connection points of scaling groups with an address in the request.
 
     Every VM of the group would have to have it.
+
+    :param present: the ports of the stack.
     """
-    groups = [one for one in (params.control_plane, params.workers) if one.aspect_id]
-    names = {name for group in groups for name in (group.ssh_cp, group.nic_cp)}
+    ports = tuple(present)
+    names = {
+        port
+        for group in (params.control_plane, params.workers)
+        if group.aspect_id
+        for cp in (group.ssh_cp, group.nic_cp or group.ssh_cp)
+        for port in _ports_of(cp, ports)
+    }
     return tuple(one.name for one in asked if one.addresses and one.name in names)

@@ -53,8 +53,6 @@ __all__ = [
 ATTRIBUTE = "k8s_cluster_installation_param"
 _BECAUSE = {
     "ansible": "it names the Ansible server, without which nothing can be installed",
-    "nic_cp_name": "it names the port with the node's address in the cluster, which a "
-    "floating IP is not",
 }
 
 

@@ -136,6 +136,7 @@ class _Tree:
         for resource in resources:
             self._stacks[resource.stack_id][resource.name] = resource
         self._owners = {r.nested_stack_id: r for r in resources if r.nested_stack_id}
+        self._ports = {r.physical_id: r for r in resources if r.type == _PORT}
 
     def group(self, aspect_id: str | None) -> StackResource | None:
         """The resource of that name that is a stack of its own."""
@@ -155,6 +156,12 @@ class _Tree:
                 continue
             if group is None or any(owner is group for owner in owners):
                 yield stack_id, resources
+
+    def port(self, cp: StackResource) -> StackResource | None:
+        """The port whose address is on the VM: of a floating IP, the one behind it."""
+        if cp.type != _FLOATING_IP:
+            return cp
+        return self._ports.get(str(cp.attributes.get("port_id") or ""))
 
     def places(self) -> Mapping[str, frozenset[str]]:
         """Everything that exists and the stacks around it, by physical id."""
@@ -201,12 +208,12 @@ def _find(
     found: list[Machine] = []
     kept: list[Unfinished] = []
     for stack_id in there:
-        one = _unfinished(wanted, stacks[stack_id], tree.owners(stack_id))
+        one = _unfinished(wanted, stacks[stack_id], tree, stack_id)
         if one:
             kept.append(one)
             continue
         try:
-            found.append(_machine(wanted, stacks[stack_id]))
+            found.append(_machine(wanted, stacks[stack_id], tree))
         except _Mismatch as mismatch:
             problems.append(f"{wanted.attribute}.{mismatch}")
     name = f"{wanted.attribute}.ssh_cp_name"
@@ -230,20 +237,19 @@ def _wrong_count(role: Role, count: int) -> Iterator[str]:
 
 
 def _unfinished(
-    wanted: Wanted,
-    stack: Mapping[str, StackResource],
-    owners: Iterator[StackResource],
+    wanted: Wanted, stack: Mapping[str, StackResource], tree: _Tree, stack_id: str
 ) -> Unfinished | None:
     """The VM, if a part of it is not complete.
 
     A group that failed to grow is not such a part: its other members are well.
     """
-    ports = [stack[name] for name in (wanted.ssh_cp, wanted.nic_cp) if name in stack]
+    cps = [stack[name] for name in (wanted.ssh_cp, wanted.nic_cp) if name in stack]
+    ports = [*cps, *(port for port in map(tree.port, cps) if port)]
     servers = {str(port.attributes.get("device_id") or "") for port in ports} - {""}
     parts = [
         *ports,
         *(resource for resource in stack.values() if resource.physical_id in servers),
-        *(owner for owner in owners if owner.type not in _GROUPS),
+        *(one for one in tree.owners(stack_id) if one.type not in _GROUPS),
     ]
     bad = next((part for part in parts if not part.complete), None)
     if bad is None:
@@ -256,19 +262,23 @@ class _Mismatch(Exception):
     """A VM is not as the parameters say; begins with the attribute's name."""
 
 
-def _machine(wanted: Wanted, stack: Mapping[str, StackResource]) -> Machine:
+def _machine(
+    wanted: Wanted, stack: Mapping[str, StackResource], tree: _Tree
+) -> Machine:
     ssh = stack[wanted.ssh_cp]
-    nic = stack.get(wanted.nic_cp)
-    if nic is None:
+    attribute = "ssh_cp_name" if wanted.nic_cp == wanted.ssh_cp else "nic_cp_name"
+    named = stack.get(wanted.nic_cp)
+    if named is None:
         raise _Mismatch(
             f"nic_cp_name: there is no {wanted.nic_cp} beside {wanted.ssh_cp}"
         )
-    if nic.type == _FLOATING_IP:
+    nic = tree.port(named)
+    if nic is None:
         raise _Mismatch(
-            f"nic_cp_name: {nic.name} is a floating IP; the VM's port must be named, "
-            "whose address is on the VM itself"
+            f"{attribute}: the floating IP {named.name} belongs to no port of the "
+            "stack; name the VM's port in nic_cp_name"
         )
-    server_id = _server_id("nic_cp_name", nic)
+    server_id = _server_id(attribute, nic)
     if ssh.type == _FLOATING_IP:
         ssh_address = str(ssh.attributes.get("floating_ip_address") or "")
     else:
@@ -284,7 +294,7 @@ def _machine(wanted: Wanted, stack: Mapping[str, StackResource]) -> Machine:
     if wanted.family not in addresses:
         other = f", only {next(iter(addresses))}" if addresses else ""
         raise _Mismatch(
-            f"nic_cp_name: {nic.name} has no {wanted.family} address{other}; "
+            f"{attribute}: {nic.name} has no {wanted.family} address{other}; "
             f"address_family is {wanted.family}"
         )
     return Machine(

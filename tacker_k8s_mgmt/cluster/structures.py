@@ -87,9 +87,11 @@ class NodeGroup(Structure):
         alias="ssh_cp_name",
         description="Heat resource (port or floating IP) with the address for SSH.",
     )
-    nic_cp: fields.Name = Field(
+    nic_cp: fields.OptionalName = Field(
+        default=None,
         alias="nic_cp_name",
-        description="Heat resource (port) whose address the node uses in the cluster.",
+        description="Heat resource (port) whose address the node uses in the cluster. "
+        "Default: that of ssh_cp_name, or the port behind it if it is a floating IP.",
     )
     username: fields.Name = Field(description="User name on the VMs; needs sudo.")
     password: fields.OptionalSecret = Field(
@@ -224,7 +226,7 @@ class LoadBalancer(Structure):
         default=None,
         alias="nic_cp_name",
         description="Heat resource (port) with the address that the nodes use. "
-        "Default: that of ssh_cp_name.",
+        "Default: that of ssh_cp_name, or the port behind it if it is a floating IP.",
     )
     username: fields.Name = Field(
         alias="ssh_username", description="User name on the load balancer; needs sudo."

@@ -16,6 +16,7 @@ from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 _SERVER = "OS::Nova::Server"
 _PORT = "OS::Neutron::Port"
 _FLOATING_IP = "OS::Neutron::FloatingIP"
+_ASSOCIATION = "OS::Neutron::FloatingIPAssociation"
 _EXTERNAL = (
     ipaddress.ip_network("192.0.2.0/24"),
     ipaddress.ip_network("2001:db8::/64"),
@@ -62,6 +63,7 @@ class _Imagination:
             for name, definition in template.resources.items()
         }
         servers = _servers_by_port(definitions, stack_id)
+        behind = _ports_by_floating_ip(definitions, stack_id)
         for name, definition in definitions.items():
             physical_id = f"{stack_id}/{name}"
             used = self._base.use(definition)
@@ -73,7 +75,9 @@ class _Imagination:
                 physical_id=physical_id,
                 status="CREATE_COMPLETE",
                 nested_stack_id=physical_id if nested else "",
-                attributes=self._attributes(definition, servers.get(name, "")),
+                attributes=self._attributes(
+                    definition, servers.get(name, ""), behind.get(name, "")
+                ),
             )
             if used and nested:
                 yield from self._nested(definition, used, nested, physical_id)
@@ -112,11 +116,12 @@ class _Imagination:
         ]
         return max((self._instances.get(vdu, 1) for vdu in vdus), default=1)
 
-    def _attributes(self, definition: _Values, server_id: str) -> _Values:
+    def _attributes(self, definition: _Values, server_id: str, port_id: str) -> _Values:
         number = next(self._counter)
         properties = mapping(definition["properties"])
         if definition["type"] == _FLOATING_IP:
-            return {"floating_ip_address": str(_EXTERNAL[0][number % 254 + 1])}
+            address = str(_EXTERNAL[0][number % 254 + 1])
+            return {"floating_ip_address": address, "port_id": port_id}
         if definition["type"] == _SERVER:
             return {"hostId": "compute-host"}
         if definition["type"] != _PORT:
@@ -145,3 +150,17 @@ def _servers_by_port(definitions: Mapping[str, _Values], stack_id: str) -> _Valu
         if definition["type"] == _SERVER
         for entry in sequence(dig(definition, "properties", "networks"))
     }
+
+
+def _ports_by_floating_ip(
+    definitions: Mapping[str, _Values], stack_id: str
+) -> Mapping[str, str]:
+    """The port behind each floating IP, which may be told by a resource between."""
+    found = {}
+    for name, definition in definitions.items():
+        port = dig(definition, "properties", "port_id", "get_resource")
+        if definition["type"] == _ASSOCIATION:
+            name = dig(definition, "properties", "floatingip_id", "get_resource")
+        if port and definition["type"] in (_FLOATING_IP, _ASSOCIATION):
+            found[str(name)] = f"{stack_id}/{port}"
+    return found

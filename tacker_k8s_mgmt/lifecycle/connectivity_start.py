@@ -38,7 +38,8 @@ class ConnectivityStart:
         )
 
     def _check(self) -> None:
-        shared = connectivity.shared_addresses(self._asked, self._params)
+        present = self._site.attachments()
+        shared = connectivity.shared_addresses(self._asked, present, self._params)
         if shared:
             raise errors.UnsupportedOperation(
                 detail=f"{', '.join(shared)} cannot have a fixed address, because the "
@@ -54,9 +55,8 @@ class ConnectivityStart:
                 hint=f"{_FAIL}the v2 API can, and so can packages whose groups are "
                 "AutoScalingGroups.",
             )
-        present = self._site.attachments()
         changing = connectivity.changing(self._asked, present)
-        inner = connectivity.inner_points(self._params)
+        inner = connectivity.inner_points(self._params, present)
         moved = sorted(changing & inner.keys())
         if moved:
             listed = ", ".join(f"{name} ({inner[name]})" for name in moved)

@@ -53,7 +53,7 @@ def test_one_address_for_two_ports_is_a_change():
 
 
 def test_points_inside_the_cluster_are_named_by_their_attributes():
-    assert inner_points(parsed()) == {
+    assert inner_points(parsed(), ()) == {
         "masterNode_CP2": "master_node.nic_cp_name",
         "workerNode_CP1": "worker_node.nic_cp_name",
         "externalLB_CP2": "external_lb_param.nic_cp_name",
@@ -61,8 +61,26 @@ def test_points_inside_the_cluster_are_named_by_their_attributes():
 
 
 def test_the_only_port_of_a_load_balancer_is_inside_too():
-    points = inner_points(parsed({"external_lb_param.nic_cp_name": REMOVED}))
+    points = inner_points(parsed({"external_lb_param.nic_cp_name": REMOVED}), ())
     assert points["externalLB_CP1"] == "external_lb_param.ssh_cp_name"
+
+
+def test_a_floating_ip_stands_for_the_port_behind_it():
+    behind = {"floating_ip_address": "203.0.113.7", "port_id": "behind"}
+    kind, done = "OS::Neutron::FloatingIP", "CREATE_COMPLETE"
+    stack = [
+        port("behind", "net", "192.0.2.1"),
+        port("other", "net", "192.0.2.2"),
+        StackResource("s", "fip", kind, "1", done, "", behind),
+    ]
+    present = attachments(stack)
+    assert [one.floating_ips for one in present] == [{"fip"}, frozenset()]
+    without_nic = {f"{one}.nic_cp_name": REMOVED for one in GROUPS}
+    named = {f"{one}.ssh_cp_name": "fip" for one in GROUPS}
+    params = parsed(without_nic | named)
+    assert set(inner_points(params, present)) == {"behind", "masterNode_CP2"}
+    asked = [attached("behind", "net", "192.0.2.9"), attached("other", "net", "::2")]
+    assert shared_addresses(asked, present, params) == ("behind",)
 
 
 def test_the_entry_is_the_load_balancer_or_the_control_plane():
@@ -76,9 +94,10 @@ def test_members_of_a_group_cannot_share_an_address():
         attached("masterNode_CP1", "net", "192.0.2.8"),
         attached("externalLB_CP1"),
     ]
-    assert shared_addresses(asked, parsed()) == ("workerNode_CP2",)
+    assert shared_addresses(asked, (), parsed()) == ("workerNode_CP2",)
 
 
+GROUPS = ("worker_node", "external_lb_param")
 NETWORK = "0f1d2c3b-4a59-4687-9788-a9bacbdcedfe"
 
 

@@ -7,6 +7,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt.cluster import params, spelling
 from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.wanted import wanted_vms
 from tacker_k8s_mgmt.errors import ParamError
 from tests.unit.cluster.samples import REMOVED, changed, parsed, problems, request
 
@@ -163,7 +164,7 @@ MISSING = [
     *(
         f"{group}.{name}"
         for group in ("master_node", "worker_node")
-        for name in ("ssh_cp_name", "nic_cp_name", "username")
+        for name in ("ssh_cp_name", "username")
     ),
     *(
         f"external_lb_param.{name}"
@@ -178,13 +179,12 @@ def test_a_missing_attribute_is_named(name):
     assert problem.startswith(f"{name}: is missing")
 
 
-@pytest.mark.parametrize("group", ["master_node", "worker_node"])
-def test_a_login_by_floating_ip_still_needs_the_port_of_the_vm(group):
-    # Whatever ssh_cp_name is: only the port has an address that is on the VM itself.
-    assert problems(changed({f"{group}.nic_cp_name": REMOVED})) == (
-        f"{group}.nic_cp_name: is missing; it names the port with the node's address "
-        "in the cluster, which a floating IP is not",
-    )
+@pytest.mark.parametrize("group", ["master_node", "worker_node", "external_lb_param"])
+def test_the_port_inside_the_cluster_may_be_left_to_the_one_for_ssh(group):
+    made = parsed({f"{group}.nic_cp_name": REMOVED})
+    assert {
+        one.nic_cp == one.ssh_cp for one in wanted_vms(made) if one.attribute == group
+    } == {True}
 
 
 def test_a_request_is_left_as_it_was():

@@ -196,7 +196,7 @@ CAUSES = {
 } | {
     name: (REMOVED, f"{name}: is missing")
     for name in MISSING
-    if name.partition(".")[2] in ("nic_cp_name", "script_path", "ssh_username")
+    if name.partition(".")[2] in ("ssh_cp_name", "script_path", "ssh_username")
 }
 
 

@@ -102,7 +102,7 @@ class TestReferences:
             {
                 "ansible.password": BY_URL,
                 "worker_node.password": BY_FILE,
-                "master_node.nic_cp_name": REMOVED,
+                "master_node.ssh_cp_name": REMOVED,
                 "drain.timeout": "soon",
             }
         )
@@ -110,8 +110,7 @@ class TestReferences:
         assert set(found) == {
             "ansible.password: leads nowhere",
             "worker_node.password: leads nowhere",
-            "master_node.nic_cp_name: is missing; it names the port with the node's "
-            "address in the cluster, which a floating IP is not",
+            "master_node.ssh_cp_name: is missing",
             "drain.timeout: must be a whole number",
         }
 

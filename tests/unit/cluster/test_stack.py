@@ -1,9 +1,11 @@
 """The VMs of a cluster, found in its Heat stack."""
 
+import dataclasses
+
 import pytest
 
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
-from tacker_k8s_mgmt.cluster.stack import Unfinished
+from tacker_k8s_mgmt.cluster.stack import StackResource, Unfinished
 from tests.unit.cluster.samples import REMOVED, nested, port, vm
 from tests.unit.cluster.stacks import (
     ASG,
@@ -127,6 +129,97 @@ class TestAddresses:
         )
         assert find(floating).control_planes == (
             Machine(Role.CONTROL_PLANE, "m1", "203.0.113.5", "10.10.0.5"),
+        )
+
+
+def floating(stack_id, name, port_name, server, address):
+    """A floating IP as Heat describes it, in front of a port of :func:`vm`."""
+    attributes = {
+        "id": f"fip-{server}",
+        "status": "ACTIVE",
+        "port_id": f"port-{port_name}-{server}",
+        "fixed_ip_address": "10.10.0.99",
+        "floating_ip_address": address,
+        "floating_network_id": "public",
+        "router_id": "router",
+    }
+    done = "CREATE_COMPLETE"
+    return StackResource(
+        stack_id, name, FLOATING_IP, f"fip-{server}", done, "", attributes
+    )
+
+
+class TestFloatingIPs:
+    """A floating IP is named, and no port beside it."""
+
+    def stack(self, **changes):
+        """As :data:`SIMPLE`, with one port on each VM and a floating IP before it."""
+        workers = []
+        for number, inner in ((21, "w-a"), (22, "w-b")):
+            cp, server, address = "workerNode_CP", f"w{number}", f"10.10.0.{number}"
+            workers.append(
+                [
+                    *vm(inner, "workerNode", server, {cp: address}),
+                    floating(inner, "workerNode_FIP", cp, server, f"10.99.0.{number}"),
+                ]
+            )
+        return [
+            *vm("top", "masterNode", "m1", {"masterNode_CP": "10.10.0.5"}),
+            floating("top", "masterNode_FIP", "masterNode_CP", "m1", "10.99.0.11"),
+            *vm("top", "externalLB", "lb", {"externalLB_CP": "10.10.0.9"}),
+            floating("top", "externalLB_FIP", "externalLB_CP", "lb", "10.99.0.19"),
+            *workers_group(*workers),
+        ]
+
+    NAMED = {
+        "master_node.ssh_cp_name": "masterNode_FIP",
+        "master_node.nic_cp_name": REMOVED,
+        "worker_node.ssh_cp_name": "workerNode_FIP",
+        "worker_node.nic_cp_name": REMOVED,
+        "external_lb_param.ssh_cp_name": "externalLB_FIP",
+        "external_lb_param.nic_cp_name": REMOVED,
+    }
+
+    def test_the_address_on_the_vm_is_that_of_the_port_behind_it(self):
+        found, usual = find(self.stack(), self.NAMED), find(SIMPLE)
+        assert found.control_planes == usual.control_planes
+        assert found.workers == BOTH_WORKERS
+        assert found.load_balancer == usual.load_balancer
+
+    def test_a_port_that_is_named_beside_it_is_taken(self):
+        extra = [*self.stack(), port("top", "second", "m1", "10.10.7.7")]
+        changes = {**self.NAMED, "master_node.nic_cp_name": "second"}
+        assert find(extra, changes).control_planes[0].address == "10.10.7.7"
+
+    def test_one_in_the_place_of_the_port_stands_for_it(self):
+        changes = {**self.NAMED, "master_node.nic_cp_name": "masterNode_FIP"}
+        assert find(self.stack(), changes).control_planes[0].address == "10.10.0.5"
+
+    def test_an_aspect_of_its_own_may_name_it_too(self):
+        aspect = {"aspect_id": "worker_instance", "ssh_cp_name": "workerNode_FIP"}
+        changes = {**self.NAMED, "worker_node.aspects": [aspect]}
+        changes["worker_node.ssh_cp_name"] = "nothing"
+        workers = find(self.stack(), changes).workers
+        assert [one.address for one in workers] == ["10.10.0.21", "10.10.0.22"]
+
+    def test_a_vm_whose_server_failed_is_unfinished(self):
+        failed = [
+            dataclasses.replace(one, status="CREATE_FAILED")
+            if one.physical_id == "w21"
+            else one
+            for one in self.stack()
+        ]
+        found = find(failed, self.NAMED)
+        assert [one.server_id for one in found.workers] == ["w22"]
+        state = "workerNode is CREATE_FAILED"
+        assert found.unfinished == (Unfinished(Role.WORKER, "w21", state),)
+
+    def test_its_port_has_an_address_of_the_other_family_only(self):
+        only6 = port("", "", "lb", "fd00::9").attributes
+        stack = with_changed(self.stack(), "externalLB_CP", attributes=only6)
+        assert problems(stack, self.NAMED) == (
+            "external_lb_param.ssh_cp_name: externalLB_CP has no ipv4 address, only "
+            "ipv6; address_family is ipv4",
         )
 
 

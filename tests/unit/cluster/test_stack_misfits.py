@@ -30,16 +30,30 @@ MISFITS = [
     pytest.param(
         with_changed(
             SIMPLE,
-            "masterNode_CP1",
+            "masterNode_CP2",
             type=FLOATING_IP,
-            attributes={"floating_ip_address": "1.2.3.4"},
+            attributes={"floating_ip_address": "1.2.3.4", "port_id": None},
         ),
-        {"master_node.nic_cp_name": "masterNode_CP1"},
+        {},
         [
-            "master_node.nic_cp_name: masterNode_CP1 is a floating IP; the VM's port "
-            "must be named, whose address is on the VM itself"
+            "master_node.nic_cp_name: the floating IP masterNode_CP2 belongs to no "
+            "port of the stack; name the VM's port in nic_cp_name"
         ],
-        id="floating-ip-as-nic",
+        id="floating-ip-of-nothing",
+    ),
+    pytest.param(
+        with_changed(
+            SIMPLE,
+            "externalLB_CP1",
+            type=FLOATING_IP,
+            attributes={"floating_ip_address": "1.2.3.4", "port_id": "elsewhere"},
+        ),
+        {"external_lb_param.nic_cp_name": REMOVED},
+        [
+            "external_lb_param.ssh_cp_name: the floating IP externalLB_CP1 belongs to "
+            "no port of the stack; name the VM's port in nic_cp_name"
+        ],
+        id="floating-ip-of-a-port-elsewhere",
     ),
     pytest.param(
         with_changed(SIMPLE, "masterNode_CP1", type="OS::Nova::Server"),

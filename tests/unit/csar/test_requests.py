@@ -279,18 +279,41 @@ def with_floating_ips(parts):
     return contents_of({**parts, HOT: top.encode()})
 
 
-def test_a_floating_ip_needs_a_port_beside_it(with_floating_ips):
+def test_a_floating_ip_leads_to_the_port_behind_it(with_floating_ips):
     document = with_params("external_lb_param.ssh_cp_name", "lb_FIP")
     assert problems(document, with_floating_ips) == []
+    given = document["additionalParams"][ATTRIBUTE]
+    del given["external_lb_param"]["nic_cp_name"]
+    given["master_node"]["ssh_cp_name"] = "master_FIP"
+    del given["master_node"]["nic_cp_name"]
+    assert problems(document, with_floating_ips) == []
+
+
+LOOSE = """
+  lb_FIP:
+    type: OS::Neutron::FloatingIP
+    properties:
+      floating_network: public
+"""
+ASSOCIATED = """
+  lb_FIP_association:
+    type: OS::Neutron::FloatingIPAssociation
+    properties:
+      floatingip_id: { get_resource: lb_FIP }
+      port_id: { get_resource: externalLB_CP1 }
+"""
+
+
+def test_a_floating_ip_of_no_port_needs_one_beside_it(parts):
+    document = with_params("external_lb_param.ssh_cp_name", "lb_FIP")
     del document["additionalParams"][ATTRIBUTE]["external_lb_param"]["nic_cp_name"]
-    (problem,) = problems(document, with_floating_ips)
-    assert "lb_FIP is a floating IP; the VM's port must be named" in problem
-
-
-def test_a_floating_ip_is_no_port_in_the_cluster(with_floating_ips):
-    document = with_params("master_node.nic_cp_name", "master_FIP")
-    (problem,) = problems(document, with_floating_ips)
-    assert problem.startswith("master_node.nic_cp_name: master_FIP is a floating IP")
+    loose = parts[HOT] + LOOSE.encode()
+    (problem,) = problems(document, contents_of({**parts, HOT: loose}))
+    assert problem.endswith(
+        "lb_FIP belongs to no port of the stack; name the VM's port in nic_cp_name"
+    )
+    associated = loose + ASSOCIATED.encode()
+    assert problems(document, contents_of({**parts, HOT: associated})) == []
 
 
 def test_a_level_with_an_even_number_of_control_planes_is_told(parts):
