@@ -6,7 +6,6 @@ needs the lab and says so.
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from lab import environments
 from lab.settings import Settings, from_environment
-from tests import laboratories, tree
+from tests import children, laboratories, tree
 from tests.tree import ROOT
 
 SOURCES = (
@@ -46,24 +45,24 @@ class Check:
         """Whether it passed; what was left out on purpose has passed."""
         return self.outcome in ("passed", LEFT_OUT)
 
-    def run(self) -> None:
+    def run(self, processes: children.Children) -> None:
         """Run it and tell how it ended."""
         print(f"==> {self.name}", flush=True)
         began = time.monotonic()
         with tempfile.TemporaryFile("w+") as captured:
-            done = subprocess.run(
+            output = None if self.shown else captured
+            code, _ = processes.run(
                 self.argv,
                 cwd=ROOT,
                 env={**os.environ, **self.env},
-                stdout=None if self.shown else captured,
-                stderr=None if self.shown else subprocess.STDOUT,
-                check=False,
+                stdout=output,
+                stderr=output,
             )
-            if done.returncode and not self.shown:
+            if code and not self.shown:
                 captured.seek(0)
                 print(captured.read())
         self.seconds = time.monotonic() - began
-        self.outcome = "passed" if done.returncode == 0 else "FAILED"
+        self.outcome = "FAILED" if code else "passed"
         print(f"    {self.outcome}, {self.seconds:.1f} s", flush=True)
 
 
@@ -125,7 +124,7 @@ def quick_checks(settings: Settings, scratch: str) -> list[Check]:
     ]
 
 
-def in_labs(settings: Settings) -> Check:
+def in_labs(settings: Settings, processes: children.Children) -> Check:
     """Run the tests that need the lab."""
     check = Check("integration tests", ())
     if os.geteuid() != 0:
@@ -135,7 +134,7 @@ def in_labs(settings: Settings) -> Check:
     print(f"==> {check.name}, in {count} lab(s) at once", flush=True)
     began = time.monotonic()
     python = str(environments.program(settings, "tacker", "python"))
-    failed = laboratories.run(python, count, laboratories.files())
+    failed = laboratories.run(processes, python, count, laboratories.files())
     check.seconds = time.monotonic() - began
     check.outcome = "FAILED" if failed else "passed"
     check.notes = [f"failed: {name}" for name in failed]
@@ -157,21 +156,34 @@ def summary(checks: Sequence[Check]) -> int:
 
 
 def main() -> int:
-    """Run everything; the exit code."""
+    """Run everything; the exit code, as of a shell when a signal ended it."""
+    processes = children.Children()
+    try:
+        children.stop_on_signals()
+        return everything(processes)
+    except children.Stopped as stopped:
+        processes.stop()
+        children.kill_descendants()
+        print(f"{stopped}: the checks and their laboratories are gone", flush=True)
+        return 128 + stopped.number
+
+
+def everything(processes: children.Children) -> int:
+    """Set up and run every check; the exit code."""
     install = Check(
         "install",
         (sys.executable, "-m", "lab", "install", "--with-tests"),
         shown=True,
     )
-    install.run()
+    install.run(processes)
     if not install.ok:
         return summary([install])
     settings = from_environment()
     with tempfile.TemporaryDirectory() as scratch:
         checks = quick_checks(settings, scratch)
         for check in checks:
-            check.run()
-    return summary([install, *checks, in_labs(settings)])
+            check.run(processes)
+    return summary([install, *checks, in_labs(settings, processes)])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.children import Children
+
 ROOT = Path(__file__).resolve().parent.parent
 FILES = ROOT / "tests" / "integration"
 STATE = "/var/lib/tacker-k8s-lab-test"
@@ -47,9 +49,14 @@ def files() -> list[Path]:
     return [found.pop(name) for name in LONGEST] + list(found.values())
 
 
-def run(python: str, count: int, wanted: Iterable[Path]) -> list[str]:
+def run(
+    processes: Children, python: str, count: int, wanted: Iterable[Path]
+) -> list[str]:
     """Run these files of tests in so many labs; the names of those that failed.
 
+    No lab is left, whatever ends this.
+
+    :param processes: what starts the programs.
     :param python: the interpreter of the Tacker environment.
     """
     waiting: queue.SimpleQueue[Path] = queue.SimpleQueue()
@@ -59,11 +66,11 @@ def run(python: str, count: int, wanted: Iterable[Path]) -> list[str]:
 
     def use(number: int) -> None:
         try:
-            is_up = _lab(number, "up")
+            is_up = not processes.run([*_command(number), "up"], cwd=ROOT)[0]
         finally:
             prepared.set()
         if is_up:
-            _work(python, number, waiting, failed)
+            _work(processes, python, number, waiting, failed)
 
     # The first lab makes what all of them share, such as databases with their tables.
     prepared = threading.Event()
@@ -74,9 +81,11 @@ def run(python: str, count: int, wanted: Iterable[Path]) -> list[str]:
             prepared.wait()
         for thread in threads:
             thread.join()
-    finally:
-        for number in range(1, count + 1):
-            _lab(number, "down")
+        _end(count)
+    except BaseException:
+        processes.stop()
+        _end(count)
+        raise
     while not waiting.empty():
         # No lab came up for them.
         failed.append(waiting.get())
@@ -84,19 +93,23 @@ def run(python: str, count: int, wanted: Iterable[Path]) -> list[str]:
 
 
 def _work(
-    python: str, number: int, waiting: "queue.SimpleQueue[Path]", failed: list[Path]
+    processes: Children,
+    python: str,
+    number: int,
+    waiting: "queue.SimpleQueue[Path]",
+    failed: list[Path],
 ) -> None:
     """Run one file after the other in one lab."""
-    while True:
+    while not processes.stopped:
         try:
             path = waiting.get_nowait()
         except queue.Empty:
             return
-        if not _tested(python, number, path):
+        if not _tested(processes, python, number, path):
             failed.append(path)
 
 
-def _tested(python: str, number: int, path: Path) -> bool:
+def _tested(processes: Children, python: str, number: int, path: Path) -> bool:
     """Run the tests of a file; whether all of them passed."""
     _say(f"lab {number}: {path.name} ...")
     began = time.monotonic()
@@ -104,24 +117,23 @@ def _tested(python: str, number: int, path: Path) -> bool:
     # Half of the start of pytest is Hypothesis, which nothing here uses.
     words += ["-p", "no:hypothesispytest", "-p", "no:xdist"]
     words += ["--durations=0", "--durations-min=5"]
-    done = subprocess.run(
+    code, output = processes.run(
         [*_command(number), *words, str(path)],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
     )
-    how = "FAILED" if done.returncode else "passed"
+    how = "FAILED" if code else "passed"
     seconds = time.monotonic() - began
-    _say(f"{done.stdout}lab {number}: {path.name} {how}, {seconds:.1f} s")
-    return done.returncode == 0
+    _say(f"{output}lab {number}: {path.name} {how}, {seconds:.1f} s")
+    return code == 0
 
 
-def _lab(number: int, verb: str) -> bool:
-    """Start or end a lab; whether that worked."""
-    return subprocess.run([*_command(number), verb], cwd=ROOT).returncode == 0
+def _end(count: int) -> None:
+    """Take every lab away."""
+    for number in range(1, count + 1):
+        argv = [*_command(number), "down"]
+        subprocess.run(argv, cwd=ROOT, start_new_session=True, check=False)
 
 
 def _command(number: int) -> list[str]:
