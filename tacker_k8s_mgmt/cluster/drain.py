@@ -65,6 +65,7 @@ class Outcome:
     :param left: pods that should have left and are still there.
     :param budgets: the cluster's budgets at the end of a failed drain.
     :param words: why it failed, in kubectl's words; "" if it did not.
+    :param gone: pods that have left it.
     """
 
     node: str
@@ -72,6 +73,7 @@ class Outcome:
     left: tuple[Pod, ...] = ()
     budgets: tuple[Budget, ...] = ()
     words: str = ""
+    gone: tuple[Pod, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -87,13 +89,15 @@ class Outcome:
 def report(outcome: Outcome) -> str:
     """Say in one line how the drain of a node ended."""
     if outcome.ok:
-        return f"{outcome.node} was drained in {outcome.seconds:.0f} s"
+        drained = f"{outcome.node} was drained in {outcome.seconds:.0f} s"
+        return "; ".join([drained, *_departed(outcome)])
     parts = []
     if outcome.left:
         parts.append(f"still there: {_listed([_shown(pod) for pod in outcome.left])}")
     parts += _blocks(outcome)
     if outcome.words and not _explained(outcome):
         parts.append(f"kubectl: {outcome.words}")
+    parts += _departed(outcome)
     waited = f"{outcome.node} was not drained after {outcome.seconds:.0f} s"
     return f"{waited}: {'; '.join(parts)}"
 
@@ -120,6 +124,18 @@ def advice(outcomes: Iterable[Outcome], policy: DrainPolicy) -> str:
             "deleted."
         )
     return text
+
+
+def _departed(outcome: Outcome) -> list[str]:
+    """The pods that have left: first those for good, which no controller makes anew."""
+    bare = [str(pod) for pod in outcome.gone if not pod.controller]
+    others = [str(pod) for pod in outcome.gone if pod.controller]
+    parts = []
+    if bare:
+        parts.append(f"deleted for good, as no controller made them: {_listed(bare)}")
+    if others:
+        parts.append(f"evicted: {_listed(others)}")
+    return parts
 
 
 def _blocks(outcome: Outcome) -> list[str]:

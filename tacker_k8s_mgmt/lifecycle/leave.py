@@ -140,7 +140,7 @@ class Leave(Operation):
         return False
 
     def _take_back(self) -> None:
-        """Nothing was deleted yet: make the nodes full members again."""
+        """No node was removed yet: make them full members again."""
         try:
             self._cluster().uncordon(self._cordoned)
             balancing = self._balancing()
@@ -153,8 +153,8 @@ class Leave(Operation):
             )
             return
         self._told.append(
-            f"Nothing was deleted: {names_of(self._alive)} can be scheduled again and "
-            "have their routes."
+            f"No node was removed: {names_of(self._alive)} can be scheduled again and "
+            "have their routes. Pods that have left do not come back by themselves."
         )
 
     def _route_back(self, balancing: Balancing) -> None:

@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.cluster.drain import (
     advice,
     report,
 )
-from tacker_k8s_mgmt.cluster.pods import movable_pods, read_budgets
+from tacker_k8s_mgmt.cluster.pods import Pod, movable_pods, read_budgets
 from tacker_k8s_mgmt.remote.evacuation import delete_pods, pods_on
 from tacker_k8s_mgmt.remote.kubeclient import KubeClient
 
@@ -60,6 +60,7 @@ class _Drain:
         # Nobody says that pods have ended whose kubelet is silent.
         self._ends_are_told = node.ready
         self._began = time.monotonic()
+        self._before: tuple[Pod, ...] = ()
 
     def run(self) -> Outcome:
         """Do it.
@@ -67,6 +68,12 @@ class _Drain:
         :raises ConnectError: the control-plane node could no longer be reached.
         """
         self._began = time.monotonic()
+        try:
+            self._before = movable_pods(pods_on(self._client, self._node.name))
+        except errors.ConnectError:
+            raise
+        except errors.K8sMgmtError as error:
+            return Outcome(self._node.name, 0, words=str(error))
         words = self._evict(forced=False)
         outcome = self._outcome(words)
         if not outcome.ok:
@@ -126,7 +133,7 @@ class _Drain:
         """See what a drain that failed has left; that is what counts."""
         node, seconds = self._node, time.monotonic() - self._began
         if not words:
-            return Outcome(node.name, seconds)
+            return Outcome(node.name, seconds, gone=self._before)
         try:
             left = tuple(
                 pod
@@ -134,14 +141,16 @@ class _Drain:
                 if self._ends_are_told or not pod.terminating
             )
             if not left:
-                return Outcome(node.name, seconds)
+                return Outcome(node.name, seconds, gone=self._before)
             kind = ("poddisruptionbudgets", "--all-namespaces")
             budgets = self._client.get(*kind, read=read_budgets)
         except errors.ConnectError:
             raise
         except errors.K8sMgmtError as error:
             return Outcome(node.name, seconds, words=f"{words}; then: {error}")
-        return Outcome(node.name, seconds, left, budgets, words)
+        there = {str(pod) for pod in left}
+        gone = tuple(pod for pod in self._before if str(pod) not in there)
+        return Outcome(node.name, seconds, left, budgets, words, gone)
 
 
 def _flag(value: bool) -> str:

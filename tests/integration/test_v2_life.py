@@ -102,7 +102,7 @@ class TestLife:
         budget(cluster, at_least=4)
         error = cluster.scale("IN", expect="FAILED_TEMP", drain={"timeout": 3})
         assert "web-budget" in error
-        assert "Nothing was deleted" in error
+        assert "No node was removed" in error
         assert consistent(cluster, 3) == before
         cluster.kubectl("delete", "pdb", "web-budget")
         cluster.handle("retry", "COMPLETED")

@@ -351,7 +351,7 @@ class TestScaleIn:
         assert state(site) == before
         text = str(caught.value)
         assert "web-pdb" in text
-        assert "Nothing was deleted" in text
+        assert "No node was removed" in text
         site.budget = ""
         scale_in(site, "server-5")
         assert site.members == [MASTER, FIFTY_FIVE]

@@ -86,6 +86,7 @@ def test_a_name_that_is_not_in_the_cluster_is_skipped(cluster, site):
 CROWD = """
 case " $* " in
 *" get nodes "*) printf 'List\n'; printf '%s\t\t\t\t\t\t\t\t\t\n' a b c d ;;
+*" get pods "*) echo '{"items": []}' ;;
 *" drain "*)
     mkdir -p "$HOME/running"
     touch "$HOME/running/$$"
@@ -145,6 +146,18 @@ def test_a_budget_that_blocks_is_named_with_its_numbers(cluster, site, caplog):
     assert "drain.on_failure force" in text
     assert site.pods_on("w1") == {kept}
     assert "w1 was not drained" in caplog.text
+
+
+def test_pods_that_left_although_the_drain_failed_are_named(cluster, site):
+    site.run(bed.budget("web", minAvailable="100%"), bed.deployment("web", 3))
+    site.run(pod("bare", "w1"), bed.deployment("free", 3))
+    (free,) = [name for name in site.pods_on("w1") if name.startswith("free-")]
+    with pytest.raises(errors.DrainError) as caught:
+        drain(cluster, "w1", timeout=5)
+    assert (
+        "; deleted for good, as no controller made them: default/bare; "
+        f"evicted: default/{free}. "
+    ) in str(caught.value)
 
 
 def test_a_budget_that_lets_pods_go_one_after_the_other_is_waited_for(cluster, site):
