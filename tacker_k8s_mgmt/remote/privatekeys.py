@@ -3,10 +3,6 @@
 No reason given here quotes a key, a passphrase, or what a file holds.
 """
 
-import base64
-import hashlib
-import struct
-
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -15,6 +11,8 @@ from tacker_k8s_mgmt.remote import confined
 
 _LARGEST = 32 * 1024  # bytes
 _OPENSSH = "-----BEGIN OPENSSH PRIVATE KEY-----"
+# A ValueError before cryptography 45, since then a TypeError as with other formats.
+_LOCKED = "Key is password-protected."
 _KINDS = (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey)
 
 
@@ -58,7 +56,7 @@ def opened(text: str, passphrase: str | None) -> str:
             "is of a kind that SSH servers do not take; RSA, Ed25519, and ECDSA on "
             "a NIST curve work"
         ) from None
-    return _always_alike(pem.decode())
+    return pem.decode()
 
 
 def _loaded(text: str, passphrase: str | None) -> object:
@@ -70,36 +68,12 @@ def _loaded(text: str, passphrase: str | None) -> object:
     )
     try:
         return load(data, None)
-    except TypeError:
-        pass  # it wants a passphrase
-    except (ValueError, UnsupportedAlgorithm):
-        raise UnusableKey("is damaged or not an SSH private key") from None
+    except (TypeError, ValueError, UnsupportedAlgorithm) as error:
+        if not isinstance(error, TypeError) and str(error) != _LOCKED:
+            raise UnusableKey("is damaged or not an SSH private key") from None
     if passphrase is None:
         raise UnusableKey("has a passphrase, which is missing")
     try:
         return load(data, passphrase.encode())
     except (ValueError, UnsupportedAlgorithm):
         raise UnusableKey("does not open with its passphrase") from None
-
-
-def _always_alike(pem: str) -> str:
-    """Take the chance out of an unencrypted key in OpenSSH's format.
-
-    The format has a random number twice at the head of its private part, to tell a
-    wrong passphrase by (OpenSSH, PROTOCOL.key). Without a passphrase it serves nothing,
-    and a file that differs each time would be written each time.
-    """
-    head, *body, foot = pem.strip().splitlines()
-    blob = base64.b64decode("".join(body))
-    place = len(b"openssh-key-v1\0")
-    for skipped in ("cipher", "kdf", "kdf options", "number of keys", "public key"):
-        if skipped == "number of keys":
-            place += 4
-        else:
-            place += 4 + struct.unpack_from(">I", blob, place)[0]
-    place += 4  # the length of the private part
-    number = hashlib.sha256(blob[:place]).digest()[:4]
-    blob = blob[:place] + number + number + blob[place + 8 :]
-    text = base64.b64encode(blob).decode()
-    lines = [text[start : start + 70] for start in range(0, len(text), 70)]
-    return "\n".join([head, *lines, foot, ""])

@@ -37,7 +37,19 @@ def make(kind: str, style: str = "openssh", passphrase: str | None = None) -> Pa
     if passphrase is not None:
         lock = serialization.BestAvailableEncryption(passphrase.encode())
     pem = key.private_bytes(serialization.Encoding.PEM, FORMATS[style], lock)
-    public = key.public_key().public_bytes(
-        serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+    return Pair(pem.decode(), _line(key))
+
+
+def public(text: str) -> str:
+    """The public key of an unencrypted private key in OpenSSH's format."""
+    return _line(serialization.load_ssh_private_key(text.encode(), None))
+
+
+def _line(key) -> str:
+    return (
+        key.public_key()
+        .public_bytes(
+            serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH
+        )
+        .decode()
     )
-    return Pair(pem.decode(), public.decode())

@@ -9,7 +9,6 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import inventory
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.remote import privatekeys
 from tacker_k8s_mgmt.remote.logins import Logins
 from tests.unit.cluster.samples import REMOVED, parsed
 from tests.unit.remote import keys
@@ -83,10 +82,10 @@ def test_an_endpoint_has_the_key_opened_and_the_password_for_sudo(logins, wanted
     leader = logins.endpoint(wanted.account(Role.CONTROL_PLANE), "192.0.2.5")
     assert (leader.host, leader.username, leader.port) == ("192.0.2.5", "ubuntu", 22)
     assert leader.revealed_password() == "cp-s3cret"
-    assert leader.revealed_key() == privatekeys.opened(PLAIN.private, None)
+    assert keys.public(leader.revealed_key()) == PLAIN.public
     worker = logins.endpoint(wanted.account(Role.WORKER), "192.0.2.7", 2222)
     assert worker.revealed_password() is None
-    assert worker.revealed_key() == privatekeys.opened(LOCKED.private, PASSPHRASE)
+    assert keys.public(worker.revealed_key()) == LOCKED.public
 
 
 def test_an_endpoint_with_an_unusable_key_is_an_error_that_names_it(wanted):
@@ -106,9 +105,10 @@ class TestSecretFiles:
             wanted.account(role).private_key.file_name
             for role in (Role.CONTROL_PLANE, Role.WORKER)
         ]
-        assert logins.secret_files() == {
-            files[0]: privatekeys.opened(PLAIN.private, None),
-            files[1]: privatekeys.opened(LOCKED.private, PASSPHRASE),
+        written = logins.secret_files()
+        assert {name: keys.public(text) for name, text in written.items()} == {
+            files[0]: PLAIN.public,
+            files[1]: LOCKED.public,
         }
 
     def test_one_key_of_both_roles_is_one_file(self):
@@ -122,9 +122,9 @@ class TestSecretFiles:
         assert Logins(parsed(), "").secret_files() == {}
 
 
-def test_lines_of_opened_keys_are_redacted(logins):
+def test_lines_of_opened_keys_are_redacted(logins, wanted):
     logins.findings()
-    text = privatekeys.opened(LOCKED.private, PASSPHRASE)
+    text = logins.endpoint(wanted.account(Role.WORKER), "host").revealed_key()
     shown = logins.redact(f"{text} {PLAIN.private} {PASSPHRASE} cp-s3cret")
     for secret in (*body(text), *body(PLAIN.private), PASSPHRASE, "cp-s3cret"):
         assert secret not in shown
@@ -132,8 +132,7 @@ def test_lines_of_opened_keys_are_redacted(logins):
 
 def test_nothing_shows_an_opened_key(logins, wanted):
     endpoint = logins.endpoint(wanted.account(Role.WORKER), "192.0.2.7")
-    line = body(privatekeys.opened(LOCKED.private, PASSPHRASE))[1]
-    assert line not in repr(endpoint)
+    assert body(endpoint.revealed_key())[1] not in repr(endpoint)
 
 
 @pytest.mark.skipif(not ANSIBLE, reason="no ansible in PATH")
