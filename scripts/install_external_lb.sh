@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# tacker-k8s-mgmt load-balancer contract: 1
 #
 # The external load balancer of a Kubernetes cluster VNF, made of HAProxy.
 #

@@ -2,10 +2,11 @@
 
 The other side is ``scripts/install_external_lb.sh``, or a script of the package's own
 that keeps the same contract: what its verbs take on the command line and what its
-``status`` prints. Nothing here reaches a host.
+``status`` prints. A line of the script says that it does. Nothing here reaches a host.
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,29 @@ from typing import Any
 from pydantic import SecretStr
 
 _STATUS_FORMAT = 1
+_CONTRACT = 1
+_MARKER = "# tacker-k8s-mgmt load-balancer contract:"
+_MARKED = re.compile(rf"^{_MARKER} *(\d+)\s*$".encode(), re.MULTILINE)
+
+
+def unusable(script: bytes) -> str:
+    """Why the driver does not run a script on the load balancer; "" if it does.
+
+    A script that does not know the verbs may do anything with them: that of Tacker's
+    sample driver installs packages, rewrites ``haproxy.cfg`` and waits.
+
+    :param script: its content.
+    """
+    marked = _MARKED.search(script)
+    if marked and int(marked[1]) == _CONTRACT:
+        return ""
+    found = f"it keeps contract {int(marked[1])}" if marked else "there is none"
+    return (
+        f"a script for this driver has the line `{_MARKER} {_CONTRACT}`, and {found}: "
+        "it does not know the verbs that the driver calls. Build the package with "
+        "`tacker-k8s-mgmt csar build`, which brings Scripts/install_external_lb.sh, or "
+        "let the script keep the contract that the documentation describes and say so"
+    )
 
 
 @dataclass(frozen=True)

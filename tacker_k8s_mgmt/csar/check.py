@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from tacker_k8s_mgmt.cluster import balancer
 from tacker_k8s_mgmt.csar import (
     api,
     archive,
@@ -88,7 +89,7 @@ class _Check:
             {flavour_id: base for flavour_id, base in bases.items() if base},
             self._api,
         )
-        warnings: list[str] = []
+        warnings = [] if requests else _script_warnings(self._files)
         for name, found in _of_requests(requests, contents):
             self._problems += [f"{name}: {text}" for text in found.problems]
             warnings += [f"{name}: {text}" for text in found.warnings]
@@ -180,6 +181,13 @@ def _file_problems(files: Mapping[str, bytes], wanted: api.Api) -> list[str]:
             except (SyntaxError, ValueError) as error:
                 found.append(f"{name}: {error}")
     return found
+
+
+def _script_warnings(files: Mapping[str, bytes]) -> list[str]:
+    """What a request would be refused for that names one of these scripts."""
+    paths = [f"Scripts/{name}" for name in sources.SCRIPTS]
+    told = {path: balancer.unusable(files[path]) for path in paths if path in files}
+    return [f"{path}: {why}" for path, why in told.items() if why]
 
 
 def _yaml_problems(root: Path) -> list[str]:

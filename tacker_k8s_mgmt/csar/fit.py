@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tacker_k8s_mgmt.cluster import params, spelling
+from tacker_k8s_mgmt.cluster import balancer, params, spelling
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.stack import find_machines
 from tacker_k8s_mgmt.csar import bodies, demands, hot, imagined, vnfd
@@ -248,10 +248,13 @@ def _classes(source: bytes) -> set[str]:
 
 def script(given: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
     """What is wrong with the load balancer's script in a package's files."""
-    balancer = given.load_balancer
-    if balancer and balancer.script_path not in files:
-        path = balancer.script_path
+    if given.load_balancer is None:
+        return
+    path = given.load_balancer.script_path
+    if path not in files:
         yield f"external_lb_param.script_path: the VNF package has no file {path}"
+    elif why := balancer.unusable(files[path]):
+        yield f"external_lb_param.script_path: {path}: {why}"
 
 
 def _machines(

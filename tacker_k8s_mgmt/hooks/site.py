@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import connectivity, inventory, network, stack
+from tacker_k8s_mgmt.cluster import balancer, connectivity, inventory, network, stack
 from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
@@ -82,8 +82,8 @@ class Site(ServerSite):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for balancer in self._balancers.values():
-            balancer.close()
+        for one in self._balancers.values():
+            one.close()
         for expected in self._expected.values():
             if expected.exception() is None:
                 expected.result().close()
@@ -129,16 +129,23 @@ class Site(ServerSite):
         """What the VNF package lacks."""
         if self._params.load_balancer is None:
             return ()
-        if os.path.isfile(self._script_path()):
-            return ()
+        attribute = "external_lb_param.script_path"
         path = self._params.load_balancer.script_path
-        return (f"external_lb_param.script_path: the VNF package has no file {path}",)
+        try:
+            why = balancer.unusable(self._script())
+        except OSError:
+            return (f"{attribute}: the VNF package has no file {path}",)
+        return (f"{attribute}: {path}: {why}",) if why else ()
 
-    def _script_path(self) -> str:
-        balancer = self._params.load_balancer
-        return os.path.join(
-            self._package_root(), balancer.script_path if balancer else ""
-        )
+    def _script(self) -> bytes:
+        """The load balancer's script.
+
+        :raises OSError: the VNF package has none that can be read.
+        """
+        wanted = self._params.load_balancer
+        path = os.path.join(self._package_root(), wanted.script_path if wanted else "")
+        with open(path, "rb") as file:
+            return file.read()
 
     # The VMs
 
@@ -261,10 +268,8 @@ class Site(ServerSite):
         session = self._session(machine)
         known = self._balancers.get(machine.ssh_address)
         if known is None or known.session is not session:
-            with open(self._script_path(), "rb") as file:
-                script = file.read()
             limit = self._options.load_balancer_timeout
-            known = Balancer(session, script, install_limit=limit)
+            known = Balancer(session, self._script(), install_limit=limit)
             self._balancers[machine.ssh_address] = known
         return known
 

@@ -119,6 +119,13 @@ class Balancer:
         stdin: str | None = None,
     ) -> str:
         """Run one verb of the script; returns its standard output."""
+        why = balancer.unusable(self._script)
+        if why:
+            raise errors.LoadBalancerError(
+                host=self.session.host,
+                verb=verb,
+                reason=f"the package's script was not run: {why}.",
+            )
         argv = ["bash", self._path(), verb, *arguments]
         result = self.session.run(
             argv, stdin=stdin, timeout=limit, sudo=True, check=False

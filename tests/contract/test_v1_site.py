@@ -51,6 +51,31 @@ def test_all_vms_share_one_boot_timeout_and_each_gets_a_try(one, monkeypatch):
         assert f"worker VM {machine.server_id}: no answer" in str(caught.value)
 
 
+class TestPackage:
+    """The load balancer's script, before it is run or a VM is there."""
+
+    @pytest.fixture
+    def script(self, one, tmp_path, monkeypatch):
+        monkeypatch.setattr(one, "_package_root", lambda: str(tmp_path))
+        (tmp_path / "Scripts").mkdir()
+        return tmp_path / "Scripts" / "lb.sh"
+
+    def test_there_is_none(self, one, script):
+        (finding,) = one.package_findings()
+        assert finding.endswith("the VNF package has no file Scripts/lb.sh")
+
+    def test_it_does_not_know_the_verbs(self, one, script):
+        script.write_text("#!/bin/bash\napt-get update\n")
+        (finding,) = one.package_findings()
+        assert finding.startswith("external_lb_param.script_path: Scripts/lb.sh: ")
+        assert "does not know the verbs" in finding
+        assert "`tacker-k8s-mgmt csar build`" in finding
+
+    def test_it_does(self, one, script):
+        script.write_text("# tacker-k8s-mgmt load-balancer contract: 1\n")
+        assert one.package_findings() == ()
+
+
 class TestBastion:
     """What it does or does not do tells nothing of the hosts behind it."""
 

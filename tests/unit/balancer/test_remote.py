@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.cluster.balancer import (
     expose_arguments,
     install_arguments,
     parse_status,
+    unusable,
 )
 from tacker_k8s_mgmt.remote.exchange import Result
 from tacker_k8s_mgmt.remote.loadbalancer import Balancer
@@ -141,9 +142,40 @@ def test_install_and_status_work_with_the_real_script(fresh: Sandbox) -> None:
     assert not directory.exists()
 
 
+def own(text: str) -> bytes:
+    """A script of a package's own that says that it keeps the contract."""
+    return f"# tacker-k8s-mgmt load-balancer contract: 1\n{text}\n".encode()
+
+
+def test_the_script_says_that_it_keeps_the_contract() -> None:
+    assert unusable(SCRIPT.read_bytes()) == ""
+    assert unusable(own("exit 1")) == ""
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        pytest.param(b"#!/bin/bash\ngetopts m:w: o\n", "there is none", id="none"),
+        pytest.param(b"", "there is none", id="empty"),
+        pytest.param(b"\xff\x00", "there is none", id="binary"),
+        pytest.param(b"echo " + own("").strip(), "there is none", id="inside a line"),
+        pytest.param(
+            own("").replace(b": 1", b": 2"), "it keeps contract 2", id="later"
+        ),
+    ],
+)
+def test_a_script_that_does_not_is_not_even_sent(script: bytes, found: str) -> None:
+    host = LocalHost({})
+    with pytest.raises(errors.LoadBalancerError) as caught:
+        Balancer(host, script).install(SPEC)
+    assert found in str(caught.value)
+    assert "Build the package with `tacker-k8s-mgmt csar build`" in str(caught.value)
+    assert (host.commands, host.directories) == ([], [])
+
+
 def test_nothing_stays_of_the_script_when_it_fails() -> None:
     host = LocalHost({})
-    balancer = Balancer(host, b"exit 1")
+    balancer = Balancer(host, own("exit 1"))
     with pytest.raises(errors.LoadBalancerError):
         balancer.status()
     balancer.close()
@@ -193,7 +225,7 @@ def test_a_second_call_changes_nothing(balancer: Sandbox) -> None:
 
 def test_no_workers_are_no_call() -> None:
     host = LocalHost({})
-    remote = Balancer(host, b"exit 1")
+    remote = Balancer(host, own("exit 1"))
     remote.add_workers([])
     remote.remove_workers([])
     remote.expose([])
@@ -254,7 +286,7 @@ def test_what_was_exposed_can_be_exposed_again(
 def test_a_change_that_fails_says_which(
     call: Callable[[Balancer], None], verb: str
 ) -> None:
-    script = b"echo 'haproxy refuses it' >&2; exit 1"
+    script = own("echo 'haproxy refuses it' >&2; exit 1")
     with pytest.raises(errors.LoadBalancerError) as caught:
         call(Balancer(LocalHost({}), script))
     assert f"refused `{verb}`: haproxy refuses it." in str(caught.value)
@@ -269,7 +301,7 @@ def test_both_proxies_travel_on_standard_input() -> None:
         https_proxy=SecretStr("http://u:pr0xy-pa55@two"),
     )
     host = LocalHost({})
-    script = b"read -r a; read -r b; [[ $a$b == http://u:*@onehttp://u:*@two ]]"
+    script = own("read -r a; read -r b; [[ $a$b == http://u:*@onehttp://u:*@two ]]")
     Balancer(host, script).install(spec)
     argv, _ = host.commands[-1]
     assert argv[-4:] == ("--http-proxy", "-", "--https-proxy", "-")
@@ -281,7 +313,8 @@ def test_a_proxy_for_https_alone_is_the_only_line() -> None:
         8443, SPEC.control_planes, (), https_proxy=SecretStr("http://p")
     )
     host = LocalHost({})
-    Balancer(host, b"read -r a; [[ $a == http://p ]] && ! read -r b").install(spec)
+    script = own("read -r a; [[ $a == http://p ]] && ! read -r b")
+    Balancer(host, script).install(spec)
     assert host.commands[-1][0][-2:] == ("--https-proxy", "-")
 
 
@@ -290,9 +323,8 @@ def test_the_proxy_travels_on_standard_input() -> None:
     spec = BalancerSpec(
         8443, SPEC.control_planes, (), SecretStr("http://u:pr0xy-pa55@proxy")
     )
-    Balancer(host, b'read -r url; [[ $url == "http://u:pr0xy-pa55@proxy" ]]').install(
-        spec
-    )
+    script = own('read -r url; [[ $url == "http://u:pr0xy-pa55@proxy" ]]')
+    Balancer(host, script).install(spec)
     assert "pr0xy-pa55" not in str(host.commands)
 
 
@@ -309,7 +341,7 @@ def test_a_failure_carries_the_scripts_line(script: str, reason: str) -> None:
     if script == "exit 3":
         host.sudo_warning = ""
     with pytest.raises(errors.LoadBalancerError) as caught:
-        Balancer(host, script.encode()).install(SPEC)
+        Balancer(host, own(script)).install(SPEC)
     assert str(caught.value).startswith(
         f"The load balancer on 10.99.0.12 refused `install`: {reason} Its earlier"
     )
@@ -317,4 +349,4 @@ def test_a_failure_carries_the_scripts_line(script: str, reason: str) -> None:
 
 def test_a_status_that_cannot_be_read_is_a_load_balancer_error() -> None:
     with pytest.raises(errors.LoadBalancerError, match="no status report"):
-        Balancer(LocalHost({}), b"echo all is well").status()
+        Balancer(LocalHost({}), own("echo all is well")).status()

@@ -8,13 +8,14 @@ import socket
 import sys
 import uuid
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
 from tacker_k8s_mgmt import cli
 from tacker_k8s_mgmt.cli import main, preflight, readiness
 from tacker_k8s_mgmt.cli.telling import Console
-from tacker_k8s_mgmt.csar import build
+from tacker_k8s_mgmt.csar import archive, build
 from tacker_k8s_mgmt.errors import ConnectionLost
 from tacker_k8s_mgmt.remote import ansible_server
 from tacker_k8s_mgmt.remote.workdir import MARKER
@@ -285,6 +286,14 @@ class TestPackage:
         installation(body)["external_lb_param"]["script_path"] = "Scripts/other.sh"
         (text,) = findings("--package", package)["load balancer's script"]
         assert "the VNF package has no file Scripts/other.sh" in text
+
+    def test_the_script_does_not_know_the_verbs(self, findings, package, tmp_path):
+        files = archive.read(Path(package))
+        files["Scripts/install_external_lb.sh"] = b"#!/bin/bash\napt-get update\n"
+        archive.write(tmp_path / "other.zip", files)
+        found = findings("--package", str(tmp_path / "other.zip"))
+        (text,) = found["load balancer's script"]
+        assert "it does not know the verbs that the driver calls" in text
 
     def test_it_is_no_package(self, findings, tmp_path):
         (tmp_path / "x.zip").write_text("no zip")

@@ -7,8 +7,9 @@ import pytest
 import yaml
 
 from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
-from tacker_k8s_mgmt.csar import archive, fit, hot, request, sources, vnfd
+from tacker_k8s_mgmt.csar import archive, fit, hot, meta, request, sources, vnfd
 from tacker_k8s_mgmt.csar.check import check
+from tests.unit.csar.conftest import ENTRY
 
 DF = "Definitions/kubernetes_df_simple.yaml"
 HOT = "BaseHOT/simple/base_hot_top.yaml"
@@ -75,6 +76,30 @@ def problems(document, contents, stored=None):
 def test_the_sample_requests_fit_the_sample_package(contents, name):
     found = fit.findings(request.read(sample(f"{name}.json")), contents)
     assert (found.problems, found.warnings) == ([], [])
+
+
+OTHER_SCRIPT = {"Scripts/install_external_lb.sh": b"#!/bin/bash\napt-get update\n"}
+
+
+def test_a_script_that_does_not_know_the_verbs_is_told(parts):
+    (problem,) = problems(SIMPLE, contents_of({**parts, **OTHER_SCRIPT}))
+    assert problem.startswith(
+        "external_lb_param.script_path: Scripts/install_external_lb.sh: a script for "
+        "this driver has the line `# tacker-k8s-mgmt load-balancer contract: 1`"
+    )
+
+
+def test_and_without_a_request_it_is_a_warning(parts, tmp_path):
+    files = {**parts, **OTHER_SCRIPT}
+    files[meta.PATH] = meta.render(files, ENTRY)
+    path = tmp_path / "other.zip"
+    archive.write(path, files)
+    report = check(path)
+    assert report.problems == ()
+    (warning,) = report.warnings
+    assert warning.startswith(
+        "Scripts/install_external_lb.sh: a script for this driver"
+    )
 
 
 def test_what_a_termination_brings_is_checked(contents):
