@@ -220,6 +220,12 @@ class CommandTimeout(RemoteError):
     retryable = True
 
 
+class FileError(RemoteError):
+    """A file on a remote host could not be read or written."""
+
+    message = "On {host}, {path} could not be {action}: {reason}."
+
+
 class PlaybookError(K8sMgmtError):
     """A playbook run on the Ansible server did not end well."""
 

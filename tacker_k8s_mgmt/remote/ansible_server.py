@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import checkout
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.remote import reach, server
+from tacker_k8s_mgmt.remote import diskspace, reach, server
 from tacker_k8s_mgmt.remote.logins import Logins
 from tacker_k8s_mgmt.remote.ssh import Session
 from tacker_k8s_mgmt.remote.workdir import WorkDir
+
+# Of a cluster's directory: most of it are the logs and events of its last runs, and
+# the facts of its nodes.
+_MEBIBYTES, _FILES = 100, 500
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,7 @@ class Readiness:
     :param connection: why the server could not be asked; then nothing is known of
         what follows.
     :param installed: kubespray, Ansible, sshpass, and the way to the bastion.
-    :param directory: the cluster's directory on the server.
+    :param directory: the cluster's directory on the server, and the room for it.
     """
 
     keys: tuple[str, ...] = ()
@@ -50,6 +54,7 @@ def look(
     try:
         found = server.survey(session(), ansible.kubespray_root, ansible.venv)
         foreign = WorkDir(session(), ansible.directory, owner_id).obstacle()
+        space = _space(params, session())
         way = _way(params, session())
     except errors.PrivateKeyError:
         return Readiness(keys)
@@ -63,7 +68,20 @@ def look(
         found.has_sshpass,
         checkout.Wanted.by(params),
     )
-    return Readiness(keys, (), (*installed, *way), (foreign,) if foreign else ())
+    directory = (*((foreign,) if foreign else ()), *space)
+    return Readiness(keys, (), (*installed, *way), directory)
+
+
+def _space(params: InstallParams, session: Session) -> tuple[str, ...]:
+    """Why there is no room for the cluster's directory."""
+    directory = params.ansible.directory
+    space = diskspace.free(session, directory)
+    if space is None or space.suffices(_MEBIBYTES, _FILES):
+        return ()
+    return (
+        f"ansible.transferring_inventory_path: {directory} needs {_MEBIBYTES} MiB and "
+        f"{_FILES} inodes, and on {session.host} there are {space}; make room there",
+    )
 
 
 def _way(params: InstallParams, session: Session) -> tuple[str, ...]:

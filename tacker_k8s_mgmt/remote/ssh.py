@@ -19,7 +19,7 @@ import paramiko
 import scp
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote import files, waiting
+from tacker_k8s_mgmt.remote import diskspace, files, waiting
 from tacker_k8s_mgmt.remote import sudo as sudo_ways
 from tacker_k8s_mgmt.remote.endpoint import Endpoint, Wire
 from tacker_k8s_mgmt.remote.exchange import (
@@ -43,6 +43,8 @@ _KILL_AFTER = 5.0  # seconds between TERM and KILL at a remote command's limit
 _GRACE = 5.0  # seconds that we wait longer than the remote side
 _LOCALE = "env LC_ALL=C"  # understood by every login shell
 _PROHIBITED = 1  # SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254)
+
+_MAKE_ROOM = "Make room there, then retry."
 
 Redact = Callable[[str], str]
 
@@ -200,8 +202,11 @@ class Session:
         :raises RemoteError: the file could not be written.
         """
         content = data.encode() if isinstance(data, str) else data
-        with self._files("written", path) as sftp:
-            return files.replace(sftp, path, content, mode)
+        try:
+            with self._files("written", path) as sftp:
+                return files.replace(sftp, path, content, mode)
+        except errors.FileError as error:
+            raise self._for_want_of_space(error, path) from error
 
     def get(self, path: str) -> bytes | None:
         """Return a file's content, or None if there is no such file.
@@ -314,11 +319,24 @@ class Session:
             output=output,
         )
 
-    def _unusable(self, action: str, path: str, error: Exception) -> errors.RemoteError:
-        return errors.RemoteError(
-            detail=f"On {self.host}, {self.redact(path)} could not be "
-            f"{action}: {waiting.reason(error)}."
+    def _unusable(self, action: str, path: str, error: Exception) -> errors.FileError:
+        return errors.FileError(
+            host=self.host,
+            path=self.redact(path),
+            action=action,
+            reason=waiting.reason(error),
         )
+
+    def _for_want_of_space(
+        self, error: errors.FileError, path: str
+    ) -> errors.FileError:
+        """The error with what is free: of a full disk SFTP just says "Failure"."""
+        space = diskspace.free(self, path)
+        if space is None:
+            return error
+        reason = f"{error.fields['reason'].rstrip('.')}; {space}"
+        hint = None if space.suffices(1, 1) else _MAKE_ROOM
+        return errors.FileError(hint=hint, **{**error.fields, "reason": reason})
 
 
 # TimeoutError, connection refused or reset and unknown names are all OSErrors.

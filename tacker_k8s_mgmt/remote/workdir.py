@@ -10,6 +10,7 @@ import logging
 import posixpath
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from tacker_k8s_mgmt import errors
@@ -54,10 +55,14 @@ class WorkDir:
         parent = posixpath.dirname(self.path)
         self._session.run(["mkdir", "-p", "--", parent], timeout=_SHORT)
         if self.owner() is None:
-            self._session.run(
-                ["mkdir", "-m", "0700", "--", self.path], timeout=_SHORT, check=False
-            )
-            self._mark()
+            make = ["mkdir", "-m", "0700", "--", self.path]
+            made = self._session.run(make, timeout=_SHORT, check=False).rc == 0
+            try:
+                self._mark()
+            except errors.RemoteError:
+                if made:
+                    self._unmake()
+                raise
         # Somebody else may have been quicker, at any point since the first look.
         self._refuse_foreign()
 
@@ -166,6 +171,12 @@ class WorkDir:
                 detail=f"On {self._session.host}, {marker_path} could not be made: "
                 f"{linked.stderr.strip()}."
             )
+
+    def _unmake(self) -> None:
+        """Take an empty directory away, which nobody could tell the owner of."""
+        # What went wrong before is worth more than a directory that stays.
+        with suppress(errors.RemoteError):
+            self._session.run(["rmdir", "--", self.path], timeout=_SHORT, check=False)
 
     def _refuse_link(self) -> None:
         if self._test("-L"):

@@ -170,6 +170,12 @@ class TestServer:
         assert list(other) == ["cluster's directory"]
         assert findings("--vnf-instance-id", OWNER) == {}
 
+    @pytest.mark.parametrize("free", ["99 4000 4000", "4000 4000 12"])
+    def test_too_little_space_for_the_directory(self, findings, sshd, free):
+        sshd.program("df", f"echo '{free} /srv'")
+        (text,) = findings()["cluster's directory"]
+        assert "clusters/one needs 100 MiB and 500 inodes, and on 127.0.0.1" in text
+
     def test_who_cannot_be_reached_is_one_finding(self, run, sshd):
         sshd.refuse_connections = 1000
         code, out, _ = run(*IMPATIENT)

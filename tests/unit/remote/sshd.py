@@ -38,6 +38,7 @@ class Sshd:
         self.refuse_connections = 0  # that many are closed at once
         self.refuse_logins = 0  # that many good logins are refused
         self.locale: dict[str, str] = {}  # variables of each login
+        self.full = False  # no space is left for what SFTP writes
         self.deaf = False  # exec requests are never answered
         self.authorized: set[str] = set()  # public keys, as in authorized_keys
         self.wants_both = False  # a password after the key
@@ -128,7 +129,7 @@ class Sshd:
         transport.set_log_channel("tests.sshd")
         self._transports.append(transport)
         transport.add_server_key(self.key)
-        transport.set_subsystem_handler("sftp", paramiko.SFTPServer, LocalFiles)
+        transport.set_subsystem_handler("sftp", paramiko.SFTPServer, LocalFiles, self)
         login = Login(self)
         with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
             transport.start_server(server=login)
@@ -243,6 +244,10 @@ class Login(paramiko.ServerInterface):
 class LocalFiles(paramiko.SFTPServerInterface):
     """SFTP on the local file system, paths taken as they are."""
 
+    def __init__(self, server, sshd, *args, **kwargs):
+        super().__init__(server, *args, **kwargs)
+        self.sshd = sshd
+
     def _do(self, call, *args):
         try:
             return call(*args)
@@ -268,6 +273,9 @@ class LocalFiles(paramiko.SFTPServerInterface):
         def opened():
             descriptor = os.open(path, flags, 0o666)
             writing = flags & (os.O_WRONLY | os.O_RDWR)
+            if writing and self.sshd.full:
+                os.close(descriptor)
+                descriptor = os.open("/dev/full", os.O_RDWR)
             handle = paramiko.SFTPHandle(flags)
             handle.readfile = handle.writefile = os.fdopen(
                 descriptor, "r+b" if writing else "rb", buffering=0

@@ -44,6 +44,28 @@ def test_claim_makes_a_private_directory_with_our_marker(workdir, path):
     assert workdir.obstacle() is None
 
 
+def test_claim_on_a_full_disk_leaves_no_directory_and_says_so(workdir, path, sshd):
+    sshd.full = True
+    sshd.program("df", "echo head; echo '0 1000 900 /srv of all'")
+    with pytest.raises(errors.FileError) as caught:
+        workdir.claim()
+    text = str(caught.value)
+    assert (
+        "could not be written: Failure; 0 MiB and 900 inodes free on /srv of all"
+        in (text)
+    )
+    assert text.endswith("Make room there, then retry.")
+    assert not path.exists()
+
+
+def test_claim_that_fails_leaves_a_directory_that_was_there(workdir, path, sshd):
+    path.mkdir(parents=True)
+    sshd.full = True
+    with pytest.raises(errors.FileError):
+        workdir.claim()
+    assert path.exists()
+
+
 def test_claim_again_changes_nothing(workdir, path):
     workdir.claim()
     workdir.write("hosts.yaml", "all: {}\n")
