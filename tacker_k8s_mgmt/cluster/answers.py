@@ -63,6 +63,22 @@ class Vim:
 
 
 @dataclass(frozen=True)
+class Count:
+    """How many VMs a group has.
+
+    :param group: its name in Heat; in Tacker's v2 API the VDU's.
+    :param heat: as Heat has it.
+    :param tacker: as Tacker takes it to be.
+    :param remedy: what makes Tacker's number right.
+    """
+
+    group: str
+    heat: int
+    tacker: int
+    remedy: str
+
+
+@dataclass(frozen=True)
 class Answers:
     """What each said; None where it could not be asked.
 
@@ -70,6 +86,7 @@ class Answers:
     :param joined: ids of the servers whose join is recorded; None: nothing is recorded.
     :param balancer: None also where none was asked for.
     :param vims: none or one.
+    :param counts: of the groups of VMs.
     """
 
     machines: Machines | None = None
@@ -78,6 +95,7 @@ class Answers:
     nodes: tuple[NodeObject, ...] | None = None
     balancer: BalancerStatus | None = None
     vims: tuple[Vim, ...] | None = None
+    counts: tuple[Count, ...] | None = None
 
 
 @dataclass(frozen=True)

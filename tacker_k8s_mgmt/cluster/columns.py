@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from posixpath import basename
 
-from tacker_k8s_mgmt.cluster.answers import Answers, Cell, Finding, NodeObject
+from tacker_k8s_mgmt.cluster.answers import (
+    Answers,
+    Cell,
+    Count,
+    Finding,
+    NodeObject,
+)
 from tacker_k8s_mgmt.cluster.balancer import BalancerStatus, Server
 from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.cluster.structures import LoadBalancer
@@ -95,6 +101,12 @@ def heat(one: Subject, said: Answers) -> Cell:
         )
         return _cell("new VM", Finding(text, _JOIN if one.is_worker else _ANEW))
     return _cell("VM")
+
+
+def group(one: Count) -> Cell:
+    """How many VMs Heat has of a group that Tacker counts otherwise."""
+    text = f"Heat has {one.heat} VMs of it, and Tacker counts {one.tacker}"
+    return _cell(f"{one.heat} VMs", Finding(text, one.remedy))
 
 
 def inventory(one: Subject, said: Answers) -> Cell:

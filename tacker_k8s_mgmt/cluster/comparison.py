@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from tacker_k8s_mgmt.cluster import columns, membership
-from tacker_k8s_mgmt.cluster.answers import Answers, Cell, Row, Source
+from tacker_k8s_mgmt.cluster.answers import Answers, Cell, Count, Row, Source
 from tacker_k8s_mgmt.cluster.columns import BLANK, Subject
 from tacker_k8s_mgmt.cluster.nodes import Node, Role, api_url, name_nodes
 from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
@@ -21,12 +21,15 @@ _NOT_COMPLETE = "it is on its way"
 def compare(said: Answers, params: InstallParams) -> tuple[Row, ...]:
     """The rows: control planes, workers and, where one was asked for, load balancer.
 
+    A group of VMs has a row of its own where Tacker takes it for larger or smaller.
+
     :raises ClusterError: if two VMs have one address.
     """
     wanted = params.load_balancer
     rows = [_row(one, said, wanted) for one in _subjects(said)]
     if wanted:
         rows.append(_balancer_row(said, wanted))
+    rows += [_group_row(one) for one in said.counts or () if one.heat != one.tacker]
     return _with_vim(rows, said, wanted)
 
 
@@ -155,6 +158,11 @@ def _balancer_row(said: Answers, wanted: LoadBalancer) -> Row:
             Source.VIM: BLANK,
         },
     )
+
+
+def _group_row(one: Count) -> Row:
+    cells = {**dict.fromkeys(Source, BLANK), Source.HEAT: columns.group(one)}
+    return Row(one.group, Role.WORKER, "", "", cells)
 
 
 def _with_vim(

@@ -16,6 +16,7 @@ from tacker_k8s_mgmt.hooks import (
     checkpoint,
     requests,
     rollback,
+    scale_level,
     v1_ending,
     vim,
 )
@@ -219,6 +220,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
                 ),
             )
             hook.run(work.steps(), params.secrets(), work.left)
+            scale_level.follow_scale_out(context, vnf_instance, site)
 
     def heal_start(
         self,
@@ -249,7 +251,8 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
                 return
             servers = requests.servers(vnf_instance, heal_vnf_request)
             work = hook.operation(HealStart, params, site, servers=servers)
-            hook.run(work.steps(), params.secrets(), work.left)
+            steps = (scale_level.step(context, vnf_instance, site), *work.steps())
+            hook.run(steps, params.secrets(), work.left)
 
     def heal_end(
         self,

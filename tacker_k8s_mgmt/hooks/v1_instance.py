@@ -7,8 +7,9 @@ from tacker import manager, objects
 from tacker.common import exceptions
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.answers import Count
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.hooks import requests
+from tacker_k8s_mgmt.hooks import requests, scale_level
 from tacker_k8s_mgmt.hooks.keystone import secrets_of
 from tacker_k8s_mgmt.hooks.v1_site import V1Site
 from tacker_k8s_mgmt.hooks.view import Instance, NoSuchInstance, SeenSite
@@ -19,6 +20,10 @@ _OVER = ("COMPLETED", "FAILED", "ROLLED_BACK")
 
 class SeenV1Site(SeenSite, V1Site):
     """The site of a VNF instance of the v1 API."""
+
+    def counts(self) -> tuple[Count, ...]:
+        """The sizes of the scaling groups, in Heat and by Tacker's scale levels."""
+        return scale_level.counts(self._context, self._instance, self.group_sizes())
 
 
 class Record:

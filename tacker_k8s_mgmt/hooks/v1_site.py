@@ -1,11 +1,11 @@
 """The site of an operation in the v1 API: Tacker's objects joined with effects."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacker.vnflcm import utils as vnflcm_utils
 
-from tacker_k8s_mgmt.cluster import connectivity
+from tacker_k8s_mgmt.cluster import connectivity, groups
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.stack import StackResource
 from tacker_k8s_mgmt.hooks import rollback
@@ -45,6 +45,13 @@ class V1Site(Site):
         client = rollback.heat_of(self._context, self._instance)
         servers = self._params.wants_compute_hosts
         return stack_id, heat.list_resources(client.resources, stack_id, servers)
+
+    def group_sizes(self) -> Mapping[str, int]:
+        """How many members Heat keeps of each scaling group, by the group's name.
+
+        :raises RemoteError: Heat did not answer as it should.
+        """
+        return groups.sizes(self._stack()[1])
 
     def fixed_groups(self) -> Sequence[str]:
         """See :func:`~tacker_k8s_mgmt.cluster.connectivity.left_out`."""

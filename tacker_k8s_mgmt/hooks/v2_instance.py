@@ -4,6 +4,7 @@ What is kept of its parameters has no literal secrets. The requests of its opera
 which Tacker keeps, have them.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -14,11 +15,13 @@ from tacker.sol_refactored.nfvo import nfvo_client
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import params as parameters
+from tacker_k8s_mgmt.cluster.answers import Count
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.hooks import requests
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.secrets import Secrets
 from tacker_k8s_mgmt.hooks.v2_heat import login_of
+from tacker_k8s_mgmt.hooks.v2_scale import healthy_servers
 from tacker_k8s_mgmt.hooks.v2_site import PROJECT, V2Site
 from tacker_k8s_mgmt.hooks.view import Instance, NoSuchInstance, SeenSite
 
@@ -30,8 +33,22 @@ _WAY_OUT = (
 )
 
 
+_COUNTED = "The next heal of a VNFC has Tacker count them anew."
+
+
 class SeenV2Site(SeenSite, V2Site):
     """The site of a VNF instance of the v2 API."""
+
+    def counts(self) -> tuple[Count, ...]:
+        """How many VMs each VDU has, in Heat and as Tacker lists them.
+
+        Tacker scales by what it lists, whatever the scale level is
+        (``userdata_default.py``).
+        """
+        heat = Counter(one.name for one in healthy_servers(self._call))
+        tacker = Counter(str(one["vduId"]) for one in self._call.resources())
+        names = dict.fromkeys((*tacker, *heat))
+        return tuple(Count(name, heat[name], tacker[name], _COUNTED) for name in names)
 
     def _package_root(self) -> str:
         context = tacker_context.get_admin_context()

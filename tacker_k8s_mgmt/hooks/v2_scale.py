@@ -68,9 +68,7 @@ def _see_counted(call: Call) -> None:
     :raises UnsupportedOperation: there are more than Tacker counts.
     """
     there = [
-        (one.physical_id, (one.stack_id, one.name))
-        for one in _servers(call)
-        if not one.status.endswith("_FAILED")
+        (one.physical_id, (one.stack_id, one.name)) for one in healthy_servers(call)
     ]
     # A retry may find what the operation itself has made.
     more = call.uncounted(there) - Counter(call.added())
@@ -130,6 +128,11 @@ def rollback_start(hook: V2Hook) -> None:
     with hook.site(params) as site:
         work = hook.operation(ScaleOutRollback, params, site, known=hook.call.servers())
         hook.run(work.steps(), params.secrets(), work.left)
+
+
+def healthy_servers(call: Call) -> list[StackResource]:
+    """Those that Heat has not failed at."""
+    return [one for one in _servers(call) if not one.status.endswith("_FAILED")]
 
 
 def _servers(call: Call) -> list[StackResource]:

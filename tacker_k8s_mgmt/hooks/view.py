@@ -1,10 +1,13 @@
 """The site of a VNF instance as somebody sees it who only looks."""
 
+import abc
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.answers import Count
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.hooks.site import Site
 from tacker_k8s_mgmt.remote import server, ssh
@@ -42,6 +45,10 @@ class SeenSite(Site):
         super().__init__(*args)
         self._reading = threading.Lock()
         self._silent: errors.RemoteError | None = None
+
+    @abc.abstractmethod
+    def counts(self) -> Sequence[Count]:
+        """How many VMs each group has, in Heat and as Tacker takes it to be."""
 
     def _connect_server(self) -> ssh.Session:
         # It is waited for once, however many ask for it.

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.cluster.answers import NodeObject, Vim
+from tacker_k8s_mgmt.cluster.answers import Count, NodeObject, Vim
 from tacker_k8s_mgmt.cluster.balancer import (
     BalancerSpec,
     BalancerStatus,
@@ -279,6 +279,8 @@ class View(Protocol):
     """A site that is looked at and never changed."""
 
     def machines(self) -> Machines: ...
+
+    def counts(self) -> Sequence[Count]: ...
 
     @property
     def workdir(self) -> Records: ...

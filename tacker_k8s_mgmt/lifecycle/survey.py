@@ -54,13 +54,16 @@ class Survey:
             listing = pool.submit(self._ask, Source.INVENTORY, self._listing)
             vims = self._ask(Source.VIM, lambda: self._view.vims.registered())
             machines = self._ask(Source.HEAT, lambda: self._view.machines())
+            counts = self._ask(Source.HEAT, lambda: tuple(self._view.counts()))
             listed, joined = listing.result() or (None, None)
             planes = tuple(_control_planes(listed, machines))
             nodes = pool.submit(self._ask, Source.CLUSTER, lambda: self._nodes(planes))
             status = None
             if self._params.load_balancer:
                 status = self._ask(Source.BALANCER, lambda: self._status(machines))
-            return Answers(machines, listed, joined, nodes.result(), status, vims)
+            return Answers(
+                machines, listed, joined, nodes.result(), status, vims, counts
+            )
 
     def _ask(self, source: Source, question: Callable[[], Answer]) -> Answer | None:
         try:

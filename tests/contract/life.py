@@ -66,7 +66,14 @@ class Site(V1Site):
         self.vims = self.world.vims
         self.attachments = self.world.attachments
         self.fixed_groups = self.world.fixed_groups
-        for name in ("machines", "identity", "unreachable", "cluster", "balancer"):
+        for name in (
+            "machines",
+            "identity",
+            "unreachable",
+            "cluster",
+            "balancer",
+            "group_sizes",
+        ):
             setattr(self, name, getattr(self.world, name))
 
     def package_findings(self):

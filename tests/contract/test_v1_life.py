@@ -4,6 +4,7 @@ import types
 import uuid
 
 import pytest
+import yaml
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
@@ -11,8 +12,10 @@ from tacker import objects
 from tacker.common import driver_manager
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks import checkpoint, v1
+from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.hooks import checkpoint, scale_level, v1
 from tests.contract.test_v1_driver import GOOD, NAME, instance
+from tests.contract.test_v1_scale_level import DEFINITIONS
 from tests.unit.lifecycle.fakes import VNF, FakeSite, Role, machine
 from tests.unit.lifecycle.operations import instantiated
 from tests.unit.lifecycle.test_scale import FIFTY_FIVE, FIVE, MASTER, SIX
@@ -125,6 +128,36 @@ def test_heal_takes_the_servers_of_the_vnfc_resources(manager, site, vnf):
     assert site.members == [MASTER, FIVE]
     call(manager, "heal_end", vnf, heal(55), vnf={})
     assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+
+
+@pytest.fixture
+def grown(site, vnf, monkeypatch):
+    """Heat has a worker more than Tacker's scale level stands for."""
+    vnfd = yaml.safe_load((sources.samples() / DEFINITIONS).read_text())
+    monkeypatch.setattr(scale_level.vnflcm_utils, "get_vnfd_dict", lambda *_: vnfd)
+    info = vnf.instantiated_vnf_info
+    info.flavour_id = "simple"
+    info.scale_status = [objects.ScaleInfo(aspect_id="worker_instance", scale_level=0)]
+    vnf.save = lambda: None
+    site.groups = {"worker_instance": 3}
+    site.workers.append(machine(Role.WORKER, 6))
+    return info.scale_status[0]
+
+
+def test_heal_keeps_the_worker_that_tacker_does_not_count(manager, site, vnf, grown):
+    call(manager, "heal_start", vnf, heal(55))
+    assert grown.scale_level == 1
+    # Before a node is drained: it may refuse the heal.
+    assert site.calls[0] == "group_sizes"
+    call(manager, "heal_end", vnf, heal(55), vnf={})
+    assert site.members == [MASTER, FIVE, FIFTY_FIVE, SIX]
+
+
+def test_scale_out_has_tacker_count_what_is_there(manager, site, vnf, grown):
+    more = {"scale_out_id_list": ["member-server-6"], "vnf": {}}
+    call(manager, "scale_end", vnf, scale("SCALE_OUT"), **more)
+    assert site.members == [MASTER, FIVE, FIFTY_FIVE, SIX]
+    assert grown.scale_level == 1
 
 
 def test_heal_of_a_control_plane_is_refused(manager, site, vnf):

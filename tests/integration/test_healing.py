@@ -6,6 +6,7 @@ import pytest
 
 from tests.integration.conftest import Cluster, Lab, cloud, eventually
 from tests.integration.connection import PORT, held_open
+from tests.integration.test_cluster_life import check
 from tests.integration.test_scaling import (
     WORKLOADS,
     agents_run,
@@ -30,6 +31,22 @@ def kill(cluster: Cluster, server: str) -> None:
     """Switch a VM off and wait until the cluster has noticed."""
     cloud("kill", server)
     eventually(lambda: not all(cluster.ready_nodes().values()))
+
+
+def break_scale_out(lab: Lab, cluster: Cluster) -> None:
+    """Have the conductor killed while Tacker waits for the VM that Heat builds."""
+    before = len(cluster.hosts())
+    # At its end the conductor is killed once more.
+    with lab.options(section="openstack_vim", stack_retry_wait=600):
+        cluster.begin_scale("OUT")
+        eventually(lambda: len(cluster.hosts()) > before)
+    cluster.cancel()
+
+
+def level(cluster: Cluster) -> int:
+    """Tacker's scale level of the workers."""
+    (found,) = cluster.show()["instantiatedVnfInfo"]["scaleStatus"]
+    return int(found["scaleLevel"])
 
 
 class TestHealing:
@@ -122,11 +139,53 @@ class TestHealing:
         assert cluster.runs() == runs
         assert consistent(cluster, 2) == before
 
-    def test_whole_vnf_keeps_its_scale_level(self, cluster):
+    def test_heal_deletes_no_worker_that_a_retried_scale_out_has_left(
+        self, lab, cluster
+    ):
+        before = consistent(cluster, 2)
+        break_scale_out(lab, cluster)
+        # Tacker has Heat build another VM.
+        cluster.handle("retry", "COMPLETED")
+        assert before < consistent(cluster, 4)
+        assert level(cluster) == 2
+        assert check(cluster).returncode == 0
+        identities = machine_ids(cluster)
+        healed = next(iter(cluster.workers()))
+        cluster.heal(cluster.workers()[healed])
+        consistent(cluster, 4)
+        same = {f"worker-{healed.replace('.', '-')}"}
+        after = machine_ids(cluster)
+        assert {one for one in after if after[one] != identities[one]} == same
+        cluster.scale("IN", steps=2)
+        consistent(cluster, 2)
+
+    def test_heal_deletes_no_worker_that_a_given_up_scale_out_has_left(
+        self, lab, cluster
+    ):
+        before = consistent(cluster, 2)
+        break_scale_out(lab, cluster)
+        cluster.handle("fail", "FAILED")
+        done = check(cluster)
+        assert done.returncode == 1, done.stdout
+        assert "Heat has 3 VMs of it, and Tacker counts 2" in done.stdout
+        identities = machine_ids(cluster)
+        healed = next(iter(cluster.workers()))
+        cluster.heal(cluster.workers()[healed])
+        assert before < names(cluster)
+        assert len(names(cluster)) == 3
+        assert level(cluster) == 1
+        after = machine_ids(cluster)
+        other = {one for one in identities if after[one] != identities[one]}
+        assert other == {f"worker-{healed.replace('.', '-')}"}
+        assert check(cluster).returncode == 0
+        # Tacker lists its VNFC from the next scale-out on.
         cluster.scale("OUT")
+        consistent(cluster, 4)
+
+    def test_whole_vnf_keeps_its_scale_level(self, cluster):
         servers = cluster.servers()
         cluster.heal()
-        consistent(cluster, 3)
+        consistent(cluster, 4)
         assert not set(servers) & set(cluster.servers())
         assert names(cluster)
         types = [one["vimType"] for one in cluster.show()["vimConnectionInfo"]]

@@ -39,6 +39,7 @@ class Scene:
     balancer: object = field(default_factory=lambda: machine(Role.LOAD_BALANCER, 9))
     unfinished: list = field(default_factory=list)
     elsewhere: list = field(default_factory=list)
+    counts: tuple = ()
     vims: list = field(
         default_factory=lambda: [Vim("v", "our-vim", "https://10.99.0.9:6443", True)]
     )
@@ -85,6 +86,7 @@ class Scene:
                 services=(),
             ),
             vims=tuple(self.vims),
+            counts=self.counts,
         )
         return replace(said, **dict.fromkeys(silent))
 

@@ -5,9 +5,17 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.answers import Vim
+from tacker_k8s_mgmt.cluster.answers import Count, Vim
 from tests.unit.cluster import spoilers
-from tests.unit.cluster.scene import CP, W5, WITHOUT_BALANCER, Scene, findings, rows
+from tests.unit.cluster.scene import (
+    CP,
+    W5,
+    WITHOUT_BALANCER,
+    Scene,
+    cells,
+    findings,
+    rows,
+)
 from tests.unit.cluster.test_comparison import GONE
 
 
@@ -38,6 +46,19 @@ def test_a_vm_that_is_not_complete_may_still_be_a_node_that_is_not_ready():
     spoilers.unfinished(scene)
     scene.node(W5, ready=False, reason="no word")
     assert findings(scene)[W5][1:] == ["not Ready: no word"]
+
+
+def test_a_group_that_tacker_counts_otherwise_has_a_row_of_its_own():
+    scene = Scene()
+    scene.counts = (
+        Count("worker_instance", heat=3, tacker=2, remedy="Scale."),
+        Count("other", heat=2, tacker=2, remedy="None."),
+    )
+    found = rows(scene)
+    assert cells(found["worker_instance"]) == ["3 VMs", "", "", "", ""]
+    text = "Heat has 3 VMs of it, and Tacker counts 2"
+    assert findings(scene) == {"worker_instance": [text]}
+    assert "other" not in found
 
 
 def test_a_worker_has_no_api_server_that_could_be_down():

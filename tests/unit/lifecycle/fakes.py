@@ -1,7 +1,7 @@
 """A site without effects: state in, state out, and a fault where a test wants one."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import inventory
-from tacker_k8s_mgmt.cluster.answers import Vim
+from tacker_k8s_mgmt.cluster.answers import Count, Vim
 from tacker_k8s_mgmt.cluster.balancer import (
     BalancerSpec,
     BalancerStatus,
@@ -391,6 +391,8 @@ class FakeSite:
         self.vim: ports.VimSpec | None = None
         self.vim_in_use = False
         self.foreign_vims: set[str] = set()
+        self.groups: dict[str, int] = {}
+        self.counted: tuple[Count, ...] = ()
         self.balanced: BalancerSpec | None = None
         self.routes: frozenset[tuple[str, str]] = frozenset()
         self.exposed: tuple[ExposedService, ...] = ()
@@ -496,6 +498,13 @@ class FakeSite:
 
     def fixed_groups(self) -> Sequence[str]:
         return self.fixed
+
+    def group_sizes(self) -> Mapping[str, int]:
+        self.touch("group_sizes")
+        return self.groups
+
+    def counts(self) -> Sequence[Count]:
+        return self.counted
 
     def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:
         self.forgotten += hosts

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.answers import Source
+from tacker_k8s_mgmt.cluster.answers import Count, Source
 from tacker_k8s_mgmt.cluster.nodes import Role
 from tacker_k8s_mgmt.lifecycle.survey import Survey
 from tests.unit.lifecycle.fakes import VNF, FakeSite, machine, params
@@ -69,6 +69,16 @@ def test_all_that_differs_is_told_although_one_does_not_answer():
     assert [text for _, text in told(report)] == [
         "the load balancer has no route to it"
     ]
+
+
+def test_a_group_that_tacker_counts_otherwise_differs():
+    site = instantiated()
+    site.counted = (Count("worker_instance", heat=3, tacker=2, remedy="Scale."),)
+    report = survey(site)
+    assert told(report) == [
+        ("worker_instance", "Heat has 3 VMs of it, and Tacker counts 2")
+    ]
+    assert report.differs
 
 
 def test_without_a_load_balancer_none_is_asked():
