@@ -108,6 +108,8 @@ def act_as(tree: Path, release: Release, ansible_below: str = "") -> None:
             (tree / alias).unlink()
     if release.minor < 28:
         _edit(tree / "playbooks/remove_node.yml", _all_nodes_by_default)
+    if release.minor == 28:
+        _edit(tree / "playbooks/remove_node.yml", _facts_of_the_ansible_server)
 
 
 def _write_checks(tree: Path, release: Release) -> None:
@@ -172,6 +174,12 @@ def _all_nodes_by_default(text: str) -> str:
     """Without ``node``, these removed every node."""
     _, rest = text.split("\n\n", 1)
     return "---\n" + rest.replace("no_node_named", "etcd:k8s_cluster:calico_rr")
+
+
+def _facts_of_the_ansible_server(text: str) -> str:
+    """The play that looks for a named node says nothing on facts and become."""
+    keywords = "  hosts: localhost\n  gather_facts: false\n  become: false\n"
+    return text.replace(keywords, "  hosts: localhost\n")
 
 
 def _line(name: str, value: str) -> Callable[[str], str]:

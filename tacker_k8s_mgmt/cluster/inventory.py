@@ -100,7 +100,10 @@ def render(
                         "kube_control_plane": {},
                         "kube_node": {},
                         "calico_rr": {},
-                    }
+                    },
+                    # Of a group without localhost: it would inherit it from `all`,
+                    # and kubespray's local tasks need no root.
+                    "vars": {"ansible_become": True},
                 },
             },
         }

@@ -65,10 +65,12 @@ fi
 export LC_ALL=C.UTF-8 # Ansible insists on UTF-8
 # Named, since Ansible ignores the one of a world-writable current directory.
 [ -e "$root/ansible.cfg" ] && export ANSIBLE_CONFIG=$root/ansible.cfg
+# Facts never expire: kubespray reads those of all nodes, and a dead one gives no new ones.
 callbacks=${ANSIBLE_CALLBACK_PLUGINS:-~/.ansible/plugins/callback:/usr/share/ansible/plugins/callback}
 export K8S_MGMT_EVENTS=$run/events.jsonl K8S_MGMT_LOG=$run/log \
     ANSIBLE_CALLBACK_PLUGINS=$run/plugins:$callbacks \
     ANSIBLE_CACHE_PLUGIN=jsonfile ANSIBLE_CACHE_PLUGIN_CONNECTION=$workdir/facts \
+    ANSIBLE_CACHE_PLUGIN_TIMEOUT=0 \
     ANSIBLE_SSH_ARGS="${ssh_options[*]}" ANSIBLE_SSH_CONTROL_PATH_DIR=$control \
     ANSIBLE_HOST_KEY_CHECKING=True ANSIBLE_LOCAL_TEMP=$run/tmp \
     ANSIBLE_SSH_RETRIES=2 ANSIBLE_RETRY_FILES_ENABLED=False ANSIBLE_NOCOLOR=1 PYTHONUNBUFFERED=1
@@ -83,7 +85,7 @@ if cd "$root"; then
     # What kubespray puts on this server is the operator's, not ours.
     (
         umask "$operators_umask"
-        exec ansible-playbook -i "$workdir/hosts.yaml" --become --become-user=root \
+        exec ansible-playbook -i "$workdir/hosts.yaml" --become-user=root \
             "${variables[@]}" "$@" "$playbook"
     ) &
     child=$!

@@ -37,7 +37,7 @@ class Sshd:
         self.commands: list[str] = []
         self.refuse_connections = 0  # that many are closed at once
         self.refuse_logins = 0  # that many good logins are refused
-        self.locale: dict[str, str] = {}  # variables of each login
+        self.variables: dict[str, str] = {}  # variables of each login
         self.full = False  # no space is left for what SFTP writes
         self.deaf = False  # exec requests are never answered
         self.authorized: set[str] = set()  # public keys, as in authorized_keys
@@ -106,7 +106,7 @@ class Sshd:
             "HOME": str(self.home),
             "PATH": f"{self.bin}:{os.environ['PATH']}",
             "FAKE_BIN": str(self.bin),
-            **self.locale,
+            **self.variables,
         }
 
     def _accept(self) -> None:

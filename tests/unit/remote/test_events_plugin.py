@@ -82,7 +82,6 @@ def site(tmp_path, sshd):
         closed = server.getsockname()[1]
     local = {
         "ansible_connection": "local",
-        "ansible_become": False,
         "ansible_python_interpreter": "{{ ansible_playbook_python }}",
     }
     gone = {"ansible_host": "127.0.0.1", "ansible_port": closed}

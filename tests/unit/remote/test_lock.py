@@ -41,7 +41,7 @@ def test_second_one_is_told_who_has_it(sshd, log_in, tmp_path, impatient):
 
 
 def test_locale_of_the_server_does_not_matter(sshd, log_in, tmp_path, decimal_comma):
-    sshd.locale = decimal_comma
+    sshd.variables = decimal_comma
     (tmp_path / "operation.lock").mkdir()
     with pytest.raises(errors.RemoteError, match=r"operation\.lock could not be taken"):
         ClusterLock(log_in(), str(tmp_path), "scale_end").acquire()

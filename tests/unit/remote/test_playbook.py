@@ -171,7 +171,7 @@ def test_ansible_gets_its_own_world(site):
     run = site.workdir / "runs" / record.run
     assert cwd == str(site.root)
     assert argv == [
-        *("-i", f"{site.workdir}/hosts.yaml", "--become", "--become-user=root"),
+        *("-i", f"{site.workdir}/hosts.yaml", "--become-user=root"),
         *("-e", f"@{site.workdir}/vars.json", "-e", f"@{run}/vars.json"),
         *("--limit", "w1,w2", "--tags", "it's", "cluster.yml"),
     ]
@@ -243,7 +243,7 @@ def test_ansible_keeps_the_operators_umask(site):
 
 
 def test_locale_of_the_server_does_not_matter(site, decimal_comma):
-    site.sshd.locale = decimal_comma
+    site.sshd.variables = decimal_comma
     site.playbook(PLAY + '[ "$LC_ALL" = C.UTF-8 ] && wait_for go')
     seen = []
     join = site.background(on_progress=seen.append)
@@ -256,7 +256,7 @@ def test_locale_of_the_server_does_not_matter(site, decimal_comma):
 
 
 def test_run_is_ended_whatever_the_locale_of_the_server(site, decimal_comma):
-    site.sshd.locale = decimal_comma
+    site.sshd.variables = decimal_comma
     site.playbook("wait_for never")
     join = site.background()
     site.wait_for_start()

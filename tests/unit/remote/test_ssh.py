@@ -423,7 +423,7 @@ def test_refused_sudo_says_what_to_configure(session, sshd):
 def test_commands_do_not_depend_on_the_locale_of_the_login(
     log_in, sshd, decimal_comma, sudo
 ):
-    sshd.locale = decimal_comma
+    sshd.variables = decimal_comma
     sshd.program("sudo", FAKE_SUDO)
     (sshd.home / "nopasswd").touch()
     session = log_in()

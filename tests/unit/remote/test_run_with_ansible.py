@@ -1,0 +1,107 @@
+"""Runs with a real Ansible: what it makes of the options and of our inventory.
+
+Skipped where no ansible-playbook is in PATH.
+"""
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from lab import releases
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster import inventory, kubespray
+from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
+from tacker_k8s_mgmt.remote.playbook import PlaybookRunner
+from tests.unit.cluster.rich import NODES, rich
+from tests.unit.cluster.samples import parsed
+
+pytestmark = pytest.mark.skipif(
+    not shutil.which("ansible-playbook"), reason="no ansible-playbook in PATH"
+)
+
+STAND_IN = Path(__file__).parents[3] / "lab/kubespray"
+DEAD = NODES[-1].name
+DAY = 86400  # seconds; kubespray's fact_caching_timeout
+# It becomes nobody, and lets Ansible have its prompt.
+SUDO = r"""
+while [ "$1" != /bin/sh ]; do
+    [ "$1" = -p ] && printf '%s' "$2" >&2
+    shift
+done
+read -r _
+printf '%s\n' "$*" >>"$HOME/sudo.log"
+exec "$@"
+"""
+
+
+class Site:
+    """A release of kubespray as the laboratory has it, and a cluster's directory."""
+
+    def __init__(self, directory: Path, release: releases.Release, sshd, log_in):
+        self.root, self.workdir = directory / "kubespray", directory / "cluster"
+        self.workdir.mkdir()
+        shutil.copytree(STAND_IN, self.root)
+        releases.act_as(self.root, release, ansible_below="3")
+        hosts = inventory.render(NODES, parsed(rich((2, release.minor))))
+        (self.workdir / inventory.FILE_NAME).write_text(hosts)
+        # Otherwise nobody becomes root who is it already.
+        sshd.variables = {"ANSIBLE_BECOME_ALLOW_SAME_USER": "1"}
+        sshd.program("sudo", SUDO)
+        self.sudo_log = sshd.home / "sudo.log"
+        self._runner = PlaybookRunner(log_in, str(self.workdir), str(self.root))
+
+    def play(self, play: dict, *args: str):
+        """Run one play, whose hosts are all here."""
+        (self.root / "own.yml").write_text(json.dumps([play]))
+        here = {
+            "ansible_connection": "local",
+            "ansible_python_interpreter": "{{ ansible_playbook_python }}",
+        }
+        return self.run(PlaybookRequest("own.yml", here, args))
+
+    def run(self, request: PlaybookRequest):
+        return self._runner.run(request, total=120, idle=120, poll=0.2)
+
+
+@pytest.fixture
+def act_as(tmp_path, sshd, log_in):
+    return lambda name: Site(tmp_path, releases.RELEASES[name], sshd, log_in)
+
+
+def test_nobody_becomes_root_on_the_ansible_server(act_as):
+    """v2.28's first play gathers facts there, without a word on become."""
+    site = act_as("v2.28")
+    with pytest.raises(errors.PlaybookFailed, match="No nodes specified"):
+        site.run(PlaybookRequest(kubespray.REMOVE_NODE))
+    assert not site.sudo_log.exists()
+
+
+def test_tasks_become_root_on_nodes_and_not_where_they_are_delegated_to(act_as):
+    site = act_as("v2.31")
+    tasks = [
+        {"command": "echo of-the-node"},
+        {"command": "echo of-the-server", "delegate_to": "localhost"},
+    ]
+    play = {"hosts": DEAD, "gather_facts": False, "tasks": tasks}
+    assert site.play(play).rc == 0
+    (call,) = site.sudo_log.read_text().splitlines()
+    assert "ansible" in call
+
+
+def test_facts_of_a_node_that_is_long_dead_are_still_known(act_as):
+    site = act_as("v2.31")
+    facts = site.workdir / "facts" / DEAD
+    facts.parent.mkdir()
+    facts.write_text(json.dumps({"ansible_default_ipv4": {"address": "10.0.0.9"}}))
+    os.utime(facts, (time.time() - 2 * DAY,) * 2)
+    known = f"hostvars['{DEAD}'].ansible_default_ipv4.address == '10.0.0.9'"
+    play = {
+        "hosts": "kube_node",
+        "gather_facts": False,
+        "tasks": [{"assert": {"that": known}}],
+    }
+    assert site.play(play, "--limit", f"!{DEAD}").rc == 0
