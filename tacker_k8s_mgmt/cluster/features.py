@@ -53,6 +53,18 @@ _LEADING_V = (
 )
 _CA_FILE = "{{ kube_cert_dir }}/oidc-ca.pem"
 
+#: By attribute, variables for which a user may have other values in ``kubespray_vars``.
+DEFAULTS: Mapping[Location, tuple[str, ...]] = MappingProxyType(
+    {
+        ("cluster", "storage", "cinder"): (
+            "persistent_volumes_enabled",
+            "storage_classes",
+        ),
+        ("cluster", "storage", "local_path"): (
+            "local_path_provisioner_is_default_storageclass",
+        ),
+    }
+)
 #: By attribute, the variables that it stands for: neither has a say in the other's.
 VARIABLES: Mapping[Location, tuple[str, ...]] = MappingProxyType(
     {
@@ -163,6 +175,9 @@ def _storage(storage: Storage) -> dict[str, Any]:
     built: dict[str, Any] = {}
     if storage.local_path:
         built["local_path_provisioner_enabled"] = True
+        if storage.cinder:
+            # Its class would be a second default one.
+            built["local_path_provisioner_is_default_storageclass"] = "false"
     if storage.local_volumes:
         built["local_volume_provisioner_enabled"] = True
     rbd, cephfs = storage.ceph_rbd, storage.cephfs

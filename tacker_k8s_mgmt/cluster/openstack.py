@@ -1,11 +1,30 @@
 """OpenStack as the cluster itself uses it: volumes, load balancers, node addresses."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import Field, SecretStr
 
 from tacker_k8s_mgmt.cluster import fields, values
 from tacker_k8s_mgmt.cluster.spelling import Structure
+
+# kubespray deploys the driver without a class unless it is told to, and none of its own
+# classes is the default. It also gives its class the availability zone "nova", which
+# not every site has: without, Cinder takes the site's default zone. The class takes
+# parameters, so there is one that has no other effect than the driver's own default.
+_STORAGE_CLASS: Mapping[str, Any] = MappingProxyType(
+    {
+        "persistent_volumes_enabled": True,
+        "storage_classes": [
+            {
+                "name": "cinder-csi",
+                "is_default": True,
+                "parameters": {"csi.storage.k8s.io/fstype": "ext4"},
+            }
+        ],
+    }
+)
 
 
 class OpenStack(Structure):
@@ -80,7 +99,8 @@ class OpenStack(Structure):
         """
         built: dict[str, Any] = {}
         if cinder:
-            built |= {"cinder_csi_enabled": True, **self._login("cinder")}
+            built |= {"cinder_csi_enabled": True, **_STORAGE_CLASS}
+            built |= self._login("cinder")
         if self.cloud_controller:
             built |= {
                 "cloud_provider": "external",

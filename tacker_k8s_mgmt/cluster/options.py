@@ -90,8 +90,8 @@ class Storage(Structure):
 
     cinder: fields.Flag = Field(
         default=False,
-        description="Volumes of OpenStack, by the Cinder CSI driver; needs "
-        "cluster.openstack. Default: false.",
+        description="Volumes of OpenStack, by the Cinder CSI driver, and a default "
+        "StorageClass cinder-csi for them; needs cluster.openstack. Default: false.",
     )
     local_path: fields.Flag = Field(
         default=False,

@@ -136,7 +136,7 @@ class TestTable:
         at, there = minor(stated(root).version), words(root)
         missing = {
             name
-            for names in features.VARIABLES.values()
+            for names in (*features.VARIABLES.values(), *features.DEFAULTS.values())
             for name in names
             if name not in there and not removed.removal(name)
         }

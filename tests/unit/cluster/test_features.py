@@ -98,7 +98,8 @@ def test_an_attribute_becomes_none_but_its_own_variables(location):
             "external_openstack_lbaas_subnet_id",
             "external_openstack_lbaas_floating_network_id",
         }
-    assert differing <= set(features.VARIABLES[location])
+    own = {*features.VARIABLES[location], *features.DEFAULTS.get(location, ())}
+    assert differing <= own
     in_inventory = location[0] in ("master_node", "worker_node")
     assert differing or in_inventory
 
@@ -293,6 +294,14 @@ class TestOpenStack:
         built = added({"cluster.openstack": self.USER, "cluster.storage.cinder": True})
         assert built == {
             "cinder_csi_enabled": True,
+            "persistent_volumes_enabled": True,
+            "storage_classes": [
+                {
+                    "name": "cinder-csi",
+                    "is_default": True,
+                    "parameters": {"csi.storage.k8s.io/fstype": "ext4"},
+                }
+            ],
             "cinder_auth_url": "https://cloud:5000/v3",
             "cinder_region": "one",
             "cinder_username": "tacker",
@@ -308,6 +317,24 @@ class TestOpenStack:
                 )
             },
         }
+
+    def test_beside_cinder_the_nodes_directories_are_not_the_default(self):
+        asked = {"cluster.openstack": self.USER, "cluster.storage.local_path": True}
+        name = "local_path_provisioner_is_default_storageclass"
+        assert name not in added(asked)
+        assert added({**asked, "cluster.storage.cinder": True})[name] == "false"
+
+    def test_a_user_may_have_other_storage_classes(self):
+        classes = [{"name": "fast", "parameters": {"type": "nvme"}}]
+        built = added(
+            {
+                "cluster.openstack": self.USER,
+                "cluster.storage.cinder": True,
+                "kubespray_vars": {"storage_classes": classes},
+            }
+        )
+        assert built["storage_classes"] == classes
+        assert built["persistent_volumes_enabled"] is True
 
     def test_the_cloud_controller_finds_servers_by_their_id(self):
         changes = {"cluster.openstack": {**self.USER, "cloud_controller": True}}
