@@ -59,6 +59,7 @@ DEFAULTS: Mapping[Location, tuple[str, ...]] = MappingProxyType(
         ("cluster", "storage", "cinder"): (
             "persistent_volumes_enabled",
             "storage_classes",
+            "local_path_provisioner_is_default_storageclass",
         ),
         ("cluster", "storage", "local_path"): (
             "local_path_provisioner_is_default_storageclass",
