@@ -44,12 +44,15 @@ def engine(settings: Settings) -> Service:
     config = settings.etc / "heat.conf"
     program = environments.program(settings, "openstack", ENGINE)
     plugins = (ROOT / "lab" / "cloud").rglob("*.py")
+
+    def consumers() -> list[int]:
+        return rabbitmq.consumers(settings, *QUEUES)
+
     return Service(
         name=ENGINE,
         argv=(program, "--config-file", str(config)),
-        ready=lambda said: (
-            SAID_LAST in said and rabbitmq.have_consumers(settings, *QUEUES)
-        ),
+        ready=lambda said: SAID_LAST in said and all(consumers() or [0]),
+        vacant=lambda: consumers() == [0] * len(QUEUES),
         environment={"PYTHONPATH": str(ROOT)},
         files=(config, *plugins),
         patience=PATIENCE,

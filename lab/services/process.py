@@ -29,15 +29,18 @@ class Service:
     """What is run, and how.
 
     :ivar ready: whether it serves, given what it has said since it was started.
+    :ivar vacant: whether nothing of its former process is left that could be taken for
+        the next one's.
     :ivar environment: variables beyond those that every program of the lab gets.
     :ivar files: it is started anew when their contents change.
-    :ivar limit: seconds until it must be ready.
+    :ivar limit: seconds without a word from it until it must be ready.
     :ivar patience: seconds that it gets to stop by itself.
     """
 
     name: str
     argv: Sequence[str]
     ready: Callable[[str], bool]
+    vacant: Callable[[], bool] = lambda: True
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Sequence[Path] = ()
     limit: float = 120.0
@@ -104,17 +107,37 @@ class Processes:
         """
         if not self.is_current(service):
             self.stop(service.name, service.patience)
+            self._wait_until_vacant(service)
             self._launch(service)
+        said = ""
         deadline = time.monotonic() + service.limit
         while True:
             record = self.record(service.name)
             if record is None:
                 raise self._failure(service.name, "ended")
-            if service.ready(self._said(service.name, record)):
+            before, said = said, self._said(service.name, record)
+            if service.ready(said):
                 return
+            if said != before:
+                deadline = time.monotonic() + service.limit
             if time.monotonic() > deadline:
                 raise self._failure(
-                    service.name, f"is not ready after {service.limit:.0f} s"
+                    service.name,
+                    f"is not ready, and silent for {service.limit:.0f} s",
+                )
+            time.sleep(PAUSE)
+
+    def _wait_until_vacant(self, service: Service) -> None:
+        log = self.log(service.name)
+        if not log.exists():
+            # It has never run.
+            return
+        deadline = time.monotonic() + service.limit
+        while not service.vacant():
+            if time.monotonic() > deadline:
+                raise self._failure(
+                    service.name,
+                    "has ended, but is still known to others as its former process",
                 )
             time.sleep(PAUSE)
 

@@ -48,10 +48,16 @@ def service(settings: Settings) -> Service:
     )
 
 
-def have_consumers(settings: Settings, *queues: str) -> bool:
-    """Whether somebody takes messages from each of the queues."""
+def consumers(settings: Settings, *queues: str) -> list[int]:
+    """How many consumers each of the queues has.
+
+    :returns: nothing while the broker does not answer.
+    """
     python = environments.program(settings, "tacker", "python")
     broker = f"{ADDRESS}:{PORTS[NAME]}"
     argv = [python, str(WSGI / "consumers.py"), broker, *queues]
-    looked = subprocess.run(argv, capture_output=True, timeout=LOOK_LIMIT, check=False)
-    return looked.returncode == 0
+    try:
+        told = subprocess.run(argv, capture_output=True, timeout=LOOK_LIMIT, check=True)
+    except subprocess.SubprocessError:
+        return []
+    return [int(line) for line in told.stdout.split()]

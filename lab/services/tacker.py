@@ -49,22 +49,37 @@ def server(settings: Settings) -> Service:
 
 def conductor(settings: Settings) -> Service:
     """The process that does the work of operations."""
-
-    def ready(said: str) -> bool:
-        return SAID_LAST in said and rabbitmq.have_consumers(settings, *QUEUES)
-
-    return _service(settings, CONDUCTOR, ready)
+    return _conductor(settings, CONDUCTOR, "lab")
 
 
 def second_conductor(settings: Settings) -> Service:
     """One more, as if on another host: it shares no lock with the first."""
-    own = [f"{queue}.second" for queue in QUEUES]
+    return _conductor(settings, SECOND, "second", (settings.etc / "second.conf",))
 
-    def ready(said: str) -> bool:
-        return SAID_LAST in said and rabbitmq.have_consumers(settings, *own)
 
-    more = settings.etc / "second.conf"
-    return _service(settings, SECOND, ready, program=CONDUCTOR, more=(more,))
+def _conductor(
+    settings: Settings, name: str, host: str, more: Sequence[Path] = ()
+) -> Service:
+    """A conductor.
+
+    :param host: what its configuration calls its host.
+    """
+    # Those of the topics alone have consumers also while another conductor runs.
+    queues = [f"{queue}.{host}" for queue in QUEUES]
+
+    def consumers() -> list[int]:
+        return rabbitmq.consumers(settings, *queues)
+
+    return _service(
+        settings,
+        name,
+        lambda said: SAID_LAST in said and all(consumers() or [0]),
+        # RabbitMQ may see late that a killed one is gone. Until then the next one
+        # looks ready before it has dealt with what that one left.
+        vacant=lambda: consumers() == [0] * len(queues),
+        program=CONDUCTOR,
+        more=more,
+    )
 
 
 def register_vim() -> None:
@@ -95,6 +110,7 @@ def _service(
     name: str,
     ready: Callable[[str], bool],
     *,
+    vacant: Callable[[], bool] = lambda: True,
     program: str | None = None,
     more: Sequence[Path] = (),
 ) -> Service:
@@ -114,6 +130,7 @@ def _service(
         name=name,
         argv=(environments.program(settings, "tacker", program or name), *options),
         ready=ready,
+        vacant=vacant,
         environment={
             "PYTHONPATH": str(WSGI),
             # Scripts of the v2 API are told nothing of the conductor's own files.

@@ -88,9 +88,40 @@ def test_a_service_that_ends_is_shown_with_its_last_words(processes):
     assert str(processes.log("talker")) in str(caught.value)
 
 
-def test_a_service_that_is_not_ready_in_time_is_an_error(processes):
-    with pytest.raises(LabError, match="not ready after 0 s"):
+def test_a_service_that_falls_silent_before_it_is_ready_is_an_error(processes):
+    with pytest.raises(LabError, match="not ready, and silent for 0 s"):
         processes.start(service(ready=lambda said: False, limit=0.0))
+
+
+def test_a_slow_start_is_awaited_while_the_service_speaks(processes):
+    words = "import time\nfor n in range(8): print(n, flush=True); time.sleep(0.25)\n"
+    slow = service(f"{words}time.sleep(60)", ready=lambda said: "7" in said, limit=1.5)
+    processes.start(slow)
+    assert processes.record("talker")
+
+
+def test_what_is_left_of_a_former_process_goes_before_the_next_one_starts(processes):
+    left, seen = [3], []
+
+    def vacant():
+        seen.append(processes.record("talker"))
+        left[0] -= 1
+        return not left[0]
+
+    processes.start(service(vacant=vacant))
+    assert seen == []
+    processes.stop("talker", 1)
+    processes.start(service(vacant=vacant))
+    assert seen == [None] * 3
+    assert processes.record("talker")
+
+
+def test_what_stays_of_a_former_process_is_an_error(processes):
+    processes.start(service())
+    processes.stop("talker", 1)
+    with pytest.raises(LabError, match="former process"):
+        processes.start(service(vacant=lambda: False, limit=0.0))
+    assert processes.record("talker") is None
 
 
 def test_a_service_that_does_not_stop_is_killed(processes):
