@@ -19,7 +19,6 @@ from tacker_k8s_mgmt.cli.timeline import Timeline
 
 REQUESTS = ROOT / "samples" / "requests"
 PARAMETERS = "k8s_cluster_installation_param"
-LIMIT = 900.0  # seconds for one operation
 # Three words of the pid file, and then the start; see remote/run_files/run.sh.
 _RUNS = 'for run in {directory}/runs/*/; do echo $(cat "$run/pid" "$run/rc"); done'
 
@@ -120,7 +119,7 @@ class Cluster:
         if self._tacker.show(self._id)["instantiationState"] == "INSTANTIATED":
             body = _request("terminate.json")
             operation = self._tacker.operate(self._id, "terminate", body)
-            self._tacker.wait(operation, "COMPLETED", limit=LIMIT)
+            self._tacker.wait(operation, "COMPLETED")
         self._tacker.delete(self._id)
 
     def _measure(
@@ -129,7 +128,7 @@ class Cluster:
         seen = Observer(self._id)
         began = time.monotonic()
         operation = self._tacker.operate(self._id, verb, copy.deepcopy(dict(body)))
-        self._tacker.wait(operation, "COMPLETED", limit=LIMIT, tick=seen.look)
+        self._tacker.wait(operation, "COMPLETED", tick=seen.look)
         seconds = time.monotonic() - began
         listing = _RUNS.format(directory=self._directory)
         told = inside.on_host(ANSIBLE_SERVER_ADDRESS, "sh", "-c", listing)

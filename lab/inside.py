@@ -19,6 +19,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
 from lab.cloud.hosts import Host, Hosts, find
+from lab.settings import from_environment
 from lab.tacker_api import Tacker, TackerV2
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -35,12 +36,31 @@ def state() -> Path:
 
 def tacker() -> Tacker:
     """A client of the lab's Tacker, as the user ``nfv_user``."""
-    return Tacker(_login(), TACKER)
+    return Tacker(_login(), TACKER, moved)
 
 
 def tacker_v2() -> TackerV2:
     """The same for its v2 API."""
-    return TackerV2(_login(), TACKER)
+    return TackerV2(_login(), TACKER, moved)
+
+
+def moved() -> list[int]:
+    """What changes while Heat, Tacker or the driver works: how much each has written.
+
+    API services are left out: they write about whoever waits, too.
+    """
+    logs = (state() / "log").glob("*-conductor*.log")
+    heat = (state() / "log").glob("heat-engine.log")
+    journals = from_environment().journals.rglob("*")
+    return [_size(path) for path in sorted((*logs, *heat, *journals))]
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        # It was there a moment ago.
+        return 0
 
 
 def stacks() -> list[str]:

@@ -1,7 +1,8 @@
 """Tacker's REST APIs as the demo and the integration tests use them.
 
-Runs inside the lab's namespaces with the Tacker environment's Python. Every wait has a
-limit, and a failed operation shows the whole error that Tacker gives.
+Runs inside the lab's namespaces with the Tacker environment's Python. Every wait ends
+when nothing moves any more, and a failed operation shows the whole error that Tacker
+gives.
 """
 
 import time
@@ -12,8 +13,14 @@ from typing import Any
 from keystoneauth1 import session
 from keystoneauth1.identity import v3
 
-HANDLED_LIMIT = 10.0
-LET_GO_LIMIT = 5.0
+from lab.patience import Patience
+
+#: Seconds in which nothing moves, after which each of these is given up.
+UPLOAD_SILENCE = 120.0
+OPERATION_SILENCE = 300.0
+CANCEL_SILENCE = 60.0
+HANDLED_SILENCE = 20.0
+LET_GO_LIMIT = 60.0
 #: Seconds between two looks at something; each takes of the time that Tacker has for
 #: its work. Whoever is told of each look wants many.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 1.5
@@ -27,12 +34,19 @@ class Tacker:
 
     :param auth: keyword arguments of ``keystoneauth1.identity.v3.Password``.
     :param endpoint: Tacker's address, e.g. ``http://127.0.0.1:9890``.
+    :param moved: what changes while Tacker works; see :class:`lab.patience.Patience`.
     """
 
     #: Where the lifecycle management is, and the version that it is asked for.
     LCM, VERSION = "/vnflcm/v1", "1.3.0"
 
-    def __init__(self, auth: dict[str, Any], endpoint: str) -> None:
+    def __init__(
+        self,
+        auth: dict[str, Any],
+        endpoint: str,
+        moved: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._moved = moved
         self._session = session.Session(auth=v3.Password(**auth))
         self._endpoint = endpoint.rstrip("/")
 
@@ -71,9 +85,7 @@ class Tacker:
         listed = self.call("GET", path).json()
         return [self.call("GET", f"{path}/{one['id']}").json() for one in listed]
 
-    def upload_package(
-        self, csar: Path, user_data: dict[str, str], limit: float = 120
-    ) -> dict[str, Any]:
+    def upload_package(self, csar: Path, user_data: dict[str, str]) -> dict[str, Any]:
         """Onboard the file *csar* and wait for it."""
         body = {"userDefinedData": user_data}
         package = self.call("POST", "/vnfpkgm/v1/vnf_packages", json=body).json()
@@ -91,7 +103,7 @@ class Tacker:
                 found["onboardingState"] == "CREATED"
                 and f"the package was refused: {found}; see tacker-conductor.log"
             ),
-            limit,
+            UPLOAD_SILENCE,
         )
 
     def delete_package(self, package_id: str) -> None:
@@ -150,26 +162,26 @@ class Tacker:
         """
         before = self.occurrence(occurrence_id)
         self.call("POST", f"{self.LCM}/vnf_lcm_op_occs/{occurrence_id}/{verb}")
-        deadline = time.monotonic() + HANDLED_LIMIT
+        patience = Patience(self._moved, HANDLED_SILENCE)
         marks = ("operationState", "stateEnteredTime")
-        while time.monotonic() < deadline:
+        while not patience.is_over():
             now = self.occurrence(occurrence_id)
             if any(now[mark] != before[mark] for mark in marks):
                 return
             time.sleep(0.1)
 
-    def cancel(self, occurrence_id: str, limit: float = 60) -> None:
+    def cancel(self, occurrence_id: str) -> None:
         """Cancel an operation, as soon as Tacker's ``operation_timeout`` allows it.
 
-        :raises RuntimeError: it was refused until the limit.
+        :raises RuntimeError: it was refused until nothing moved any more.
         """
         path = f"{self.LCM}/vnf_lcm_op_occs/{occurrence_id}/cancel"
-        deadline = time.monotonic() + limit
+        patience = Patience(self._moved, CANCEL_SILENCE)
         while True:
             status, text = self.refused("POST", path, json={"cancelMode": "FORCEFUL"})
             if status < 400:
                 return
-            if time.monotonic() > deadline:
+            if patience.is_over():
                 raise RuntimeError(f"POST {path}: HTTP {status}: {text}")
             time.sleep(0.5)
 
@@ -177,13 +189,12 @@ class Tacker:
         self,
         occurrence_id: str,
         *wanted: str,
-        limit: float = 300,
         tick: Callable[[], None] | None = None,
     ) -> dict[str, Any]:
         """Wait until the operation is in one of the *wanted* states.
 
         :param tick: called at every look.
-        :raises RuntimeError: another final state came, or the limit passed.
+        :raises RuntimeError: another final state came, or nothing moves any more.
         """
 
         def bad(found: dict[str, Any]) -> str | bool:
@@ -201,7 +212,7 @@ class Tacker:
             return found["operationState"] in wanted
 
         longest = FIRST_PAUSE if tick else LONGEST_PAUSE
-        return self._poll(look, good, bad, limit, longest)
+        return self._poll(look, good, bad, OPERATION_SILENCE, longest)
 
     # VIMs
 
@@ -209,15 +220,15 @@ class Tacker:
         """All VIMs."""
         return list(self.call("GET", "/v1.0/vims.json").json()["vims"])
 
-    @staticmethod
     def _poll(
+        self,
         look: Callable[[], dict[str, Any]],
         good: Callable[[dict[str, Any]], bool],
         bad: Callable[[dict[str, Any]], str | bool],
-        limit: float,
+        silence: float,
         longest_pause: float = LONGEST_PAUSE,
     ) -> dict[str, Any]:
-        deadline = time.monotonic() + limit
+        patience = Patience(self._moved, silence)
         pause = FIRST_PAUSE
         while True:
             found = look()
@@ -226,8 +237,8 @@ class Tacker:
             why = bad(found)
             if why:
                 raise RuntimeError(why)
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"nothing final within {limit:g} s: {found}")
+            if patience.is_over():
+                raise RuntimeError(f"nothing final, and nothing moves: {found}")
             time.sleep(pause)
             pause = min(pause * 1.1, longest_pause)
 

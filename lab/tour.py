@@ -31,7 +31,6 @@ The lab stays up. Look around, as root:
   {lab} exec -- tacker-k8s-mgmt runs show --state-path {journals}
 Stop and remove it: make lab-down
 """
-LIMIT = 600
 
 
 class Tour:
@@ -118,7 +117,7 @@ class Tour:
                 for record in reader.read():
                     teller.tell(timeline.add(record), str(record.get("event")))
 
-            self._tacker.wait(operation, wanted, limit=LIMIT, tick=tick)
+            self._tacker.wait(operation, wanted, tick=tick)
             tick()
         self._say(f"operation {operation}: {wanted}", "bold")
 

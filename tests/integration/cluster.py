@@ -10,6 +10,7 @@ from urllib.parse import quote
 from lab import inside
 from lab.cloud import ansible_server, base
 from lab.cloud.hosts import Host
+from lab.patience import Patience
 from tacker_k8s_mgmt.cluster import inventory
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ SERVER_ACCOUNT = ansible_server.ACCOUNTS[-1]
 SECRETS = (PROXY_SECRET, VM_ACCOUNT.password, SERVER_ACCOUNT.password)
 #: The phase of the stand-in for kubespray that can be made to take its time or fail.
 PHASE = "Join the cluster"
+#: Seconds in which nothing in the lab moves, after which a wait is given up.
+SILENCE = 120.0
 
 Found = TypeVar("Found")
 
@@ -147,10 +150,10 @@ class Cluster:
         self._seen |= set(self.servers())
         return str((found.get("error") or {}).get("detail", ""))
 
-    def wait_for_phase(self, phase: str = PHASE, limit: float = 120) -> None:
+    def wait_for_phase(self, phase: str = PHASE) -> None:
         """Wait until the newest playbook run has reached a phase."""
         log = f"cat {self.directory}/runs/*/log 2>&1; true"
-        eventually(lambda: phase in self._lab.ansible(log), limit)
+        eventually(lambda: phase in self._lab.ansible(log))
 
     def occurrence(self) -> dict[str, Any]:
         return self._lab.tacker.occurrence(self._operation)
@@ -272,16 +275,15 @@ def overriding(changes: dict[str, Any]) -> dict[str, Any]:
     return {"additionalParams": {PARAMETERS: changes}} if changes else {}
 
 
-def eventually(what: Callable[[], Found], limit: float = 60) -> Found:
+def eventually(what: Callable[[], Found]) -> Found:
     """What *what* returns as soon as it is true.
 
-    For what nobody promised to hold at once: an operation that is COMPLETED did.
-
-    :param limit: seconds.
+    For what nobody promised to hold at once: an operation that is COMPLETED did. It may
+    take as long as something in the lab moves.
     """
-    deadline = time.monotonic() + limit
+    patience = Patience(inside.moved, SILENCE)
     while True:
         if found := what():
             return found
-        assert time.monotonic() < deadline, f"not so within {limit:g} s"
+        assert not patience.is_over(), "not so, and nothing moves"
         time.sleep(0.3)

@@ -226,7 +226,7 @@ def cloud(*words: str) -> None:
 
 def services(*words: str) -> None:
     """A verb for the lab's services."""
-    inside.command([inside.SYSTEM_PYTHON, "-m", "lab.services", *words], limit=120)
+    inside.command([inside.SYSTEM_PYTHON, "-m", "lab.services", *words], limit=600)
 
 
 @pytest.fixture(scope="session")

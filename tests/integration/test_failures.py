@@ -167,7 +167,7 @@ def update_stack(error: str) -> None:
     """Run the command that the error tells."""
     command = re.search("`(openstack stack update [^`]+)`", error)
     assert command is not None, error
-    inside.command(command[1].split(), limit=120)
+    inside.command(command[1].split(), limit=300)
 
 
 def test_what_a_termination_left_goes_with_a_rollback(lab, cluster, balancer):

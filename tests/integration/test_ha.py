@@ -2,10 +2,9 @@
 
 import json
 import ssl
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,15 +16,11 @@ from tacker_k8s_mgmt.remote import ssh
 from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
-from tests.integration.conftest import Cluster, Lab
+from tests.integration.conftest import Cluster, Lab, eventually
 from tests.integration.test_cluster_life import roles
 
 pytestmark = pytest.mark.lab
 
-# Of the load balancer's checks: three failures, a second apart after the first one,
-# which comes within three seconds and may take five.
-NOTICED = 3 + 3 * 5.0
-FAILED_OVER = 15.0  # the stand-in's API server that served may be the one that died
 KEPT = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}}'
 ADMIN = "/etc/kubernetes/admin.conf"
 ETCDCTL = "set -a; . /etc/etcd.env; etcdctl"
@@ -82,15 +77,6 @@ def judged(members: tuple[EtcdMember, ...], leaving: str) -> str:
 
 def power(verb: str, server: str) -> None:
     inside.command([inside.SYSTEM_PYTHON, "-m", "lab.cloud", verb, server])
-
-
-def wait_for(what: Callable[[], Any], limit: float) -> Any:
-    deadline = time.monotonic() + limit
-    while True:
-        if found := what():
-            return found
-        assert time.monotonic() < deadline, f"not so within {limit} s"
-        time.sleep(0.5)
 
 
 class Api:
@@ -161,7 +147,7 @@ class TestHighAvailability:
         assert_healed(cluster, third, order=[first, second, third])
         assert_healed(cluster, first, order=[second, third, first])
         power("kill", control_planes(cluster)[second])
-        wait_for(lambda: not cluster.ready_nodes()[second], NOTICED + FAILED_OVER)
+        eventually(lambda: not cluster.ready_nodes()[second])
         assert_healed(cluster, second, order=[third, first, second])
         assert sorted(named) == sorted(control_planes(cluster))
         info = cluster.kubectl(
@@ -177,7 +163,7 @@ class TestHighAvailability:
         leader = next(server for server in planes.values() if is_leader(server))
         other = next(one for one in (first, second, third) if one != leader)
         power("kill", leader)
-        wait_for(api.answers, NOTICED + FAILED_OVER)
+        eventually(api.answers)
         (living,) = {first, second, third} - {leader, other}
         dead = next(name for name, server in planes.items() if server == leader)
 
@@ -185,7 +171,7 @@ class TestHighAvailability:
             status = cluster.balancer("status")["control_planes"]
             return {one["name"]: one["state"] for one in status}
 
-        wait_for(lambda: state()[dead] == "DOWN", NOTICED)
+        eventually(lambda: state()[dead] == "DOWN")
         kubectl = "kubectl --kubeconfig /etc/kubernetes/admin.conf"
         line = f"{kubectl} get configmap kept -o name"
         assert "configmap/kept" in inside.on_host(living, "sh", "-c", line)
@@ -198,7 +184,7 @@ class TestHighAvailability:
         assert "1 of 3 control planes would be left well, and etcd needs 2" in told
         assert f"Not well: {dead}" in told
         power("kill", other)
-        wait_for(lambda: not api.answers(), NOTICED + FAILED_OVER)
+        eventually(lambda: not api.answers())
         members = asked_over_ssh(living)
         assert not any(one.healthy for one in members)
         assert "etcd has no leader" in judged(members, dead)

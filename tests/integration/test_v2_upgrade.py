@@ -238,7 +238,7 @@ class TestHighlyAvailable:
         assert_survived(available, before)
         runs = available.runs()
         available.begin("retry")
-        eventually(lambda: planes_begun(lab, available, runs) == 3, limit=200)
+        eventually(lambda: planes_begun(lab, available, runs) == 3)
         assert sorted(api_servers(available).values()) == versions(1, 2)
         run = available.runs()[-1]
         lab.kill_conductor()

@@ -55,7 +55,7 @@ class ClusterV2(Cluster):
         before = {one["id"] for one in self.occurrences()}
         words = [verb, self.id, *([str(request)] if request else [])]
         client = ["openstack", "--os-tacker-api-version", "2", "vnflcm"]
-        inside.command([*client, *words], limit=120)
+        inside.command([*client, *words], limit=300)
         (self._operation,) = {one["id"] for one in self.occurrences()} - before
         return self.wait(expect)
 
