@@ -62,6 +62,7 @@ def is_unknown_name(error: BaseException) -> bool:
 
 def reason(error: BaseException) -> str:
     """Why a connection failed, in words."""
-    if isinstance(error, EOFError):
+    # paramiko's SFTP client wraps it, with its empty text.
+    if isinstance(error, EOFError) or isinstance(error.__context__, EOFError):
         return "the host closed the connection"
     return str(error) or type(error).__name__

@@ -9,6 +9,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import paramiko
 import pytest
 
 from tacker_k8s_mgmt import errors
@@ -18,7 +19,7 @@ from tacker_k8s_mgmt.remote.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.remote.waiting import Backoff
 from tests.unit.remote import keys
-from tests.unit.remote.sshd import PASSWORD
+from tests.unit.remote.sshd import PASSWORD, LocalFiles
 
 FAKE_SUDO = r"""
 echo "$*" >>"$HOME/sudo.log"
@@ -443,6 +444,17 @@ def test_root_needs_no_sudo(log_in, sshd):
 
 
 # --- files ---------------------------------------------------------------------------
+
+
+def test_connection_that_drops_during_a_transfer_is_named(session, sshd, monkeypatch):
+    def dropped(*_):
+        sshd.drop()
+        return paramiko.SFTP_FAILURE
+
+    monkeypatch.setattr(LocalFiles, "open", dropped)
+    with pytest.raises(errors.ConnectionLost) as caught:
+        session.get(str(sshd.home / "file"))
+    assert "file`: the host closed the connection." in str(caught.value)
 
 
 def mode(path):
