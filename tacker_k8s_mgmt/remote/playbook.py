@@ -224,7 +224,9 @@ class PlaybookRunner:
                 playbook=request.playbook, host=session.host, log=log
             )
         if view.rc != 0:
-            failures = runs.described(end.failures)
+            # Of a run that was killed no failure is known to be its end.
+            killed = 128 < view.rc <= 192
+            failures = () if killed else runs.described(end.failures)
             raise errors.PlaybookFailed(
                 playbook=request.playbook,
                 host=session.host,

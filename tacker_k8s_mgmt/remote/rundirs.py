@@ -94,7 +94,9 @@ class RunDirectories:
         """
         place = [self.workdir, run, str(offset), str(_CHUNK), f"{wait:g}"]
         asked = session.run(
-            ["bash", "-s", "--", *place], stdin=_file("watch.sh"), timeout=_LIMIT + wait
+            ["bash", "-s", "--", *place],
+            stdin=_script("watch.sh"),
+            timeout=_LIMIT + wait,
         )
         head, _, body = asked.stdout.partition("\n")
         whole = body[: body.rfind("\n") + 1]
@@ -143,7 +145,7 @@ class RunDirectories:
         session.run(["mkdir", "-m", "0700", path, f"{path}/plugins"], timeout=_LIMIT)
         session.put(f"{path}/plugins/{_PLUGIN}", _file(_PLUGIN))
         session.put(f"{path}/vars.json", json.dumps(dict(request.extra_vars)))
-        session.put(f"{path}/run.sh", _file("run.sh"))
+        session.put(f"{path}/run.sh", _script("run.sh"))
         session.put(f"{path}/request.json", json.dumps(asked))
         launch = ["env", f"K8S_MGMT_RUN={path}", "setsid", "-f", "bash"]
         place = [self.workdir, run, view.latest, self.root, self.venv]
@@ -160,7 +162,7 @@ class RunDirectories:
         """
         session.run(
             ["bash", "-s", "--", self.workdir, run, str(_STOP_GRACE)],
-            stdin=_file("stop.sh"),
+            stdin=_script("stop.sh"),
             timeout=_STOP_GRACE + _LIMIT,
         )
 
@@ -188,6 +190,11 @@ def _reason(log: str) -> str:
 
 
 @cache
+def _script(name: str) -> str:
+    """A script with the functions that it shares with others."""
+    return _file("leader.sh") + _file(name)
+
+
 def _file(name: str) -> str:
     folder = resources.files("tacker_k8s_mgmt.remote") / "run_files"
     return (folder / name).read_text(encoding="utf-8")

@@ -1,3 +1,4 @@
+#!/bin/bash
 # Holds the cluster's lock as long as whoever asked for it is connected. Started as
 #   bash -c "$(cat hold.sh)" hold WORKDIR OWNER
 # with OWNER as one line of JSON without secrets. Prints "held", or "busy" and the

@@ -22,7 +22,8 @@ record() { # FILE TEXT: appears whole or not at all
 # One run per cluster. Ansible inherits the lock, so it is held as long as any of the
 # two lives. A moment's patience: whoever follows a run tests the lock.
 exec 9<>"$workdir/run.lock"
-if ! flock -w 3 9 || [ "$(<"$workdir/run.lock")" != "$latest" ]; then
+if ! flock -w 3 9 || [ "$(<"$workdir/run.lock")" != "$latest" ] ||
+    [ -n "$(led "$workdir")" ]; then
     # Another run was quicker, and whoever asked for this one has to look again.
     rm -rf -- "$run"
     exit 75
@@ -39,12 +40,14 @@ for file in "$workdir"/runs/*/control; do
 done
 earlier=("$workdir"/runs/*/)
 for ((i = 0; i < ${#earlier[@]} - 10; i++)); do
-    rm -rf -- "${earlier[i]}"
+    # The clock may have been set back since the others were named.
+    [ "${earlier[i]}" = "$run/" ] || rm -rf -- "${earlier[i]}"
 done
 
-child=
+child='' ended=''
 end() {
-    echo "tacker-k8s-mgmt: the run is ended on request"
+    ended=yes
+    echo "ERROR! the run is ended on request"
     [ -n "$child" ] && kill -TERM "$child" 2>/dev/null
 }
 trap end TERM INT HUP
@@ -77,24 +80,26 @@ export K8S_MGMT_EVENTS=$run/events.jsonl K8S_MGMT_LOG=$run/log \
 
 # Ansible would make it open to others, and facts hold the hosts' environment.
 mkdir -p "$workdir/facts"
-variables=()
-for file in "$workdir/vars.json" "$run/vars.json"; do
-    [ -e "$file" ] && variables+=(-e "@$file")
-done
 if cd "$root"; then
     # What kubespray puts on this server is the operator's, not ours.
     (
         umask "$operators_umask"
         exec ansible-playbook -i "$workdir/hosts.yaml" --become-user=root \
-            "${variables[@]}" "$@" "$playbook"
+            -e "@$workdir/vars.json" -e "@$run/vars.json" "$@" "$playbook"
     ) &
     child=$!
-    wait "$child"
-    rc=$?
-    while kill -0 "$child" 2>/dev/null; do # a trap ended the wait, not the child
+    # Of a child that is killed bash would write a line of this script.
+    {
         wait "$child"
         rc=$?
-    done
+        while kill -0 "$child"; do # a trap ended the wait, not the child
+            wait "$child"
+            rc=$?
+        done
+    } 2>/dev/null
+    if [ -z "$ended" ] && ((rc > 128)) && signal=$(kill -l "$rc" 2>/dev/null); then
+        echo "ERROR! ansible-playbook was killed: $signal"
+    fi
 else
     rc=1
 fi

@@ -1,3 +1,4 @@
+#!/bin/bash
 # Ends a run with everything it started on this server. Read by bash from standard input:
 #   bash -s -- WORKDIR RUN_ID GRACE
 # TERM, after GRACE seconds KILL. An exit code is recorded if the run could not do so.
@@ -10,13 +11,8 @@ run=$workdir/runs/$id
 marked() { grep -slzxF -- "K8S_MGMT_RUN=$run" /proc/[0-9]*/environ; }
 
 signal() {
-    local pid start boot stat
-    if read -r pid start boot _ <"$run/pid" 2>/dev/null &&
-        [ "$boot" = "$(</proc/sys/kernel/random/boot_id)" ] &&
-        stat=$(cat "/proc/$pid/stat" 2>/dev/null); then
-        read -ra stat <<<"${stat##*) }"
-        [ "${stat[19]}" = "$start" ] && kill "-$1" -- "-$pid" 2>/dev/null
-    fi
+    local pid
+    pid=$(leader "$run") && kill "-$1" -- "-$pid" 2>/dev/null
     marked | while IFS=/ read -r _ _ pid _; do
         kill "-$1" "$pid" 2>/dev/null
     done

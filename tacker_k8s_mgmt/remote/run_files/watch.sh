@@ -1,3 +1,4 @@
+#!/bin/bash
 # Says how a run is doing; changes nothing. Read by bash from standard input as
 #   bash -s -- WORKDIR RUN_ID OFFSET LIMIT WAIT
 # Prints one line of JSON, then the run's event lines from byte OFFSET on, at most LIMIT
@@ -26,6 +27,9 @@ if [ -e "$workdir/run.lock" ]; then
     exec 9<&-
     read -r latest <"$workdir/run.lock"
     [ -n "$holder" ] && [ ! -e "$workdir/runs/$latest/rc" ] && holder=$latest || holder=
+fi
+if [ -z "$holder" ] && holder=$(led "$workdir") && [ -n "$holder" ]; then
+    sleep "$wait" # there is no lock whose end could be waited for
 fi
 [ -z "$asked" ] && [ -n "$holder" ] && id=$holder
 run=$workdir/runs/$id

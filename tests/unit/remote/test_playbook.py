@@ -4,6 +4,7 @@ The stand-in runs the playbook, which here is a bash script that each test write
 """
 
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
@@ -299,6 +300,16 @@ def test_only_the_last_runs_are_kept(site):
 # --- failures ------------------------------------------------------------------------
 
 
+def test_run_keeps_its_own_directory_after_the_clock_was_set_back(site):
+    for number in range(12):
+        later = site.workdir / "runs" / f"20990101T0000000{number:02}Z-cluster-00000000"
+        later.mkdir(parents=True)
+        (later / "rc").write_text("0 1\n")
+    record = site.run()
+    run = site.workdir / "runs" / record.run
+    assert {"log", "rc", "vars.json"} <= {path.name for path in run.iterdir()}
+
+
 def failed(host, message="it broke", event="failed", **fields):
     fields |= {"event": event, "host": host, "task": "etcd : Start", "time": 5}
     return f"event {shlex.quote(json.dumps(fields | {'message': message}))}\n"
@@ -356,6 +367,13 @@ def test_missing_installation_is_a_failure_with_its_reason(site, break_it, reaso
     }
     with pytest.raises(errors.PlaybookFailed, match=reason):
         site.run()
+
+
+def test_killed_ansible_is_told_by_its_signal(site):
+    site.playbook(failed("w2", "rescued later") + "kill -9 $$")
+    with pytest.raises(errors.PlaybookFailed) as caught:
+        site.run()
+    assert caught.value.failures == ("ERROR! ansible-playbook was killed: KILL",)
 
 
 def test_more_failures_than_can_be_read_are_counted(site):
@@ -480,6 +498,7 @@ def test_clusters_do_not_wait_for_each_other(site, tmp_path):
     other = tmp_path / "clusters" / "b"
     other.mkdir()
     (other / "hosts.yaml").write_text("all: {}\n")
+    (other / "vars.json").write_text("{}")
     site.playbook("wait_for go")
     join = site.background()
     site.wait_for_start()
@@ -587,6 +606,57 @@ def test_run_counts_as_live_while_ansible_lives(site):
     assert site.runner().last().live
     site.touch("go")
     assert isinstance(join(), errors.PlaybookLost)
+
+
+class TestDeletedLock:
+    """The file ``run.lock`` is deleted while a run holds its lock."""
+
+    @pytest.fixture
+    def join(self, site):
+        site.playbook("wait_for go")
+        join = site.background()
+        site.wait_for_start()
+        (site.workdir / "run.lock").unlink()
+        return join
+
+    def test_the_run_is_followed_to_its_end(self, site, join):
+        assert site.runner().last().live
+        site.touch("go")
+        assert join().rc == 0
+
+    def test_the_same_request_attaches_to_it(self, site, join):
+        again = site.background()
+        time.sleep(0.5)
+        site.touch("go")
+        assert again().run == join().run
+        assert site.starts() == 1
+
+    def test_another_one_is_refused(self, site, join):
+        with pytest.raises(errors.BusyError):
+            site.run(PlaybookRequest("scale.yml"))
+        site.touch("go")
+        assert join().rc == 0
+
+    def test_no_second_one_starts_that_was_decided_on_before(self, site, join):
+        """The scripts themselves refuse it, whatever their caller has seen."""
+        dirs = rundirs.RunDirectories(str(site.workdir), str(site.root))
+        session = site.log_in()
+        view = dirs.look(session)
+        unseen = dataclasses.replace(view, latest="")
+        second = dirs.start(session, PlaybookRequest("scale.yml"), unseen)
+        wait_until(lambda: dirs.look(session, second).state == "absent")
+        site.touch("go")
+        assert join().rc == 0
+        assert site.starts() == 1
+
+    def test_it_can_be_ended(self, site, join):
+        assert site.runner().stop() is True
+        assert isinstance(join(), errors.PlaybookFailed)
+
+    def test_a_killed_one_is_lost(self, site, join):
+        (run,) = site.run_dirs()
+        os.killpg(int((run / "pid").read_text().split()[0]), signal.SIGKILL)
+        assert isinstance(join(), errors.PlaybookLost)
 
 
 def test_server_where_no_run_gets_the_lock_is_an_error(site, monkeypatch):

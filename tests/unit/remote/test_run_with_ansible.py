@@ -48,6 +48,7 @@ class Site:
         releases.act_as(self.root, release, ansible_below="3")
         hosts = inventory.render(NODES, parsed(rich((2, release.minor))))
         (self.workdir / inventory.FILE_NAME).write_text(hosts)
+        (self.workdir / "vars.json").write_text("{}")
         # Otherwise nobody becomes root who is it already.
         sshd.variables = {"ANSIBLE_BECOME_ALLOW_SAME_USER": "1"}
         sshd.program("sudo", SUDO)
@@ -105,3 +106,11 @@ def test_facts_of_a_node_that_is_long_dead_are_still_known(act_as):
         "tasks": [{"assert": {"that": known}}],
     }
     assert site.play(play, "--limit", f"!{DEAD}").rc == 0
+
+
+def test_without_the_clusters_variables_nothing_is_run(act_as):
+    site = act_as("v2.31")
+    (site.workdir / "vars.json").unlink()
+    with pytest.raises(errors.PlaybookFailed) as caught:
+        site.play({"hosts": "all", "gather_facts": False, "tasks": [{"ping": None}]})
+    assert f"{site.workdir}/vars.json" in caught.value.failures[0]
