@@ -79,6 +79,23 @@ def told(way_out: str | None, retried: bool = True) -> Iterator[None]:
         raise
 
 
+def refuse_planes(read: InstallParams, request: Any, way_out: str) -> None:
+    """See that a scale request is for workers.
+
+    Of a scale-out, Tacker calls no hook before Heat has made the VMs.
+
+    :param way_out: what the operator does at this moment.
+    :raises UnsupportedOperation: it is for the control plane.
+    """
+    if request.aspect_id == read.control_plane.aspect_id:
+        raise errors.UnsupportedOperation(
+            detail=f"The scaling aspect {request.aspect_id} is that of the control "
+            "plane (master_node.aspect_id), which cannot be scaled; the cluster was "
+            "not touched.",
+            hint=way_out,
+        )
+
+
 def _warned(vnf_instance: Any, read: InstallParams | None) -> InstallParams | None:
     for warning in read.warnings if read else ():
         LOG.warning("VNF instance %s: %s", vnf_instance.id, warning)

@@ -182,6 +182,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         )
         if params is None:
             return
+        requests.refuse_planes(params, scale_vnf_request, advice.FAIL_ALREADY)
         checkpoint.save(context, vnf_instance, checkpoint.START)
         hook = _Hook("scale_start", context, vnf_instance)
         with hook.site(params) as site:
@@ -207,6 +208,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         )
         if params is None:
             return
+        requests.refuse_planes(params, scale_vnf_request, advice.PLANES_GO)
         checkpoint.save(context, vnf_instance, checkpoint.END)
         hook = _Hook("scale_end", context, vnf_instance)
         with hook.site(params) as site:

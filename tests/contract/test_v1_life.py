@@ -1,5 +1,6 @@
 """Scale and heal as Tacker calls them: which VMs are meant, and what is refused."""
 
+import copy
 import types
 import uuid
 
@@ -79,10 +80,10 @@ def call(manager, name, vnf_instance, request, **more):
     )
 
 
-def scale(kind):
+def scale(kind, aspect="worker_instance"):
     return objects.ScaleVnfRequest(
         type=kind,
-        aspect_id="worker_instance",
+        aspect_id=aspect,
         number_of_steps=1,
         # Tacker's API adds these.
         additional_params={"is_reverse": "False", "is_auto": "False"},
@@ -121,6 +122,27 @@ def test_scale_out_takes_the_stacks_that_tacker_names(manager, site, vnf):
         vnf={},
     )
     assert site.members == [MASTER, FIVE, FIFTY_FIVE, SIX]
+
+
+@pytest.mark.parametrize(
+    ("hook", "kind", "way_out"),
+    [
+        ("scale_start", "SCALE_IN", "Send `fail` for this operation"),
+        ("scale_end", "SCALE_OUT", "Send `rollback` for this operation"),
+    ],
+)
+def test_the_aspect_of_the_control_plane_is_refused_before_a_host_is_asked(
+    manager, vnf, monkeypatch, hook, kind, way_out
+):
+    """Tacker's sample has one, with VMs that Heat makes or would delete."""
+    given = copy.deepcopy(GOOD)
+    given["k8s_cluster_installation_param"]["master_node"]["aspect_id"] = "masters"
+    vnf.instantiated_vnf_info.additional_params = given
+    monkeypatch.setattr(v1, "V1Site", None)  # no site is opened
+    monkeypatch.setattr(checkpoint, "save", None)
+    with pytest.raises(Exception, match="scaling aspect masters is that") as caught:
+        call(manager, hook, vnf, scale(kind, "masters"), scale_out_id_list=["a"])
+    assert way_out in str(caught.value)
 
 
 def test_heal_takes_the_servers_of_the_vnfc_resources(manager, site, vnf):
