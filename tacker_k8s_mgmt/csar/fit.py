@@ -1,46 +1,21 @@
-"""Requests against a package: what would fail once Tacker and Heat are at work.
-
-The driver's own search for the VMs is done here in the stack that Heat would make, so
-what it finds is said in its words.
-"""
+"""Requests against a package: what would fail once Tacker and Heat are at work."""
 
 import ast
 import difflib
 import posixpath
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from pydantic import ValidationError
 
 from tacker_k8s_mgmt.cluster import balancer, params, spelling
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.cluster.stack import find_machines
-from tacker_k8s_mgmt.csar import bodies, demands, hot, imagined, vnfd
+from tacker_k8s_mgmt.csar import bodies, demands, hot, vms, vnfd
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
 from tacker_k8s_mgmt.csar.request import Request, external_cps
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
-from tacker_k8s_mgmt.errors import DiscoveryError, ParamError
+from tacker_k8s_mgmt.errors import ParamError
 
 _USER_DATA = "lcm-operation-user-data"
 _USER_DATA_CLASS = "lcm-operation-user-data-class"
-
-#: What the driver looks for in the stack and in the package.
-_SEARCHED = frozenset(
-    {"aspect_id", "ssh_cp_name", "nic_cp_name", "pod_cidr", "cluster_cidr"}
-    | {"script_path"}
-)
-_ANSIBLE = {
-    "ip_address": "ansible",
-    "username": "nobody",
-    "kubespray_root_path": "/opt/kubespray",
-    "transferring_inventory_path": "/opt/clusters/this",
-}
-_STAND_INS: Mapping[str, dict[str, Any]] = {
-    "master_node": {"username": "nobody"},
-    "worker_node": {"username": "nobody"},
-    "external_lb_param": {"ssh_username": "nobody"},
-}
 
 
 @dataclass(frozen=True)
@@ -124,34 +99,17 @@ def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
         given = params.parse(request.additional_params)
     except ParamError as error:
         found.problems += error.problems
-        given = _reduced(request)
+        given = vms.reduced(request)
     if given is None:
         return
     found.warnings += given.warnings
     found.problems += script(given, contents.files)
     base = contents.bases.get(flavour.id) if flavour else None
     if flavour is not None and base is not None:
-        _machines(request, given, flavour, base, found)
+        look = vms.Look(request, given, flavour, base)
+        found.problems += look.problems()
+        found.warnings += look.warnings()
         found.warnings += _unused(request, base)
-
-
-def _reduced(request: Request) -> InstallParams | None:
-    """Wrong parameters without what has no part in finding the VMs and the script.
-
-    None where these are wrong too.
-    """
-    raw = spelling.read(InstallParams, request.installation).values
-    structures = {
-        name: _STAND_INS[name] | {key: value[key] for key in _SEARCHED & value.keys()}
-        for name, value in raw.items()
-        if name in _STAND_INS and isinstance(value, Mapping)
-    }
-    if "address_family" in raw:
-        structures["address_family"] = raw["address_family"]
-    try:
-        return InstallParams.model_validate({"ansible": _ANSIBLE, **structures})
-    except ValidationError:
-        return None
 
 
 def _unknown(attribute: str, kind: str, known: Collection[str]) -> str:
@@ -255,42 +213,6 @@ def script(given: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
         yield f"external_lb_param.script_path: the VNF package has no file {path}"
     elif why := balancer.unusable(files[path]):
         yield f"external_lb_param.script_path: {path}: {why}"
-
-
-def _machines(
-    request: Request,
-    given: InstallParams,
-    flavour: vnfd.Flavour,
-    base: hot.BaseHot,
-    found: Findings,
-) -> None:
-    level = request.body.get("instantiationLevelId") or next(iter(flavour.levels), "")
-    stack = imagined.stack(
-        base, flavour.instances(str(level)), request.additional_params
-    )
-    try:
-        find_machines("of this request", stack, given)
-    except DiscoveryError as error:
-        found.problems += error.problems
-    groups = {r.name for r in stack if r.type in hot.GROUPS}
-    aspect = given.workers.aspect_id
-    if aspect and aspect not in groups:
-        found.problems.append(
-            f"worker_node.aspect_id: the Base HOT has no group {aspect} (it has: "
-            f"{_listed(groups)})"
-        )
-    aspect = given.control_plane.aspect_id
-    if aspect and aspect not in groups:
-        found.warnings.append(
-            f"master_node.aspect_id: the Base HOT has no group {aspect}; the whole "
-            "stack is searched"
-        )
-    scales = any(r.name == aspect and r.type == hot.GROUP for r in stack)
-    if aspect in flavour.aspects and scales:
-        found.problems.append(
-            f"master_node.aspect_id: {aspect} is a scaling aspect, and control planes "
-            "cannot be scaled"
-        )
 
 
 def _unused(request: Request, base: hot.BaseHot) -> Iterator[str]:

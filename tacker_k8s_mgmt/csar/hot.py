@@ -17,6 +17,9 @@ GROUPS: Mapping[str, str] = {
     GROUP: "resource",
     FIXED_GROUP: "resource_def",
 }
+#: Types of groups, and the property that says how many members there are.
+CAPACITIES: Mapping[str, str] = {GROUP: "desired_capacity", FIXED_GROUP: "count"}
+_SERVER = "OS::Nova::Server"
 _SUFFIXES = (".yaml", ".yml")
 _PARAMETER_TYPES = ("string", "number", "json", "comma_delimited_list", "boolean")
 
@@ -44,6 +47,14 @@ class BaseHot:
             definition = mapping(dig(definition, "properties", member))
         is_file = str(definition.get("type", "")).endswith(_SUFFIXES)
         return definition if is_file else None
+
+    def vdu(self, group: Mapping[str, Any]) -> str:
+        """The VDU of a group's members; "" where none of them has a server."""
+        used = self.use(group)
+        nested = self.nested.get(str(used["type"])) if used else None
+        resources = nested.resources if nested else {}
+        servers = (n for n, one in resources.items() if one["type"] == _SERVER)
+        return next(servers, "")
 
 
 def read(directory: Path) -> tuple[BaseHot | None, list[str]]:

@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.csar import hot
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 
 _SERVER = "OS::Nova::Server"
-_PORT = "OS::Neutron::Port"
+PORT = "OS::Neutron::Port"
 _FLOATING_IP = "OS::Neutron::FloatingIP"
 _ASSOCIATION = "OS::Neutron::FloatingIPAssociation"
 _EXTERNAL = (
@@ -124,12 +124,26 @@ class _Imagination:
             return {"floating_ip_address": address, "port_id": port_id}
         if definition["type"] == _SERVER:
             return {"hostId": "compute-host"}
-        if definition["type"] != _PORT:
+        if definition["type"] != PORT:
             return {}
         networks = self._networks(properties) or _EXTERNAL
         addresses = [net[(number + 9) % net.num_addresses] for net in networks]
-        fixed = [{"ip_address": str(address)} for address in addresses]
-        return {"device_id": server_id, "fixed_ips": fixed}
+        return {
+            "device_id": server_id,
+            "fixed_ips": [{"ip_address": str(address)} for address in addresses],
+            "allowed_address_pairs": self._filled(properties, "allowed_address_pairs"),
+            "port_security_enabled": self._secured(properties),
+        }
+
+    def _filled(self, properties: _Values, name: str) -> Any:
+        return hot.filled(properties.get(name), self._parameters)
+
+    def _secured(self, port: _Values) -> Any:
+        """What the port says about port security, or else its network."""
+        own = self._filled(port, "port_security_enabled")
+        network = self._base.top.resources.get(dig(port, "network", "get_resource"))
+        around = mapping(dig(network, "properties"))
+        return self._filled(around, "port_security_enabled") if own is None else own
 
     def _networks(self, port: _Values) -> list[Any]:
         """The subnets of the template that the port asks for; none: an external one."""

@@ -38,12 +38,12 @@ def problems(flavour: vnfd.Flavour, base: hot.BaseHot, api: Api) -> list[str]:
         said = vnfd.complaints(error, flavour.path.parent)
         return [f"{text} (in {flavour.path.name} alone)" for text in said]
     try:
-        wanted = _translated(tosca)
+        wanted = _translated(tosca, flavour.input_values)
     except Exception as error:  # so does heat-translator
         return [f"heat-translator cannot translate {flavour.path.name}: {error!r}"]
     actual = _resources(base)
     wanted = _without_needless_policies(wanted, actual, api)
-    comparison = _Comparison(base, api)
+    comparison = _Comparison(base, api, flavour)
     found: list[str] = []
     for name, want in sorted(wanted.items()):
         if name not in actual:
@@ -128,10 +128,10 @@ def _path_problems(flavour: vnfd.Flavour, base: hot.BaseHot, api: Api) -> list[s
     ]
 
 
-def _translated(tosca: Any) -> dict[str, Resource]:
+def _translated(tosca: Any, inputs: Mapping[str, Any]) -> dict[str, Resource]:
     from translator.hot.tosca_translator import TOSCATranslator
 
-    translator = TOSCATranslator(tosca, {})
+    translator = TOSCATranslator(tosca, dict(inputs))
     with vnfd.quiet():
         texts = translator.translate_to_yaml_files_dict("top.yaml")
     trees = {name: parse(text) for name, text in texts.items()}
@@ -166,9 +166,10 @@ def _of_template(
 class _Comparison:
     """Holds resources of one Base HOT against what heat-translator makes."""
 
-    def __init__(self, base: hot.BaseHot, api: Api) -> None:
+    def __init__(self, base: hot.BaseHot, api: Api, flavour: vnfd.Flavour) -> None:
         self._base = base
         self._api = api
+        self._default = flavour.instances(next(iter(flavour.levels), ""))
 
     def differences(
         self, name: str, want: Mapping[str, Any], have: Resource
@@ -210,20 +211,23 @@ class _Comparison:
     def _number(self, name: str, have: Resource) -> Iterator[str]:
         # Tacker's v1 API fills its parameter from the instantiation level
         # (openstack.py, create).
-        key = "desired_capacity" if have.type == hot.GROUP else "count"
-        wanted = self._api.capacity(name, self._vdu(have))
-        if have.properties.get(key) != wanted:
-            path = wanted["get_param"]
-            told = ".".join(path) if isinstance(path, list) else path
+        key = hot.CAPACITIES[have.type]
+        number = have.properties.get(key)
+        vdu = self._base.vdu({"type": have.type, "properties": have.properties})
+        wanted = self._api.capacity(name, vdu)
+        if number == wanted:
+            return
+        path = wanted["get_param"]
+        told = ".".join(path) if isinstance(path, list) else path
+        default = self._default.get(vdu) if self._api.scaling_policies else None
+        if default is None:
             yield f"must take its {key} from the parameter {told}"
-
-    def _vdu(self, group: Resource) -> str:
-        """The VDU of a group's members; "" where none of them has a server."""
-        used = self._base.use({"type": group.type, "properties": group.properties})
-        nested = self._base.nested.get(str(used["type"])) if used else None
-        resources = nested.resources if nested else {}
-        servers = (n for n, one in resources.items() if one["type"] == _SERVER)
-        return next(servers, "")
+        elif number != default:
+            # v1 scales by signals, so the number that it begins with may be written.
+            yield (
+                f"must take its {key} from the parameter {told}, or have that of the "
+                f"default level, {default}"
+            )
 
 
 def _port(name: str, want: Mapping[str, Any], have: Mapping[str, Any]) -> Iterator[str]:

@@ -6,11 +6,12 @@ Tacker 16 reads it twice: with tosca-parser when the package is uploaded
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import yaml
 
@@ -22,6 +23,7 @@ ASPECTS = "tosca.policies.nfv.ScalingAspects"
 LEVELS = "tosca.policies.nfv.InstantiationLevels"
 VDU_LEVELS = "tosca.policies.nfv.VduInstantiationLevels"
 STEPS = "tosca.policies.nfv.VduScalingAspectDeltas"
+_OCCURRENCES = re.compile(r'Relationship "(.+)" in .* wrong number of occurrences')
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,27 @@ class Flavour:
             for policy in self.policies(STEPS).values()
         }
 
+    @property
+    def input_values(self) -> dict[str, Any]:
+        """The inputs as Tacker fills them in, before the request has its say.
+
+        From the node template of the VNF, then from the defaults of its type
+        (``tacker/vnflcm/utils.py``, ``_get_param_data``).
+        """
+        kind = self.substitution.get("node_type")
+        found: dict[str, Any] = {}
+        for node in self.nodes.values():
+            if node.get("type") == kind:
+                found.update(mapping(node.get("properties")))
+        for name in sequence(load(self.path).get("imports")):
+            imported = self.path.parent / str(name)
+            tree = load(imported) if imported.is_file() else {}
+            properties = dig(tree, "node_types", str(kind), "properties")
+            for key, schema in mapping(properties).items():
+                if not found.get(key):
+                    found[key] = dig(schema, "default")
+        return found
+
     def requirement(self, node: str, name: str) -> str | None:
         """The node template that *node* names in its requirement *name*."""
         for entry in sequence(self.nodes[node].get("requirements")):
@@ -125,6 +148,39 @@ def load(path: Path) -> Mapping[str, Any]:
         return {}
 
 
+def without_occurrences(definitions: Path) -> Iterator[tuple[str, str]]:
+    """Requirements of node types that do not say how often they occur.
+
+    tosca-parser takes such a one for ``[ 1, UNBOUNDED ]``.
+
+    :returns: its name, and file and line where it is written.
+    """
+    for path in sorted(definitions.glob("*.y*ml")):
+        try:
+            root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
+        except (yaml.YAMLError, UnicodeDecodeError):
+            continue  # it is told elsewhere
+        for _, node_type in _pairs(_value(root, "node_types")):
+            requirements = _value(node_type, "requirements")
+            for entry in requirements.value if _is_list(requirements) else ():
+                for key, value in _pairs(entry):
+                    if _value(value, "occurrences") is None:
+                        line = key.start_mark.line + 1
+                        yield key.value, f"{path.name}, line {line}"
+
+
+def _is_list(node: yaml.Node | None) -> TypeGuard[yaml.SequenceNode]:
+    return isinstance(node, yaml.SequenceNode)
+
+
+def _pairs(node: yaml.Node | None) -> Sequence[tuple[yaml.Node, yaml.Node]]:
+    return node.value if isinstance(node, yaml.MappingNode) else ()
+
+
+def _value(node: yaml.Node | None, name: str) -> yaml.Node | None:
+    return next((value for key, value in _pairs(node) if key.value == name), None)
+
+
 def parse_package(entry: Path, package: Path | None) -> tuple[set[str], list[str]]:
     """Parse as Tacker does at upload: references in the zip, then the whole VNFD.
 
@@ -144,7 +200,25 @@ def parse_package(entry: Path, package: Path | None) -> tuple[set[str], list[str
         nested = tosca.nested_tosca_templates_with_topology
         return {_flavour_id(topology) for topology in nested}, []
     except Exception as error:  # tosca-parser raises whatever its dictionaries raise
-        return set(), complaints(error, entry.parent)
+        return set(), _explained(complaints(error, entry.parent), entry.parent)
+
+
+def _explained(said: Sequence[str], definitions: Path) -> list[str]:
+    """The complaints, those about occurrences with line and remedy."""
+    found = []
+    for text in said:
+        wrong = _OCCURRENCES.search(text)
+        places = [
+            place
+            for name, place in without_occurrences(definitions)
+            if wrong and name == wrong[1]
+        ]
+        remedy = (
+            f" ({' and '.join(places)}: the requirement has no occurrences, which "
+            "stands for at least one; add `occurrences: [ 0, 1 ]` to it)"
+        )
+        found.append(f"{text}{remedy}" if places else text)
+    return found
 
 
 def _flavour_id(topology: Any) -> str:
@@ -163,7 +237,9 @@ def parse_flavour(flavour: Flavour) -> Any:
     tree["imports"] = [str(here / name) for name in tree.get("imports") or []]
     tree["topology_template"]["substitution_mappings"].pop("requirements", None)
     with quiet():
-        return ToscaTemplate(parsed_params={}, a_file=False, yaml_dict_tpl=tree)
+        return ToscaTemplate(
+            parsed_params=flavour.input_values, a_file=False, yaml_dict_tpl=tree
+        )
 
 
 def complaints(error: Exception, root: Path) -> list[str]:

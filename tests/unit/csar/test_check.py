@@ -170,8 +170,9 @@ BROKEN = {
     "a fixed number of workers": (
         HOT,
         "desired_capacity: { get_param: worker_instance_desired_capacity }",
-        "desired_capacity: 2",
-        "must take its desired_capacity from the parameter",
+        "desired_capacity: 3",
+        "must take its desired_capacity from the parameter "
+        "worker_instance_desired_capacity, or have that of the default level, 2",
     ),
     "an aspect without its policy": (
         HOT,

@@ -59,6 +59,16 @@ def test_the_package_and_its_sample_request_have_no_problems(package, level):
     assert report.flavours == ("ha",)
 
 
+def test_pods_without_encapsulation_need_address_pairs(package):
+    body = request()
+    given = body["additionalParams"]
+    network = {"network": {"encapsulation": "none"}}
+    given["k8s_cluster_installation_param"]["cluster"] = network
+    assert len(check(package, {"request": body}).problems) == 2
+    given["address_pairs"] = [{"ip_address": "10.233.64.0/18"}]
+    assert check(package, {"request": body}).problems == ()
+
+
 def test_control_planes_are_a_group_that_nothing_scales(parts):
     resources = yaml.safe_load(parts[HOT])["resources"]
     group = resources["master_instance"]
@@ -116,11 +126,19 @@ def test_heat_refuses_any_other_number_before_there_is_a_vm(parts):
 
 def test_the_group_takes_its_number_from_the_level(problems_of):
     wanted = "{ get_param: master_instance_desired_capacity }"
-    (found,) = problems_of((HOT, wanted, "3"))
+    (found,) = problems_of((HOT, wanted, "5"))
     assert "must take its count from the parameter" in found
+    # That of the default level may be written, and serves no other level.
+    assert problems_of((HOT, wanted, "3"), requests={"r": request()}) == ()
+    other = {"r": request("instantiation_level_2")}
+    (found,) = problems_of((HOT, wanted, "3"), requests=other)
+    assert found == (
+        "r: instantiationLevelId: the level instantiation_level_2 has 5 VMs in "
+        "master_instance, and the Base HOT makes 3 whatever the level is"
+    )
 
 
-def test_a_group_of_control_planes_that_scales_is_refused_with_the_request(problems_of):
+def test_a_group_of_control_planes_may_have_what_scales_it(problems_of):
     policies = "".join(
         f"""
   master_instance_scale_{way}:
@@ -144,7 +162,4 @@ def test_a_group_of_control_planes_that_scales_is_refused_with_the_request(probl
         (HOT, "\n  control_planes_apart:", f"{policies}\n  control_planes_apart:"),
         requests={"request": request()},
     )
-    assert [text.partition(": ")[2] for text in found] == [
-        "master_node.aspect_id: master_instance is a scaling aspect, and control "
-        "planes cannot be scaled"
-    ]
+    assert found == ()

@@ -228,8 +228,6 @@ WRONG = {
         with_params("master_node.aspect_id", "worker_instance"),
         [
             "master_node.ssh_cp_name: there is no masterNode_CP1 in the group",
-            "master_node.aspect_id: worker_instance is a scaling aspect, and control "
-            "planes cannot be scaled",
         ],
     ),
     "pods at the addresses of the nodes": (
@@ -286,6 +284,66 @@ def test_parameters_that_are_wrong_all_over_are_told_and_no_more(contents):
     document = with_params("master_node", "none")
     document["additionalParams"][ATTRIBUTE]["worker_node"]["nic_cp_name"] = 7
     assert len(problems(document, contents)) == 2
+
+
+def unencapsulated(pairs=None, **attributes):
+    """The sample with pods whose packets nothing carries."""
+    document = with_additional(**({} if pairs is None else {"address_pairs": pairs}))
+    given = document["additionalParams"][ATTRIBUTE]
+    given["cluster"] = {"network": {"encapsulation": "none"}}
+    given["master_node"] |= attributes
+    return document
+
+
+PODS = {"ip_address": "10.233.64.0/18"}
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        None,
+        [],
+        [{"ip_address": "10.233.0.0/18"}],
+        [{"ip_address": "10.233.64.0/19"}],
+        [{"ip_address": "::/0"}, {"ip_address": "pods"}, {}],
+    ],
+)
+def test_pods_that_neutron_would_cut_off_are_told(contents, pairs):
+    found = problems(unencapsulated(pairs), contents)
+    assert [text.partition(": give")[0].rpartition(" at ")[2] for text in found] == [
+        "masterNode_CP2",
+        "workerNode_CP1",
+    ]
+    for text in found:
+        assert text.startswith("cluster.network.encapsulation: without one")
+        assert "allowed_address_pairs with 10.233.64.0/18" in text
+        assert "additionalParams.address_pairs" in text
+
+
+@pytest.mark.parametrize("wide", [PODS, {"ip_address": "10.0.0.0/8"}])
+def test_address_pairs_of_the_pods_let_them_pass(contents, wide):
+    found = fit.findings(request.read(unencapsulated([PODS, wide])), contents)
+    assert (found.problems, found.warnings) == ([], [])
+
+
+def test_it_is_the_network_of_the_pods_that_counts(contents):
+    document = unencapsulated([PODS], pod_cidr="172.20.0.0/16")
+    assert len(problems(document, contents)) == 2
+    kubesprays = unencapsulated([PODS], pod_cidr=None)
+    assert problems(kubesprays, contents) == []
+
+
+@pytest.mark.parametrize("holder", ["network", "ports"])
+def test_without_port_security_nothing_is_cut_off(parts, holder):
+    top, nested = yaml.safe_load(parts[HOT]), yaml.safe_load(parts[NESTED])
+    resources = {**top["resources"], **nested["resources"]}
+    names = {"network": ["internalVL"], "ports": ["masterNode_CP2", "workerNode_CP1"]}
+    for name in names[holder]:
+        properties = resources[name].setdefault("properties", {})
+        properties["port_security_enabled"] = False
+    changed = {HOT: yaml.safe_dump(top), NESTED: yaml.safe_dump(nested)}
+    encoded = {name: text.encode() for name, text in changed.items()}
+    assert problems(unencapsulated(), contents_of({**parts, **encoded})) == []
 
 
 FLOATING = """
@@ -356,7 +414,7 @@ def test_a_level_with_an_even_number_of_control_planes_is_told(parts):
     }
     top["resources"]["masters"] = {
         "type": "OS::Heat::ResourceGroup",
-        "properties": {"count": 2, "resource_def": member},
+        "properties": {"count": {"get_param": "masters"}, "resource_def": member},
     }
     package = contents_of(
         {
