@@ -267,9 +267,9 @@ class Session:
         """Return how to become root here; asked once per session."""
 
         def attempt(way: sudo_ways.Elevation) -> Result:
-            line = shlex.join([*way.prefix, "true"])
+            line = shlex.join([*way.prefix, *sudo_ways.PROBE])
             result = self._execute(line, "sudo true", way.stdin, 30)
-            return Result(result.rc, "", self.redact(result.stderr))
+            return Result(result.rc, result.stdout, self.redact(result.stderr))
 
         if self._root is None:
             known = self._endpoint.username, self._endpoint.revealed_password()

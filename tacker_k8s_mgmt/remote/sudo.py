@@ -18,6 +18,8 @@ _HINT_FOR_KEYS = (
     "For the former, give the password beside the private key in the parameters."
 )
 
+#: Run in each way that is tried: it counts the lines that sudo left on the input.
+PROBE = ("wc", "-l")
 _ENVIRONMENT = ("env", f"PATH={PATH}", "LC_ALL=C")
 
 
@@ -37,20 +39,23 @@ def find(
 ) -> Elevation:
     """Find the way that works on a host: silently, or with the user's password.
 
+    With a password there is one attempt: sudo reads it only where it wants one, and
+    ``sudo -n`` would be logged as an error there.
+
     :param password: None where the parameters give a private key alone.
-    :param attempt: runs ``true`` in the given way. It is asked with the very program
+    :param attempt: runs :data:`PROBE` in the given way, which is the very program
         that the prefix starts, since a sudo rule may name programs.
     :raises CommandFailed: there is none.
     """
     if username == "root":
         return Elevation(_ENVIRONMENT)
     silent = Elevation(("sudo", "-n", "--", *_ENVIRONMENT))
-    result = attempt(silent)
-    if result.rc == 0:
-        return silent
     hint = _HINT.format(user=username, host=host)
     if password is None:
-        raise _refused(host, result, f"{hint} {_HINT_FOR_KEYS}")
+        result = attempt(silent)
+        if result.rc != 0:
+            raise _refused(host, result, f"{hint} {_HINT_FOR_KEYS}")
+        return silent
     # -k: with a cached login sudo would leave the password line to the command.
     asking = Elevation(
         ("sudo", "-k", "-S", "-p", "", "--", *_ENVIRONMENT), f"{password}\n".encode()
@@ -58,7 +63,7 @@ def find(
     result = attempt(asking)
     if result.rc != 0:
         raise _refused(host, result, hint)
-    return asking
+    return asking if result.stdout.strip() == "0" else silent
 
 
 def _refused(host: str, result: Result, hint: str) -> errors.CommandFailed:
