@@ -226,6 +226,20 @@ class FileError(RemoteError):
     message = "On {host}, {path} could not be {action}: {reason}."
 
 
+class SpoiledFile(RemoteError):
+    """A file of a cluster's directory is not as this driver has written it."""
+
+    message = (
+        "The file {path} on the Ansible server {host} is not as it was written: "
+        "{reason}."
+    )
+
+    @property
+    def what(self) -> str:
+        """The message without the hint, for where the file is rebuilt."""
+        return str(self.args[0])
+
+
 class PlaybookError(K8sMgmtError):
     """A playbook run on the Ansible server did not end well."""
 

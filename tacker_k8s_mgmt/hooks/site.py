@@ -23,7 +23,7 @@ from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.cluster.stack import StackResource
 from tacker_k8s_mgmt.hooks.server_site import ServerSite
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
-from tacker_k8s_mgmt.remote import server, ssh
+from tacker_k8s_mgmt.remote import hostkeys, server, ssh
 from tacker_k8s_mgmt.remote.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys
 from tacker_k8s_mgmt.remote.kubectl import KubeControl
@@ -42,6 +42,10 @@ _WHO_AM_I = """
 printf '%s\\n' "$(cat /etc/machine-id)" "$(cat /proc/sys/kernel/random/boot_id)"
 ip -j addr show to "$1" || :
 """
+_KEYS_LOST = (
+    "Restore it and retry. Or delete it: then the key that each VM shows next is "
+    "trusted, so compare them with what the VMs' consoles show."
+)
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes when boot_timeout has passed
 
 
@@ -310,7 +314,24 @@ class Site(ServerSite):
 
     def _keys(self) -> HostKeys:
         if self._node_keys is None:
-            workdir = self.workdir
-            label = f"{workdir.path}/{KNOWN_HOSTS} on {self._params.ansible.host}"
-            self._node_keys = HostKeys(workdir.read(KNOWN_HOSTS) or "", label)
+            path, host = self.workdir.path, self._params.ansible.host
+            label = f"{path}/{KNOWN_HOSTS} on {host}"
+            self._node_keys = HostKeys(self._recorded_keys(), label)
         return self._node_keys
+
+    def _recorded_keys(self) -> str:
+        """The text of ``known_hosts``, which nothing else tells.
+
+        :raises SpoiledFile: it is there and is none.
+        """
+        try:
+            text = self.workdir.read(KNOWN_HOSTS) or ""
+        except errors.SpoiledFile as error:
+            raise errors.SpoiledFile(hint=_KEYS_LOST, **error.fields) from error
+        if reason := hostkeys.damage(text):
+            path = f"{self.workdir.path}/{KNOWN_HOSTS}"
+            host = self._params.ansible.host
+            raise errors.SpoiledFile(
+                hint=_KEYS_LOST, path=path, host=host, reason=reason
+            )
+        return text

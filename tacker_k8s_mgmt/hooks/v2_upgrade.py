@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
 from tacker_k8s_mgmt.hooks import advice, scale_status
 from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.hooks.v2_hook import V2Hook
+from tacker_k8s_mgmt.lifecycle.records import ClusterRecords
 from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade
 from tacker_k8s_mgmt.lifecycle.upgrade_start import UpgradeStart
 
@@ -65,7 +66,7 @@ def rollback_start(hook: V2Hook) -> None:
         return
     params = hook.merged(advice.FAIL_ALREADY, needed=_SERVER_ONLY, upgrade=True)
     with hook.site(params) as site:
-        record = upgrade.recorded(site.workdir.read(upgrade.FILE_NAME))
+        record = ClusterRecords(site, params.ansible.host).upgrade()
     if record.aim:
         raise errors.UnsupportedOperation(
             detail=f"The upgrade to Kubernetes {record.aim} has begun, and Kubernetes "

@@ -70,6 +70,8 @@ class SeenSite(Site):
     def _recorded(self) -> HostKeys:
         try:
             return super()._keys()
+        except errors.SpoiledFile:
+            raise
         except errors.RemoteError as error:
             host = self._params.ansible.host
             raise errors.RemoteError(

@@ -4,17 +4,11 @@ import json
 from collections.abc import Sequence
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.balancer import (
-    BalancerSpec,
-    BalancerStatus,
-    ExposedService,
-)
+from tacker_k8s_mgmt.cluster.balancer import BalancerSpec, BalancerStatus
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams, LoadBalancer
 from tacker_k8s_mgmt.lifecycle import ports
-
-#: What is exposed, as last seen: the load balancer's VM may be lost without a word.
-SERVICES_FILE = "services.json"
+from tacker_k8s_mgmt.lifecycle.records import SERVICES_FILE, ClusterRecords
 
 
 class Balancing:
@@ -106,11 +100,8 @@ class Balancing:
 
     def expose_again(self) -> None:
         """Expose what was noted, on a load balancer that was made anew."""
-        text = self._site.workdir.read(SERVICES_FILE)
-        services = [
-            ExposedService(**one, servers=()) for one in json.loads(text or "[]")
-        ]
-        self._remote().expose(services)
+        records = ClusterRecords(self._site, self._params.ansible.host)
+        self._remote().expose(records.services())
 
     def _remote(self) -> ports.Balancer:
         return self._site.balancer(self._machine)

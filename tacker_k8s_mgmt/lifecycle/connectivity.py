@@ -15,25 +15,18 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import connectivity, healing, kubespray
+from tacker_k8s_mgmt.cluster import connectivity, kubespray
 from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle import patience
-from tacker_k8s_mgmt.lifecycle.operation import (
-    JOINED_FILE,
-    MACHINES_FILE,
-    VARIABLES_FILE,
-    Operation,
-    names_of,
-)
+from tacker_k8s_mgmt.lifecycle.operation import Operation, names_of
+from tacker_k8s_mgmt.lifecycle.records import MACHINES_FILE, MOVING_FILE, rebuilt
 from tacker_k8s_mgmt.lifecycle.step import Step
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-#: Host keys of servers that are on their way to another address, by server id.
-MOVING_FILE = "moving.json"
 _BALANCER = Role.LOAD_BALANCER
 _BACK = (
     "Send `fail` for this operation, then a request that gives the address back; or "
@@ -119,7 +112,11 @@ class ConnectivityEnd(Operation):
         previous = self._listed()
         self._site.lock()
         self._machines = self._site.machines()
-        self._healing = healing.parse(self._site.workdir.read(healing.FILE_NAME))
+        self._rebuilding.inventory()
+        self._rebuilding.machines(previous)
+        self._healing = self._records.healing()
+        self._records.upgrade()
+        self._records.services()
         found = {one.server_id: one for one in self._all()}
         self._refuse_inner(previous, found)
         gone = [one for one in previous if one.server_id not in self._machines.places]
@@ -152,7 +149,7 @@ class ConnectivityEnd(Operation):
         :raises UnsupportedOperation: naming who is not.
         """
         former = {node.server_id: (node.name, node.address) for node in previous}
-        variables = json.loads(self._site.workdir.read(VARIABLES_FILE) or "{}")
+        variables = rebuilt(self._records.variables, "It is written anew.") or {}
         api = variables.get("loadbalancer_apiserver")
         balancer = self._machines.load_balancer
         if api and balancer:
@@ -175,8 +172,7 @@ class ConnectivityEnd(Operation):
         They are noted by server first: two servers may have exchanged their addresses,
         and an operation may be cut off at any place.
         """
-        workdir = self._site.workdir
-        known = json.loads(workdir.read(MACHINES_FILE) or "{}")
+        known = self._records.addresses()
         moved = {
             one.server_id: one.ssh_address
             for one in self._all()
@@ -184,7 +180,7 @@ class ConnectivityEnd(Operation):
         }
         if not moved:
             return
-        noted = json.loads(workdir.read(MOVING_FILE) or "{}")
+        noted = rebuilt(self._records.moving, "It is written anew.") or {}
         keys = {
             server: noted.get(server) or self._site.host_keys(known[server])
             for server in moved
@@ -206,8 +202,7 @@ class ConnectivityEnd(Operation):
         """
         balancer = self._machines.load_balancer
         if balancer is not None:
-            known = json.loads(self._site.workdir.read(MACHINES_FILE) or "{}")
-            self._balancer_is_new = balancer.server_id not in known
+            self._balancer_is_new = balancer.server_id not in self._records.addresses()
             self._forget_new([balancer], ())
             # Recorded as seen when it has everything that the former one had.
             self._site.wait_reachable([balancer])
@@ -252,8 +247,7 @@ class ConnectivityEnd(Operation):
 
     def _whole(self) -> Sequence[Node]:
         """The nodes that are whole members of the cluster."""
-        recorded = self._site.workdir.read(JOINED_FILE)
-        joined = None if recorded is None else json.loads(recorded)
+        joined = rebuilt(self._records.joined, "All of its nodes count as members.")
         return [
             node
             for node in self._nodes

@@ -14,7 +14,7 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import drain, healing, kubespray, upgrade
+from tacker_k8s_mgmt.cluster import drain, healing, kubespray
 from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.lifecycle.operation import names_of
 from tacker_k8s_mgmt.lifecycle.plane_join import PlaneJoin
@@ -76,7 +76,7 @@ class HealStart(PlaneLeave):
 
         :raises UnsupportedOperation: one has, and control planes are to be healed.
         """
-        record = upgrade.recorded(self._site.workdir.read(upgrade.FILE_NAME))
+        record = self._records.upgrade()
         if masters and record.is_among_planes:
             self._refuse(
                 masters,

@@ -11,7 +11,8 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import kubespray, nodes, values
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle import check, ports
-from tacker_k8s_mgmt.lifecycle.operation import MTU_FILE, Operation
+from tacker_k8s_mgmt.lifecycle.operation import Operation
+from tacker_k8s_mgmt.lifecycle.records import MTU_FILE
 from tacker_k8s_mgmt.lifecycle.step import Step
 
 _WAY_ON = (
@@ -96,6 +97,10 @@ class Instantiate(Operation):
         self._site.workdir.claim()
         self._claimed = True
         self._site.lock()
+        self._rebuilding.inventory()
+        if previous := self._previous():
+            self._rebuilding.machines(previous)
+        self._records.upgrade()
         # A VM that was made anew has another host key, and other facts.
         self._forget_new(self._all(), self._nodes)
 

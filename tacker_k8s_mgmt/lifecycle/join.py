@@ -18,7 +18,8 @@ from tacker_k8s_mgmt.cluster import kubespray
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.operation import JOINED_FILE, Operation, names_of
+from tacker_k8s_mgmt.lifecycle.operation import Operation, names_of
+from tacker_k8s_mgmt.lifecycle.records import JOINED_FILE
 from tacker_k8s_mgmt.lifecycle.step import Step
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)

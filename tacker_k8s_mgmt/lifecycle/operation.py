@@ -1,8 +1,7 @@
 """What every operation on the cluster's nodes has in common."""
 
-import json
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -10,35 +9,25 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import (
-    healing,
-    inventory,
     membership,
-    upgrade,
-    values,
-    variables,
 )
-from tacker_k8s_mgmt.cluster.healing import Healing
 from tacker_k8s_mgmt.cluster.membership import Membership
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, Progress
-from tacker_k8s_mgmt.cluster.stack import Machines
 from tacker_k8s_mgmt.lifecycle import check, patience, ports
 from tacker_k8s_mgmt.lifecycle.balancing import Balancing
+from tacker_k8s_mgmt.lifecycle.keeping import Keeper
+from tacker_k8s_mgmt.lifecycle.records import (
+    rebuilt,
+)
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-VARIABLES_FILE = "vars.json"
-#: Server id and SSH address of every VM whose host key is recorded.
-MACHINES_FILE = "machines.json"
-#: The smallest MTU of the nodes' interfaces when the cluster was made.
-MTU_FILE = "nic_mtu.json"
-#: Ids of the servers that were seen to be whole members of the cluster.
-JOINED_FILE = "joined.json"
 Reached = TypeVar("Reached")
 
 
-class Operation:
+class Operation(Keeper):
     """One operation on one VNF instance's cluster.
 
     :param ready_timeout: seconds for nodes to become Ready.
@@ -57,20 +46,13 @@ class Operation:
         poll_interval: float,
         on_progress: Callable[[Progress], None],
     ) -> None:
-        self._params = params
+        super().__init__(params, site)
         self._vnf_id = vnf_id
-        self._site = site
         self._clock = clock
         self._ready_timeout = ready_timeout
         self._poll_interval = poll_interval
         self._on_progress = on_progress
-        self._machines = Machines(control_planes=(), workers=(), load_balancer=None)
         self._nodes: tuple[Node, ...] = ()
-        self._inputs: tuple[str, ...] = ()
-        #: Ids of the servers that were whole members when the operation began.
-        self._members: frozenset[str] = frozenset()
-        #: A heal that is under way or was given up.
-        self._healing = Healing()
         #: The control plane that it took out, if its VM is there to join again.
         self._returning: tuple[Node, ...] = ()
         #: Names of the control planes whose VM is gone, or was built anew without us.
@@ -79,27 +61,6 @@ class Operation:
         self._silent_planes: set[str] = set()
 
     # What there is
-
-    def _previous(self) -> tuple[Node, ...]:
-        """The nodes of the inventory as it lies on the Ansible server."""
-        text = self._site.workdir.read(inventory.FILE_NAME)
-        return inventory.parse(text) if text else ()
-
-    def _listed(self) -> tuple[Node, ...]:
-        """As :meth:`_previous`, of a cluster that is there.
-
-        :raises ClusterError: there is no inventory.
-        """
-        nodes = self._previous()
-        if not nodes:
-            workdir = self._site.workdir.path
-            raise errors.ClusterError(
-                detail=f"There is no inventory of this cluster in {workdir} on "
-                f"{self._params.ansible.host}.",
-                hint=f"Restore {inventory.FILE_NAME} there, or heal the whole VNF, "
-                "which builds the cluster anew.",
-            )
-        return nodes
 
     def _compare(self) -> tuple[Membership, Mapping[str, ports.ClusterNode]]:
         """Heat, the inventory and the cluster, compared; its Node objects by name.
@@ -113,12 +74,13 @@ class Operation:
             self._site.lock()
             login = pool.submit(self._through, self._site.cluster, listed)
             self._machines = listing.result()
-        self._healing = healing.parse(self._site.workdir.read(healing.FILE_NAME))
+        self._rebuilding.inventory()
+        self._healing = self._records.healing()
         out = (self._healing.plane,) if self._healing.plane else ()
         previous = self._previous()
         away = {node.name for node in out}
         self._nodes = tuple(n for n in previous if n.name not in away) or previous
-        recorded = self._recorded()
+        recorded = rebuilt(self._records.joined, "The cluster's nodes tell.")
         there = self._machines.places.keys()
         # Where it did not join, a server has no etcd and no API server.
         hosts = there if recorded is None else there & set(recorded)
@@ -130,6 +92,9 @@ class Operation:
         self._meanwhile()
         seen = self._seen()
         self._members = membership.whole_members(recorded, previous, seen)
+        self._rebuilding.all(
+            previous, self._members, seen, self._cluster, self._balancing()
+        )
         found = membership.compare(
             self._machines, previous, self._members, frozenset(seen), out
         )
@@ -153,11 +118,6 @@ class Operation:
 
     def _meanwhile(self) -> None:
         """Begin what can go on while the cluster tells its nodes."""
-
-    def _recorded(self) -> Collection[str] | None:
-        """Ids of the servers that were seen to be whole members, if that was noted."""
-        text = self._site.workdir.read(JOINED_FILE)
-        return None if text is None else list(json.loads(text))
 
     def _seen(self) -> Mapping[str, ports.ClusterNode]:
         """The cluster's Node objects by name."""
@@ -229,87 +189,6 @@ class Operation:
         machine = self._machines.load_balancer
         if machine is not None and self._params.load_balancer is not None:
             self._site.expect(machine)
-
-    # What is written
-
-    def _forget_new(self, machines: Sequence[Machine], nodes: Sequence[Node]) -> None:
-        """Drop the host keys and facts of VMs that have not been seen before."""
-        known = json.loads(self._site.workdir.read(MACHINES_FILE) or "{}")
-        self._site.forget(
-            hosts=[m.ssh_address for m in machines if m.server_id not in known],
-            facts=[node.name for node in nodes if node.server_id not in known],
-        )
-
-    def _wait_reachable(self, machines: Sequence[Machine]) -> None:
-        """Wait until these VMs accept logins, and record their host keys."""
-        self._site.wait_reachable(machines)
-        self._site.save_host_keys()
-        known = json.loads(self._site.workdir.read(MACHINES_FILE) or "{}")
-        known |= {machine.server_id: machine.ssh_address for machine in machines}
-        self._write_json(MACHINES_FILE, known)
-
-    def _write_inputs(
-        self, nodes: Sequence[Node], without_etcd: Collection[str] = ()
-    ) -> None:
-        """Make inventory and variables those of a cluster of these nodes.
-
-        :param without_etcd: names of control planes whose etcd member is gone already.
-        """
-        extra_vars = variables.build(
-            self._installed(),
-            nodes,
-            self._machines.load_balancer,
-            nic_mtus=self._nic_mtus(),
-        )
-        members = sum(n.role is Role.CONTROL_PLANE for n in nodes) - len(without_etcd)
-        if self._healing.plane is not None and members % 2 == 0:
-            # kubespray refuses such a number otherwise, also when workers join.
-            extra_vars["ignore_assert_errors"] = True
-        before = self._site.workdir.read(inventory.FILE_NAME) or ""
-        hosts = inventory.render(
-            nodes,
-            self._params,
-            previous=before,
-            renewed=self._renewed(nodes),
-            without_etcd=without_etcd,
-        )
-        extra = json.dumps(extra_vars, indent=2, sort_keys=True) + "\n"
-        self._site.workdir.write(inventory.FILE_NAME, hosts)
-        self._site.workdir.write(VARIABLES_FILE, extra)
-        self._inputs = (hosts, extra)
-
-    def _installed(self) -> InstallParams:
-        """The parameters, with the Kubernetes version that the cluster has by now."""
-        text = self._site.workdir.read(upgrade.FILE_NAME)
-        return upgrade.applied(upgrade.recorded(text), self._params)
-
-    def _nic_mtus(self) -> Collection[int]:
-        """What the pods' MTU is computed from, the same for a cluster's whole life."""
-        if self._params.cluster.network.mtu != values.NODES:
-            return ()
-        return tuple(json.loads(self._site.workdir.read(MTU_FILE) or "[]"))
-
-    def _forget_members(self, gone: Sequence[Node]) -> None:
-        """Take nodes out of the records of seen VMs and of whole members."""
-        ids = {node.server_id for node in gone}
-        known = json.loads(self._site.workdir.read(MACHINES_FILE) or "{}")
-        kept = {server: known[server] for server in known if server not in ids}
-        self._write_json(MACHINES_FILE, kept)
-        joined = json.loads(self._site.workdir.read(JOINED_FILE) or "[]")
-        self._write_json(JOINED_FILE, [one for one in joined if one not in ids])
-
-    def _renewed(self, nodes: Sequence[Node]) -> Collection[str]:
-        """Names of workers whose login changes although their VM is the same.
-
-        None where VMs are made: the credentials of the request are theirs.
-        """
-        return ()
-
-    def _write_joined(self, nodes: Sequence[Node]) -> None:
-        self._write_json(JOINED_FILE, sorted(node.server_id for node in nodes))
-
-    def _write_json(self, name: str, value: object) -> None:
-        self._site.workdir.write(name, json.dumps(value, indent=2) + "\n")
 
     # What is done
 

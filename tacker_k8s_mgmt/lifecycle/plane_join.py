@@ -17,8 +17,8 @@ from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.cluster.quorum import EtcdMember
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle.join import Join
-from tacker_k8s_mgmt.lifecycle.operation import JOINED_FILE
 from tacker_k8s_mgmt.lifecycle.plane_judge import belongs
+from tacker_k8s_mgmt.lifecycle.records import JOINED_FILE
 from tacker_k8s_mgmt.lifecycle.step import Step
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NoReturn
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import healing, quorum
+from tacker_k8s_mgmt.cluster import quorum
 from tacker_k8s_mgmt.cluster.membership import Membership
 from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.cluster.quorum import ControlPlane, EtcdMember
@@ -56,8 +56,7 @@ class PlaneJudge(Leave):
         self, leaving: Sequence[Node], reason: str, hint: str = _MANY
     ) -> NoReturn:
         # Read anew, for this may be before the comparison.
-        text = self._site.workdir.read(healing.FILE_NAME)
-        begun = healing.parse(text).plane
+        begun = self._records.healing().plane
         touched = (
             f"This try touched no VM and no node; an earlier one has begun to take out "
             f"{begun.name}."

@@ -3,14 +3,13 @@
 Each is asked on its own: one that does not answer hides no other.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import comparison, inventory
+from tacker_k8s_mgmt.cluster import comparison
 from tacker_k8s_mgmt.cluster.answers import Answers, NodeObject, Report, Source
 from tacker_k8s_mgmt.cluster.balancer import BalancerStatus
 from tacker_k8s_mgmt.cluster.nodes import Node, Role, name_nodes
@@ -18,7 +17,7 @@ from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.cluster.stack import Machines
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.operation import JOINED_FILE
+from tacker_k8s_mgmt.lifecycle.records import ClusterRecords, nodes_in
 
 Answer = TypeVar("Answer")
 Listing = tuple[tuple[Node, ...], frozenset[str] | None]
@@ -90,12 +89,8 @@ class Survey:
                 host=self._params.ansible.host,
                 reason=f"belongs to the VNF instance {owner}",
             )
-        text = records.read(inventory.FILE_NAME)
-        joined = records.read(JOINED_FILE)
-        return (
-            inventory.parse(text) if text else (),
-            None if joined is None else frozenset(json.loads(joined)),
-        )
+        own = ClusterRecords(self._view, self._params.ansible.host)
+        return nodes_in(own.inventory()), own.joined()
 
     def _nodes(self, control_planes: tuple[Node, ...]) -> tuple[NodeObject, ...]:
         """The Node objects, from the first control plane that answers."""

@@ -56,11 +56,10 @@ class UpgradeStart(Operation):
         """The version of an upgrade that is under way; "" for none that is known."""
         try:
             # Read anew, for the first step may have failed.
-            text = self._site.workdir.read(upgrade.FILE_NAME)
+            return self._records.upgrade().aim
         except errors.K8sMgmtError as error:
             LOG.warning("Whether an upgrade has begun is not known: %s", error)
             return self._record.aim
-        return upgrade.recorded(text).aim
 
     def _check_server(self) -> None:
         findings = [*self._site.package_findings(), *self._site.server_findings()]
@@ -69,7 +68,7 @@ class UpgradeStart(Operation):
 
     def _check_cluster(self) -> None:
         found, seen = self._compare()
-        self._record = upgrade.recorded(self._site.workdir.read(upgrade.FILE_NAME))
+        self._record = self._records.upgrade()
         servers = self._api_servers()
         kubelets = {
             node.name: seen[node.name].kubelet_version

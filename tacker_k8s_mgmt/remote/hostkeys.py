@@ -20,6 +20,17 @@ def host_name(host: str, port: int) -> str:
     return host if port == 22 else f"[{host}]:{port}"
 
 
+def damage(text: str) -> str:
+    """Why a text is not one of a ``known_hosts`` file; "" if it may be."""
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.split()
+        if fields and not line.startswith("#") and len(fields) < 3:
+            return f"line {number} is no host key"
+        if "\0" in line:
+            return f"line {number} has zero bytes"
+    return ""
+
+
 class HostKeys:
     """Known host keys, shared by the sessions of one cluster; thread-safe.
 

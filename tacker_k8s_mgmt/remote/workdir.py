@@ -88,10 +88,18 @@ class WorkDir:
     def read(self, name: str) -> str | None:
         """Return a file's text, or None if there is no such file.
 
+        :raises SpoiledFile: it is there and is no text.
         :raises RemoteError: it is there and could not be read.
         """
-        data = self._session.get(self._file(name))
-        return None if data is None else data.decode()
+        path = self._file(name)
+        data = self._session.get(path)
+        try:
+            return None if data is None else data.decode()
+        except UnicodeDecodeError:
+            # Not chained: it has the content, which may be a secret.
+            raise errors.SpoiledFile(
+                path=path, host=self._session.host, reason="it is no text"
+            ) from None
 
     def drop_facts(self, hosts: Iterable[str]) -> None:
         """Forget what Ansible gathered of these hosts: they were made anew.

@@ -51,6 +51,34 @@ def test_all_vms_share_one_boot_timeout_and_each_gets_a_try(one, monkeypatch):
         assert f"worker VM {machine.server_id}: no answer" in str(caught.value)
 
 
+class Directory:
+    """The cluster's directory with this file of host keys."""
+
+    path = "/srv/clusters/one"
+
+    def __init__(self, text):
+        self.text = text
+
+    def read(self, name):
+        assert name == "known_hosts"
+        if self.text is None:
+            raise errors.SpoiledFile(path="p", host="h", reason="it is no text")
+        return self.text
+
+
+@pytest.mark.parametrize("text", [None, "{}", "192.0.2.7 ssh-ed"])
+def test_host_keys_that_cannot_be_read_are_not_taken_for_none(monkeypatch, text):
+    directory = Directory(text)
+    monkeypatch.setattr(v1_site.V1Site, "workdir", directory)
+    made = v1_site.V1Site.__new__(v1_site.V1Site)
+    made._node_keys, made._params = None, params()
+    with pytest.raises(errors.SpoiledFile, match="Or delete it") as caught:
+        made.host_keys("192.0.2.7")
+    assert "no text" in str(caught.value) or f"{directory.path}/known_hosts on" in (
+        str(caught.value)
+    )
+
+
 class TestPackage:
     """The load balancer's script, before it is run or a VM is there."""
 

@@ -101,6 +101,7 @@ class FakeNode:
     unschedulable: bool = False
     tainted: bool = False
     internal_ip: str = ""
+    kubelet_version: str = "v1.31.9"
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,11 @@ class FakeWorkDir:
         return changed
 
     def read(self, name: str) -> str | None:
-        return self._site.files.get(name)
+        text = self._site.files.get(name)
+        if text is not None and "\ufffd" in text:
+            path = f"{self.path}/{name}"
+            raise errors.SpoiledFile(path=path, host="a", reason="it is no text")
+        return text
 
     def remove(self) -> bool:
         self._site.touch("workdir.remove")
@@ -258,6 +263,9 @@ class FakeCluster:
     def nodes(self) -> Sequence[FakeNode]:
         self._site.touch("cluster.nodes")
         return self._site.cluster_nodes
+
+    def version(self) -> str:
+        return self._site.version
 
     def admin_access(self) -> FakeAccess:
         self._site.touch("cluster.admin_access")
@@ -382,6 +390,7 @@ class FakeSite:
         self.workers = [machine(Role.WORKER, 55), machine(Role.WORKER, 5)]
         self.load_balancer = machine(Role.LOAD_BALANCER, 9) if load_balancer else None
         self.nic_mtu = 1450
+        self.version = "v1.31.9"
         self.unfinished: set[str] = set()
         self.dead: set[str] = set()
         self.cluster_nodes: list[FakeNode] = []

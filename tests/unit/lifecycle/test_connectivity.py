@@ -316,7 +316,7 @@ class TestEnd:
 
     def test_without_inventory_it_says_what_to_do(self):
         site = made()
-        del site.files["hosts.yaml"]
+        del site.files["hosts.yaml"], site.files["hosts.last.yaml"]
         with pytest.raises(errors.StepFailed, match="no inventory of this cluster"):
             end(site)
 

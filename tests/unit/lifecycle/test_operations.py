@@ -34,6 +34,7 @@ EFFECTS = (
     "save_host_keys",
     "workdir.write machines.json",
     "workdir.write hosts.yaml",
+    "workdir.write hosts.last.yaml",
     "workdir.write vars.json",
     "balancer.install",
     "balancer.status",

@@ -197,7 +197,7 @@ class TestScaleOut:
 
     def test_nor_without_an_inventory(self):
         site = grown(6)
-        del site.files[inventory.FILE_NAME]
+        del site.files[inventory.FILE_NAME], site.files["hosts.last.yaml"]
         with pytest.raises(errors.StepFailed, match="There is no inventory") as caught:
             scale_out(site, "server-6")
         assert "There were None workers." in str(caught.value)
@@ -290,7 +290,7 @@ class TestScaleOut:
 
     def test_lost_inventory_is_told(self):
         site = grown(6)
-        site.files.pop("hosts.yaml")
+        del site.files["hosts.yaml"], site.files["hosts.last.yaml"]
         with pytest.raises(errors.StepFailed, match="no inventory"):
             scale_out(site, "server-6")
 

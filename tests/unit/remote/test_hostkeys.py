@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote import hostkeys
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 from tests.unit.remote import keys
 
@@ -184,3 +185,19 @@ def test_two_threads_cannot_trust_two_keys_of_one_host():
         thread.join()
     assert sorted(answers) == [False] * 7 + [True]
     assert len(keys.text().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", ""),
+        ("# ours\n\n192.0.2.7 ssh-ed25519 KEY\n", ""),
+        ("@cert-authority * ssh-ed25519 KEY\n|1|salt|hash ssh-rsa KEY more\n", ""),
+        ("192.0.2.7 ssh-ed25519 KEY\n192.0.2.8 ssh-ed", "line 2 is no host key"),
+        ("{}\n", "line 1 is no host key"),
+        ("\0" * 90, "line 1 is no host key"),
+        ("a b \0\0\0", "line 1 has zero bytes"),
+    ],
+)
+def test_what_is_no_known_hosts_file(text, found):
+    assert hostkeys.damage(text) == found

@@ -66,6 +66,18 @@ def test_claim_that_fails_leaves_a_directory_that_was_there(workdir, path, sshd)
     assert path.exists()
 
 
+def test_what_is_no_text_is_named_without_its_content(workdir, path):
+    workdir.claim()
+    (path / "machines.json").write_bytes(b"secret \xff\xfe")
+    with pytest.raises(errors.SpoiledFile) as caught:
+        workdir.read("machines.json")
+    assert f"The file {path}/machines.json on the Ansible server 127.0.0.1" in (
+        str(caught.value)
+    )
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
 def test_claim_again_changes_nothing(workdir, path):
     workdir.claim()
     workdir.write("hosts.yaml", "all: {}\n")
