@@ -42,7 +42,7 @@ TASK = 'echo in >>"$HOME/reached"'
 PLAYBOOK = f"""
 - hosts: all
   gather_facts: false
-  become: false
+  vars: {{ansible_become: false}}
   tasks:
   - raw: {TASK}
 """
