@@ -79,8 +79,9 @@ def _add_build(verbs: Any) -> None:
         "--source",
         type=Path,
         metavar="DIR",
-        help="your own vnfd/FLAVOUR and hot/FLAVOUR, laid out as in "
-        f"{sources.samples()}",
+        help="your own VNFD and HOT: vnfd/FLAVOUR and hot/FLAVOUR, laid out as in "
+        f"{sources.samples()}, or the directory of a package, with Definitions and "
+        "BaseHOT/FLAVOUR; its scripts are replaced where this driver needs its own",
     )
     for option, text in (("--image", "image"), ("--flavor", "Nova flavour")):
         verb.add_argument(
@@ -121,12 +122,19 @@ def _build(args: argparse.Namespace) -> int:
         _tell(f"{output} was not written", error.problems)
         return 1
     print(f"{built.path}: {len(built.files)} files, SHA-256 {built.sha256}")
+    for name in built.replaced:
+        print(f"replaced by this driver's: {name}")
     return 0
 
 
 def _usage_problem(args: argparse.Namespace, output: Path) -> str:
     source = args.source or sources.samples(APIS[args.api])
     known = sources.flavours(source)
+    if not known:
+        return (
+            f"{source} has no deployment flavour: there is neither vnfd/FLAVOUR/"
+            "Definitions with hot/FLAVOUR, nor Definitions with BaseHOT/FLAVOUR"
+        )
     if args.flavour not in known:
         return f"no flavour {args.flavour} in {source} (it has: {', '.join(known)})"
     if output.exists() and not args.force:

@@ -1,6 +1,7 @@
 """Build a VNF package from its parts."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,12 +17,14 @@ _NOTHING = site.Site()
 class Built:
     """A finished package.
 
+    :param replaced: files of the source in whose place ours were taken.
     :param sha256: of the zip; the same parts give the same zip.
     """
 
     path: Path
     files: tuple[str, ...]
     sha256: str
+    replaced: tuple[str, ...] = ()
 
 
 def build(
@@ -35,32 +38,37 @@ def build(
 ) -> Built:
     """Build the package of *flavour*, check it, and only then put it at *output*.
 
-    :param source: a directory laid out as our ``samples/``; default: ours for *api*.
-    :param types: SOL001 types; default: ``vnfd/types`` of *source*, or ours.
+    :param source: a directory laid out as our ``samples/``, or as a package; default:
+        our samples for *api*.
+    :param types: SOL001 types; default: those of *source*, or ours.
     :raises PackageError: a part is missing, or the package has a problem; *output* is
         as it was.
     """
     source = source or sources.samples(api)
-    own_types = source / "vnfd" / "types"
-    fallback = own_types if own_types.is_dir() else sources.samples() / "vnfd" / "types"
-    types = types or fallback
     files = sources.collect(flavour, source=source, types=types, api=api)
     files = site.fit(files, names)
-    files[meta.PATH] = meta.render(files, _entry(flavour, files))
+    replaced = sources.replaced(files, source)
+    files[meta.PATH] = meta.render(files, _entry(flavour, files, source))
     with archive.replacing(output) as temporary:
         archive.write(temporary, files)
         problems = check(temporary).problems
         if problems:
             raise PackageError(flavour, problems)
         digest = hashlib.sha256(temporary.read_bytes()).hexdigest()
-    return Built(output, tuple(sorted(files)), digest)
+    return Built(output, tuple(sorted(files)), digest, replaced)
 
 
-def _entry(flavour: str, files: dict[str, bytes]) -> str:
+def _entry(flavour: str, files: Mapping[str, bytes], source: Path) -> str:
+    """The entry file: the one that a package names, or the only one of its kind."""
+    described = source / meta.PATH
+    if described.is_file():
+        named = meta.parse(described.read_text(encoding="utf-8")).entry_definitions
+        if named in files:
+            return named
     entries = [name for name in files if name.endswith((".vnfd.yaml", ".vnfd.yml"))]
     if len(entries) != 1:
-        named = ", ".join(sorted(entries)) or "none"
+        listed = ", ".join(sorted(entries)) or "none"
         raise PackageError(
-            flavour, [f"exactly one file must be named *.vnfd.yaml, there is: {named}"]
+            flavour, [f"exactly one file must be named *.vnfd.yaml, there is: {listed}"]
         )
     return entries[0]

@@ -1,9 +1,12 @@
 """Where the parts of a VNF package come from."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import tacker_k8s_mgmt
+from tacker_k8s_mgmt.cluster import balancer
+from tacker_k8s_mgmt.csar import meta
 from tacker_k8s_mgmt.csar.api import V1, Api
 from tacker_k8s_mgmt.errors import PackageError
 
@@ -38,30 +41,49 @@ def driver(api: Api = V1) -> bytes:
     return (_HERE / Path(api.driver_file).name).read_bytes()
 
 
+def is_package(source: Path) -> bool:
+    """Whether a directory is laid out as a VNF package, and not as our ``samples/``."""
+    return (source / "Definitions").is_dir() and (source / "BaseHOT").is_dir()
+
+
 def flavours(source: Path) -> tuple[str, ...]:
     """Names of the deployment flavours of which *source* has VNFD and HOT."""
-    return tuple(
-        sorted(
+    if is_package(source):
+        found = [path.name for path in source.glob("BaseHOT/*") if path.is_dir()]
+    else:
+        found = [
             path.name
             for path in source.glob("vnfd/*")
             if (path / "Definitions").is_dir() and (source / "hot" / path.name).is_dir()
-        )
-    )
+        ]
+    return tuple(sorted(found))
 
 
 def collect(
-    flavour: str, *, source: Path, types: Path, api: Api = V1
+    flavour: str, *, source: Path, types: Path | None = None, api: Api = V1
 ) -> dict[str, bytes]:
     """The files of a package by their path in it, without TOSCA.meta.
 
-    :param source: a directory laid out as our ``samples/``.
-    :param types: a directory with the SOL001 types.
+    :param source: a directory laid out as our ``samples/``, or as a package. Of a
+        package the driver's file is replaced, and so is a load balancer's script that
+        does not know the driver's verbs.
+    :param types: a directory with the SOL001 types; default: those of *source* or ours.
     :raises PackageError: naming everything that is not there.
     """
     wanted = {f"Scripts/{name}": _root("scripts") / name for name in SCRIPTS}
-    wanted |= {f"Definitions/{name}": types / name for name in TYPES}
-    wanted |= _tree(source / "vnfd" / flavour, "")
-    wanted |= _tree(source / "hot" / flavour, f"BaseHOT/{flavour}/")
+    default = samples() / "vnfd" / "types"
+    wanted |= {f"Definitions/{name}": default / name for name in TYPES}
+    if is_package(source):
+        own = _tree(source, "")
+        own.pop(meta.PATH, None)
+        wanted |= {name: path for name, path in own.items() if _is_usable(name, path)}
+    else:
+        own_types = source / "vnfd" / "types"
+        types = types or (own_types if own_types.is_dir() else None)
+        wanted |= _tree(source / "vnfd" / flavour, "")
+        wanted |= _tree(source / "hot" / flavour, f"BaseHOT/{flavour}/")
+    if types:
+        wanted |= {f"Definitions/{name}": types / name for name in TYPES}
     missing = [
         f"{name} is missing: there is no file {path}"
         for name, path in sorted(wanted.items())
@@ -76,6 +98,23 @@ def collect(
     for name in (f"Definitions/{name}" for name in TYPES):
         files[name] = _without_urls(files[name])
     return {**files, api.driver_file: driver(api)}
+
+
+def _is_usable(name: str, path: Path) -> bool:
+    """Whether a file of a package is kept, and not replaced by ours."""
+    ours = [f"Scripts/{script}" for script in SCRIPTS]
+    return name not in ours or not balancer.unusable(path.read_bytes())
+
+
+def replaced(files: Mapping[str, bytes], source: Path) -> tuple[str, ...]:
+    """The files of a package that *source* has with another content."""
+    return tuple(
+        name
+        for name, content in sorted(files.items())
+        if name.startswith("Scripts/")
+        and (source / name).is_file()
+        and (source / name).read_bytes() != content
+    )
 
 
 def _without_urls(types_file: bytes) -> bytes:

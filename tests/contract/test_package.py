@@ -261,13 +261,17 @@ def test_the_request_names_files_of_the_package(onboarded):
 # --- hooks
 
 
-@pytest.fixture
-def lcm_driver():
+def hashing_driver():
     """Tacker's driver of operations with our management driver's hash."""
     driver = object.__new__(vnflcm_driver.VnfLcmDriver)
     installed = Path(sources.__file__).parents[1] / "kubespray_mgmt.py"
     driver._mgmt_driver_hash = {sources.DRIVER: driver._get_file_hash(installed)}
     return driver
+
+
+@pytest.fixture
+def lcm_driver():
+    return hashing_driver()
 
 
 @pytest.mark.parametrize("hook", HOOKS)
