@@ -24,6 +24,8 @@ def parser() -> argparse.ArgumentParser:
     install = verbs.add_parser("install", help="install what is missing")
     install.add_argument("--with-tests", action="store_true", help="test tools as well")
     install.set_defaults(run=lambda lab, args: lab.install(with_tests=args.with_tests))
+    databases = verbs.add_parser("databases", help="make what every new lab copies")
+    databases.set_defaults(run=lambda lab, args: lab.make_databases())
     up = verbs.add_parser("up", help="install and start what is missing")
     up.set_defaults(run=lambda lab, args: lab.up())
     status = verbs.add_parser("status", help="what runs, and what it takes")

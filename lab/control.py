@@ -64,6 +64,15 @@ class Lab:
             work.append(tasks.Task("apt", apt))
         tasks.run_all(work)
 
+    def make_databases(self) -> None:
+        """Make the databases that every new lab starts with, unless they are there.
+
+        :raises LabError: they could not be made.
+        """
+        _require_root()
+        with files.locked(self._settings.cache / "seeds.lock", self._busy):
+            seed.make(self._settings, self._report)
+
     def up(self) -> None:
         """Install what is missing and start what does not run.
 
@@ -72,8 +81,7 @@ class Lab:
         _require_root()
         began = time.monotonic()
         self.install()
-        with files.locked(self._settings.cache / "seeds.lock", self._busy):
-            seed.make(self._settings, self._report)
+        self.make_databases()
         with files.locked(self._lock(), self._busy):
             files.claim(self._settings.state)
             seed.copy(self._settings)

@@ -5,9 +5,12 @@ the environment that the checks run in. Where it may not become root it leaves o
 needs the lab and says so.
 """
 
+import contextlib
 import os
+import queue
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -47,7 +50,7 @@ class Check:
 
     def run(self, processes: children.Children) -> None:
         """Run it and tell how it ended."""
-        print(f"==> {self.name}", flush=True)
+        _say(f"==> {self.name}")
         began = time.monotonic()
         with tempfile.TemporaryFile("w+") as captured:
             output = None if self.shown else captured
@@ -58,12 +61,43 @@ class Check:
                 stdout=output,
                 stderr=output,
             )
-            if code and not self.shown:
-                captured.seek(0)
-                print(captured.read())
+            captured.seek(0)
+            why = captured.read() if code else ""
         self.seconds = time.monotonic() - began
         self.outcome = "FAILED" if code else "passed"
-        print(f"    {self.outcome}, {self.seconds:.1f} s", flush=True)
+        _say(f"{why}    {self.name}: {self.outcome}, {self.seconds:.1f} s")
+
+
+def run_all(checks: Sequence[Check], processes: children.Children) -> None:
+    """Run checks: first those that are quiet, side by side, then each of the others."""
+    waiting: queue.SimpleQueue[Check] = queue.SimpleQueue()
+    for check in checks:
+        if not check.shown:
+            waiting.put(check)
+
+    def work() -> None:
+        with contextlib.suppress(queue.Empty):
+            while not processes.stopped:
+                waiting.get_nowait().run(processes)
+
+    threads = [threading.Thread(target=work) for _ in os.sched_getaffinity(0)]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for check in checks:
+            if check.shown:
+                check.run(processes)
+    except BaseException:
+        # Nothing uses what the caller now throws away.
+        processes.stop()
+        raise
+
+
+def _say(text: str) -> None:
+    # One call, so that the lines of two checks do not mix.
+    print(f"{text}\n", end="", flush=True)
 
 
 def scripts() -> list[str]:
@@ -104,7 +138,12 @@ def quick_checks(settings: Settings, scratch: str) -> list[Check]:
     # Some of their time is spent waiting for something.
     parallel = ("-n", "3", "--dist", "worksteal")
     pytest = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *parallel)
+    # The first lab would make them, and all others would wait for it.
+    databases = Check(
+        "databases of the lab", (sys.executable, "-m", "lab", "databases")
+    )
     return [
+        *([databases] if os.geteuid() == 0 else []),
         Check("ruff check", ("ruff", "check", "--no-cache", *SOURCES), env=env),
         Check(
             "ruff format",
@@ -181,8 +220,7 @@ def everything(processes: children.Children) -> int:
     settings = from_environment()
     with tempfile.TemporaryDirectory() as scratch:
         checks = quick_checks(settings, scratch)
-        for check in checks:
-            check.run(processes)
+        run_all(checks, processes)
     return summary([install, *checks, in_labs(settings, processes)])
 
 

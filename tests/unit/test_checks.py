@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from lab.settings import from_environment
 from tests import __main__ as all_checks
+from tests.children import Children
 
 
 @pytest.mark.parametrize("own", [True, False])
@@ -35,3 +37,37 @@ def test_the_lab_leaves_none_in_somebody_elses_tree(tmp_path, own):
         check=True,
     )
     assert told.stdout.split() == (["False", "None"] if own else ["True", "1"])
+
+
+def meet(mine: str, other: str) -> tuple[str, ...]:
+    """A check that passes only while the other one runs."""
+    line = (
+        f"touch {mine}; for i in $(seq 600); do [ -e {other} ] && exit; sleep 0.1; done"
+    )
+    return ("bash", "-c", f"{line}; exit 1")
+
+
+def test_quiet_checks_run_side_by_side_and_the_others_after_them(
+    tmp_path, monkeypatch, capfd
+):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    checks = [
+        all_checks.Check("loud", ("ls", one, two), shown=True),
+        all_checks.Check("one", meet(one, two)),
+        all_checks.Check("two", meet(two, one)),
+        all_checks.Check("bad", ("bash", "-c", "echo the reason; exit 3")),
+    ]
+    all_checks.run_all(checks, Children())
+    outcomes = {check.name: check.outcome for check in checks}
+    assert outcomes.pop("bad") == "FAILED"
+    assert set(outcomes.values()) == {"passed"}
+    assert "the reason\n    bad: FAILED" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_databases_of_the_labs_are_made_beside_the_quiet_checks(monkeypatch, root):
+    monkeypatch.setattr(os, "geteuid", lambda: 0 if root else 1000)
+    checks = all_checks.quick_checks(from_environment(), "/scratch")
+    made = [check for check in checks if check.argv[-2:] == ("lab", "databases")]
+    assert [check.shown for check in made] == ([False] if root else [])

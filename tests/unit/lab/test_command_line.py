@@ -36,6 +36,7 @@ def run(monkeypatch, *words):
     ("words", "expected"),
     [
         pytest.param(["up"], ("up", {}), id="up"),
+        pytest.param(["databases"], ("make_databases", {}), id="databases"),
         pytest.param(["down"], ("down", {"keep": False}), id="down"),
         pytest.param(["down", "--keep"], ("down", {"keep": True}), id="down, keep"),
         pytest.param(["install"], ("install", {"with_tests": False}), id="install"),
@@ -78,7 +79,9 @@ def test_an_error_is_one_text_and_its_code(monkeypatch, capsys, code):
 
 
 @pytest.mark.parametrize(
-    "words", [["up"], ["down"], ["status"], ["exec", "--", "true"], ["shell"]], ids=str
+    "words",
+    [["up"], ["databases"], ["down"], ["status"], ["exec", "--", "true"], ["shell"]],
+    ids=str,
 )
 def test_only_root_runs_a_lab(monkeypatch, capsys, tmp_path, words):
     monkeypatch.setattr(__main__, "Lab", control.Lab)
