@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import checkout
 from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.remote import diskspace, reach, server
+from tacker_k8s_mgmt.remote import diskspace, lingering, reach, server
 from tacker_k8s_mgmt.remote.logins import Logins
 from tacker_k8s_mgmt.remote.ssh import Session
 from tacker_k8s_mgmt.remote.workdir import WorkDir
@@ -23,7 +23,8 @@ class Readiness:
     :param keys: private keys that cannot be used.
     :param connection: why the server could not be asked; then nothing is known of
         what follows.
-    :param installed: kubespray, Ansible, sshpass, and the way to the bastion.
+    :param installed: kubespray, Ansible, sshpass, the way to the bastion, and whether
+        playbooks outlive a connection.
     :param directory: the cluster's directory on the server, and the room for it.
     """
 
@@ -56,6 +57,7 @@ def look(
         foreign = WorkDir(session(), ansible.directory, owner_id).obstacle()
         space = _space(params, session())
         way = _way(params, session())
+        ended = _ended(params, session())
     except errors.PrivateKeyError:
         return Readiness(keys)
     except errors.BastionError as error:
@@ -69,7 +71,7 @@ def look(
         checkout.Wanted.by(params),
     )
     directory = (*((foreign,) if foreign else ()), *space)
-    return Readiness(keys, (), (*installed, *way), directory)
+    return Readiness(keys, (), (*installed, *way, *ended), directory)
 
 
 def _space(params: InstallParams, session: Session) -> tuple[str, ...]:
@@ -81,6 +83,19 @@ def _space(params: InstallParams, session: Session) -> tuple[str, ...]:
     return (
         f"ansible.transferring_inventory_path: {directory} needs {_MEBIBYTES} MiB and "
         f"{_FILES} inodes, and on {session.host} there are {space}; make room there",
+    )
+
+
+def _ended(params: InstallParams, session: Session) -> tuple[str, ...]:
+    """Why a playbook would not outlive the connection that it was started through."""
+    if not lingering.ended_with_login(session):
+        return ()
+    user = params.ansible.username
+    return (
+        f"on {session.host}, systemd-logind ends what user {user} leaves running, so "
+        "playbooks would end with the SSH connection (KillUserProcesses=yes): name the "
+        "user in KillExcludeUsers= in /etc/systemd/logind.conf, and restart "
+        "systemd-logind",
     )
 
 

@@ -3,6 +3,8 @@
 import getpass
 import io
 import json
+import os
+import pwd
 import re
 import socket
 import sys
@@ -175,6 +177,37 @@ class TestServer:
         sshd.program("df", f"echo '{free} /srv'")
         (text,) = findings()["cluster's directory"]
         assert "clusters/one needs 100 MiB and 500 inodes, and on 127.0.0.1" in text
+
+    @pytest.mark.parametrize(
+        ("kills", "excluded", "only", "ended"),
+        [
+            ("b true", "as 0", "as 0", True),
+            ("b true", 'as 1 "other"', 'as 2 "other" "{user}"', True),
+            ("b true", 'as 2 "other" "{user}"', "as 0", False),
+            ("b true", "as 0", 'as 1 "other"', False),
+            ("b false", "as 0", "as 0", False),
+            ("", "", "", False),
+        ],
+    )
+    def test_a_server_that_ends_what_a_login_leaves_running(
+        self, findings, sshd, kills, excluded, only, ended
+    ):
+        sshd.variables = {"XDG_SESSION_ID": "7"}
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        answers = f"""
+            case "${{!#}}" in
+            KillUserProcesses) echo '{kills}' ;;
+            KillExcludeUsers) echo '{excluded.format(user=user)}' ;;
+            KillOnlyUsers) echo '{only.format(user=user)}' ;;
+            esac
+        """
+        sshd.program("busctl", answers)
+        found = findings().get("kubespray and Ansible", [])
+        assert [text for text in found if "KillExcludeUsers=" in text] == found
+        assert bool(found) == ended
+        # No login that logind knows of.
+        sshd.variables = {}
+        assert findings() == {}
 
     def test_who_cannot_be_reached_is_one_finding(self, run, sshd):
         sshd.refuse_connections = 1000
