@@ -76,7 +76,7 @@ def runs(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 10) -> None:
+def wait_until(true: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "it did not become true"
@@ -103,7 +103,7 @@ def answer(live: Live, certificate: Path) -> str:
     """Who answers for the API through the load balancer, its certificate verified."""
     context = ssl.create_default_context(cafile=str(certificate))
     connection = http.client.HTTPSConnection(
-        "127.0.0.1", live.api_port, timeout=5, context=context
+        "127.0.0.1", live.api_port, timeout=60, context=context
     )
     with contextlib.closing(connection):
         connection.request("GET", "/api")
@@ -156,7 +156,7 @@ def say(connection: socket.socket, text: str) -> str:
 
 
 def connect(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=5)
+    return socket.create_connection(("127.0.0.1", port), timeout=60)
 
 
 def workers_behind(port: int) -> set[str]:

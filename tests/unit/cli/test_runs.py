@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.cli import runs as runs_module
 from .journals import ERROR, VNF, Recorder, completed, failed
 
 COMMAND = [sys.executable, "-m", "tacker_k8s_mgmt.cli", "runs"]
-LIMIT = 30
+LIMIT = 60
 
 
 @pytest.fixture(autouse=True)

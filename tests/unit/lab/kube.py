@@ -18,7 +18,7 @@ from lab.kubeapi.settings import Settings
 ADMIN_TOKEN = "an-admin-token"
 QUICK = Settings(node_grace=10.0, start_delay=0.0, stop_delay=0.1)
 KUBECTL = shutil.which("kubectl")
-_LIMIT = 15.0
+_LIMIT = 60.0
 
 
 def wait_for(what: Callable[[], Any], limit: float = _LIMIT) -> Any:
@@ -69,7 +69,7 @@ class Kube:
         """Status, decoded body and headers of one request."""
         context = ssl.create_default_context(cafile=str(self.certificate))
         connection = http.client.HTTPSConnection(
-            "127.0.0.1", self.server.port, timeout=10, context=context
+            "127.0.0.1", self.server.port, timeout=60, context=context
         )
         headers = {"Content-Type": content_type}
         if token:

@@ -38,7 +38,7 @@ class Plane:
         )
 
     def request(self, port: int, method: str, path: str, body=None) -> tuple[int, dict]:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
         headers["Content-Type"] = "application/json"
         connection.request(method, path, json.dumps(body) if body else None, headers)
@@ -124,7 +124,7 @@ def test_another_one_goes_on_when_the_one_that_served_is_gone(plane, end):
 
 def test_watches_go_through_and_end_with_the_one_that_served(plane):
     port = plane.other()
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
     connection.request("GET", f"{MAPS}?watch=true", headers=headers)
     answer = connection.getresponse()

@@ -20,7 +20,7 @@ def test_a_task_starts_after_what_it_needs():
 
 
 def test_independent_tasks_run_at_the_same_time():
-    meeting = threading.Barrier(3, timeout=10)
+    meeting = threading.Barrier(3, timeout=60)
     run_all([Task(name, meeting.wait) for name in "abc"])
 
 

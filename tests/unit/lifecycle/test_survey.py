@@ -12,7 +12,7 @@ from tacker_k8s_mgmt.lifecycle.survey import Survey
 from tests.unit.lifecycle.fakes import VNF, FakeSite, machine, params
 from tests.unit.lifecycle.operations import instantiated
 
-LIMIT = 30  # seconds for threads that must meet
+LIMIT = 60  # seconds for threads that must meet
 CALLS = {
     Source.HEAT: "machines",
     Source.INVENTORY: "workdir.owner",

@@ -53,7 +53,7 @@ def test_the_drivers_own_checks_have_nothing_to_find(prepared, tmp_path):
     try:
         sshd.program("sshpass", "exit 0\n")
         with ssh.connect(
-            sshd.endpoint(), host_keys=sshd.host_keys(), redact=str, deadline=5
+            sshd.endpoint(), host_keys=sshd.host_keys(), redact=str, deadline=60
         ) as session:
             found = server.survey(session, str(prepared.root), str(prepared.venv))
     finally:
@@ -411,7 +411,7 @@ class TestCommandLine:
         )
         try:
             wait = f"until ! flock -n {prepared.root.parent} true; do sleep 0.02; done"
-            subprocess.run(["bash", "-c", wait], check=True, timeout=20)
+            subprocess.run(["bash", "-c", wait], check=True, timeout=60)
             said = prepared.refused(PREPARE_LOCK_SECONDS="0")
         finally:
             os.killpg(held.pid, 9)

@@ -30,7 +30,7 @@ def log_in(sshd, redact):
 
         def open_session(**options):
             endpoint = options.pop("endpoint", sshd.endpoint())
-            settings = {"host_keys": keys, "redact": redact, "deadline": 5} | options
+            settings = {"host_keys": keys, "redact": redact, "deadline": 60} | options
             return stack.enter_context(ssh.connect(endpoint, **settings))
 
         yield open_session

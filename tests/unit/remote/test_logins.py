@@ -96,7 +96,7 @@ def test_an_endpoint_with_an_unusable_key_is_an_error_that_names_it(wanted):
 def test_an_opened_key_logs_in(logins, wanted, sshd, log_in):
     sshd.authorized.add(PLAIN.public)
     endpoint = logins.endpoint(wanted.server_account, "127.0.0.1", sshd.port)
-    assert log_in(endpoint=endpoint).run(["echo", "in"], timeout=5).stdout == "in\n"
+    assert log_in(endpoint=endpoint).run(["echo", "in"], timeout=60).stdout == "in\n"
 
 
 class TestSecretFiles:

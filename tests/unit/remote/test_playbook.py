@@ -68,7 +68,7 @@ class Site:
         (self.root / name).write_text(script)
 
     def runner(self, connect=None, workdir=None, venv=None):
-        connect = connect or (lambda: self.log_in(deadline=5))
+        connect = connect or (lambda: self.log_in())
         directory = str(workdir or self.workdir)
         return playbook.PlaybookRunner(kept(connect), directory, str(self.root), venv)
 
@@ -123,7 +123,7 @@ def kept(connect):
     return session
 
 
-def wait_until(condition, seconds=10):
+def wait_until(condition, seconds=60):
     ends = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < ends, "waited in vain"

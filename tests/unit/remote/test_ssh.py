@@ -61,7 +61,7 @@ def ends(pid):
 
 def test_booting_host_is_retried_until_it_answers(sshd, log_in):
     sshd.refuse_connections = 3
-    assert log_in().run(["echo", "up"], timeout=5).stdout == "up\n"
+    assert log_in().run(["echo", "up"], timeout=60).stdout == "up\n"
     assert sshd.refuse_connections == 0
 
 
@@ -214,7 +214,7 @@ def test_every_kind_of_key_logs_in(kind, sshd, log_in):
     made = keys.make(kind)
     sshd.authorized.add(made.public)
     session = log_in(endpoint=sshd.key_endpoint(made.private))
-    assert session.run(["echo", "in"], timeout=5).stdout == "in\n"
+    assert session.run(["echo", "in"], timeout=60).stdout == "in\n"
     assert "password" not in sshd.tried
 
 
@@ -263,7 +263,7 @@ def test_beside_a_key_the_password_serves_sudo(sshd, log_in):
     made = keys.make("ed25519")
     sshd.authorized.add(made.public)
     session = log_in(endpoint=sshd.key_endpoint(made.private, PASSWORD))
-    assert session.run(["echo", "root"], timeout=5, sudo=True).stdout == "root\n"
+    assert session.run(["echo", "root"], timeout=60, sudo=True).stdout == "root\n"
 
 
 def test_key_alone_cannot_answer_sudo_and_says_what_can(sshd, log_in):
@@ -272,10 +272,10 @@ def test_key_alone_cannot_answer_sudo_and_says_what_can(sshd, log_in):
     sshd.authorized.add(made.public)
     session = log_in(endpoint=sshd.key_endpoint(made.private))
     with pytest.raises(errors.CommandFailed) as caught:
-        session.run(["true"], timeout=5, sudo=True)
+        session.run(["true"], timeout=60, sudo=True)
     assert "give the password beside the private key" in str(caught.value)
     (sshd.home / "nopasswd").touch()
-    assert session.run(["echo", "root"], timeout=5, sudo=True).stdout == "root\n"
+    assert session.run(["echo", "root"], timeout=60, sudo=True).stdout == "root\n"
 
 
 # --- commands ------------------------------------------------------------------------
@@ -286,21 +286,21 @@ def test_key_alone_cannot_answer_sudo_and_says_what_can(sshd, log_in):
     ["two words", "it's", '"', "$HOME", "`id`", ";exit 3", "*", "", "-n", "ü\n2"],
 )
 def test_arguments_arrive_as_they_were(word, session):
-    assert session.run(["printf", "[%s]", word], timeout=5).stdout == f"[{word}]"
+    assert session.run(["printf", "[%s]", word], timeout=60).stdout == f"[{word}]"
 
 
 def test_input_is_passed_whole(session):
     data = os.urandom(300_000).hex()
-    assert session.run(["cat"], stdin=data, timeout=20).stdout == data
+    assert session.run(["cat"], stdin=data, timeout=60).stdout == data
 
 
 def test_without_input_a_reader_sees_the_end_at_once(session):
-    assert session.run(["cat"], timeout=5).stdout == ""
+    assert session.run(["cat"], timeout=60).stdout == ""
 
 
 def test_command_that_ignores_its_input_is_no_error(session):
     data = "x" * 3_000_000
-    assert session.run(["true"], stdin=data, timeout=20).rc == 0
+    assert session.run(["true"], stdin=data, timeout=60).rc == 0
 
 
 def test_large_outputs_of_both_streams_do_not_block(session):
@@ -314,14 +314,14 @@ def test_large_outputs_of_both_streams_do_not_block(session):
 def test_output_over_the_cap_is_a_clear_error(session, monkeypatch):
     monkeypatch.setattr(exchange, "STDOUT_CAP", 100_000)
     with pytest.raises(errors.CommandFailed, match="bytes of output"):
-        session.run(["yes"], timeout=20)
-    assert session.run(["echo", "alive"], timeout=5).stdout == "alive\n"
+        session.run(["yes"], timeout=60)
+    assert session.run(["echo", "alive"], timeout=60).stdout == "alive\n"
 
 
 def test_failure_names_command_code_and_last_lines(session):
     script = "echo out; seq 1 50 >&2; echo 'no such thing' >&2; exit 7"
     with pytest.raises(errors.CommandFailed) as caught:
-        session.run(["bash", "-c", script], timeout=5)
+        session.run(["bash", "-c", script], timeout=60)
     assert caught.value.fields["rc"] == 7
     assert "50 | no such thing" in str(caught.value)
     assert "44" not in caught.value.fields["tail"]
@@ -329,19 +329,19 @@ def test_failure_names_command_code_and_last_lines(session):
 
 def test_failure_without_error_output_shows_the_output(session):
     with pytest.raises(errors.CommandFailed, match="what it said"):
-        session.run(["bash", "-c", "echo what it said; exit 1"], timeout=5)
+        session.run(["bash", "-c", "echo what it said; exit 1"], timeout=60)
 
 
 def test_unchecked_failure_is_a_result(session):
-    assert session.run(["false"], timeout=5, check=False).rc == 1
+    assert session.run(["false"], timeout=60, check=False).rc == 1
 
 
 def test_secrets_are_in_no_error_log_or_repr(session, caplog):
     caplog.set_level(logging.DEBUG)
     script = 'echo "said: $1" >&2; exit 1'
     with pytest.raises(errors.CommandFailed) as caught:
-        session.run(["bash", "-c", script, "_", PASSWORD], timeout=5)
-    result = session.run(["echo", PASSWORD], timeout=5)
+        session.run(["bash", "-c", script, "_", PASSWORD], timeout=60)
+    result = session.run(["echo", PASSWORD], timeout=60)
     assert "said: ***" in str(caught.value)
     assert PASSWORD not in str(caught.value) + caplog.text + repr(result)
     assert PASSWORD in result.stdout
@@ -353,7 +353,7 @@ def test_command_over_its_limit_is_ended_on_the_host(session, sshd):
         session.run(["bash", "-c", script], timeout=2)
     pids = (sshd.home / "pids").read_text().split()
     assert all(ends(pid) for pid in pids)
-    assert session.run(["echo", "alive"], timeout=5).stdout == "alive\n"
+    assert session.run(["echo", "alive"], timeout=60).stdout == "alive\n"
 
 
 def test_command_that_ignores_term_is_killed(session, sshd, monkeypatch):
@@ -365,7 +365,7 @@ def test_command_that_ignores_term_is_killed(session, sshd, monkeypatch):
 
 
 def test_own_exit_code_124_is_not_taken_for_a_timeout(session):
-    assert session.run(["bash", "-c", "exit 124"], timeout=5, check=False).rc == 124
+    assert session.run(["bash", "-c", "exit 124"], timeout=60, check=False).rc == 124
 
 
 def test_daemon_that_keeps_the_streams_does_not_hold_the_call(session, sshd):
@@ -380,7 +380,7 @@ def test_dropped_session_is_a_retryable_connection_error(session, sshd):
         session.run(["sleep", "30"], timeout=60)
     assert caught.value.retryable
     with pytest.raises(errors.ConnectionLost):
-        session.run(["true"], timeout=5)
+        session.run(["true"], timeout=60)
     with pytest.raises(errors.ConnectionLost):
         session.get("/etc/hostname")
 
@@ -402,7 +402,7 @@ def test_silent_sudo_is_preferred_and_asked_once(session, sshd):
     sshd.program("sudo", FAKE_SUDO)
     (sshd.home / "nopasswd").touch()
     for word in ("one", "two"):
-        assert session.run(["echo", word], timeout=5, sudo=True).stdout == f"{word}\n"
+        assert session.run(["echo", word], timeout=60, sudo=True).stdout == f"{word}\n"
     calls = (sshd.home / "sudo.log").read_text().splitlines()
     assert [call.split()[-1] for call in calls[1:]] == ["one", "two"]
     for call in calls[1:]:
@@ -412,7 +412,7 @@ def test_silent_sudo_is_preferred_and_asked_once(session, sshd):
 def test_sudo_with_password_reads_it_first_and_leaves_the_input(session, sshd):
     sshd.program("sudo", FAKE_SUDO)
     (sshd.home / "password").write_text(PASSWORD)
-    result = session.run(["cat"], stdin="the input\n", timeout=5, sudo=True)
+    result = session.run(["cat"], stdin="the input\n", timeout=60, sudo=True)
     assert result.stdout == "the input\n"
     log = (sshd.home / "sudo.log").read_text()
     assert PASSWORD not in log
@@ -424,7 +424,7 @@ def test_refused_sudo_says_what_to_configure(session, sshd):
     sshd.program("sudo", FAKE_SUDO)
     (sshd.home / "password").write_text("another")
     with pytest.raises(errors.CommandFailed, match="Sorry, try again") as caught:
-        session.run(["cat"], stdin="input", timeout=5, sudo=True)
+        session.run(["cat"], stdin="input", timeout=60, sudo=True)
     assert "Let user ansible run every command with sudo" in str(caught.value)
 
 
@@ -436,7 +436,7 @@ def test_commands_do_not_depend_on_the_locale_of_the_login(
     sshd.program("sudo", FAKE_SUDO)
     (sshd.home / "nopasswd").touch()
     session = log_in()
-    told = session.run(["stat", "-c", "%.3Y", "."], timeout=5, sudo=sudo).stdout
+    told = session.run(["stat", "-c", "%.3Y", "."], timeout=60, sudo=sudo).stdout
     assert float(told) > 0
     channel = session.start(["locale"])
     wait_for_output = Backoff(10)
@@ -447,7 +447,7 @@ def test_commands_do_not_depend_on_the_locale_of_the_login(
 
 def test_root_needs_no_sudo(log_in, sshd):
     session = log_in(endpoint=sshd.endpoint(user="root"))
-    result = session.run(["bash", "-c", "echo $PATH"], timeout=5, sudo=True)
+    result = session.run(["bash", "-c", "echo $PATH"], timeout=60, sudo=True)
     assert result.stdout.startswith("/usr/local/sbin:/usr/local/bin:")
 
 

@@ -100,7 +100,7 @@ class Site:
                 self.ways.machine(account, worker.ssh_address, node_port),
                 host_keys=node_keys,
                 redact=self.logins.redact,
-                deadline=10,
+                deadline=60,
             ).close()
         self.ways.note_bastion(node_keys)
         with self.ways.server() as session:
@@ -160,7 +160,7 @@ class TestWhoGoesThrough:
         made = site(through(bastion, password=ON_BASTION, used_for=used_for))
         account = made.params.account(Role.CONTROL_PLANE)
         with made.ways.server() as session:
-            assert session.run(["echo", "in"], timeout=5).stdout == "in\n"
+            assert session.run(["echo", "in"], timeout=60).stdout == "in\n"
         forwarded = bool(bastion.forwarded)
         assert forwarded == (used_for is REMOVED or "ansible" in used_for)
         led = made.ways.machine(account, "10.99.0.5").via is not None
