@@ -23,6 +23,8 @@ from tacker import manager, objects
 from tacker.objects import fields
 from tacker.plugins.common import constants
 
+from tacker_k8s_mgmt.hooks import database
+
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 #: ``retry`` begins with the ``_start`` hook.
@@ -56,9 +58,9 @@ def save(
     try:
         if vnf is not None:
             vnf_instance.save()
-            _save_attributes(context, vnf)
+            database.ask(context, lambda own: _save_attributes(own, vnf))
         # Last: it says that the rest can be relied on.
-        _save_point(context, vnf_instance.id, point)
+        database.ask(context, lambda own: _save_point(own, vnf_instance.id, point))
     except Exception as exc:
         # Not its text: a database's error quotes what was to be written.
         problem = type(exc).__name__

@@ -10,6 +10,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm import keystone
 
 from tacker_k8s_mgmt import config
+from tacker_k8s_mgmt.hooks import database
 from tacker_k8s_mgmt.hooks.secrets import Secrets
 
 _VIM_KEY = "k8s_mgmt_login_vim"
@@ -59,7 +60,7 @@ def _save(vnf_instance: Any, kept: dict[str, str]) -> None:
 
 def _login(context: Any, vnf_instance: Any) -> tuple[Session, str]:
     infos = vnf_instance.vim_connection_info or _kept(vnf_instance)
-    vim = vnflcm_utils._get_vim(context, infos)
+    vim = database.ask(context, lambda own: vnflcm_utils._get_vim(own, infos))
     access = dict(vim["access_info"])
     region = access.pop("region", None)
     # It says whether certificates are verified.

@@ -14,6 +14,7 @@ from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.hooks import (
     advice,
     checkpoint,
+    database,
     requests,
     rollback,
     scale_level,
@@ -41,6 +42,7 @@ class _Hook(Hook):
 
     def __init__(self, name: str, context: Any, vnf_instance: Any) -> None:
         super().__init__(name, vnf_instance.id, cfg.CONF)
+        database.release(context)
         self._context = context
         self._instance = vnf_instance
 

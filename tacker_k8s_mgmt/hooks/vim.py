@@ -6,7 +6,9 @@ alone: another project, or another VNF, may use the same one.
 """
 
 import logging
-from typing import Any, Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from oslo_log import log
 from oslo_utils import uuidutils
@@ -18,12 +20,17 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.answers import Vim
 from tacker_k8s_mgmt.cluster.redact import Redactor
+from tacker_k8s_mgmt.hooks import database
 from tacker_k8s_mgmt.lifecycle import ports
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 METADATA_KEY = "k8s_mgmt_vim_id"
 _TYPE = "kubernetes"
+# Seconds for Tacker, Barbican and the cluster's API, which Tacker asks without a limit.
+_LIMIT = 180.0
+
+T = TypeVar("T")
 
 
 class Instance(Protocol):
@@ -55,7 +62,7 @@ class VimRegistry:
         own = self._find()
         return any(
             vim["name"] == name and vim["id"] != own
-            for vim in self._plugin.get_vims(self._context)
+            for vim in self._ask(self._plugin.get_vims)
             if vim["tenant_id"] == self._instance.tenant_id
         )
 
@@ -70,7 +77,7 @@ class VimRegistry:
         """
         if self._find("auth_url") not in (None, spec.auth_url):
             self.remove()
-        vim_id = self._find() or self._create(spec)
+        vim_id = self._get_or_create(spec)
         self._remember(vim_id, spec.auth_url)
         return vim_id
 
@@ -84,7 +91,7 @@ class VimRegistry:
         if vim_id is None:
             return False
         try:
-            self._plugin.is_vim_still_in_use(self._context, vim_id)
+            self._ask(lambda own: self._plugin.is_vim_still_in_use(own, vim_id))
         except nfvo.VimInUseException:
             return True
         return False
@@ -98,7 +105,7 @@ class VimRegistry:
         vim_id = self._find()
         if vim_id is not None:
             try:
-                self._plugin.delete_vim(self._context, vim_id)
+                self._ask(self._delete, _LIMIT)
             except nfvo.VimInUseException:
                 raise errors.VimError(
                     detail=f"The VIM {vim_id} of the cluster is still used by a VNF.",
@@ -126,8 +133,14 @@ class VimRegistry:
         return None if vim is None else str(vim[attribute])
 
     def _entry(self) -> dict[str, Any] | None:
+        return self._ask(self._look)
+
+    def _ask(self, question: Callable[[Any], T], limit: float | None = None) -> T:
+        return database.ask(self._context, question, limit)
+
+    def _look(self, context: Any) -> dict[str, Any] | None:
         stored = (self._instance.vnf_metadata or {}).get(METADATA_KEY)
-        for vim in self._plugin.get_vims(self._context):
+        for vim in self._plugin.get_vims(context):
             if vim["type"] != _TYPE:
                 continue
             if vim["id"] == stored or self._is_marked(vim):
@@ -139,7 +152,24 @@ class VimRegistry:
         ours = vim["tenant_id"] == self._instance.tenant_id
         return bool(ours and vim.get("description") == self._mark)
 
-    def _create(self, spec: ports.VimSpec) -> str:
+    def _get_or_create(self, spec: ports.VimSpec) -> str:
+        try:
+            return self._ask(partial(self._create, spec), _LIMIT)
+        except Exception as exc:
+            # Not chained: Tacker logs the chain, and the client's error may quote the
+            # token.
+            reason = Redactor([spec.token.get_secret_value()])(str(exc))
+            raise errors.VimError(
+                detail=f"Tacker did not register the cluster at {spec.auth_url} as VIM "
+                f"{spec.name!r}: {reason}",
+                hint="The conductor must reach that address and [k8s_vim] use_barbican "
+                "must be True; then retry.",
+            ) from None
+
+    def _create(self, spec: ports.VimSpec, context: Any) -> str:
+        # When it is repeated, the first time may have got through.
+        if known := self._look(context):
+            return str(known["id"])
         body = {
             "name": spec.name,
             "description": self._mark,
@@ -154,20 +184,13 @@ class VimRegistry:
             "is_default": False,
             "extra": {},
         }
-        try:
-            vim = self._plugin.create_vim(self._context, {"vim": body})
-        except Exception as exc:
-            # Not chained: Tacker logs the chain, and the client's error may quote the
-            # token.
-            reason = Redactor([spec.token.get_secret_value()])(str(exc))
-            raise errors.VimError(
-                detail=f"Tacker did not register the cluster at {spec.auth_url} as VIM "
-                f"{spec.name!r}: {reason}",
-                hint="The conductor must reach that address and [k8s_vim] use_barbican "
-                "must be True; then retry.",
-            ) from None
+        vim = self._plugin.create_vim(context, {"vim": body})
         LOG.info("Registered VIM %s for %s", vim["id"], spec.auth_url)
         return str(vim["id"])
+
+    def _delete(self, context: Any) -> None:
+        if known := self._look(context):
+            self._plugin.delete_vim(context, known["id"])
 
     def _remember(self, vim_id: str, auth_url: str) -> None:
         # A new dict: Tacker does not see a change inside the old one.
@@ -190,7 +213,7 @@ class VimRegistry:
         """What Tacker names in a new VNF instance, and not any more in one whose
         instantiation was rolled back: the VIM that it takes when none is named.
         """
-        vim = vnflcm_utils._get_vim(self._context, None)
+        vim = self._ask(lambda own: vnflcm_utils._get_vim(own, None))
         return objects.VimConnectionInfo(
             id=uuidutils.generate_uuid(),
             vim_id=vim["vim_id"],

@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
+from tacker import context as tacker_context
+
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.answers import Vim
 from tacker_k8s_mgmt.cluster.nodes import Machine, Role
@@ -20,6 +22,7 @@ from tacker_k8s_mgmt.remote import ssh
 from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
 from tests.unit.lifecycle.fakes import additional_params, params
 
+CONTEXT = tacker_context.get_admin_context()
 ROOT = Path(__file__).resolve().parent.parent.parent
 NOBODY = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
 CONFIGURATION = """
@@ -244,7 +247,7 @@ def registry(monkeypatch, *vims, metadata=None, named=()):
         vnf_metadata=metadata,
         vim_connection_info=infos,
     )
-    return vim.VimRegistry(None, instance)
+    return vim.VimRegistry(CONTEXT, instance)
 
 
 def entry(vim_id="v", **changes):

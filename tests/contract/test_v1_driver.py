@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from pydantic import SecretStr
+from tacker import context as tacker_context
 from tacker import objects
 from tacker.common import driver_manager
 from tacker.extensions import nfvo
@@ -190,6 +191,9 @@ class TestHooks:
         assert "wrong" in str(caught.value)
 
 
+CONTEXT = tacker_context.get_admin_context()
+
+
 class FakePlugin:
     """Tacker's NFVO plugin as far as VIMs go."""
 
@@ -240,15 +244,15 @@ def saved_instance():
 class TestVims:
     def test_registering_twice_makes_one_vim_and_one_entry_never_first(self, plugin):
         one = saved_instance()
-        first = vim.VimRegistry(None, one).register(spec())
-        assert vim.VimRegistry(None, one).register(spec()) == first
+        first = vim.VimRegistry(CONTEXT, one).register(spec())
+        assert vim.VimRegistry(CONTEXT, one).register(spec()) == first
         assert list(plugin.vims) == [first]
         assert [info.vim_id for info in one.vim_connection_info] == ["openstack", first]
         assert one.vnf_metadata == {vim.METADATA_KEY: first}
         assert one.saved
 
     def test_tacker_gets_what_it_needs_to_verify_the_certificate(self, plugin):
-        ours = vim.VimRegistry(None, saved_instance()).register(spec())
+        ours = vim.VimRegistry(CONTEXT, saved_instance()).register(spec())
         # Without the CA's certificate Tacker would switch the verification off.
         assert plugin.vims[ours]["auth_cred"] == {
             "bearer_token": "t0ken",
@@ -257,9 +261,9 @@ class TestVims:
 
     def test_vim_is_found_again_when_its_id_was_never_saved(self, plugin):
         one = saved_instance()
-        first = vim.VimRegistry(None, one).register(spec())
+        first = vim.VimRegistry(CONTEXT, one).register(spec())
         one.vnf_metadata, one.vim_connection_info = {}, one.vim_connection_info[:1]
-        assert vim.VimRegistry(None, one).register(spec()) == first
+        assert vim.VimRegistry(CONTEXT, one).register(spec()) == first
 
     def test_after_a_rollback_the_first_entry_is_the_default_vim(
         self, plugin, monkeypatch
@@ -271,14 +275,14 @@ class TestVims:
         monkeypatch.setattr(vnflcm_utils, "_get_vim", default)
         one = saved_instance()
         one.vim_connection_info = []  # as Tacker's _term_resource_update leaves it
-        ours = vim.VimRegistry(None, one).register(spec())
+        ours = vim.VimRegistry(CONTEXT, one).register(spec())
         assert [info.vim_id for info in one.vim_connection_info] == ["openstack", ours]
 
     def test_vim_of_a_cluster_that_is_gone_is_replaced(self, plugin):
         one = saved_instance()
-        first = vim.VimRegistry(None, one).register(spec())
+        first = vim.VimRegistry(CONTEXT, one).register(spec())
         moved = dataclasses.replace(spec(), auth_url="https://192.0.2.10:6443")
-        second = vim.VimRegistry(None, one).register(moved)
+        second = vim.VimRegistry(CONTEXT, one).register(moved)
         assert second != first
         assert [v["auth_url"] for v in plugin.vims.values()] == [moved.auth_url]
         assert one.vim_connection_info[-1].vim_id == second
@@ -287,13 +291,13 @@ class TestVims:
     def test_metadata_is_a_new_dict(self, plugin):
         one = saved_instance()
         before = one.vnf_metadata
-        vim.VimRegistry(None, one).register(spec())
+        vim.VimRegistry(CONTEXT, one).register(spec())
         assert before == {}
 
     def test_another_vnf_with_the_same_name_is_not_ours(self, plugin):
         theirs = saved_instance()
-        vim.VimRegistry(None, theirs).register(spec())
-        ours = vim.VimRegistry(None, saved_instance())
+        vim.VimRegistry(CONTEXT, theirs).register(spec())
+        ours = vim.VimRegistry(CONTEXT, saved_instance())
         assert ours.name_taken("cluster")
         assert not ours.remove()
         assert len(plugin.vims) == 1
@@ -302,33 +306,33 @@ class TestVims:
         one = saved_instance()
         foreign = types.SimpleNamespace(**{**vars(one), "tenant_id": "elsewhere"})
         foreign.save = lambda: None
-        theirs = vim.VimRegistry(None, foreign).register(spec())
-        assert not vim.VimRegistry(None, one).remove()
+        theirs = vim.VimRegistry(CONTEXT, foreign).register(spec())
+        assert not vim.VimRegistry(CONTEXT, one).remove()
         assert list(plugin.vims) == [theirs]
 
     def test_name_in_another_project_is_free(self, plugin):
         theirs = saved_instance()
         theirs.tenant_id = "elsewhere"
-        vim.VimRegistry(None, theirs).register(spec())
-        assert not vim.VimRegistry(None, saved_instance()).name_taken("cluster")
+        vim.VimRegistry(CONTEXT, theirs).register(spec())
+        assert not vim.VimRegistry(CONTEXT, saved_instance()).name_taken("cluster")
 
     def test_own_name_is_free(self, plugin):
         one = saved_instance()
-        vim.VimRegistry(None, one).register(spec())
-        assert not vim.VimRegistry(None, one).name_taken("cluster")
+        vim.VimRegistry(CONTEXT, one).register(spec())
+        assert not vim.VimRegistry(CONTEXT, one).name_taken("cluster")
 
     def test_remove_takes_registry_entry_and_instance_entry(self, plugin):
         one = saved_instance()
-        vim.VimRegistry(None, one).register(spec())
-        assert vim.VimRegistry(None, one).remove()
+        vim.VimRegistry(CONTEXT, one).register(spec())
+        assert vim.VimRegistry(CONTEXT, one).remove()
         assert plugin.vims == {}
         assert one.vnf_metadata == {}
         assert [info.vim_id for info in one.vim_connection_info] == ["openstack"]
-        assert not vim.VimRegistry(None, one).remove()
+        assert not vim.VimRegistry(CONTEXT, one).remove()
 
     def test_vim_in_use_is_known_before_and_refused_after(self, plugin):
         one = saved_instance()
-        registry = vim.VimRegistry(None, one)
+        registry = vim.VimRegistry(CONTEXT, one)
         assert not registry.in_use()
         plugin.used.add(registry.register(spec()))
         assert registry.in_use()
@@ -341,7 +345,7 @@ class TestVims:
 
         plugin.create_vim = refuse
         with pytest.raises(errors.VimError, match="use_barbican"):
-            vim.VimRegistry(None, saved_instance()).register(spec())
+            vim.VimRegistry(CONTEXT, saved_instance()).register(spec())
 
     def test_refusal_that_quotes_the_token_does_not_reach_tackers_log(self, plugin):
         def refuse(context, vim):
@@ -350,7 +354,7 @@ class TestVims:
 
         plugin.create_vim = refuse
         with pytest.raises(errors.VimError) as caught:
-            vim.VimRegistry(None, saved_instance()).register(spec())
+            vim.VimRegistry(CONTEXT, saved_instance()).register(spec())
         logged = "".join(traceback.format_exception(caught.value))
         assert "Invalid header value b'Bearer ***'" in logged
         assert "t0ken" not in logged

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
+from tacker import context as tacker_context
 from tacker import objects
 
 from tacker_k8s_mgmt import config, errors
@@ -16,6 +17,7 @@ from tests.contract.key_manager import BYTES_ID, PASSWORD, TEXT_ID, by_id
 from tests.unit.cluster.samples import changed, request
 
 objects.register_all()
+CONTEXT = tacker_context.get_admin_context()
 VIM = "vim-of-the-vnf"
 
 
@@ -85,7 +87,7 @@ class TestRequests:
     """As the v1 hooks read them."""
 
     def test_references_are_resolved_with_the_vims_credentials(self, instance):
-        secrets = keystone.secrets_of(None, instance)
+        secrets = keystone.secrets_of(CONTEXT, instance)
         read = requests.parse(instance, None, "go on", secrets)
         assert read.workers.password.get_secret_value() == "pä55-of-the-nodes"
         assert read.server_account.password.get_secret_value() == "file-pa55"
@@ -95,14 +97,14 @@ class TestRequests:
         assert cloud.asked == []
 
     def test_those_of_vms_are_not_needed_to_terminate(self, instance, cloud):
-        secrets = keystone.secrets_of(None, instance)
+        secrets = keystone.secrets_of(CONTEXT, instance)
         read = requests.merged(instance, None, "go on", secrets, ("ansible",))
         assert read.server_account.password.get_secret_value() == "file-pa55"
         assert cloud.asked == []
 
     def test_one_that_leads_nowhere_is_told_with_the_way_out(self, instance):
         keystone.cfg.CONF.set_override("secret_directory", "", config.GROUP)
-        secrets = keystone.secrets_of(None, instance)
+        secrets = keystone.secrets_of(CONTEXT, instance)
         with pytest.raises(errors.ParamError) as caught:
             requests.merged(instance, None, "Do this.", secrets)
         (problem,) = caught.value.problems
@@ -114,7 +116,7 @@ class TestRequests:
 
     def test_but_not_with_a_retry_that_calls_no_hook(self, instance):
         keystone.cfg.CONF.set_override("secret_directory", "", config.GROUP)
-        secrets = keystone.secrets_of(None, instance)
+        secrets = keystone.secrets_of(CONTEXT, instance)
         with pytest.raises(errors.ParamError) as caught:
             requests.merged(instance, None, "Do this.", secrets, retried=False)
         assert "retry" not in str(caught.value)
@@ -123,7 +125,7 @@ class TestRequests:
         keystone.cfg.CONF.set_override("secret_directory", "", config.GROUP)
         body = instance.instantiated_vnf_info.additional_params
         body[params.ATTRIBUTE]["vim_name"] = 5
-        secrets = keystone.secrets_of(None, instance)
+        secrets = keystone.secrets_of(CONTEXT, instance)
         with pytest.raises(errors.ParamError) as caught:
             requests.merged(instance, None, "Do this.", secrets)
         assert len(caught.value.problems) == 2
@@ -158,11 +160,11 @@ class TestTerminate:
         def call(request):
             del done[:]
             driver, infos = v1.MgmtDriver(), instance.vim_connection_info
-            driver.terminate_start(None, instance, request)
+            driver.terminate_start(CONTEXT, instance, request)
             if request is not None:
                 # So does Tacker's terminate_vnf, but not its rollback.
                 instance.vim_connection_info = []
-            driver.terminate_end(None, instance, request)
+            driver.terminate_end(CONTEXT, instance, request)
             instance.vim_connection_info = infos
             return done
 
@@ -218,7 +220,7 @@ class TestTerminate:
     def test_it_stays_for_a_retry(self, asked, instance, monkeypatch):
         self.in_barbican(instance)
         driver, request = v1.MgmtDriver(), self.request("GRACEFUL")
-        driver.terminate_start(None, instance, request)
+        driver.terminate_start(CONTEXT, instance, request)
         instance.vim_connection_info = []
 
         def fail(*_):
@@ -227,9 +229,9 @@ class TestTerminate:
         with monkeypatch.context() as broken:
             broken.setattr(v1._Hook, "run", fail)
             with pytest.raises(errors.VimError):
-                driver.terminate_end(None, instance, request)
+                driver.terminate_end(CONTEXT, instance, request)
         assert instance.vnf_metadata == {"of": "others", **self.kept()}
-        driver.terminate_end(None, instance, request)
+        driver.terminate_end(CONTEXT, instance, request)
         assert instance.vnf_metadata == {"of": "others"}
 
     def test_without_it_nothing_goes(self, asked):

@@ -1,0 +1,81 @@
+"""Tacker's database and registries in hooks that take long.
+
+Tacker's v1 API gives a hook the context of the request. Its database session begins a
+transaction with the first query and keeps the connection until the transaction ends,
+so through a whole playbook; a database that restarts meanwhile, or a proxy that closes
+idle connections, breaks it ("Lost connection"). A connection that is back in the pool
+is tried before its next use (oslo.db), and replaced.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, TypeVar
+
+from oslo_db import api
+from oslo_db import exception as db_exception
+from tacker import context as tacker_context
+
+from tacker_k8s_mgmt import errors
+
+T = TypeVar("T")
+
+_AGAIN = 4  # times; with growing pauses about ten seconds, for a restart
+_repeated = api.wrap_db_retry(max_retries=_AGAIN, retry_on_disconnect=True)
+
+
+def release(context: Any) -> None:
+    """End the transaction of a request's session, if it is in one.
+
+    Tacker goes on with this session after the hook.
+    """
+    session = getattr(context, "_session", None)
+    if session is None:
+        return
+    try:
+        session.commit()
+    except db_exception.DBConnectionError:
+        session.rollback()
+
+
+def ask(context: Any, question: Callable[[Any], T], limit: float | None = None) -> T:
+    """Ask Tacker with a database session of its own.
+
+    Where the connection is lost, it is asked again, so a question must bear that.
+
+    :param context: of the request; *question* gets another one for the same user.
+    :param limit: seconds for an answer, where more than the database is asked; beyond
+        it, the call goes on in its thread and its answer is dropped.
+    :raises TackerError: there is no answer within the limit.
+    """
+
+    def once() -> T:
+        own = tacker_context.Context.from_dict(context.to_dict())
+        try:
+            return question(own)
+        finally:
+            if own._session is not None:
+                own._session.close()
+
+    asked: Callable[[], T] = _repeated(once)
+    return asked() if limit is None else _within(limit, asked)
+
+
+def _within(limit: float, work: Callable[[], T]) -> T:
+    """Do *work* in a thread, which nothing waits for beyond *limit*."""
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        return outcome.result(limit)
+    except FutureTimeout:
+        if outcome.done():
+            raise
+    raise errors.TackerError(detail=f"There is no answer after {limit:.0f} s.")

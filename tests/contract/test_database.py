@@ -1,0 +1,179 @@
+"""Tacker's database in a hook that takes long: sessions, lost connections, limits."""
+
+import threading
+import uuid
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+import tacker.conf
+from oslo_db import exception as db_exception
+from oslo_db import options
+from pydantic import SecretStr
+from sqlalchemy import text
+from tacker import context as tacker_context
+from tacker import objects
+from tacker.db import api, model_base
+from tacker.db.nfvo import nfvo_db_plugin
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import database, v1, vim
+from tacker_k8s_mgmt.lifecycle.ports import VimSpec
+from tests.contract.test_v1_driver import saved_instance
+
+objects.register_all()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables():
+    """Tacker's tables in memory."""
+    options.set_defaults(tacker.conf.CONF, connection="sqlite://")
+    model_base.BASE.metadata.create_all(api.get_engine())
+
+
+@pytest.fixture
+def context():
+    """That of a request, which has asked the database already."""
+    made = tacker_context.Context(user_id="u", tenant_id="tenant", is_admin=True)
+    made.session.execute(text("SELECT 1"))
+    assert made.session.in_transaction()
+    return made
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch):
+    monkeypatch.setattr(database._repeated, "retry_interval", 0)
+
+
+def lost():
+    return db_exception.DBConnectionError(Exception("Lost connection to server"))
+
+
+class Registry(nfvo_db_plugin.NfvoPluginDb):
+    """Tacker's, on its own tables; the cluster's API is not asked.
+
+    :ivar losses: how many connections are still lost, after the work was stored.
+    """
+
+    def __init__(self):
+        self.losses = 0
+        self.contexts = []
+
+    def _lose(self, context):
+        self.contexts.append(context)
+        if self.losses:
+            self.losses -= 1
+            raise lost()
+
+    def get_vims(self, context, **kwargs):
+        found = super().get_vims(context, **kwargs)
+        self._lose(context)
+        return found
+
+    def create_vim(self, context, vim):
+        body = {**vim["vim"], "id": str(uuid.uuid4()), "placement_attr": {}}
+        made = super().create_vim(context, body)
+        self._lose(context)
+        return made
+
+
+@pytest.fixture
+def plugin(monkeypatch):
+    made = Registry()
+    monkeypatch.setattr(vim, "_plugin", lambda: made)
+    return made
+
+
+@pytest.fixture
+def instance():
+    return saved_instance()
+
+
+@pytest.fixture
+def spec():
+    # Tacker takes each name once.
+    return VimSpec(
+        str(uuid.uuid4()), "https://192.0.2.9:6443", SecretStr("t0ken"), "CA"
+    )
+
+
+def test_a_hook_ends_the_transaction_of_the_request(context, instance):
+    v1._Hook("instantiate_end", context, instance)
+    assert not context.session.in_transaction()
+
+
+def test_a_transaction_whose_connection_is_lost_is_given_up(context, monkeypatch):
+    def commit():
+        raise lost()
+
+    monkeypatch.setattr(context.session, "commit", commit)
+    database.release(context)
+    assert not context.session.in_transaction()
+    assert context.session.execute(text("SELECT 1")).scalar() == 1
+
+
+def test_registering_leaves_the_requests_session_alone(context, plugin, instance, spec):
+    database.release(context)
+    registry = vim.VimRegistry(context, instance)
+    assert not registry.name_taken(spec.name)
+    assert registry.register(spec)
+    assert registry.registered()
+    assert not context.session.in_transaction()
+    assert context not in plugin.contexts
+    assert {one.tenant_id for one in plugin.contexts} == {"tenant"}
+    assert not any(one.session.in_transaction() for one in plugin.contexts)
+
+
+@pytest.mark.parametrize("losses", [1, 3])
+def test_a_connection_that_is_lost_costs_nothing(
+    context, plugin, instance, spec, losses
+):
+    registry = vim.VimRegistry(context, instance)
+    plugin.losses = losses
+    made = registry.register(spec)
+    assert [one.vim_id for one in registry.registered()] == [made]
+
+
+def test_a_vim_that_was_stored_when_the_connection_broke_is_the_one(
+    context, plugin, instance, spec, monkeypatch
+):
+    create = plugin.create_vim
+
+    def break_once(own, body):
+        monkeypatch.setattr(plugin, "create_vim", create)
+        plugin.losses = 1
+        return create(own, body)
+
+    monkeypatch.setattr(plugin, "create_vim", break_once)
+    made = vim.VimRegistry(context, instance).register(spec)
+    mark = f"Kubernetes cluster of VNF instance {instance.id}"
+    stored = [
+        one["id"] for one in plugin.get_vims(context) if one["description"] == mark
+    ]
+    assert stored == [made]
+
+
+def test_a_database_that_stays_away_is_an_error(context, plugin, instance):
+    plugin.losses = 99
+    with pytest.raises(db_exception.DBConnectionError):
+        vim.VimRegistry(context, instance).registered()
+
+
+def test_a_cluster_that_never_answers_tacker_is_an_error(
+    context, plugin, instance, spec, monkeypatch
+):
+    answer = threading.Event()
+    monkeypatch.setattr(plugin, "create_vim", lambda *_: answer.wait())
+    monkeypatch.setattr(vim, "_LIMIT", 0.2)
+    with pytest.raises(errors.VimError, match=r"as VIM .*: There is no answer"):
+        vim.VimRegistry(context, instance).register(spec)
+    answer.set()
+
+
+def test_what_is_raised_within_the_limit_is_raised(context):
+    def fail(_):
+        raise TimeoutError("its own")
+
+    with pytest.raises(TimeoutError, match="its own"):
+        database.ask(context, fail, limit=30)
