@@ -16,8 +16,12 @@ from typing import Any
 
 from oslo_log import log
 from tacker import objects
+from tacker.common import clients
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.infra_drivers.openstack import heat_client
+
+from tacker_k8s_mgmt.hooks import database
+from tacker_k8s_mgmt.remote import heat
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -65,13 +69,26 @@ def way_on(context: Any, vnf_instance: Any, aspect_id: str, before: int | None) 
     return _NO_ROLLBACK.format(after=after, before=before)
 
 
+class Heat(heat_client.HeatClient):  # type: ignore[misc]
+    """Tacker's client with a time limit for each answer.
+
+    For what reads and deletes, which is asked for again if need be.
+    """
+
+    def __init__(self, access: Mapping[str, Any], region: str | None) -> None:
+        opened = clients.OpenstackClients(access, region_name=region)
+        heat.set_limits(opened.keystone)
+        self.heat = opened.heat
+        self.stacks = self.heat.stacks
+        self.resources = self.heat.resources
+
+
 def heat_of(context: Any, vnf_instance: Any) -> heat_client.HeatClient:
     """A client of the Heat that has the VNF instance's stack."""
-    vim = vnflcm_utils._get_vim(context, vnf_instance.vim_connection_info)
+    infos = vnf_instance.vim_connection_info
+    vim = database.ask(context, lambda own: vnflcm_utils._get_vim(own, infos))
     info = objects.VimConnectionInfo.obj_from_primitive(vim, context)
-    return heat_client.HeatClient(
-        info.access_info, region_name=info.access_info.get("region")
-    )
+    return Heat(info.access_info, info.access_info.get("region"))
 
 
 def members_after(context: Any, vnf_instance: Any, aspect_id: str) -> int | None:

@@ -42,7 +42,11 @@ class V1Site(Site):
 
     def _stack(self) -> tuple[str, Sequence[StackResource]]:
         stack_id = self._instance.instantiated_vnf_info.instance_id
-        client = rollback.heat_of(self._context, self._instance)
+        try:
+            client = rollback.heat_of(self._context, self._instance)
+        except Exception as error:
+            # Whatever Keystone's client and Tacker may raise.
+            raise heat.unreadable(stack_id, error) from error
         servers = self._params.wants_compute_hosts
         return stack_id, heat.list_resources(client.resources, stack_id, servers)
 

@@ -23,8 +23,6 @@ from tacker_k8s_mgmt.hooks.call import Call
 from tacker_k8s_mgmt.remote import heat
 
 _SERVICE = "orchestration"
-_LIMIT = 60  # seconds for an answer
-_AGAIN = 2  # times, where nobody answers
 
 
 def login_of(vim: Mapping[str, Any]) -> tuple[Session, str]:
@@ -61,14 +59,19 @@ class _Resources:
         # Who calls has to tell what goes wrong here, too.
         if self._adapter is None:
             self._adapter = _adapter(self._vim)
-        return self._adapter.get(path, timeout=_LIMIT, connect_retries=_AGAIN).json()
+        return self._adapter.get(path).json()
 
 
 def _adapter(vim: Mapping[str, Any]) -> Adapter:
     # Earlier releases of Tacker have not all of these options.
+    by_oauth = getattr(cfg.CONF.v2_vnfm, "use_oauth2_mtls_for_heat", False)
+    adapter = _tackers(vim) if by_oauth else _own(vim)
+    heat.set_limits(adapter)
+    return adapter
+
+
+def _own(vim: Mapping[str, Any]) -> Adapter:
     options = cfg.CONF.v2_vnfm
-    if getattr(options, "use_oauth2_mtls_for_heat", False):
-        return _tackers(vim)
     verify = getattr(options, "heat_verify_cert", False)
     if verify and options.heat_ca_cert_file:
         verify = options.heat_ca_cert_file

@@ -14,6 +14,9 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.stack import StackResource
 
 NESTED_DEPTH = 5  # Heat's own default limit, max_nested_stack_depth
+_LIMIT = 60.0  # seconds for each answer
+_AGAIN = 2  # times, after what _MAY_PASS and where nothing answers
+_MAY_PASS = (429, 500, 502, 503, 504)
 _NETWORK_TYPES = "OS::Neutron"
 _SERVER_TYPE = "OS::Nova::Server"
 _WITH_ADDRESS = ("OS::Neutron::Port", "OS::Neutron::FloatingIP")
@@ -25,6 +28,19 @@ class Resources(Protocol):
     def list(self, stack_id: str, **kwargs: Any) -> Iterable[Any]: ...
 
     def get(self, stack_id: str, resource_name: str) -> Any: ...
+
+
+def set_limits(adapter: Any) -> None:
+    """Limit the time for answers of Heat and, for tokens, of Keystone.
+
+    What fails is asked again, so this is for requests which can be repeated.
+
+    :param adapter: keystoneauth's, which heatclient takes in place of a session.
+    """
+    adapter.session.timeout = _LIMIT
+    adapter.connect_retries = _AGAIN
+    adapter.status_code_retries = _AGAIN
+    adapter.retriable_status_codes = _MAY_PASS
 
 
 def list_resources(
@@ -56,11 +72,16 @@ def list_resources(
         )
     except Exception as error:
         # Whatever the client, its session or the token's renewal may raise.
-        raise errors.RemoteError(
-            detail=f"The resources of Heat stack {stack_id} could not be read: "
-            f"{error or type(error).__name__}.",
-            hint="Check that Heat answers with the VIM's credentials, then retry.",
-        ) from error
+        raise unreadable(stack_id, error) from error
+
+
+def unreadable(stack_id: str, error: Exception) -> errors.RemoteError:
+    """The error for a stack that Heat, or Keystone before it, does not show."""
+    return errors.RemoteError(
+        detail=f"The resources of Heat stack {stack_id} could not be read: "
+        f"{error or type(error).__name__}.",
+        hint="Check that Heat answers with the VIM's credentials, then retry.",
+    )
 
 
 def _found(

@@ -6,10 +6,14 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
+from tacker import context as tacker_context
+
 from tacker_k8s_mgmt.cluster.stack import StackResource
 from tacker_k8s_mgmt.hooks import rollback, v1_site, vim
 from tests.unit.cluster.samples import parsed
 from tests.unit.cluster.stacks import SIMPLE
+
+CONTEXT = tacker_context.get_admin_context()
 
 
 @pytest.fixture
@@ -22,8 +26,8 @@ def asked(monkeypatch, tmp_path):
     class Client:
         resources = None
 
-        def __init__(self, access_info, region_name=None):
-            regions.append((access_info["username"], region_name))
+        def __init__(self, access, region):
+            regions.append((access["username"], region))
 
     monkeypatch.setattr(vim, "_plugin", lambda: None)
     monkeypatch.setattr(rollback.vnflcm_utils, "_get_vim", lambda *_: {})
@@ -31,7 +35,7 @@ def asked(monkeypatch, tmp_path):
     info = types.SimpleNamespace(obj_from_primitive=lambda *_: connection)
     objects = types.SimpleNamespace(VimConnectionInfo=info)
     monkeypatch.setattr(rollback, "objects", objects)
-    monkeypatch.setattr(rollback.heat_client, "HeatClient", Client)
+    monkeypatch.setattr(rollback, "Heat", Client)
     instance = types.SimpleNamespace(
         id="vnf",
         tenant_id="tenant",
@@ -40,7 +44,7 @@ def asked(monkeypatch, tmp_path):
         instantiated_vnf_info=types.SimpleNamespace(instance_id="top"),
     )
     options = types.SimpleNamespace(key_directory="", connect_timeout=1)
-    made = v1_site.V1Site(None, instance, parsed(), options, str(tmp_path))
+    made = v1_site.V1Site(CONTEXT, instance, parsed(), options, str(tmp_path))
     return made, regions
 
 
