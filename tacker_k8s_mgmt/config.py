@@ -89,6 +89,14 @@ OPTIONS: tuple[cfg.Opt, ...] = (
         min=1,
         help="Limit for all nodes to become Ready after the playbook has ended.",
     ),
+    cfg.FloatOpt(
+        "api_timeout",
+        default=60,
+        min=0,
+        help="Limit for an API server that refuses connections or answers with an "
+        "internal error, as one does for half a minute while it restarts. 0: such an "
+        "answer is a failure at once.",
+    ),
     cfg.IntOpt(
         "journal_keep",
         default=50,

@@ -260,8 +260,12 @@ class Site(ServerSite):
 
     def cluster(self, control_plane: Node) -> KubeControl:
         """The cluster, through a control-plane node."""
-        session = self._session(control_plane)
-        return KubeControl(session, api_url(control_plane.address, API_PORT))
+        url = api_url(control_plane.address, API_PORT)
+        return KubeControl(self._session(control_plane), url, self._api_patience())
+
+    def _api_patience(self) -> float:
+        """Seconds for an API server that restarts."""
+        return float(self._options.api_timeout)
 
     def etcd(self, control_plane: Node) -> EtcdClient:
         """etcd, through a control-plane node."""

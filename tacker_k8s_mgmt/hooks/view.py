@@ -50,6 +50,10 @@ class SeenSite(Site):
     def counts(self) -> Sequence[Count]:
         """How many VMs each group has, in Heat and as Tacker takes it to be."""
 
+    def _api_patience(self) -> float:
+        # An API server that refuses is what is to be seen.
+        return 0.0
+
     def _connect_server(self) -> ssh.Session:
         # It is waited for once, however many ask for it.
         if self._silent is not None:

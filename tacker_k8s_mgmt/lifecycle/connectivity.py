@@ -292,18 +292,16 @@ class ConnectivityEnd(Operation):
 
         :raises ClusterError: naming what is missing after ``ready_timeout``.
         """
-        deadline = self._clock.now() + self._ready_timeout
-        while missing := self._uncertified():
-            if self._clock.now() >= deadline:
-                listed = "; ".join(
-                    f"{name}: {', '.join(missing[name])}" for name in missing
-                )
-                raise errors.ClusterError(
-                    detail=f"After {self._ready_timeout:g} s the API servers' "
-                    f"certificates lack these addresses: {listed}.",
-                    hint="Look at the API server's log there, mend it and retry.",
-                )
-            self._clock.sleep(self._poll_interval)
+
+        def problem() -> str:
+            missing = self._uncertified()
+            return "; ".join(f"{name}: {', '.join(missing[name])}" for name in missing)
+
+        self._wait_until_well(
+            problem,
+            "the API servers' certificates lack these addresses: {left}.",
+            "Look at the API server's log there, mend it and retry.",
+        )
 
     def _see_ready(self) -> None:
         out = {*self._down, *(node.name for node in self._gone)}

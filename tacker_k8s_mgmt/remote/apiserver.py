@@ -23,7 +23,7 @@ def problem(client: KubeClient) -> str:
     :raises RemoteError: the node cannot be reached.
     """
     try:
-        client.run("get", "--raw", "/readyz")
+        client.run("get", "--raw", "/readyz", patience=0)
     except errors.CommandFailed as error:
         failed = _FAILED_CHECK.findall(error.fields.get("output", ""))
         return f"not ready: {', '.join(failed)}" if failed else error.fields["tail"]

@@ -23,7 +23,7 @@ LOG = logging.getLogger(__name__)
 _AT_ONCE = 8
 # Seconds between drain's own limit and the end of its command: it looks at its limit
 # between requests only, and its error says more than ours.
-_MARGIN = 45.0
+_MARGIN = 90.0
 
 
 def drain(client: KubeClient, nodes: Sequence[Target], policy: DrainPolicy) -> None:

@@ -8,20 +8,33 @@ are no failures, and a failure is never taken for "there is none".
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.ssh import Session
+from tacker_k8s_mgmt.remote.waiting import Backoff
+
+LOG = logging.getLogger(__name__)
 
 ADMIN_CONFIG = "/etc/kubernetes/admin.conf"
 
-_REQUEST_LIMIT = 20  # seconds for one request to the API server
-_COMMAND_LIMIT = 60.0  # seconds for kubectl, which may make several
+# Seconds for one request to the API server, which without etcd takes 20 s to say so.
+_REQUEST_LIMIT = 40
+_COMMAND_LIMIT = 180.0  # seconds for kubectl, which may make several
 _OPTIONS = ("--kubeconfig", ADMIN_CONFIG, f"--request-timeout={_REQUEST_LIMIT}s")
 # How Go's crypto/x509 says that a certificate is for other names or addresses.
 _OTHER_NAMES = ("x509: certificate is ", "x509: cannot validate certificate for ")
+# What kubectl says while an API server restarts: for up to 34 s nobody listens, and
+# then it is not ready for about a second.
+_RESTARTING = (
+    "The connection to the server ",
+    "Error from server (InternalError)",
+    "Error from server (ServiceUnavailable)",
+    "etcdserver: ",
+)
 
 Answer = TypeVar("Answer")
 
@@ -32,10 +45,14 @@ class KubeClient:
     Several threads may use it at once: each command has an SSH channel of its own.
 
     :param server: URL of the node's own API server; None: what its configuration names.
+    :param patience: seconds for an API server that restarts.
     """
 
-    def __init__(self, session: Session, server: str | None = None) -> None:
+    def __init__(
+        self, session: Session, server: str | None = None, patience: float = 0
+    ) -> None:
         self._session = session
+        self._patience = patience
         self._options = (*_OPTIONS, *(("--server", server) if server else ()))
 
     @property
@@ -49,13 +66,32 @@ class KubeClient:
         stdin: str | None = None,
         limit: float = _COMMAND_LIMIT,
         shown: str = "",
+        patience: float | None = None,
     ) -> str:
         """Run kubectl and return its standard output.
 
+        It is run again while the API server restarts, as all that is asked of it may be
+        asked twice.
+
         :param limit: seconds after which it is ended.
         :param shown: what errors name instead of the whole command line.
+        :param patience: seconds for a restart; None: those of this client.
         :raises RemoteError: it failed or the node cannot be reached.
         """
+        waiting = Backoff(self._patience if patience is None else patience)
+        while True:
+            try:
+                return self._run(args, stdin, limit, shown)
+            except errors.CommandFailed as error:
+                tail = error.fields["tail"]
+                if waiting.spent() or not any(text in tail for text in _RESTARTING):
+                    raise
+                LOG.info("%s: asked again: %s", self.host, tail)
+            waiting.pause()
+
+    def _run(
+        self, args: Sequence[str], stdin: str | None, limit: float, shown: str
+    ) -> str:
         argv = ["kubectl", *self._options, *args]
         try:
             result = self._session.run(argv, stdin=stdin, timeout=limit, sudo=True)

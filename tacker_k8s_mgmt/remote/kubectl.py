@@ -11,7 +11,7 @@ from tacker_k8s_mgmt.remote.admin import ClusterAccess
 from tacker_k8s_mgmt.remote.kubeclient import KubeClient
 from tacker_k8s_mgmt.remote.ssh import Session
 
-_TOKEN_LIMIT = 60.0  # seconds until the cluster has filled in the token
+_TOKEN_LIMIT = 120.0  # seconds until the cluster has filled in the token
 _GONE_LIMIT = 60.0  # seconds until deleted objects have to have vanished
 
 # Says that a cordon is ours, so that an operation that was cut off and is done again
@@ -60,10 +60,13 @@ class KubeControl:
 
     :param session: a session with that node; its user may use sudo.
     :param server: URL of the node's own API server.
+    :param patience: seconds for an API server that restarts.
     """
 
-    def __init__(self, session: Session, server: str | None = None) -> None:
-        self._client = KubeClient(session, server)
+    def __init__(
+        self, session: Session, server: str | None = None, patience: float = 0
+    ) -> None:
+        self._client = KubeClient(session, server, patience)
 
     def nodes(self) -> tuple[ClusterNode, ...]:
         """Return the cluster's nodes, by name.

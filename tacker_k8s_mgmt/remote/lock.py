@@ -18,7 +18,7 @@ from tacker_k8s_mgmt.remote.exchange import Channel
 from tacker_k8s_mgmt.remote.ssh import Session
 from tacker_k8s_mgmt.remote.waiting import Backoff
 
-_ANSWER_LIMIT = 20.0  # seconds
+_ANSWER_LIMIT = 60.0  # seconds
 _PATIENCE = 10.0  # seconds; a former owner's connection may be just closing
 _LINE = 4096
 

@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, RunRecord
 from tacker_k8s_mgmt.remote.exchange import last_lines
 from tacker_k8s_mgmt.remote.ssh import Session
 
-START_LIMIT = 15.0  # seconds until a started run has taken its lock
+START_LIMIT = 60.0  # seconds until a started run has taken its lock
 _LIMIT = 30.0  # seconds for one call
 _STOP_GRACE = 20  # seconds between TERM and KILL
 _CHUNK = 1024 * 1024  # bytes of events per look

@@ -152,6 +152,23 @@ class TestEnd:
         end(site)
         assert site.vim.auth_url == "https://198.51.100.9:6443"
 
+    def test_api_server_that_restarts_for_it_is_waited_for(self):
+        site = made()
+        move(site, server_9="198.51.100.9")
+        touch = site.touch
+
+        def restart(call):
+            touch(call)
+            if call == "run cluster":
+                site.faults.add("cluster.uncertified")
+                site.error = errors.CommandFailed(
+                    host="h", command="kubectl", rc=1, tail="was refused"
+                )
+
+        site.touch = restart
+        end(site)
+        assert site.vim.auth_url == "https://198.51.100.9:6443"
+
     def test_certificate_that_never_comes_is_told(self):
         site = made()
         move(site, server_9="198.51.100.9")

@@ -51,6 +51,50 @@ def test_an_api_server_that_is_ready_has_no_problem(cluster, sshd):
     assert "--server https://10.10.0.4:6443 get --raw /readyz" in call
 
 
+# It refuses twice, is not ready once, and then answers.
+RESTARTING = """
+echo x >>"$HOME/tries"
+case $(wc -l <"$HOME/tries") in
+1 | 2) echo "The connection to the server 10.10.0.4:6443 was refused - did you" >&2 ;;
+3) echo "Error from server (InternalError): an error on the server" >&2 ;;
+*) echo '{"gitVersion": "v1.31.9"}'; exit ;;
+esac
+exit 1
+"""
+
+
+@pytest.fixture
+def restarting(sshd, session):
+    """An API server that restarts; how often it was asked is in ``tries``."""
+    sshd.program("kubectl", RESTARTING)
+    sshd.program("sudo", SUDO)
+    return lambda patience: KubeControl(session, "https://10.10.0.4:6443", patience)
+
+
+def test_one_that_restarts_is_waited_for(restarting, sshd):
+    assert restarting(600).version() == "1.31.9"
+    assert (sshd.home / "tries").read_text().count("x") == 4
+
+
+def test_one_that_restarts_is_no_longer_waited_for_than_it_may_take(restarting, sshd):
+    with pytest.raises(errors.CommandFailed, match="was refused"):
+        restarting(0).version()
+    assert (sshd.home / "tries").read_text().count("x") == 1
+
+
+def test_whether_one_is_ready_is_said_at_once(restarting, sshd):
+    assert "was refused" in restarting(600).api_problem()
+    assert (sshd.home / "tries").read_text().count("x") == 1
+
+
+def test_any_other_failure_is_one_at_once(sshd, session):
+    sshd.program("sudo", SUDO)
+    sshd.program("kubectl", "echo x >>$HOME/tries; echo 'error: unknown' >&2; exit 1")
+    with pytest.raises(errors.CommandFailed, match="error: unknown"):
+        KubeControl(session, patience=600).version()
+    assert (sshd.home / "tries").read_text().count("x") == 1
+
+
 def test_one_that_does_not_answer_is_told_in_kubectls_words(cluster):
     assert cluster.api_problem() == "The connection to the server was refused"
 
