@@ -123,6 +123,7 @@ def live(driver, one):
     def call(hook, vnfcs=(), **kwargs):
         request = types.SimpleNamespace(
             additional_params=None,
+            aspect_id="worker_instance",
             vnfc_instance_id=list(vnfcs),
             ext_virtual_links=[],
         )
