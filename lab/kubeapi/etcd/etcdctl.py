@@ -18,6 +18,11 @@ from .wire import Client, Files
 
 _ENVIRONMENT = ("endpoints", "cacert", "cert", "key")
 _SETTINGS = (*_ENVIRONMENT, "command_timeout", "dial_timeout", "write_out")
+_MEMBERS = ("ID", "STATUS", "NAME", "PEER ADDRS", "CLIENT ADDRS", "IS LEARNER")
+_STATUS = (
+    *("ENDPOINT", "ID", "VERSION", "DB SIZE", "IS LEADER", "IS LEARNER", "RAFT TERM"),
+    *("RAFT INDEX", "RAFT APPLIED INDEX", "ERRORS"),
+)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -25,9 +30,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     for name in ("--endpoints", "--cacert", "--cert", "--key", "--command-timeout"):
         common.add_argument(name, default=argparse.SUPPRESS)
     common.add_argument("--dial-timeout", default=argparse.SUPPRESS)
-    common.add_argument(
-        "-w", "--write-out", choices=("simple", "json"), default=argparse.SUPPRESS
-    )
+    forms = ("simple", "json", "table")
+    common.add_argument("-w", "--write-out", choices=forms, default=argparse.SUPPRESS)
     parser = argparse.ArgumentParser(
         prog="etcdctl", description=__doc__, parents=[common], allow_abbrev=False
     )
@@ -71,6 +75,7 @@ class EtcdCtl:
         self._endpoints = (settings["endpoints"] or "127.0.0.1:2379").split(",")
         self._limit = float((settings["command_timeout"] or "5s").removesuffix("s"))
         self._json = settings["write_out"] == "json"
+        self._table = settings["write_out"] == "table"
         self._client = Client(self._endpoints, self._files, self._limit)
 
     def run(self, options: argparse.Namespace) -> int:
@@ -106,10 +111,12 @@ class EtcdCtl:
             header = {name: status[name] for name in ("member_id", "raft_term")}
             self._print({"header": header, "members": [_member(m) for m in members]})
             return
+        rows = []
         for one in members:
             state = "started" if one["client_url"] else "unstarted"
-            urls = f"{one['peer_url']}, {one['client_url']}"
-            print(f"{one['id']:x}, {state}, {one['name']}, {urls}, false")
+            urls = (one["peer_url"], one["client_url"])
+            rows.append((f"{one['id']:x}", state, one["name"], *urls, "false"))
+        self._tell(_MEMBERS, rows)
 
     def _add(self, name: str, peer_url: str) -> None:
         members = self._client.ask("/v3/member-add", {"peer_url": peer_url})["members"]
@@ -163,13 +170,24 @@ class EtcdCtl:
                 told.append({"Endpoint": url, "Status": _status(status)})
         if self._json:
             self._print(told)
-        for one in () if self._json else told:
-            state = one["Status"]
-            leads = state.get("leader") == state["header"]["member_id"]
-            number = f"{state['header']['member_id']:x}"
-            words = (number, VERSION, f"{state['dbSize']} B", str(leads).lower())
-            print(", ".join((one["Endpoint"], *words, "false", str(state["raftTerm"]))))
+        else:
+            self._tell(_STATUS, [_row(one["Endpoint"], one["Status"]) for one in told])
         return 0 if len(told) == len(endpoints) else 1
+
+    def _tell(self, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
+        """Print a line for each, or a table."""
+        if not self._table:
+            for row in rows:
+                print(", ".join(row))
+            return
+        widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+        rule = f"+{'+'.join('-' * (width + 2) for width in widths)}+"
+        print(rule)
+        for number, row in enumerate((tuple(names), *rows)):
+            cells = map(str.ljust, row, widths)
+            print(f"| {' | '.join(cells)} |")
+            if number in (0, len(rows)):
+                print(rule)
 
     @staticmethod
     def _print(answer: Any) -> None:
@@ -181,6 +199,14 @@ def _member(one: dict[str, Any]) -> dict[str, Any]:
     if not one["client_url"]:
         return known
     return {**known, "name": one["name"], "clientURLs": [one["client_url"]]}
+
+
+def _row(endpoint: str, state: dict[str, Any]) -> tuple[str, ...]:
+    number, index = state["header"]["member_id"], str(state["raftIndex"])
+    leads = str(state.get("leader") == number).lower()
+    words = (f"{number:x}", VERSION, f"{state['dbSize']} B", leads, "false")
+    problems = ", ".join(state.get("errors", []))
+    return (endpoint, *words, str(state["raftTerm"]), index, index, problems)
 
 
 def _status(status: dict[str, Any]) -> dict[str, Any]:

@@ -299,6 +299,21 @@ def test_etcdctl_tells_health_and_status_of_each(etcd):
     assert {one["leader"] for one in status} == {leader}
 
 
+def test_etcdctl_prints_tables_as_the_real_one(etcd):
+    wait_for(lambda: all(one["client_url"] for one in etcd.members()))
+    rule, heads, under, *rows, last = etcdctl(
+        etcd, "member", "list", "-w", "table"
+    ).stdout.splitlines()
+    assert rule == under == last
+    assert heads.split()[1:6:2] == ["ID", "STATUS", "NAME"]
+    assert sorted(row.split("|")[3].strip() for row in rows) == sorted(etcd.names)
+    words = ("endpoint", "status", "--cluster", "-w", "table")
+    _, heads, _, *rows, _ = etcdctl(etcd, *words).stdout.splitlines()
+    assert "| RAFT TERM |" in heads
+    assert all(row.startswith("| http://") for row in rows)
+    assert len(rows) == len(etcd.names)
+
+
 def test_etcdctl_removes_and_adds(etcd):
     name = next(name for name in etcd.names if name != etcd.leader())
     number = next(one["id"] for one in etcd.members() if one["name"] == name)
