@@ -5,8 +5,9 @@ when nothing moves any more, and a failed operation shows the whole error that T
 gives.
 """
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -160,8 +161,14 @@ class Tacker:
         Returns when it has left the state that it was in, so that :meth:`wait` does
         not take that one for the outcome; or soon, for one that is back in it.
         """
+        with self.leaving(occurrence_id):
+            self.call("POST", f"{self.LCM}/vnf_lcm_op_occs/{occurrence_id}/{verb}")
+
+    @contextlib.contextmanager
+    def leaving(self, occurrence_id: str) -> Iterator[None]:
+        """The same for a verb that is sent within, by whatever means."""
         before = self.occurrence(occurrence_id)
-        self.call("POST", f"{self.LCM}/vnf_lcm_op_occs/{occurrence_id}/{verb}")
+        yield
         patience = Patience(self._moved, HANDLED_SILENCE)
         marks = ("operationState", "stateEnteredTime")
         while not patience.is_over():

@@ -1,8 +1,9 @@
 """One VNF instance as the integration tests drive it, and its cluster."""
 
+import contextlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
@@ -52,6 +53,11 @@ class Cluster:
         self.body: dict[str, Any] = {}
 
     @property
+    def kubeconfig(self) -> Path:
+        """With which kubectl reaches the cluster; written when that is first needed."""
+        return self._lab.scratch / f"{self.name}.kubeconfig"
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """Our part of the request."""
         ours: dict[str, Any] = self.body["additionalParams"][PARAMETERS]
@@ -69,6 +75,26 @@ class Cluster:
     def begin(self, verb: str) -> None:
         """Send ``retry`` or another verb for the last operation."""
         self._lab.tacker.handle(self._operation, verb)
+
+    @contextlib.contextmanager
+    def by_command(self, expect: str = "COMPLETED") -> Iterator[None]:
+        """Wait for the operation that is started within."""
+        before = self._operations()
+        yield
+        (self._operation,) = self._operations() - before
+        self.wait(expect)
+
+    def _operations(self) -> set[str]:
+        path = f"{self._lab.tacker.LCM}/vnf_lcm_op_occs"
+        every = self._lab.tacker.call("GET", path).json()
+        return {one["id"] for one in every if one["vnfInstanceId"] == self.id}
+
+    @contextlib.contextmanager
+    def handled(self, expect: str) -> Iterator[str]:
+        """Wait for the last operation, for which a verb is sent within; its id."""
+        with self._lab.tacker.leaving(self._operation):
+            yield self._operation
+        self.wait(expect)
 
     def handle(self, verb: str, expect: str) -> str:
         """Retry, roll back or fail the last operation."""
@@ -124,15 +150,22 @@ class Cluster:
 
     def begin_heal(self, *servers: str, **changes: Any) -> None:
         """Send the request to heal."""
-        body = {"cause": "a test", **overriding(changes)}
+        body: dict[str, Any] = {"cause": "a test", **overriding(changes)}
         if servers:
-            info = self.show()["instantiatedVnfInfo"]["vnfcResourceInfo"]
-            body["vnfcInstanceId"] = [
-                vnfc["id"]
-                for vnfc in info
-                if vnfc["computeResource"]["resourceId"] in servers
-            ]
+            body["vnfcInstanceId"] = [self.vnfc(server) for server in servers]
+        self._begin_heal(body)
+
+    def _begin_heal(self, body: dict[str, Any]) -> None:
         self._operation = self._lab.tacker.operate(self.id, "heal", body)
+
+    def vnfc(self, server: str) -> str:
+        """The id that a heal request has for the VNFC of a server."""
+        info = self.show()["instantiatedVnfInfo"]["vnfcResourceInfo"]
+        return next(
+            str(vnfc["id"])
+            for vnfc in info
+            if vnfc["computeResource"]["resourceId"] == server
+        )
 
     def terminate(self, expect: str = "COMPLETED", **changes: Any) -> str:
         """Terminate by force, if nothing else is said; the error text."""
@@ -146,9 +179,13 @@ class Cluster:
 
     def wait(self, expect: str) -> str:
         """Wait for a state of the last operation; its error text."""
-        found = self._lab.tacker.wait(self._operation, expect)
+        self._lab.tacker.wait(self._operation, expect)
         self._seen |= set(self.servers())
-        return str((found.get("error") or {}).get("detail", ""))
+        return self.error()
+
+    def error(self) -> str:
+        """The error text of the last operation."""
+        return str((self.occurrence().get("error") or {}).get("detail", ""))
 
     def wait_for_phase(self, phase: str = PHASE) -> None:
         """Wait until the newest playbook run has reached a phase."""
@@ -218,16 +255,19 @@ class Cluster:
 
     def balancer_address(self) -> str:
         """Where the load balancer is reached from outside."""
-        server = self.server("externalLB")
-        balancer = next(host for host in inside.hosts() if host.id == server)
-        return next(a for a in balancer.addresses if a.startswith("10.99."))
+        return self.address(self.server("externalLB"))
+
+    @staticmethod
+    def address(server: str) -> str:
+        """Where a VM is reached from outside."""
+        found = next(host for host in inside.hosts() if host.id == server)
+        return next(a for a in found.addresses if a.startswith("10.99."))
 
     def _api(self) -> inside.ClusterApi:
         """The API where it is now, as the control plane of now tells it."""
         where = (self.server("masterNode"), f"{self.balancer_address()}:6443")
         if self._known_api is None or self._known_at != where:
-            kubeconfig = self._lab.scratch / f"{self.name}.kubeconfig"
-            self._known_api = inside.ClusterApi(*where, kubeconfig)
+            self._known_api = inside.ClusterApi(*where, self.kubeconfig)
             self._known_at = where
         return self._known_api
 

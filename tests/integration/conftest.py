@@ -30,6 +30,7 @@ from tests.integration.cluster import (
     Cluster,
     eventually,
 )
+from tests.integration.guide import Guide, id_in
 
 __all__ = [
     "ANSIBLE_SERVER",
@@ -43,6 +44,7 @@ __all__ = [
     "SERVER_ACCOUNT",
     "VM_ACCOUNT",
     "Cluster",
+    "Guide",
     "Lab",
     "cloud",
     "eventually",
@@ -153,6 +155,27 @@ class Lab:
             one.remove()
 
     @contextlib.contextmanager
+    def package(self, guide: Guide, scene: str, name: str) -> Iterator[str]:
+        """A package that commands of the guides upload; the id of its VNFD.
+
+        :param scene: that of the upload.
+        :param name: what the file is called there.
+        """
+        vnfd_id = guide.builds(name, self.api)
+        made = id_in(guide.does("package made"))
+        guide.does(scene, ID=made, PACKAGE_ID=made)
+        path = f"/vnfpkgm/v1/vnf_packages/{made}"
+        eventually(
+            lambda: (
+                self.tacker.call("GET", path).json()["onboardingState"] == "ONBOARDED"
+            )
+        )
+        try:
+            yield vnfd_id
+        finally:
+            self.tacker.delete_package(made)
+
+    @contextlib.contextmanager
     def options(self, section: str = "k8s_mgmt", **values: float) -> Iterator[None]:
         """A conductor that has these values of our options, or of others."""
         path = inside.state() / "etc" / "tacker.conf"
@@ -234,3 +257,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     if "LAB_STATE" not in os.environ:
         pytest.fail("these tests run inside the lab: make test")
     return Lab(tmp_path_factory.mktemp("lab"))
+
+
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory: pytest.TempPathFactory) -> Guide:
+    return Guide(tmp_path_factory.mktemp("guide"))

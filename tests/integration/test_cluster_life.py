@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,15 +13,25 @@ import pytest
 from lab import inside
 from tests.integration.conftest import (
     ANSIBLE_SERVER,
+    PARAMETERS,
     PHASE,
+    REQUESTS,
     ROOT,
     Cluster,
+    Guide,
     Lab,
+    eventually,
     services,
 )
+from tests.integration.guide import id_in
 
 pytestmark = pytest.mark.lab
 
+ROLES = {
+    "masterNode": "control-plane",
+    "workerNode": "worker",
+    "externalLB": "load-balancer",
+}
 NODES = ["control-plane", "worker", "worker"]
 FAULT = {"task": PHASE, "host": "worker-*", "message": "kubelet is not healthy"}
 LIMIT = 300  # seconds
@@ -35,13 +46,17 @@ def failure(lab: Lab) -> Iterator[tuple[Cluster, str]]:
 
 
 @pytest.fixture(scope="module")
-def cluster(failure: tuple[Cluster, str]) -> Cluster:
+def cluster(failure: tuple[Cluster, str], guide: Guide) -> Cluster:
     """The same, rolled back and instantiated again."""
     made, _ = failure
     made.handle("rollback", "ROLLED_BACK")
     made.assert_nothing_left()
     del made.parameters["kubespray_vars"]
-    made.instantiate()
+    guide.writes("instantiate.json", made.body)
+    with made.by_command():
+        guide.does("instantiation", VNF_INSTANCE_ID=made.id)
+        told = guide.does("following", VNF_INSTANCE_ID=made.id)
+    assert told.count("instantiate_end completed after") == 2
     return made
 
 
@@ -209,14 +224,84 @@ class TestCheck:
         assert told["rows"][-1]["vim"] == cluster.vim_name
 
 
-def test_terminate_goes_on_by_retry_and_leaves_nothing(cluster):
+class TestGuide:
+    """What the guides print, on the cluster and beside it."""
+
+    def test_package_and_instance(self, lab, guide):
+        with lab.package(guide, "package filled", "simple.zip") as vnfd_id:
+            made = guide.does("instance made", VNFD_ID=vnfd_id)
+            guide.does("instance deleted", VNF_A=id_in(made))
+
+    def test_package_in_one_line(self, lab, guide):
+        before = {one["id"] for one in lab.tacker.packages()}
+        guide.builds("simple.zip")
+        guide.does("package in one line")
+
+        def onboarded() -> str:
+            (new,) = [one for one in lab.tacker.packages() if one["id"] not in before]
+            return str(new["id"]) if new["onboardingState"] == "ONBOARDED" else ""
+
+        lab.tacker.delete_package(eventually(onboarded))
+
+    def test_looks_at_it(self, cluster, guide):
+        machines = [
+            {"role": ROLES[vdu], "ssh_address": cluster.address(server)}
+            for server, vdu in cluster.servers().items()
+        ]
+        guide.writes("machines.json", machines)
+        sample = json.loads((REQUESTS / "instantiate-simple.json").read_text())
+        server = sample["additionalParams"][PARAMETERS]["ansible"]
+        server["transferring_inventory_path"] = "/home/ansible/clusters/no-clusters"
+        guide.writes("instantiate.json", sample)
+        guide.builds("simple.zip")
+        told = guide.does(
+            "looking",
+            VNF_INSTANCE_ID=cluster.id,
+            OPERATION_ID=cluster.occurrence()["id"],
+        )
+        assert "COMPLETED" in told
+        assert "They agree." in told
+        assert "No problem was found." in told
+        assert (guide.place / "timeline.html").stat().st_size
+
+    def test_kubeconfig(self, cluster, guide):
+        told = guide.does(
+            "kubeconfig",
+            CONTROL_PLANE=cluster.address(cluster.server("masterNode")),
+            LOAD_BALANCER=cluster.balancer_address(),
+        )
+        assert told.count(" Ready ") == len(NODES)
+        assert (guide.place / "my-cluster.conf").stat().st_mode & 0o077 == 0
+
+    def test_service_on_the_load_balancer(self, cluster, guide):
+        script = ROOT / "scripts" / "install_external_lb.sh"
+        shutil.copy(script, guide.place)
+        told = guide.does("load balancer", LOAD_BALANCER=cluster.balancer_address())
+        assert [line[:9] for line in told.splitlines()] == [
+            *("changed", '{"format"', "changed"),
+        ]
+        assert '"name": "web"' in told or '"name":"web"' in told
+
+    def test_secret(self, guide):
+        url = guide.does("secret", stdin="a password\n").strip()
+        show = ["openstack", "secret", "get", url, "--payload", "-f", "value"]
+        assert inside.command(show) == "a password\n"
+        inside.command(["openstack", "secret", "delete", url])
+
+    def test_stack_updated(self, cluster, guide):
+        guide.does("stack updated", VNF_INSTANCE_ID=cluster.id)
+        assert check(cluster).returncode == 0
+
+
+def test_terminate_goes_on_by_retry_and_leaves_nothing(cluster, guide):
     services("stop", "--kill", "barbican")
     try:
         error = cluster.terminate(expect="FAILED_TEMP")
     finally:
         services("restart", "barbican")
     assert "did not delete the VIM" in error
-    cluster.handle("retry", "COMPLETED")
+    with cluster.handled("COMPLETED") as operation:
+        guide.does("retry", OPERATION_ID=operation)
     cluster.assert_nothing_left()
 
 

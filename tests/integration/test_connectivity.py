@@ -145,9 +145,11 @@ class TestConnectivity:
         types = [one["vimType"] for one in cluster.show()["vimConnectionInfo"]]
         assert types == ["openstack", "kubernetes"]
 
-    def test_the_same_again_changes_nothing(self, moving, cluster):
+    def test_the_same_again_changes_nothing(self, moving, cluster, guide):
         before = moving.vims(), cluster.runs(), moving.outer(), moving.listed()
-        moving.change(BODY)
+        guide.writes("change-ext-conn.json", BODY)
+        with cluster.by_command():
+            guide.does("other network", VNF_INSTANCE_ID=cluster.id)
         now = moving.vims(), cluster.runs(), moving.outer(), moving.listed()
         assert now == before
 
@@ -187,14 +189,14 @@ class TestV2:
         assert self.endpoint(cluster) == f"https://{cluster.balancer_address()}:6443"
 
     def test_cluster_follows_its_servers_and_retry_goes_on(
-        self, moving, cluster, tmp_path
+        self, moving, cluster, guide
     ):
         outer, keys = moving.outer(), moving.keys()
-        request = tmp_path / "request.json"
         # The hosts count: it was the first time in the operation before.
-        request.write_text(json.dumps(faulty(body_v2(), times=2)))
-        error = cluster.by_command("change-ext-conn", request, expect="FAILED_TEMP")
-        assert "Initialise the control plane: no room" in error
+        guide.writes("change-ext-conn.json", faulty(body_v2(), times=2))
+        with cluster.by_command("FAILED_TEMP"):
+            guide.does("v2 other network", VNF_INSTANCE_ID=cluster.id)
+        assert "Initialise the control plane: no room" in cluster.error()
         cluster.handle("retry", "COMPLETED")
         now = moving.assert_followed(outer, keys)
         assert now[cluster.server("externalLB")] == BALANCER

@@ -115,6 +115,13 @@ class TestHighAvailability:
         for name in control_planes(cluster):
             assert judged(members, name) == ""
 
+    def test_what_the_guide_prints_shows_them(self, cluster, guide):
+        (server, *_) = control_planes(cluster).values()
+        told = inside.on_host(server, "bash", "-c", guide.says("etcd"))
+        assert told.count("| started |") == 3
+        assert told.count(" is healthy: ") == 3
+        assert "| RAFT TERM |" in told
+
     def test_every_control_plane_can_be_healed_by_itself(self, cluster):
         """Tacker knows a VNFC of each, with its own server."""
         assert len(set(control_planes(cluster).values())) == 3

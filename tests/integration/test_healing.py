@@ -71,11 +71,16 @@ class TestHealing:
         assert after == identities
         running(cluster)
 
-    def test_dead_worker(self, cluster):
+    def test_dead_worker(self, cluster, guide):
         before = consistent(cluster, 2)
         server = sorted(cluster.workers().values())[1]
         kill(cluster, server)
-        cluster.heal(server)
+        with cluster.by_command():
+            guide.does(
+                "heal of a VNFC",
+                VNF_INSTANCE_ID=cluster.id,
+                VNFC_ID=cluster.vnfc(server),
+            )
         assert consistent(cluster, 2) == before
         assert server not in cluster.workers().values()
         running(cluster)
@@ -160,7 +165,7 @@ class TestHealing:
         consistent(cluster, 2)
 
     def test_heal_deletes_no_worker_that_a_given_up_scale_out_has_left(
-        self, lab, cluster
+        self, lab, cluster, guide
     ):
         before = consistent(cluster, 2)
         break_scale_out(lab, cluster)
@@ -179,18 +184,21 @@ class TestHealing:
         assert other == {f"worker-{healed.replace('.', '-')}"}
         assert check(cluster).returncode == 0
         # Tacker lists its VNFC from the next scale-out on.
-        cluster.scale("OUT")
+        with cluster.by_command():
+            guide.does("scale-out", VNF_INSTANCE_ID=cluster.id)
         consistent(cluster, 4)
 
-    def test_whole_vnf_keeps_its_scale_level(self, cluster):
+    def test_whole_vnf_keeps_its_scale_level(self, cluster, guide):
         servers = cluster.servers()
-        cluster.heal()
+        with cluster.by_command():
+            guide.does("heal of the VNF", VNF_INSTANCE_ID=cluster.id)
         consistent(cluster, 4)
         assert not set(servers) & set(cluster.servers())
         assert names(cluster)
         types = [one["vimType"] for one in cluster.show()["vimConnectionInfo"]]
         assert types == ["openstack", "kubernetes"]
 
-    def test_terminate_leaves_nothing(self, cluster):
-        cluster.terminate()
+    def test_terminate_leaves_nothing(self, cluster, guide):
+        with cluster.by_command():
+            guide.does("end of the cluster", VNF_A=cluster.id)
         cluster.assert_nothing_left()

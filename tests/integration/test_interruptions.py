@@ -67,10 +67,12 @@ class TestOneRun:
         wait_until_attached(lab, run, before + 1)
         assert cluster.runs() == [run]
 
-    def test_killed_conductor_leaves_the_operation_to_be_cancelled(self, lab, cluster):
+    def test_killed_conductor_leaves_the_operation_to_be_cancelled(
+        self, lab, cluster, guide
+    ):
         lab.kill_conductor()
         assert cluster.occurrence()["operationState"] == "PROCESSING"
-        cluster.cancel()
+        guide.does("cancel", OPERATION_ID=cluster.occurrence()["id"])
         assert cluster.occurrence()["operationState"] == "FAILED_TEMP"
         assert plays_on(lab, cluster)
 

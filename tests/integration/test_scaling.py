@@ -194,13 +194,14 @@ class TestBySeveral:
 
 
 class TestAfterwards:
-    def test_in_by_one_after_fail_with_a_budget_that_leaves_room(self, cluster):
+    def test_in_by_one_after_fail_with_a_budget_that_leaves_room(self, cluster, guide):
         before = consistent(cluster, 4)
         budget(cluster, at_least=4)
         cluster.scale("IN", expect="FAILED_TEMP", drain={"timeout": 3})
         cluster.handle("fail", "FAILED")
         budget(cluster, at_least=3)
-        cluster.scale("IN")
+        with cluster.by_command():
+            guide.does("scale-in", VNF_INSTANCE_ID=cluster.id)
         assert consistent(cluster, 3) < before
         running(cluster)
         cluster.kubectl("delete", "pdb", "web-budget")

@@ -15,11 +15,13 @@ from tests.integration.conftest import (
     SERVER_ACCOUNT,
     Cluster,
     Lab,
+    eventually,
 )
 from tests.integration.processes import Watch
 
 pytestmark = pytest.mark.lab
 
+OVER = "NOT_INSTANTIATED"
 SENTINEL = "of-the-operator ssh-ed25519 AAAA"
 #: What a host has written itself, and what lies in its memory.
 WRITTEN = "/run/lab/disk /tmp /run /dev/shm"
@@ -190,7 +192,7 @@ def test_open_connection_survives_every_reload_of_the_load_balancer(one):
     assert one.balancer("status")["workers"] == status["workers"]
 
 
-def test_cnf_on_the_cluster_keeps_it_from_being_terminated(lab, one):
+def test_cnf_on_the_cluster_keeps_it_from_being_terminated(lab, one, guide):
     with lab.cnf(one.vim_name) as cnf:
         cnf.instantiate()
         pods = json.loads(one.kubectl("get", "pods", "-l", "app=web", "-o", "json"))
@@ -200,10 +202,11 @@ def test_cnf_on_the_cluster_keeps_it_from_being_terminated(lab, one):
         assert "NOT INSTANTIATE/SCALE" in one.refused("rollback")
         assert one.api("/readyz") == "ok"
         one.handle("fail", "FAILED")
-        cnf.terminate()
+        guide.does("end of a CNF", VNF_B=cnf.id)
+        eventually(lambda: lab.tacker.show(cnf.id)["instantiationState"] == OVER)
         # Terminated, not deleted: Tacker counts it until then.
         assert "still used as a VIM" in one.terminate(expect="FAILED_TEMP")
-        cnf.delete()
+        guide.does("CNF deleted", VNF_B=cnf.id)
         one.handle("retry", "COMPLETED")
         one.assert_nothing_left()
 

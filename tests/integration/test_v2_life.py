@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.conftest import PARAMETERS, eventually
+from lab import inside
+from tests.integration.conftest import PARAMETERS, VM_ACCOUNT, Guide, eventually
 from tests.integration.connection import PORT
+from tests.integration.guide import id_in
 from tests.integration.test_cluster_life import NODES, check, differences, roles
 from tests.integration.test_healing import kill, machine_ids
 from tests.integration.test_scaling import (
@@ -27,11 +29,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> LabV2:
 
 
 @pytest.fixture(scope="module")
-def cluster(lab: LabV2) -> Iterator[ClusterV2]:
+def cluster(lab: LabV2, guide: Guide) -> Iterator[ClusterV2]:
     with lab.instance("v2", secret=True) as made:
         assert isinstance(made, ClusterV2)
         lab.keep_secrets_in_barbican(made.parameters)
-        made.instantiate()
+        guide.writes("instantiate.json", made.body)
+        with made.by_command():
+            guide.does("v2 instantiation", VNF_INSTANCE_ID=made.id)
         yield made
 
 
@@ -89,10 +93,13 @@ class TestLife:
             cnf.terminate()
         assert pods(cluster, "app=web") == []
 
-    def test_scale_in_blocked_by_a_budget_goes_on_by_retry(self, cluster):
+    def test_scale_in_blocked_by_a_budget_goes_on_by_retry(self, cluster, guide):
         cluster.kubectl("apply", "-f", "-", stdin=WORKLOADS)
         old = consistent(cluster, 2)
-        cluster.scale("OUT")
+        login = {"worker_node": {"password": VM_ACCOUNT.password}}
+        guide.writes("again.json", {"additionalParams": {PARAMETERS: login}})
+        with cluster.by_command():
+            guide.does("v2 scale-out with parameters", VNF_INSTANCE_ID=cluster.id)
         before = consistent(cluster, 3)
         # The newest goes first: have the pods on it.
         cluster.kubectl("cordon", *old)
@@ -109,12 +116,13 @@ class TestLife:
         assert consistent(cluster, 2) == old
         running(cluster)
 
-    def test_scale_out_by_two_and_by_one(self, cluster):
+    def test_scale_out_by_two_and_by_one(self, cluster, guide):
         before = consistent(cluster, 2)
         cluster.scale("OUT", steps=2)
         more = consistent(cluster, 4)
         assert before < more
-        cluster.scale("OUT")
+        with cluster.by_command():
+            guide.does("v2 scale-out", VNF_INSTANCE_ID=cluster.id)
         assert more < consistent(cluster, 5)
 
     def test_scale_in_by_two_and_by_one(self, cluster):
@@ -126,11 +134,14 @@ class TestLife:
         assert consistent(cluster, 2) < smaller
         running(cluster)
 
-    def test_heal_of_one_worker(self, cluster):
+    def test_heal_of_one_worker(self, cluster, guide):
         before = consistent(cluster, 2)
         identities = machine_ids(cluster)
         address, server = sorted(cluster.workers().items())[0]
-        cluster.heal(server)
+        with cluster.by_command():
+            guide.does(
+                "v2 heal of a VNFC", VNF_INSTANCE_ID=cluster.id, SERVER_ID=server
+            )
         assert consistent(cluster, 2) == before
         assert server not in cluster.workers().values()
         assert_only_this_is_new(cluster, identities, address)
@@ -192,9 +203,10 @@ class TestLife:
             second: ["cordoned, gets no new pods"],
         }
 
-    def test_heal_of_the_whole_vnf_in_its_stack(self, cluster):
+    def test_heal_of_the_whole_vnf_in_its_stack(self, cluster, guide):
         servers, stack = cluster.servers(), cluster.stack_id
-        cluster.by_command("heal")
+        with cluster.by_command():
+            guide.does("v2 heal of the VNF", VNF_INSTANCE_ID=cluster.id)
         consistent(cluster, 2)
         assert not set(servers) & set(cluster.servers())
         assert cluster.stack_id == stack
@@ -214,6 +226,20 @@ class TestLife:
         cluster.assert_no_secret_in(json.dumps(cluster.show()))
         cluster.assert_no_secret_in(json.dumps(cluster.occurrences()))
 
-    def test_terminate_leaves_nothing(self, cluster):
-        cluster.terminate()
+    def test_what_else_the_guide_prints_works(self, lab, cluster, guide):
+        with lab.package(guide, "v2 package filled", "simple-v2.zip") as vnfd_id:
+            made = guide.does("v2 instance made", VNFD_ID=vnfd_id)
+            lab.tacker.delete(id_in(made))
+        (guide.place / "password.txt").write_text("secret")
+        url = guide.does("v2 secret").strip()
+        inside.command(["openstack", "secret", "delete", url])
+        cluster.kubectl("get", "nodes")
+        token = guide.does("v2 token", kubeconfig=str(cluster.kubeconfig))
+        assert token == cluster.vim_for_a_cnf()["accessInfo"]["bearer_token"]
+        guide.does("v2 stack updated", VNF_INSTANCE_ID=cluster.id)
+        consistent(cluster, 2)
+
+    def test_terminate_leaves_nothing(self, cluster, guide):
+        with cluster.by_command():
+            guide.does("v2 end of the cluster", VNF_INSTANCE_ID=cluster.id)
         cluster.assert_nothing_left()

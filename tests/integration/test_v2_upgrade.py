@@ -188,9 +188,14 @@ class TestUpgrade:
         kept = cluster.metadata["k8s_mgmt"]["parameters"]
         assert kept["cluster"]["kubernetes_version"] == NEW
 
-    def test_the_same_again_changes_nothing(self, cluster, newer):
+    def test_the_same_again_changes_nothing(self, cluster, newer, guide):
         runs = cluster.runs()
-        upgrade(cluster, newer.vnfd_id)
+        body = json.loads((REQUESTS / "upgrade.json").read_text())
+        body["vnfdId"] = newer.vnfd_id
+        body["additionalParams"][PARAMETERS]["cluster"]["kubernetes_version"] = NEW
+        guide.writes("upgrade.json", body)
+        with cluster.by_command():
+            guide.does("v2 upgrade", VNF_INSTANCE_ID=cluster.id)
         assert cluster.runs() == runs
 
     def test_later_workers_have_the_new_version(self, cluster):
@@ -199,14 +204,14 @@ class TestUpgrade:
         assert set(kubelets(cluster).values()) == {f"v{NEW}"}
 
     def test_a_change_of_the_package_alone_asks_for_no_password(
-        self, cluster, lab, tmp_path
+        self, cluster, lab, guide
     ):
         body = json.loads((REQUESTS / "change-vnfpkg.json").read_text())
         body["vnfdId"] = lab.vnfd_id
         assert PARAMETERS not in body["additionalParams"]
-        request = tmp_path / "request.json"
-        request.write_text(json.dumps(body))
-        cluster.by_command("change-vnfpkg", request)
+        guide.writes("change-vnfpkg.json", body)
+        with cluster.by_command():
+            guide.does("v2 other package", VNF_INSTANCE_ID=cluster.id)
         assert cluster.show()["vnfdId"] == lab.vnfd_id
 
 

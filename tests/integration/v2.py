@@ -4,7 +4,6 @@ import base64
 import contextlib
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from lab import inside, settings
@@ -13,7 +12,7 @@ from lab.tacker_api import TackerV2
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.api import V2
 from tests.integration import cnf
-from tests.integration.cluster import PARAMETERS, Cluster, overriding
+from tests.integration.cluster import PARAMETERS, Cluster
 from tests.integration.conftest import Lab
 
 REQUESTS = sources.samples(V2) / "requests"
@@ -48,42 +47,17 @@ class ClusterV2(Cluster):
         self._operation = self._lab.tacker.operate(self.id, verb, body)
         return self.wait(expect)
 
-    def by_command(
-        self, verb: str, request: Path | None = None, expect: str = "COMPLETED"
-    ) -> str:
-        """Have the OpenStack client send a request; the error text of the operation."""
-        before = {one["id"] for one in self.occurrences()}
-        words = [verb, self.id, *([str(request)] if request else [])]
-        client = ["openstack", "--os-tacker-api-version", "2", "vnflcm"]
-        inside.command([*client, *words], limit=300)
-        (self._operation,) = {one["id"] for one in self.occurrences()} - before
-        return self.wait(expect)
-
-    def begin_heal(self, *servers: str, **changes: Any) -> None:
-        body: dict[str, Any] = {"cause": "a test", **overriding(changes)}
-        if servers:
-            body["vnfcInstanceId"] = [self.vnfc(server) for server in servers]
-        self._begin_heal(body)
-
     def heal_with_another_stack(self) -> str:
         """Heal the whole VNF, its networks included."""
         self._begin_heal(sample("heal-vnf-all.json"))
         return self.wait("COMPLETED")
 
-    def _begin_heal(self, body: dict[str, Any]) -> None:
-        self._operation = self._lab.tacker.operate(self.id, "heal", body)
-
     def vnfc(self, server: str) -> str:
-        """The id that a heal request has for the VNFC of a server."""
-        info = self.show()["instantiatedVnfInfo"]
-        resource = next(
-            vnfc["id"]
-            for vnfc in info["vnfcResourceInfo"]
-            if vnfc["computeResource"]["resourceId"] == server
-        )
+        """The id of ``vnfcInfo``, which a heal request has here."""
+        resource = super().vnfc(server)
         return next(
             str(vnfc["id"])
-            for vnfc in info["vnfcInfo"]
+            for vnfc in self.show()["instantiatedVnfInfo"]["vnfcInfo"]
             if vnfc["vnfcResourceInfoId"] == resource
         )
 
@@ -98,13 +72,7 @@ class ClusterV2(Cluster):
 
     def occurrences(self) -> list[dict[str, Any]]:
         """Every operation of this VNF instance, whole."""
-        tacker = self._lab.tacker
-        every = tacker.call("GET", f"{tacker.LCM}/vnf_lcm_op_occs").json()
-        return [
-            tacker.occurrence(one["id"])
-            for one in every
-            if one["vnfInstanceId"] == self.id
-        ]
+        return [self._lab.tacker.occurrence(one) for one in self._operations()]
 
     def vim_for_a_cnf(self) -> dict[str, Any]:
         """The cluster as a CNF's request names it; Tacker shows no token."""

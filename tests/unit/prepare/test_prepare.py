@@ -10,6 +10,7 @@ import pytest
 
 from tacker_k8s_mgmt.cluster import checkout, kubespray
 from tacker_k8s_mgmt.remote import server, ssh
+from tests.documents import account
 from tests.unit.remote.sshd import Sshd
 
 from .sandbox import ANSIBLES, SCRIPT, USER, Sandbox, git, make_wheel, write
@@ -455,3 +456,20 @@ def test_root_runs_nothing_that_the_user_could_have_put_there(fresh, tmp_path):
     for path in (tmp_path / "opt").iterdir():
         assert path.is_symlink() or path.owner() == "nobody"
     assert fresh.do("--user", "nobody")[-1] == "unchanged"
+
+
+def test_what_the_guide_prints_can_be_done_one_after_the_other(fresh, sources):
+    archive = fresh.directory / "v2.31.0.tar.gz"
+    words = ("--format=tar.gz", "--prefix=kubespray-2.31.0/", "-o", str(archive))
+    git(sources / "origin", "archive", *words, "v2.31.0")
+    (fresh.directory / "wheels").symlink_to(sources / "wheels")
+    printed = account.matching(("./prepare_ansible_server.sh *",))
+    said = [
+        # The sandbox has one user.
+        fresh.do(*one.text.replace("--user ansible", f"--user {USER}").split()[1:])
+        for one in printed
+    ]
+    # The third call finds the release and leaves the links, the last one turns them.
+    assert [lines[-1] for lines in said] == [
+        *("changed", "changed", "unchanged", "changed"),
+    ]

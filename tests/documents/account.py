@@ -1,0 +1,155 @@
+"""Where each command of the guides is run, or why it is not.
+
+Each command is matched by exactly one pattern, of the kind that file names have. One
+that no pattern matches fails tests/unit/documents/test_account.py, and so does one more
+or less that is not run.
+"""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+
+from tests.documents.blocks import Command, commands
+
+#: In a directory with the samples, without a lab: tests/unit/documents.
+LOCAL = (
+    "tacker-k8s-mgmt csar *",
+    "tacker-k8s-mgmt params *",
+    "tacker-k8s-mgmt inventory *",
+    "cp -r samples mysite",
+    "python -c *entry_points*",
+)
+
+#: Programs of this project that make a laboratory, enter one or end it, or prepare a
+#: server of a site. Their own tests run them; here their words are held against what
+#: they take: tests/unit/documents.
+READ = (
+    "make *",
+    "sudo python3 -m lab *",
+    "python3 -m benchmarks*",
+    "./prepare_ansible_server.sh *",
+)
+
+#: In the lab, by the scene of an integration test that runs them one after the other.
+LAB: Mapping[str, tuple[str, ...]] = {
+    "package made": ("openstack vnf package create",),
+    "package filled": (
+        "openstack vnf package upload --path simple.zip ID",
+        "openstack vnf package show ID",
+    ),
+    "package in one line": ("openstack vnf package upload --path simple.zip $(*)",),
+    "instance made": ("openstack vnflcm create VNFD_ID --name my-cluster",),
+    "instance deleted": ("openstack vnflcm delete VNF_A",),
+    "instantiation": ("openstack vnflcm instantiate VNF_INSTANCE_ID instantiate.json",),
+    "following": (
+        "tacker-k8s-mgmt runs follow * --wait 600",
+        "tacker-k8s-mgmt runs follow VNF_INSTANCE_ID",
+    ),
+    "looking": (
+        "openstack vnflcm op list",
+        "openstack vnflcm op show OPERATION_ID -c *",
+        "openstack vnflcm show VNF_INSTANCE_ID",
+        "tacker-k8s-mgmt runs list",
+        "tacker-k8s-mgmt runs show *",
+        "tacker-k8s-mgmt cluster check *",
+        "tacker-k8s-mgmt preflight *",
+        "ssh-keyscan *",
+    ),
+    "kubeconfig": (
+        "umask 077",
+        "ssh ubuntu@CONTROL_PLANE sudo cat *",
+        "kubectl --kubeconfig my-cluster.conf *",
+    ),
+    "load balancer": (
+        "scp install_external_lb.sh ubuntu@LOAD_BALANCER:",
+        "ssh ubuntu@LOAD_BALANCER * expose web *",
+        "ssh ubuntu@LOAD_BALANCER * status",
+        "ssh ubuntu@LOAD_BALANCER * unexpose web",
+    ),
+    "secret": (
+        "umask 077; cat > password *",
+        "truncate -s -1 password *",
+        "openstack secret store --name workers --file password *",
+        "rm password",
+    ),
+    "retry": ("openstack vnflcm op retry OPERATION_ID",),
+    "cancel": ("openstack vnflcm op cancel OPERATION_ID",),
+    "stack updated": (
+        "openstack stack update --existing --wait vnflcm_VNF_INSTANCE_ID",
+    ),
+    "heal of a VNFC": ("openstack vnflcm heal --cause * -- VNF_INSTANCE_ID",),
+    "heal of the VNF": ("openstack vnflcm heal VNF_INSTANCE_ID",),
+    "scale-out": ("openstack vnflcm scale --type SCALE_OUT * 1 VNF_INSTANCE_ID",),
+    "scale-in": ("openstack vnflcm scale --type SCALE_IN * 1 VNF_INSTANCE_ID",),
+    "other network": (
+        "openstack vnflcm change-ext-conn VNF_INSTANCE_ID change-ext-conn.json",
+    ),
+    "end of a CNF": ("openstack vnflcm terminate VNF_B",),
+    "CNF deleted": ("openstack vnflcm delete VNF_B",),
+    "end of the cluster": ("openstack vnflcm terminate VNF_A",),
+    "etcd": ("set -a; . /etc/etcd.env; set +a", "etcdctl *"),
+    "v2 package filled": (
+        "openstack vnf package upload --path simple-v2.zip PACKAGE_ID",
+    ),
+    "v2 instance made": ("openstack vnflcm create VNFD_ID --os-tacker-api-version 2",),
+    "v2 instantiation": ("openstack vnflcm instantiate * --os-tacker-api-version 2",),
+    "v2 secret": ("openstack secret store --name workers --file password.txt *",),
+    "v2 token": ("kubectl -n kube-system get secret *",),
+    "v2 scale-out": (
+        "openstack vnflcm scale * 1 VNF_INSTANCE_ID --os-tacker-api-version 2",
+    ),
+    "v2 scale-out with parameters": (
+        "openstack vnflcm scale * --additional-param-file *",
+    ),
+    "v2 heal of a VNFC": ("openstack vnflcm heal * --vnfc-instance workerNode-*",),
+    "v2 heal of the VNF": (
+        "openstack vnflcm heal VNF_INSTANCE_ID --os-tacker-api-version 2",
+    ),
+    "v2 other network": (
+        "openstack vnflcm change-ext-conn * --os-tacker-api-version 2",
+    ),
+    "v2 other package": ("openstack vnflcm change-vnfpkg * change-vnfpkg.json *",),
+    "v2 upgrade": ("openstack vnflcm change-vnfpkg * upgrade.json *",),
+    "v2 stack updated": (
+        "openstack stack update --existing --wait vnf-VNF_INSTANCE_ID",
+    ),
+    "v2 end of the cluster": (
+        "openstack vnflcm terminate * --os-tacker-api-version 2",
+    ),
+}
+
+#: Nowhere, by the reason.
+NOT_RUN: Mapping[str, tuple[str, ...]] = {
+    "needs the Internet": (
+        "sudo apt-get install *",
+        "git clone *",
+        "python3 -m venv kubespray-*",
+        "kubespray-2.31-venv/bin/*",
+        "curl -LO https://github.com/*",
+        "tar -xzf v2.31.0.tar.gz *",
+        "pip download *",
+    ),
+    "installs what the tests run with; `python3 -m lab install` does the same": (
+        "pip install .*",
+        "pip install --upgrade .",
+    ),
+    "needs systemd, which a lab has not": ("systemctl restart tacker-conductor",),
+    "needs an aspect that scales by several VMs, which no sample has": (
+        "openstack stack resource *",
+    ),
+    "changes /etc of the machine, and wants a user tacker": ("install -* -o tacker *",),
+}
+
+
+def everywhere() -> Mapping[str, tuple[str, ...]]:
+    """Every pattern, by the place or the reason."""
+    return {"local": LOCAL, "read": READ, **LAB, **NOT_RUN}
+
+
+def matching(patterns: tuple[str, ...]) -> list[Command]:
+    """The commands that these patterns match, in the patterns' order."""
+    return [
+        one
+        for pattern in patterns
+        for one in commands()
+        if fnmatchcase(one.text, pattern)
+    ]
