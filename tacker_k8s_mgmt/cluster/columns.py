@@ -25,9 +25,17 @@ BLANK = Cell("")
 
 _JOIN = "The next scale-out, or heal of a VNFC, makes it a member."
 _CLEAR = "The next scale, or heal of a VNFC, takes away what is left of it."
+_UNDER_WAY = "Wait: Heat still works on it."
+_FAILED = (
+    "Mend what `openstack stack failures list --long {stack}` shows, and send what the "
+    "error of the operation says. If that is over, heal its VNFC; the next scale-out "
+    "builds a worker that has none."
+)
 _ANEW = "Heal the whole VNF, or its VNFC if there are other control planes."
 _NOT_ADDED = (
-    "If a heal has taken it out, heal its VNFC again. Otherwise roll that back."
+    "If a heal has taken it out, heal its VNFC again. If it is a member, restore "
+    "hosts.yaml in the cluster's directory. If a scaling has made it, which is not "
+    "supported, have Heat delete it."
 )
 _RESTORE = "Restore hosts.yaml in the cluster's directory, or heal the whole VNF."
 _HEAL_BALANCER = "Heal its VNFC: the new VM gets every node and every service."
@@ -86,9 +94,11 @@ def heat(one: Subject, said: Answers) -> Cell:
     if said.machines is None:
         return UNKNOWN
     if one.unfinished:
-        remedy = "`openstack stack resource list -n 5` of the VNF's stack says more."
         text = f"Heat has not completed its VM: {one.unfinished}"
-        return _cell("unfinished", Finding(text, remedy))
+        has_failed = one.unfinished.endswith("_FAILED")
+        remedy = _FAILED if has_failed else _UNDER_WAY
+        stack = said.machines.stack_id
+        return _cell("unfinished", Finding(text, remedy.format(stack=stack)))
     if one.vm is None:
         if one.listed is None:
             return ABSENT

@@ -26,8 +26,9 @@ from tacker_k8s_mgmt.remote import heat
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 _WAY_ON = (
-    "`rollback` deletes the new VMs; after `retry` or `fail` they stay, and the next "
-    "scale-out or heal joins them."
+    "`rollback` deletes the new VMs; after `fail` they stay, and the next scale-out or "
+    "heal joins them. Do not send `retry`: Tacker would end it without calling the "
+    "driver."
 )
 _NO_ROLLBACK = (
     "Do not send `rollback`: with it Tacker would have Heat set the group to {after} "
@@ -100,14 +101,28 @@ def members_after(context: Any, vnf_instance: Any, aspect_id: str) -> int | None
     client = heat_of(context, vnf_instance)
     stack_id = vnf_instance.instantiated_vnf_info.instance_id
     template = client.stacks.template(stack_id)
-    group = template["resources"][aspect_id]["properties"]
-    wanted = group.get("desired_capacity")
-    if not isinstance(wanted, Mapping):
-        return None if wanted is None else int(wanted)
-    if _follows_scale(context, vnf_instance):
+    if isinstance(_wanted(template, aspect_id), Mapping) and _follows_scale(
+        context, vnf_instance
+    ):
         return None
-    parameters = client.stacks.get(stack_id).parameters
-    return int(parameters[wanted["get_param"]])
+    return size_in(template, client.stacks.get(stack_id).parameters, aspect_id)
+
+
+def size_in(
+    template: Mapping[str, Any], parameters: Mapping[str, Any], group: str
+) -> int | None:
+    """The size that an update with this template and these parameters gives a group.
+
+    :returns: None for that which it has.
+    """
+    wanted = _wanted(template, group)
+    if isinstance(wanted, Mapping):
+        wanted = parameters[wanted["get_param"]]
+    return None if wanted is None else int(wanted)
+
+
+def _wanted(template: Mapping[str, Any], group: str) -> Any:
+    return template["resources"][group]["properties"].get("desired_capacity")
 
 
 def _follows_scale(context: Any, vnf_instance: Any) -> bool:

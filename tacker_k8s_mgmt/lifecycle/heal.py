@@ -14,7 +14,7 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import drain, healing, kubespray
+from tacker_k8s_mgmt.cluster import drain, healing, inventory, kubespray
 from tacker_k8s_mgmt.cluster.nodes import Node, Role
 from tacker_k8s_mgmt.lifecycle.operation import names_of
 from tacker_k8s_mgmt.lifecycle.plane_join import PlaneJoin
@@ -46,6 +46,8 @@ class HealStart(PlaneLeave):
     def _choose(self) -> None:
         self._see_majority(self._servers)
         found, seen = self._compare()
+        if found.added:
+            raise _unlisted(names_of(found.added), self._site.workdir.path)
         everyone = (*found.nodes, *found.returning)
         named = tuple(node for node in everyone if node.server_id in self._servers)
         masters = [node for node in named if node.role is Role.CONTROL_PLANE]
@@ -180,6 +182,9 @@ class HealEnd(PlaneJoin):
     def _is_target(self, node: Node) -> bool:
         return node.server_id in self._servers
 
+    def _unlisted(self, names: str) -> errors.K8sMgmtError:
+        return _unlisted(names, self._site.workdir.path)
+
     def _see_built(self) -> None:
         """See that Heat has built the VMs: Tacker only logs it when it has not.
 
@@ -236,3 +241,14 @@ class HealEnd(PlaneJoin):
             *self._healing.not_ready,
         }
         self._wait_ready([node for node in self._nodes if node.name not in out])
+
+
+def _unlisted(names: str, directory: str) -> errors.K8sMgmtError:
+    """What is wrong with VMs of the control plane that no inventory has."""
+    return errors.UnsupportedOperation(
+        detail="These VMs of the control plane are in Heat and not in the inventory: "
+        f"{names}. kubespray would not take them for members of the cluster.",
+        hint=f"If they are members, restore {inventory.FILE_NAME} in {directory}. If a "
+        "scaling has made them, have Heat delete them. Then send `retry`, or `fail` to "
+        "give the heal up.",
+    )

@@ -59,15 +59,14 @@ class Join(Operation, abc.ABC):
         is left out.
         """
 
+    @abc.abstractmethod
+    def _unlisted(self, names: str) -> errors.K8sMgmtError:
+        """What is wrong with VMs of the control plane that no inventory has."""
+
     def _choose(self) -> None:
         found, _ = self._compare()
         if found.added:
-            raise errors.UnsupportedOperation(
-                detail="There are new VMs of the control plane, which cannot be "
-                f"scaled: {names_of(found.added)}.",
-                hint="Send `rollback` for this operation, and take the scaling aspect "
-                "of the control plane out of the VNFD.",
-            )
+            raise self._unlisted(names_of(found.added))
         # The Ready ones, too: a kubelet that reports says nothing of the SSH server,
         # and the facts of all hosts are gathered over SSH.
         asked = [

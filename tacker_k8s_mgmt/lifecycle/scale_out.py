@@ -14,6 +14,7 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.nodes import Node, Role
+from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle.join import Join
 from tacker_k8s_mgmt.lifecycle.operation import Operation, names_of
 from tacker_k8s_mgmt.lifecycle.step import Step
@@ -59,6 +60,13 @@ class ScaleOut(Join):
         names = names_of(self._joining)
         if not self._takes_back:
             return f"{names} stay in the inventory. {way_on}"
+        old = [node for node in self._joining if not self._is_target(node)]
+        whole = (
+            f"the next scale-out or heal joins {names_of(old)}, left by an earlier "
+            "operation"
+            if old
+            else "the cluster is as it was"
+        )
         failed = [text for text in map(_attempt, self._undoings()) if text]
         if failed:
             return (
@@ -66,9 +74,25 @@ class ScaleOut(Join):
                 f"{' '.join(failed)} The next operation tries again. {way_on}"
             )
         return (
-            f"Taken back: routes, Node objects and inventory entries of {names}; the "
-            f"cluster is as it was. {way_on}"
+            f"Taken back: routes, Node objects and inventory entries of {names}; "
+            f"{whole}. {way_on}"
         )
+
+    def _unlisted(self, names: str) -> errors.K8sMgmtError:
+        return errors.UnsupportedOperation(
+            detail="There are new VMs of the control plane, which cannot be scaled: "
+            f"{names}.",
+            hint="Take the scaling aspect of the control plane out of the VNFD.",
+        )
+
+    def _run(self, request: PlaybookRequest, nodes: int) -> None:
+        try:
+            super()._run(request, nodes)
+        except errors.PlaybookError as error:
+            if self._takes_back:
+                # It would say `retry`, which does not come back to this hook.
+                error.hint = ""
+            raise
 
     def _before(self) -> int | None:
         if not self._machines.places:
@@ -98,8 +122,7 @@ class ScaleOut(Join):
             raise errors.ClusterError(
                 detail="No complete worker VM was found in these new members of the "
                 f"Heat group (stacks or servers): {', '.join(missing)}.",
-                hint="Look at them with `openstack stack resource list`, and send "
-                "`rollback` for this operation.",
+                hint="Look at them with `openstack stack resource list`.",
             )
 
     def _write_all(self) -> None:

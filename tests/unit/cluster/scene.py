@@ -74,6 +74,7 @@ class Scene:
                 load_balancer=self.balancer,
                 places={one: frozenset({"top"}) for one in servers},
                 unfinished=tuple(self.unfinished),
+                stack_id="stack-7",
             ),
             inventory=tuple(self.listed.values()),
             joined=None if self.joined is None else frozenset(self.joined),

@@ -47,6 +47,37 @@ def heal(site: FakeSite, *servers: str) -> None:
     heal_end(site, *rebuild(site, *servers))
 
 
+class TestUnlistedControlPlane:
+    """Heat has a VM of the control plane that the inventory lacks."""
+
+    @staticmethod
+    def refused(operation, site):
+        site.control_planes += [
+            machine(Role.CONTROL_PLANE, 30),
+            machine(Role.CONTROL_PLANE, 31),
+        ]
+        with pytest.raises(errors.StepFailed) as caught:
+            operation(site, "server-5")
+        text = str(caught.value)
+        assert "control-plane-10-10-0-30, control-plane-10-10-0-31" in text
+        assert "restore hosts.yaml in" in text
+        assert "`retry`, or `fail`" in text
+        # Tacker has none for a heal.
+        assert "rollback" not in text
+
+    def test_is_told_before_a_worker_leaves(self):
+        site = instantiated()
+        before = state(copy.deepcopy(site))
+        self.refused(heal_start, site)
+        assert state(site) == before
+
+    def test_is_told_at_the_end_when_it_has_come_meanwhile(self):
+        site = instantiated()
+        heal_start(site, "server-5")
+        rebuild(site, "server-5")
+        self.refused(heal_end, site)
+
+
 class TestWorkers:
     def test_living_worker_is_drained_and_comes_back_as_the_new_machine(self):
         site = instantiated()

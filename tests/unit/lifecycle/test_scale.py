@@ -229,15 +229,41 @@ class TestScaleOut:
         assert "did not work wholly: fault in balancer.remove_workers" in text
         assert site.listed == [MASTER, FIVE, FIFTY_FIVE]
 
+    def test_what_is_taken_back_of_an_earlier_operation_is_said(self):
+        site = grown(6)
+        site.workers.append(machine(Role.WORKER, 7))
+        site.faults.add("run scale")
+        with pytest.raises(errors.StepFailed) as caught:
+            scale_out(site, "server-6")
+        text = str(caught.value)
+        assert "inventory entries of worker-10-10-0-6, worker-10-10-0-7;" in text
+        assert "scale-out or heal joins worker-10-10-0-7, left by" in text
+        assert "as it was" not in text
+
+    def test_a_playbook_that_failed_is_not_to_be_retried_where_none_follows(self):
+        for takes_back in (True, False):
+            site = grown(6)
+            site.faults.add("run scale")
+            site.error = errors.PlaybookFailed(
+                playbook="scale.yml", host="h", rc=2, failures=["no room"], log="log"
+            )
+            with pytest.raises(errors.StepFailed) as caught:
+                scale_out(site, "server-6", takes_back=takes_back)
+            assert "no room" in str(caught.value)
+            assert ("retry" in str(caught.value)) is not takes_back
+
     def test_new_control_planes_are_refused(self):
         site = grown()
         site.control_planes += [
             machine(Role.CONTROL_PLANE, 30),
             machine(Role.CONTROL_PLANE, 31),
         ]
-        with pytest.raises(errors.StepFailed, match="cannot be scaled"):
+        with pytest.raises(errors.StepFailed, match="cannot be scaled") as caught:
             scale_out(site, "server-30", "server-31")
         assert site.listed == [MASTER, FIVE, FIFTY_FIVE]
+        # What to send is said once, by what a rollback would do.
+        assert "`" not in str(caught.value)
+        assert str(caught.value).endswith("There were 2 workers.")
 
     def test_member_without_a_complete_vm_is_told(self):
         site = grown(6)
