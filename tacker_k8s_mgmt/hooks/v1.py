@@ -15,6 +15,7 @@ from tacker_k8s_mgmt.hooks import (
     advice,
     checkpoint,
     database,
+    group_size,
     requests,
     rollback,
     scale_level,
@@ -306,7 +307,8 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         with hook.site(params) as site:
             asked = requests.attachments(change_ext_conn_request)
             work = ConnectivityStart(params, vnf_instance.id, site, asked)
-            hook.run(work.steps(), params.secrets())
+            keep = group_size.step(context, vnf_instance, site)
+            hook.run((*work.steps(), keep), params.secrets())
 
     def change_external_connectivity_end(
         self,
