@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
+from tacker_k8s_mgmt.csar.tree import node_at, pairs
 from tacker_k8s_mgmt.errors import PackageError
 
 _IMAGE = ("properties", "sw_image_data", "name")
@@ -74,19 +75,10 @@ def _fit_text(text: str, site: Site) -> tuple[str, set[str]]:
 def _scalars(text: str, path: tuple[str, ...]) -> Iterator[tuple[str, yaml.ScalarNode]]:
     """``(node template, scalar)`` wherever a node template has *path*."""
     root = yaml.compose(text, Loader=yaml.SafeLoader)
-    templates = _at(root, ("topology_template", "node_templates"))
-    for key, node in templates.value if isinstance(templates, yaml.MappingNode) else []:
-        scalar = _at(node, path)
+    for key, node in pairs(node_at(root, "topology_template", "node_templates")):
+        scalar = node_at(node, *path)
         if isinstance(scalar, yaml.ScalarNode):
             yield key.value, scalar
-
-
-def _at(node: yaml.Node | None, path: tuple[str, ...]) -> yaml.Node | None:
-    for step in path:
-        if not isinstance(node, yaml.MappingNode):
-            return None
-        node = next((value for key, value in node.value if key.value == step), None)
-    return node
 
 
 def _replaced(

@@ -35,3 +35,16 @@ def dig(value: Any, *path: str) -> Any:
     for key in path:
         value = mapping(value).get(key)
     return value
+
+
+def node_at(node: yaml.Node | None, *path: str) -> yaml.Node | None:
+    """As :func:`dig`, in a document as it was composed, which knows its lines."""
+    for step in path:
+        found = (value for key, value in pairs(node) if key.value == step)
+        node = next(found, None)
+    return node
+
+
+def pairs(node: yaml.Node | None) -> Sequence[tuple[yaml.Node, yaml.Node]]:
+    """Keys and values of a composed mapping; none where it is no mapping."""
+    return node.value if isinstance(node, yaml.MappingNode) else ()

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
+from tacker_k8s_mgmt.csar.tree import dig, mapping, node_at, pairs, parse, sequence
 
 VDU = "tosca.nodes.nfv.Vdu.Compute"
 CP = "tosca.nodes.nfv.VduCp"
@@ -151,34 +151,23 @@ def load(path: Path) -> Mapping[str, Any]:
 def without_occurrences(definitions: Path) -> Iterator[tuple[str, str]]:
     """Requirements of node types that do not say how often they occur.
 
-    tosca-parser takes such a one for ``[ 1, UNBOUNDED ]``.
+    tosca-parser takes that for ``[ 1, UNBOUNDED ]``.
 
-    :returns: its name, and file and line where it is written.
+    :returns: of each, its name, and file and line where it is written.
     """
     for path in sorted(definitions.glob("*.y*ml")):
         try:
             root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
         except (yaml.YAMLError, UnicodeDecodeError):
             continue  # it is told elsewhere
-        for _, node_type in _pairs(_value(root, "node_types")):
-            requirements = _value(node_type, "requirements")
-            for entry in requirements.value if _is_list(requirements) else ():
-                for key, value in _pairs(entry):
-                    if _value(value, "occurrences") is None:
+        for _, node_type in pairs(node_at(root, "node_types")):
+            requirements = node_at(node_type, "requirements")
+            if isinstance(requirements, yaml.SequenceNode):
+                written = (pair for one in requirements.value for pair in pairs(one))
+                for key, value in written:
+                    if node_at(value, "occurrences") is None:
                         line = key.start_mark.line + 1
                         yield key.value, f"{path.name}, line {line}"
-
-
-def _is_list(node: yaml.Node | None) -> TypeGuard[yaml.SequenceNode]:
-    return isinstance(node, yaml.SequenceNode)
-
-
-def _pairs(node: yaml.Node | None) -> Sequence[tuple[yaml.Node, yaml.Node]]:
-    return node.value if isinstance(node, yaml.MappingNode) else ()
-
-
-def _value(node: yaml.Node | None, name: str) -> yaml.Node | None:
-    return next((value for key, value in _pairs(node) if key.value == name), None)
 
 
 def parse_package(entry: Path, package: Path | None) -> tuple[set[str], list[str]]:
