@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 STAND_IN = Path(__file__).parents[3] / "lab/kubespray"
 DEAD = NODES[-1].name
 DAY = 86400  # seconds; kubespray's fact_caching_timeout
-# It becomes nobody, and lets Ansible have its prompt.
+# Runs the command as the same user, after the prompt that Ansible waits for.
 SUDO = r"""
 while [ "$1" != /bin/sh ]; do
     [ "$1" = -p ] && printf '%s' "$2" >&2
@@ -49,7 +49,7 @@ class Site:
         hosts = inventory.render(NODES, parsed(rich((2, release.minor))))
         (self.workdir / inventory.FILE_NAME).write_text(hosts)
         (self.workdir / "vars.json").write_text("{}")
-        # Otherwise nobody becomes root who is it already.
+        # Ansible skips sudo otherwise where the tests run as root.
         sshd.variables = {"ANSIBLE_BECOME_ALLOW_SAME_USER": "1"}
         sshd.program("sudo", SUDO)
         self.sudo_log = sshd.home / "sudo.log"
@@ -73,7 +73,7 @@ def act_as(tmp_path, sshd, log_in):
     return lambda name: Site(tmp_path, releases.RELEASES[name], sshd, log_in)
 
 
-def test_nobody_becomes_root_on_the_ansible_server(act_as):
+def test_sudo_is_never_used_on_the_ansible_server(act_as):
     """v2.28's first play gathers facts there, without a word on become."""
     site = act_as("v2.28")
     with pytest.raises(errors.PlaybookFailed, match="No nodes specified"):
