@@ -1,7 +1,7 @@
 """The kubespray and the Ansible on the Ansible server, and what is wrong with them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,13 @@ CHECKSUM_FILES = (
 )
 CHECKSUM_SECTION = "kubelet_checksums"
 
+#: What every supported release needs in Ansible's Python: the package of its own check
+#: (:data:`ANSIBLE_VERSION_FILE`), and the collections of what runs on every node.
+#: :file:`galaxy.yml` names further ones, which only some options need.
+PACKAGE = "netaddr"
+COLLECTIONS = ("ansible.utils", "ansible.posix", "community.general")
+BESIDE_ANSIBLE = (PACKAGE, *COLLECTIONS)
+
 _ALLOW = "set ansible.allow_unknown_release to go on with it at your own risk"
 _NO_SSHPASS = (
     "sshpass, which Ansible needs for logins with a password, was not found on the "
@@ -45,12 +52,14 @@ class Checkout:
     :param ansible: ansible-core from (included) and to (excluded), by its own statement
         or else that of the release; None where neither is known.
     :param offer: what it can install, by its own statements.
+    :param collections: those of :data:`COLLECTIONS` that it states as dependencies.
     """
 
     found: bool
     version: str
     ansible: tuple[str, str] | None
     offer: Offer = field(default_factory=Offer)
+    collections: frozenset[str] = frozenset()
 
     @classmethod
     def from_texts(
@@ -78,6 +87,9 @@ class Checkout:
             version=version,
             ansible=stated or (release.ansible if release else None),
             offer=Offer.from_texts(checks, checksums),
+            collections=frozenset(
+                name for name in COLLECTIONS if _has_key(galaxy, name)
+            ),
         )
 
     @property
@@ -90,6 +102,12 @@ def ansible_version_from(text: str) -> str | None:
     """The version in the output of ``ansible-playbook --version``, or None."""
     found = re.search(r"^ansible\S* (?:\[core )?(\d+(?:\.\w+)+)", text, re.MULTILINE)
     return found[1] if found else None
+
+
+def missing_from(text: str) -> frozenset[str]:
+    """Those of :data:`BESIDE_ANSIBLE` that the Ansible server says are missing."""
+    said = re.findall(r"^missing (\S+)$", text, re.MULTILINE)
+    return frozenset(said) & frozenset(BESIDE_ANSIBLE)
 
 
 @dataclass(frozen=True)
@@ -128,16 +146,19 @@ def findings(
     ansible_version: str | None,
     has_sshpass: bool,
     wanted: Wanted,
+    missing: Collection[str] = (),
 ) -> tuple[str, ...]:
     """What is wrong on the Ansible server, each with its fix.
 
     :param ansible_version: see :func:`ansible_version_from`; None if there is none.
     :param has_sshpass: whether ``sshpass`` is installed; Ansible needs it to log in
         with a password.
+    :param missing: see :func:`missing_from`.
     """
     found = [
         _checkout_finding(checkout, wanted),
         _ansible_finding(checkout, ansible_version, wanted),
+        _missing_finding(checkout, missing),
         _NO_SSHPASS if wanted.sshpass and not has_sshpass else "",
         _kube_version_finding(checkout, wanted.variables.get("kube_version")),
         _family_finding(checkout, wanted.address_family),
@@ -196,6 +217,21 @@ def _ansible_finding(
     )
 
 
+def _missing_finding(checkout: Checkout, missing: Collection[str]) -> str:
+    needed = [PACKAGE, *(name for name in COLLECTIONS if name in checkout.collections)]
+    lacking = [name for name in needed if name in missing]
+    if not lacking or not checkout.found:
+        return ""
+    package = f"the Python package {PACKAGE}" if PACKAGE in lacking else ""
+    collections = ", ".join(name for name in lacking if name != PACKAGE)
+    named = f"Ansible's collections {collections}" if collections else ""
+    return (
+        f"kubespray needs {' and '.join(filter(None, (package, named)))}, which the "
+        "Ansible on the Ansible server does not have: install what requirements.txt in "
+        "ansible.kubespray_root_path lists in Ansible's Python environment"
+    )
+
+
 def _kube_version_finding(checkout: Checkout, kube_version: Any) -> str:
     if kube_version is None or checkout.release is None:
         return ""
@@ -217,6 +253,12 @@ def _family_finding(checkout: Checkout, address_family: str) -> str:
     return (
         f"kubespray {checkout.version} makes no cluster without IPv4: for "
         f"address_family ipv6 put a checkout of {since} or newer there"
+    )
+
+
+def _has_key(text: str | None, name: str) -> bool:
+    return (
+        re.search(rf"^\s+{re.escape(name)}\s*:", text or "", re.MULTILINE) is not None
     )
 
 

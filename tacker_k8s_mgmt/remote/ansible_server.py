@@ -69,6 +69,7 @@ def look(
         found.ansible_version,
         found.has_sshpass,
         checkout.Wanted.by(params),
+        found.missing,
     )
     directory = (*((foreign,) if foreign else ()), *space)
     return Readiness(keys, (), (*installed, *way, *ended), directory)

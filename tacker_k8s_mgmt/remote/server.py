@@ -17,24 +17,49 @@ from tacker_k8s_mgmt.remote.ssh import Session
 KNOWN_HOSTS = "known_hosts"
 _SECONDS = 60.0
 # The program is a script of the Python that has Ansible, and takes eight times as long.
-_ANSIBLE_VERSION = """
+_ASK_ANSIBLE = """
 program=$(command -v "$1") && read -r line <"$program"
+root=$2
+shift 2
+[ -e "$root/ansible.cfg" ] && export ANSIBLE_CONFIG=$root/ansible.cfg
 case $line in
 "#!"*" "*) ;;
-"#!"*python*) "${line#??}" -c "$2" && exit ;;
+"#!"*python*) "${line#??}" -c "$@" && exit ;;
 esac 2>/dev/null
-exec "$1" --version
+exec "$program" --version
 """
-_SAY_RELEASE = "from ansible.release import __version__; print('ansible', __version__)"
+# What is there without Ansible's own look-up, which would import each collection.
+_SAY_WHAT_IS_THERE = """
+import importlib.util, os, sys
+from ansible.release import __version__
+print('ansible', __version__)
+from ansible import constants
+roots = [*constants.COLLECTIONS_PATHS, *sys.path]
+for name in sys.argv[1:]:
+    *namespace, last = name.split('.')
+    place = ('ansible_collections', *namespace, last)
+    there = (
+        any(os.path.isdir(os.path.join(root, *place)) for root in roots)
+        if namespace
+        else importlib.util.find_spec(name)
+    )
+    if not there:
+        print('missing', name)
+"""
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What the preflight checks want to know."""
+    """What the preflight checks want to know.
+
+    :param missing: of what kubespray needs beside Ansible, what Ansible's Python does
+        not have; nothing is known to be missing where it cannot be asked.
+    """
 
     checkout: Checkout
     ansible_version: str | None
     has_sshpass: bool
+    missing: frozenset[str] = frozenset()
 
 
 def survey(session: Session, kubespray_root: str, venv: str | None) -> Survey:
@@ -44,7 +69,7 @@ def survey(session: Session, kubespray_root: str, venv: str | None) -> Survey:
     :raises RemoteError: the session broke.
     """
     with ThreadPoolExecutor(1) as pool:
-        version = pool.submit(_ansible_version, session, venv)
+        asked = pool.submit(_ask_ansible, session, kubespray_root, venv)
         galaxy = session.get(f"{kubespray_root}/{checkouts.GALAXY_FILE}")
         limits = session.get(f"{kubespray_root}/{checkouts.ANSIBLE_VERSION_FILE}")
         checks = _told(session, "cat", kubespray_root, checkouts.CHECK_FILES)
@@ -57,19 +82,21 @@ def survey(session: Session, kubespray_root: str, venv: str | None) -> Survey:
         )
     return Survey(
         checkout=Checkout.from_texts(_text(galaxy), _text(limits), checks, sums),
-        ansible_version=version.result(),
+        ansible_version=checkouts.ansible_version_from(asked.result()),
         has_sshpass=sshpass.rc == 0,
+        missing=checkouts.missing_from(asked.result()),
     )
 
 
-def _ansible_version(session: Session, venv: str | None) -> str | None:
+def _ask_ansible(session: Session, kubespray_root: str, venv: str | None) -> str:
     program = f"{venv}/bin/ansible-playbook" if venv else "ansible-playbook"
     # Ansible insists on UTF-8, whatever the login has (see run_files/run.sh).
-    asked = ["sh", "-c", _ANSIBLE_VERSION, "sh", program, _SAY_RELEASE]
-    version = session.run(
-        ["env", "LC_ALL=C.UTF-8", *asked], timeout=_SECONDS, check=False
-    )
-    return checkouts.ansible_version_from(version.stdout)
+    ask = ["sh", "-c", _ASK_ANSIBLE, "sh", program, kubespray_root]
+    return session.run(
+        ["env", "LC_ALL=C.UTF-8", *ask, _SAY_WHAT_IS_THERE, *checkouts.BESIDE_ANSIBLE],
+        timeout=_SECONDS,
+        check=False,
+    ).stdout
 
 
 def _told(

@@ -115,6 +115,14 @@ class TestTable:
         spelled = found.release.kube_version(known[0])
         assert f"    {spelled}: " in checksums
 
+    def test_what_it_needs_beside_ansible_is_asked_for(self, root):
+        assert "ipaddr" in text(root / checkout.ANSIBLE_VERSION_FILE)
+        assert f"\n{checkout.PACKAGE}==" in text(root / "requirements.txt")
+        used = " ".join(map(text, (root / "roles").rglob("*.yml")))
+        for name in checkout.COLLECTIONS:
+            assert f"{name}." in used, name
+        assert "ansible.utils" in stated(root).collections
+
     def test_removed_variables_are_gone_and_the_others_are_still_there(self, root):
         at = minor(stated(root).version)
         there = words(root)

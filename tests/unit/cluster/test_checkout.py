@@ -6,6 +6,7 @@ from tacker_k8s_mgmt.cluster.checkout import (
     Wanted,
     ansible_version_from,
     findings,
+    missing_from,
 )
 from tests.unit.cluster.samples import KEY, REMOVED, parsed
 
@@ -87,6 +88,45 @@ class TestCheckout:
 )
 def test_the_version_is_read_from_ansibles_own_words(text, version):
     assert ansible_version_from(text) == version
+
+
+class TestBesideAnsible:
+    STATED = (
+        "dependencies:\n  ansible.utils: '>=2.5.0'\n  community.general: '>=7.0.0'\n"
+    )
+
+    def findings(self, *missing, stated=STATED):
+        galaxy = GALAXY.format("2.31.0") + stated
+        where = Checkout.from_texts(galaxy, LIMITS.format("2.18.0", "2.19.0"))
+        return findings(where, "2.18.2", True, NOTHING_SPECIAL, frozenset(missing))
+
+    def test_what_is_there_is_no_finding(self):
+        assert self.findings() == ()
+
+    def test_a_missing_package_is_named_with_its_fix(self):
+        (finding,) = self.findings("netaddr")
+        assert finding.startswith("kubespray needs the Python package netaddr, which")
+        assert "requirements.txt in ansible.kubespray_root_path" in finding
+
+    def test_missing_collections_are_named_where_the_checkout_states_them(self):
+        every = ("ansible.utils", "ansible.posix", "community.general")
+        (finding,) = self.findings("netaddr", *every)
+        assert (
+            "the Python package netaddr and Ansible's collections ansible.utils, "
+            "community.general, which" in finding
+        )
+        assert self.findings(*every, stated="dependencies: {}\n") == ()
+
+    def test_where_there_is_no_checkout_only_that_is_said(self):
+        (finding,) = findings(
+            Checkout.from_texts(None, None), "2.18.2", True, Wanted(), {"netaddr"}
+        )
+        assert "there is no kubespray" in finding
+
+    def test_it_is_read_from_what_the_server_says(self):
+        said = "ansible 2.18.3\nmissing netaddr\nmissing ansible.posix\nmissing x\n"
+        assert missing_from(said) == {"netaddr", "ansible.posix"}
+        assert ansible_version_from(said) == "2.18.3"
 
 
 class TestAnsible:

@@ -62,7 +62,9 @@ def test_the_drivers_own_checks_have_nothing_to_find(prepared, tmp_path):
     wanted = checkout.Wanted()
     ansible = found.ansible_version
     assert ansible == ANSIBLES["11.0.0"]
-    assert checkout.findings(found.checkout, ansible, found.has_sshpass, wanted) == ()
+    assert found.missing == frozenset()
+    asked = found.checkout, ansible, found.has_sshpass, wanted, found.missing
+    assert checkout.findings(*asked) == ()
 
 
 def test_the_second_call_changes_nothing(prepared):

@@ -120,6 +120,54 @@ def test_survey_asks_the_python_that_has_ansible(
     assert asked.ansible_version == found
 
 
+@pytest.fixture
+def venv(tmp_path):
+    """A virtual environment in which an Ansible without anything else is installed."""
+    library = tmp_path / "venv" / "lib" / "ansible"
+    library.mkdir(parents=True)
+    (library / "__init__.py").touch()
+    (library / "release.py").write_text("__version__ = '2.18.3'")
+    (library / "constants.py").write_text(
+        f"import os\nCOLLECTIONS_PATHS = ['{tmp_path}/collections', "
+        "os.environ.get('ANSIBLE_CONFIG', '') + '.collections']\n"
+    )
+    python, program = (
+        tmp_path / "venv" / "bin" / name for name in ("python", "ansible-playbook")
+    )
+    python.parent.mkdir()
+    path = f"PYTHONPATH={library.parent}"
+    # Without the packages of the tests' own environment.
+    python.write_text(f'#!/bin/sh\n{path} exec {sys.executable} -S "$@"\n')
+    program.write_text(f"#!{python}\n")
+    for file in (python, program):
+        file.chmod(0o755)
+    return tmp_path / "venv"
+
+
+def test_survey_says_what_is_missing_beside_ansible(session, tmp_path, venv):
+    root = tmp_path / "kubespray"
+    root.mkdir()
+
+    def missing():
+        return server.survey(session, str(root), str(venv)).missing
+
+    assert missing() == {
+        *("netaddr", "ansible.utils", "ansible.posix", "community.general")
+    }
+    (venv / "lib" / "netaddr").mkdir()
+    (venv / "lib" / "netaddr" / "__init__.py").touch()
+    # As pip installs them, as ansible-galaxy does, and where ansible.cfg says.
+    for place, name in (
+        (venv / "lib", "ansible/utils"),
+        (tmp_path / "collections", "ansible/posix"),
+        (root / "ansible.cfg.collections", "community/general"),
+    ):
+        (place / "ansible_collections" / name).mkdir(parents=True)
+    assert missing() == {"community.general"}
+    (root / "ansible.cfg").touch()
+    assert missing() == frozenset()
+
+
 def test_survey_finds_what_the_checkout_can_install(session, tmp_path):
     texts = {
         "galaxy.yml": "version: 2.27.1\n",
