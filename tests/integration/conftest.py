@@ -231,13 +231,17 @@ class Lab:
         """What a shell line prints on the Ansible server, as root."""
         return inside.on_host(ANSIBLE_SERVER, "sh", "-c", line)
 
-    def logs(self) -> str:
-        """Everything that the services and our journals have written."""
-        places = (inside.state() / "log", settings.from_environment().journals)
+    @staticmethod
+    def logs(services: str = "*") -> str:
+        """Everything that the services and our journals have written.
+
+        :param services: a pattern for the names of the services.
+        """
+        written = (inside.state() / "log").glob(f"{services}.log")
+        journals = settings.from_environment().journals.rglob("*")
         return "".join(
             path.read_text(errors="replace")
-            for place in places
-            for path in sorted(place.rglob("*"))
+            for path in sorted((*written, *journals))
             if path.is_file()
         )
 

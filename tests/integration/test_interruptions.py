@@ -5,7 +5,14 @@ import uuid
 
 import pytest
 
-from tests.integration.conftest import ANSIBLE_SERVER, PHASE, Lab, eventually, services
+from tests.integration.conftest import (
+    ANSIBLE_SERVER,
+    CONDUCTOR,
+    PHASE,
+    Lab,
+    eventually,
+    services,
+)
 
 pytestmark = pytest.mark.lab
 
@@ -30,7 +37,7 @@ def abort_connections(host: str) -> None:
 
 def attached(lab: Lab, run: str) -> int:
     """How often the driver says that it has attached to a run."""
-    return lab.logs().count(f"attached to run {run}")
+    return lab.logs(f"{CONDUCTOR}*").count(f"attached to run {run}")
 
 
 def wait_until_attached(lab: Lab, run: str, times: int) -> None:
