@@ -70,16 +70,24 @@ class Guide:
         (self.place / name).write_text(json.dumps(content))
 
     def does(
-        self, scene: str, *, stdin: str = "", kubeconfig: str = "", **values: str
+        self,
+        scene: str,
+        *,
+        stdin: str = "",
+        expect: int = 0,
+        kubeconfig: str = "",
+        **values: str,
     ) -> str:
         """What the commands of a scene print, one after the other.
 
         :param stdin: what they read.
+        :param expect: the exit code of the last one.
         :param kubeconfig: the cluster that kubectl is set up for.
         :param values: the test's own, by placeholder.
         """
         known = {**self._environment, "KUBECONFIG": kubeconfig}
-        return running.run(self.says(scene, **values), self.place, known, stdin=stdin)
+        program = self.says(scene, **values)
+        return running.run(program, self.place, known, stdin=stdin, expect=expect)
 
     def says(self, scene: str, **values: str) -> str:
         """The commands of a scene as a program for bash."""
