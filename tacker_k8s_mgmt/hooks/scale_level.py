@@ -118,9 +118,9 @@ def _too_many(one: Count) -> errors.UnsupportedOperation:
         f"would have it keep {one.tacker}, for which Tacker's scale level stands: the "
         "oldest ones would be deleted without a drain. No scale level stands for "
         f"{one.heat}.",
-        hint="Nothing was changed. Send `fail` for this operation, have Heat delete "
-        f"the {one.heat - one.tacker} that Tacker does not count, as the documentation "
-        "of heal shows, and heal again.",
+        hint="Nothing was changed. Send `fail` for this operation, mark "
+        f"{one.heat - one.tacker} of them unhealthy in Heat, as the documentation of "
+        "heal shows, and heal again: Heat then deletes those.",
     )
 
 

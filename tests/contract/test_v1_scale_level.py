@@ -14,6 +14,8 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.hooks import scale_level
 
+objects.register_all()
+
 GROUP = "worker_instance"
 DEFINITIONS = "vnfd/simple/Definitions/kubernetes_df_simple.yaml"
 HOT = "hot/simple/base_hot_top.yaml"
