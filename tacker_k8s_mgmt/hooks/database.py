@@ -21,7 +21,7 @@ from tacker_k8s_mgmt import errors
 
 T = TypeVar("T")
 
-_AGAIN = 4  # times; with growing pauses about ten seconds, for a restart
+_AGAIN = 4  # times; with growing pauses 15 seconds, enough for a restart
 _repeated = api.wrap_db_retry(max_retries=_AGAIN, retry_on_disconnect=True)
 
 

@@ -44,8 +44,7 @@ class _Hook(Hook):
     def __init__(self, name: str, context: Any, vnf_instance: Any) -> None:
         super().__init__(name, vnf_instance.id, cfg.CONF)
         database.release(context)
-        self._context = context
-        self._instance = vnf_instance
+        self._context, self._instance = context, vnf_instance
 
     def site(self, params: InstallParams) -> V1Site:
         """What an operation on this VNF instance may touch."""
