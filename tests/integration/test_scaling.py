@@ -150,10 +150,16 @@ def begun_by(name: str, others: Iterable[str]) -> list[str]:
 
 
 class TestScaling:
-    def test_out_by_one(self, cluster):
+    def test_out_by_one_after_a_crash_that_spoiled_files(self, lab, cluster):
         before = consistent(cluster, 2)
+        lab.ansible(
+            f"cd {cluster.directory} && : >hosts.yaml && truncate -s 20 machines.json "
+            "&& printf '\\377' >joined.json"
+        )
         cluster.scale("OUT")
         assert before < consistent(cluster, 3)
+        joined = lab.ansible(f"cat {cluster.directory}/joined.json")
+        assert set(cluster.workers().values()) < set(json.loads(joined))
         kinds = [one.split("-")[1] for one in cluster.runs()]
         assert kinds == ["cluster", "facts", "scale"]
 
