@@ -111,7 +111,7 @@ class Hosts:
             home = self._directory / host.id
             self._stop(host)
             home.mkdir(parents=True, exist_ok=True)
-            (home / "host.json").write_text(json.dumps(document))
+            self._keep(document)
             machine = boot.Machine(
                 hostname=host_name(host.name),
                 nics=host.nics,
@@ -161,7 +161,7 @@ class Hosts:
                 return
             if pid:
                 networks.rewire(before.nics, host.nics, pid)
-            (self._directory / host.id / "host.json").write_text(json.dumps(document))
+            self._keep(document)
 
     def connect(self, host: Host, *, up: bool) -> None:
         """Plug in the cables of a host, or pull them out at the bridge.
@@ -211,6 +211,13 @@ class Hosts:
         if not pid:
             raise CloudError(f"Host {host.name} is off")
         return pid
+
+    def _keep(self, document: Mapping[str, Any]) -> None:
+        path = self._directory / document["id"] / "host.json"
+        # Readers take no lock.
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps(document))
+        new.replace(path)
 
     def _load(self, host_id: str) -> Host | None:
         try:

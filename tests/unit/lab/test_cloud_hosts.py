@@ -3,6 +3,7 @@
 import json
 import shutil
 import uuid
+from pathlib import Path
 
 import pytest
 
@@ -114,6 +115,23 @@ def test_a_host_without_process_is_off(tmp_path):
         known.enter(known.all()[0], ["true"])
     with pytest.raises(CloudError, match="Host worker is off"):
         known.connect(known.all()[0], up=False)
+
+
+def test_a_host_is_known_while_its_document_is_written_again(tmp_path, monkeypatch):
+    known, cloud = tmp_path / "hosts" / ID, hosts.Hosts(tmp_path)
+    known.mkdir(parents=True)
+    (known / "host.json").write_text(json.dumps(document()))
+    seen, write = [], Path.write_text
+
+    def begin(path, text):
+        write(path, "")
+        seen.extend(cloud.all())
+        return write(path, text)
+
+    monkeypatch.setattr(Path, "write_text", begin)
+    cloud.rewire(document(address="10.99.0.11"))
+    assert [one.addresses for one in seen] == [("10.99.0.10",)]
+    assert [one.addresses for one in cloud.all()] == [("10.99.0.11",)]
 
 
 def test_deleting_a_host_twice_is_no_error(tmp_path):
