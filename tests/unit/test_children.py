@@ -17,7 +17,7 @@ from tests.tree import ROOT
 LIMIT = 60  # seconds without anything new
 #: Stands for ``python3 -m lab``. Like a lab's anchor, what it starts outlives it.
 LAB = """
-import os, subprocess, sys
+import os, subprocess, sys, time
 number, verb = sys.argv[1:3]
 def leave():
     sleep = ["sleep", "1000"]
@@ -26,8 +26,17 @@ with open(f"lab-{number}", "a") as said:
     print(verb, file=said, flush=True)
     if verb == "up":
         leave()
+    if verb == "down":
+        # As a namespace does, which waits until all of its processes are reaped.
+        while os.path.exists("/proc/" + open(f"orphan-{number}").read().strip()):
+            time.sleep(0.05)
+        print("gone", file=said)
     if verb == "exec":
         leave()
+        # In the session that is ended, and an orphan then.
+        orphan = subprocess.Popen(["sleep", "1000"], stdout=subprocess.DEVNULL)
+        with open(f"orphan-{number}", "w") as file:
+            print(orphan.pid, file=file)
         print("tests run", file=said, flush=True)
         leave().wait()
 """
@@ -130,7 +139,7 @@ def test_a_signal_ends_tests_and_labs(make_run, number):
     output, _ = process.communicate(timeout=LIMIT)
     assert f"ended by {number.name}" in output
     assert process.returncode == 128 + number
-    assert run.labs() == [[*TESTS_RUN, "down"]] * 2
+    assert run.labs() == [[*TESTS_RUN, "down", "gone"]] * 2
     assert run.left() == {}
 
 
@@ -153,7 +162,7 @@ def test_ci_passes_a_signal_on_and_waits_for_the_cleanup(make_run, number):
     process.send_signal(number)
     process.communicate(timeout=LIMIT)
     assert process.returncode not in (0, -number)
-    assert run.labs() == [[*TESTS_RUN, "down"]] * 2
+    assert run.labs() == [[*TESTS_RUN, "down", "gone"]] * 2
     assert run.left() == {}
 
 
