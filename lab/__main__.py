@@ -4,8 +4,9 @@ import argparse
 import os
 import signal
 import sys
+from pathlib import Path
 
-from lab import LabError, demo
+from lab import LabError, demo, pins
 from lab.cloud import cli as hosts
 from lab.control import Lab
 from lab.report import Report
@@ -40,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     _add_looking(verbs)
     hosts.add_parser(verbs)
     demo.add_parser(verbs)
+    _add_pins(verbs)
     return top
 
 
@@ -61,6 +63,17 @@ def _add_looking(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     shell = verbs.add_parser("shell", help="a shell inside the lab")
     shell.set_defaults(
         run=lambda lab, args: lab.execute([os.environ.get("SHELL", "/bin/bash")])
+    )
+
+
+def _add_pins(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    renew = verbs.add_parser("pins", help="choose the environments' versions anew")
+    renew.add_argument("names", nargs="*", choices=[*pins.NAMES, []], metavar="NAME")
+    renew.add_argument(
+        "--upper-constraints", type=Path, help="OpenStack's whole list", metavar="FILE"
+    )
+    renew.set_defaults(
+        run=lambda lab, args: lab.renew_pins(args.names, args.upper_constraints)
     )
 
 

@@ -5,7 +5,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab import LabError, environments, files, kubectl, packages, project, seed, tasks
+from lab import (
+    LabError,
+    environments,
+    files,
+    kubectl,
+    packages,
+    pins,
+    project,
+    seed,
+    tasks,
+)
 from lab.namespace import Namespace, clean_environment, user_environment
 from lab.report import Report
 from lab.settings import SYSTEM_PYTHON, Settings, places
@@ -30,18 +40,22 @@ class Lab:
         :param with_tests: the test tools as well.
         :raises LabError: something cannot be installed; exit code 2 when the user must.
         """
-        tools = (*packages.TOOLS, *(packages.TEST_TOOLS if with_tests else ()))
+        tools, names = [*packages.TOOLS], [*environments.NAMES]
+        if with_tests:
+            tools += packages.TEST_TOOLS
+            names.append(environments.LOWEST)
         missing = packages.missing(tools)
         self._settings.cache.mkdir(parents=True, exist_ok=True)
         with files.locked(self._settings.cache / "lock", self._busy):
-            self._install(missing)
-            project.install(self._settings, self._report)
-            if with_tests:
-                environments.add_tests(self._settings, self._report)
+            self._install(missing, names)
+            for name in environments.TESTED if with_tests else [environments.TACKER]:
+                project.install(self._settings, self._report, name)
+                if with_tests:
+                    environments.add_tests(self._settings, self._report, name)
 
-    def _install(self, missing: Sequence[packages.Tool]) -> None:
+    def _install(self, missing: Sequence[packages.Tool], names: Sequence[str]) -> None:
         settings, log = self._settings, self._settings.cache / "install.log"
-        ready = all(environments.is_ready(settings, n) for n in environments.NAMES)
+        ready = all(environments.is_ready(settings, name) for name in names)
         # Environments need this one only, so they are built while apt does the rest.
         if not ready and packages.lacks_venv():
             with self._report.step(packages.VENV.package):
@@ -49,16 +63,17 @@ class Lab:
         work = [
             tasks.Task("kubectl", lambda: kubectl.prepare(settings)),
             tasks.Task(
-                "environments", lambda: environments.prepare(settings, self._report)
+                "environments",
+                lambda: environments.prepare(settings, self._report, names),
             ),
         ]
         if missing and os.geteuid() != 0:
             self._report.line(packages.explain(missing))
         elif missing:
-            names = " ".join(sorted({tool.package for tool in missing}))
+            wanted = " ".join(sorted({tool.package for tool in missing}))
 
             def apt() -> None:
-                with self._report.step(f"apt: {names}"):
+                with self._report.step(f"apt: {wanted}"):
                     packages.install(missing, log)
 
             work.append(tasks.Task("apt", apt))
@@ -72,6 +87,16 @@ class Lab:
         _require_root()
         with files.locked(self._settings.cache / "seeds.lock", self._busy):
             seed.make(self._settings, self._report)
+
+    def renew_pins(self, names: Sequence[str], upper: Path | None) -> None:
+        """Choose the versions of environments anew, and write them down.
+
+        :param names: of :data:`.pins.NAMES`; all of them when there is none.
+        :param upper: OpenStack's whole list of upper constraints.
+        :raises LabError: what was asked for contradicts itself.
+        """
+        with files.locked(self._settings.cache / "lock", self._busy):
+            pins.renew(self._settings, self._report, names or pins.NAMES, upper)
 
     def up(self) -> None:
         """Install what is missing and start what does not run.

@@ -18,7 +18,12 @@ from lab.report import Report
 from lab.settings import SYSTEM_PYTHON, Settings
 
 PINS = Path(__file__).parent / "constraints"
-NAMES = ("openstack", "tacker", "ansible")
+TACKER = "tacker"
+NAMES = ("openstack", TACKER, "ansible")
+#: Tacker beside the lowest versions that the project says it works with; for tests.
+LOWEST = "lowest"
+#: The environments that tests run in.
+TESTED = (TACKER, LOWEST)
 TOOLS = "tools"
 TESTS = "tests"
 COMPLETE = ".complete"
@@ -54,9 +59,9 @@ def is_ready(settings: Settings, name: str) -> bool:
     return (path(settings, name) / COMPLETE).exists()
 
 
-def has_tests(settings: Settings) -> bool:
-    """Whether the Tacker environment has the test tools."""
-    stamp = path(settings, "tacker") / f".{TESTS}"
+def has_tests(settings: Settings, name: str) -> bool:
+    """Whether an environment has the test tools."""
+    stamp = path(settings, name) / f".{TESTS}"
     return stamp.exists() and stamp.read_text() == key(TESTS)
 
 
@@ -68,8 +73,7 @@ def prepare(settings: Settings, report: Report, names: Sequence[str] = NAMES) ->
     wanted = [name for name in names if not is_ready(settings, name)]
     if not wanted:
         return
-    if not is_ready(settings, TOOLS):
-        _build(settings, report, TOOLS)
+    prepare_tools(settings, report)
     with ThreadPoolExecutor(len(wanted)) as pool:
         # A list, to see the exceptions.
         list(pool.map(lambda name: _build(settings, report, name), wanted))
@@ -77,12 +81,21 @@ def prepare(settings: Settings, report: Report, names: Sequence[str] = NAMES) ->
         _remove_former(settings)
 
 
-def add_tests(settings: Settings, report: Report) -> None:
-    """Put the test tools into the Tacker environment."""
-    if has_tests(settings):
+def prepare_tools(settings: Settings, report: Report) -> None:
+    """Build the environment that has uv.
+
+    :raises LabError: an installation failed.
+    """
+    if not is_ready(settings, TOOLS):
+        _build(settings, report, TOOLS)
+
+
+def add_tests(settings: Settings, report: Report, name: str) -> None:
+    """Put the test tools into an environment."""
+    if has_tests(settings, name):
         return
-    environment = path(settings, "tacker")
-    with report.step("test tools"):
+    environment = path(settings, name)
+    with report.step(f"test tools, {name}"):
         install(settings, environment, ["--no-deps", "-r", str(pins(TESTS))])
         (environment / f".{TESTS}").write_text(key(TESTS))
 
@@ -98,7 +111,7 @@ def install(settings: Settings, environment: Path, words: Sequence[str]) -> None
     pip = program(settings, TOOLS, "pip")
     fast = [uv, "pip", "install", "--quiet", "--python", python]
     plain = [pip, "--python", python, "install", "--quiet"]
-    env = _uv_environment(settings, pip)
+    env = uv_variables(settings)
     try:
         command.run([*fast, *words], limit=LIMIT, log=log, env=env)
     except LabError:
@@ -136,8 +149,9 @@ def _compile(target: Path) -> None:
     )
 
 
-def _uv_environment(settings: Settings, pip: str) -> dict[str, str]:
+def uv_variables(settings: Settings) -> dict[str, str]:
     """The index and certificates that pip is configured for; uv reads other files."""
+    pip = program(settings, TOOLS, "pip")
     found = {}
     for line in command.run([pip, "config", "list"], limit=60).splitlines():
         name, _, value = line.partition("=")
@@ -155,7 +169,7 @@ def _uv_environment(settings: Settings, pip: str) -> dict[str, str]:
 
 
 def _remove_former(settings: Settings) -> None:
-    current = {path(settings, name) for name in (*NAMES, TOOLS)}
+    current = {path(settings, name) for name in (*NAMES, LOWEST, TOOLS)}
     for found in (settings.cache / "envs").iterdir():
         if found not in current:
             shutil.rmtree(found)

@@ -1,4 +1,4 @@
-"""The project itself, installed into the Tacker environment as an operator would do it.
+"""The project itself, installed beside Tacker as an operator would do it.
 
 It is built from a copy, so that building leaves nothing in the source tree.
 """
@@ -24,9 +24,9 @@ PARTS = (
 IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc", "*~", ".*", "*.egg-info")
 
 
-def stamp(settings: Settings) -> Path:
-    """File in the environment that says which contents are installed."""
-    return environments.path(settings, "tacker") / ".project"
+def stamp(settings: Settings, name: str) -> Path:
+    """File in an environment that says which contents are installed."""
+    return environments.path(settings, name) / ".project"
 
 
 def sources(root: Path = ROOT) -> Iterator[Path]:
@@ -47,22 +47,23 @@ def digest(root: Path = ROOT) -> str:
     return files.digest(paths, *names)
 
 
-def is_installed(settings: Settings) -> bool:
-    """Whether the environment has the project as it is now."""
-    return stamp(settings).exists() and stamp(settings).read_text() == digest()
+def is_installed(settings: Settings, name: str) -> bool:
+    """Whether an environment has the project as it is now."""
+    file = stamp(settings, name)
+    return file.exists() and file.read_text() == digest()
 
 
-def install(settings: Settings, report: Report) -> None:
-    """Install the project unless it is installed as it is now.
+def install(settings: Settings, report: Report, name: str) -> None:
+    """Install the project into an environment unless it is installed as it is now.
 
     :raises LabError: it could not be built.
     """
-    if is_installed(settings):
+    if is_installed(settings, name):
         return
     current = digest()
     # Always the same place: the installer's cache goes by the path.
     copy = settings.cache / "project"
-    with report.step("project"):
+    with report.step(f"project, {name}"):
         shutil.rmtree(copy, ignore_errors=True)
         copy.mkdir()
         for part in PARTS:
@@ -71,11 +72,11 @@ def install(settings: Settings, report: Report) -> None:
                 shutil.copytree(source, copy / part, ignore=IGNORED)
             else:
                 shutil.copy(source, copy)
-        environment = environments.path(settings, "tacker")
+        environment = environments.path(settings, name)
         words = ["--no-deps", "--no-build-isolation", "--force-reinstall", str(copy)]
         environments.install(settings, environment, words)
         shutil.rmtree(copy)
-        stamp(settings).write_text(current)
+        stamp(settings, name).write_text(current)
 
 
 def _is_by_product(path: Path) -> bool:

@@ -26,6 +26,14 @@ SOURCES = (
     "setup.py",
 )
 LEFT_OUT = "left out: needs root"
+#: What runs with the lowest versions, too: tests of the code that calls the packages
+#: which pyproject.toml bounds. The order of work (lifecycle/) and the other contract
+#: tests come to the same calls in more ways; the rest of the tests makes none.
+VERSIONED = (
+    *("tests/unit/cli", "tests/unit/cluster", "tests/unit/csar", "tests/unit/hooks"),
+    *("tests/unit/remote", "tests/contract/test_package.py"),
+    *("tests/contract/test_v1_life.py", "tests/contract/test_v2_life.py"),
+)
 
 
 @dataclass
@@ -123,18 +131,27 @@ def byte_code(scratch: str) -> dict[str, str]:
     return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": place}
 
 
+def variables(settings: Settings, scratch: str, name: str) -> dict[str, str]:
+    """What a check runs with in an environment.
+
+    :param scratch: see :func:`quick_checks`.
+    """
+    programs = environments.path(settings, name) / "bin"
+    ansible = environments.path(settings, "ansible") / "bin"
+    path = os.pathsep.join([str(programs), os.environ["PATH"], str(ansible)])
+    return {
+        "PATH": f"{path}{os.pathsep}/usr/sbin{os.pathsep}{settings.programs}",
+        **byte_code(scratch),
+    }
+
+
 def quick_checks(settings: Settings, scratch: str) -> list[Check]:
     """Lint, documentation, unit and contract tests.
 
     :param scratch: a directory that is thrown away.
     """
-    programs = environments.path(settings, "tacker") / "bin"
-    ansible = environments.path(settings, "ansible") / "bin"
-    path = os.pathsep.join([str(programs), os.environ["PATH"], str(ansible)])
-    env = {
-        "PATH": f"{path}{os.pathsep}/usr/sbin{os.pathsep}{settings.programs}",
-        **byte_code(scratch),
-    }
+    env = variables(settings, scratch, environments.TACKER)
+    lowest = variables(settings, scratch, environments.LOWEST)
     # Some of their time is spent waiting for something.
     parallel = ("-n", "3", "--dist", "worksteal")
     pytest = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *parallel)
@@ -160,6 +177,7 @@ def quick_checks(settings: Settings, scratch: str) -> list[Check]:
         ),
         Check("unit tests", (*pytest, "tests/unit"), shown=True, env=env),
         Check("contract tests", (*pytest, "tests/contract"), shown=True, env=env),
+        Check("lowest versions", (*pytest, *VERSIONED), shown=True, env=lowest),
     ]
 
 

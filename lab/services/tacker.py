@@ -125,7 +125,7 @@ def _service(
     options = [word for path in configs for word in ("--config-file", str(path))]
     paste = settings.etc / "tacker-api-paste.ini"
     # A driver's checksum is taken when the conductor starts.
-    installed = project.stamp(settings)
+    installed = project.stamp(settings, environments.TACKER)
     return Service(
         name=name,
         argv=(environments.program(settings, "tacker", program or name), *options),

@@ -127,10 +127,12 @@ NOT_RUN: Mapping[str, tuple[str, ...]] = {
         "curl -LO https://github.com/*",
         "tar -xzf v2.31.0.tar.gz *",
         "pip download *",
+        "python3 -m lab pins *",
     ),
     "installs what the tests run with; `python3 -m lab install` does the same": (
         "pip install .*",
         "pip install --upgrade .",
+        "pip install --constraint *",
     ),
     "needs systemd, which a lab has not": ("systemctl restart tacker-conductor",),
     "needs an aspect that scales by several VMs, which no sample has": (

@@ -1,5 +1,6 @@
 """How ``make test`` runs its checks."""
 
+import configparser
 import os
 import subprocess
 import sys
@@ -71,3 +72,19 @@ def test_databases_of_the_labs_are_made_beside_the_quiet_checks(monkeypatch, roo
     checks = all_checks.quick_checks(from_environment(), "/scratch")
     made = [check for check in checks if check.argv[-2:] == ("lab", "databases")]
     assert [check.shown for check in made] == ([False] if root else [])
+
+
+def test_tox_runs_the_same_with_the_lowest_versions():
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(all_checks.ROOT / "tox.ini")
+    wanted = f"{{posargs:{' '.join(all_checks.VERSIONED)}}}"
+    assert tox["testenv:lowest"]["commands"].endswith(wanted)
+
+
+def test_only_these_run_without_the_lowest_versions():
+    files = all_checks.ROOT.glob("tests/unit/*/test_*.py")
+    with_them = {name.rpartition("/")[2] for name in all_checks.VERSIONED}
+    without = {file.parent.name for file in files} - with_them
+    assert without == {
+        *("balancer", "benchmarks", "documents", "lab", "lifecycle", "prepare")
+    }

@@ -1,5 +1,7 @@
 """``python3 -m lab``."""
 
+from pathlib import Path
+
 import pytest
 
 from lab import LabError, __main__, control
@@ -52,6 +54,12 @@ def run(monkeypatch, *words):
             id="options of a command are its own",
         ),
         pytest.param(
+            ["pins", "tacker", "tests", "--upper-constraints", "list.txt"],
+            ("renew_pins", ["tacker", "tests"], Path("list.txt"), {}),
+            id="pins of some, by a list",
+        ),
+        pytest.param(["pins"], ("renew_pins", [], None, {}), id="all pins"),
+        pytest.param(
             ["restart", "--kill", "tacker-conductor"],
             ("end", "restart", ["tacker-conductor"], {"kill": True}),
             id="restart",
@@ -66,6 +74,13 @@ def run(monkeypatch, *words):
 def test_commands(monkeypatch, words, expected):
     assert run(monkeypatch, *words) == 0
     assert calls == [expected]
+
+
+def test_pins_of_what_is_no_environment_are_refused(monkeypatch, capsys):
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "pins", "attic")
+    assert "attic" in capsys.readouterr().err
+    assert calls == []
 
 
 @pytest.mark.parametrize("code", [1, 2, 3])

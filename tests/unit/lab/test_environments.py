@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from lab import LabError, command, environments
+from lab import pins as all_pins
 from lab.report import Report
 from lab.settings import Settings
 
-ALL = (*environments.NAMES, environments.TOOLS, environments.TESTS)
+ALL = (*all_pins.NAMES, environments.TOOLS)
 
 
 @pytest.fixture
@@ -56,16 +57,18 @@ def test_pins_name_every_package_once_with_one_version(name):
     lines = environments.pins(name).read_text().splitlines()
     packages = [line for line in lines if not line.startswith("#")]
     assert packages
+    pin = re.compile(r"[A-Za-z0-9._-]+==[^=\s;]+( ?; python_\w*version .*)?")
     for line in packages:
-        assert re.fullmatch(r"[A-Za-z0-9._-]+==[^=\s;]+(; python_version .*)?", line)
-    names = [re.sub(r"[-_.]+", "-", p.split("==")[0]).lower() for p in packages]
+        assert pin.fullmatch(line)
+    names = [all_pins.normalized(package.split("==")[0]) for package in packages]
     assert len(set(names)) == len(names)
 
 
-def test_test_tools_do_not_change_what_tacker_runs_with():
-    both = [environments.pins(name).read_text() for name in ("tacker", "tests")]
-    tacker, tests = (set(re.findall(r"^([\w.-]+)==", text, re.M)) for text in both)
-    assert not tacker & tests
+@pytest.mark.parametrize("name", environments.TESTED)
+def test_test_tools_do_not_change_what_tacker_runs_with(name):
+    both = [environments.pins(each) for each in (name, environments.TESTS)]
+    tacker, tests = map(all_pins.versions, both)
+    assert not tacker.keys() & tests.keys()
 
 
 def test_an_environment_is_another_one_when_its_pins_change(lab, pins):

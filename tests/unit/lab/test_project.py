@@ -58,7 +58,7 @@ def test_it_is_installed_once_and_builds_outside_the_source_tree(
         environments, "install", lambda settings, env, words: built.append(words[-1])
     )
     for _ in range(2):
-        project.install(lab, Report(io.StringIO()))
+        project.install(lab, Report(io.StringIO()), "tacker")
     assert built == [str(lab.cache / "project")]
-    assert project.is_installed(lab)
+    assert project.is_installed(lab, "tacker")
     assert not (lab.cache / "project").exists()
