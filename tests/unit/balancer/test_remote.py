@@ -152,6 +152,13 @@ def test_the_script_says_that_it_keeps_the_contract() -> None:
     assert unusable(own("exit 1")) == ""
 
 
+def test_one_that_is_older_than_the_line_is_taken_for_its_verbs() -> None:
+    older = SCRIPT.read_bytes().replace(b"load-balancer contract: 1", b"")
+    assert older != SCRIPT.read_bytes()
+    assert unusable(older) == ""
+    assert "there is none" in unusable(older.replace(b"unexpose", b""))
+
+
 @pytest.mark.parametrize(
     ("script", "found"),
     [
