@@ -7,14 +7,11 @@ driver object serves all threads of a conductor, so it keeps no state.
 from collections.abc import Sequence
 from typing import Any
 
-from oslo_config import cfg
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
-from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.hooks import (
     advice,
     checkpoint,
-    database,
     group_size,
     requests,
     rollback,
@@ -22,10 +19,9 @@ from tacker_k8s_mgmt.hooks import (
     v1_ending,
     vim,
 )
-from tacker_k8s_mgmt.hooks.hook import Hook
 from tacker_k8s_mgmt.hooks.keystone import forget_vim, secrets_of
 from tacker_k8s_mgmt.hooks.leftover import LeftStack
-from tacker_k8s_mgmt.hooks.v1_site import V1Site
+from tacker_k8s_mgmt.hooks.v1_hook import V1Hook
 from tacker_k8s_mgmt.lifecycle import check
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_start import ConnectivityStart
@@ -36,26 +32,6 @@ from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
 
 TYPE = "mgmt-drivers-kubespray"
-
-
-class _Hook(Hook):
-    """One call of a hook, with what Tacker's v1 API passes."""
-
-    def __init__(self, name: str, context: Any, vnf_instance: Any) -> None:
-        super().__init__(name, vnf_instance.id, cfg.CONF)
-        database.release(context)
-        self._context, self._instance = context, vnf_instance
-
-    def site(self, params: InstallParams) -> V1Site:
-        """What an operation on this VNF instance may touch."""
-        return V1Site(
-            self._context,
-            self._instance,
-            params,
-            self.options,
-            self.state_path,
-            self.name,
-        )
 
 
 class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: ignore[misc]
@@ -90,7 +66,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = _Hook("instantiate_start", context, vnf_instance)
+        hook = V1Hook("instantiate_start", context, vnf_instance)
         with hook.site(params) as site:
             steps = (
                 check.Preflight(params, vnf_instance.id, site).step(),
@@ -117,7 +93,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.END, kwargs.get("vnf"))
-        hook = _Hook("instantiate_end", context, vnf_instance)
+        hook = V1Hook("instantiate_end", context, vnf_instance)
         with hook.site(params) as site:
             work = hook.operation(Instantiate, params, site)
             hook.run(work.steps(), params.secrets(), work.left)
@@ -134,7 +110,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
             return
         v1_ending.refuse_leftovers(context, vnf_instance, terminate_vnf_request)
         checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = _Hook("terminate_start", context, vnf_instance)
+        hook = V1Hook("terminate_start", context, vnf_instance)
         hook.run(TerminateStart(vim.VimRegistry(context, vnf_instance)).steps())
         v1_ending.keep_vim(vnf_instance, terminate_vnf_request)
 
@@ -149,7 +125,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         if not requests.is_cluster(vnf_instance):
             return
         checkpoint.save(context, vnf_instance, checkpoint.END)
-        hook = _Hook("terminate_end", context, vnf_instance)
+        hook = V1Hook("terminate_end", context, vnf_instance)
         vims = vim.VimRegistry(context, vnf_instance)
         params = v1_ending.servers_login(context, vnf_instance, terminate_vnf_request)
         if params is None:
@@ -186,7 +162,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
             return
         requests.refuse_planes(params, scale_vnf_request, advice.FAIL_ALREADY)
         checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = _Hook("scale_start", context, vnf_instance)
+        hook = V1Hook("scale_start", context, vnf_instance)
         with hook.site(params) as site:
             work = hook.operation(ScaleIn, params, site, stacks=scale_out_id_list)
             hook.run(work.steps(), params.secrets(), work.left)
@@ -212,7 +188,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
             return
         requests.refuse_planes(params, scale_vnf_request, advice.PLANES_GO)
         checkpoint.save(context, vnf_instance, checkpoint.END)
-        hook = _Hook("scale_end", context, vnf_instance)
+        hook = V1Hook("scale_end", context, vnf_instance)
         with hook.site(params) as site:
             work = hook.operation(
                 ScaleOut,
@@ -243,7 +219,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = _Hook("heal_start", context, vnf_instance)
+        hook = V1Hook("heal_start", context, vnf_instance)
         with hook.site(params) as site:
             if not heal_vnf_request.vnfc_instance_id:
                 steps = (
@@ -275,7 +251,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.END)
-        hook = _Hook("heal_end", context, vnf_instance)
+        hook = V1Hook("heal_end", context, vnf_instance)
         with hook.site(params) as site:
             work: Instantiate | HealEnd
             if heal_vnf_request.vnfc_instance_id:
@@ -302,7 +278,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = _Hook("change_external_connectivity_start", context, vnf_instance)
+        hook = V1Hook("change_external_connectivity_start", context, vnf_instance)
         with hook.site(params) as site:
             asked = requests.attachments(change_ext_conn_request)
             work = ConnectivityStart(params, vnf_instance.id, site, asked)
@@ -326,7 +302,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         if params is None:
             return
         checkpoint.save(context, vnf_instance, checkpoint.END)
-        hook = _Hook("change_external_connectivity_end", context, vnf_instance)
+        hook = V1Hook("change_external_connectivity_end", context, vnf_instance)
         with hook.site(params) as site:
             asked = requests.attachments(change_ext_conn_request)
             work = hook.operation(ConnectivityEnd, params, site, asked=asked)

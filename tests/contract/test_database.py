@@ -99,7 +99,7 @@ def spec():
 
 
 def test_a_hook_ends_the_transaction_of_the_request(context, instance):
-    v1._Hook("instantiate_end", context, instance)
+    v1.V1Hook("instantiate_end", context, instance)
     assert not context.session.in_transaction()
 
 

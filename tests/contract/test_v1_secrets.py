@@ -142,7 +142,7 @@ class TestTerminate:
         monkeypatch.setattr(v1.checkpoint, "save", lambda *_: None)
         monkeypatch.setattr(v1.vim, "VimRegistry", lambda *_: None)
         monkeypatch.setattr(
-            v1._Hook, "site", lambda *_: contextlib.nullcontext("the site")
+            v1.V1Hook, "site", lambda *_: contextlib.nullcontext("the site")
         )
         monkeypatch.setattr(
             v1, "TerminateStart", lambda *_: types.SimpleNamespace(steps=tuple)
@@ -154,8 +154,8 @@ class TestTerminate:
                 steps=lambda: done.append(site) or ()
             ),
         )
-        monkeypatch.setattr(v1._Hook, "run", lambda *_: done.append("run"))
-        monkeypatch.setattr(v1._Hook, "__init__", lambda *_: None)
+        monkeypatch.setattr(v1.V1Hook, "run", lambda *_: done.append("run"))
+        monkeypatch.setattr(v1.V1Hook, "__init__", lambda *_: None)
 
         def call(request):
             del done[:]
@@ -207,7 +207,7 @@ class TestTerminate:
         others = instance.vnf_metadata
         during = []
         monkeypatch.setattr(
-            v1._Hook, "run", lambda *_: during.append(instance.vnf_metadata)
+            v1.V1Hook, "run", lambda *_: during.append(instance.vnf_metadata)
         )
         asked(self.request("GRACEFUL"))
         assert during == [others, {**others, **self.kept()}]
@@ -227,7 +227,7 @@ class TestTerminate:
             raise errors.VimError(detail="It is still used.")
 
         with monkeypatch.context() as broken:
-            broken.setattr(v1._Hook, "run", fail)
+            broken.setattr(v1.V1Hook, "run", fail)
             with pytest.raises(errors.VimError):
                 driver.terminate_end(CONTEXT, instance, request)
         assert instance.vnf_metadata == {"of": "others", **self.kept()}
