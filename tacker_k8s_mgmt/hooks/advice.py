@@ -14,8 +14,8 @@ VMS_GO = (
 )
 #: When Heat has made VMs of the control plane, which keep all other work from going on.
 PLANES_GO = (
-    "Send `rollback` for this operation, which deletes the new VMs; with `fail` they "
-    "would stay, and every later operation would be refused."
+    "Send `rollback` for this operation, which deletes the new VMs. If it is given up "
+    "instead, they stay, and every later operation is refused."
 )
 #: When something may have changed, or the error says already that nothing has.
 FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."

@@ -17,6 +17,7 @@ from lab import __main__ as lab
 from tacker_k8s_mgmt.csar import api, sources
 from tests.documents import account, blocks, running
 from tests.tree import ROOT
+from tests.unit.csar import sampledriver
 
 PARAMETERS = "k8s_cluster_installation_param"
 
@@ -64,10 +65,15 @@ def fill(place: Path, page: str) -> None:
     """What a reader of the page has in the directory."""
     version = api.V2 if page == "v2.rst" else api.V1
     shutil.copytree(ROOT / "samples", place / "samples")
+    if page == "migration.rst":
+        (place / "kubespray_vnf_package").mkdir()
+        sampledriver.write(place / "kubespray_vnf_package")
     files = {
         "instantiate.json": request("instantiate-simple.json", version),
         "heal.json": request("heal-worker.json", version),
         "scale.json": request("scale-out.json", version),
+        "terminate.json": request("terminate.json", version),
+        "your-request.json": sampledriver.body(),
         "machines.json": machines(),
     }
     for name, content in files.items():
