@@ -5,12 +5,14 @@ exec`` gives: ``OS_*`` for Keystone, ``LAB_STATE`` and ``LAB_CLOUD_STATE``.
 """
 
 import base64
+import contextlib
 import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pymysql  # type: ignore[import-untyped]
 import requests
 import yaml
 from keystoneauth1 import session
@@ -19,7 +21,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
 from lab.cloud.hosts import Host, Hosts, find
-from lab.settings import from_environment
+from lab.settings import ADDRESS, PASSWORD, PORTS, from_environment
 from lab.tacker_api import Tacker, TackerV2
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -122,6 +124,23 @@ def hosts() -> list[Host]:
 
 def _cloud() -> Hosts:
     return Hosts(Path(os.environ["LAB_CLOUD_STATE"]))
+
+
+def in_database(name: str, statement: str) -> None:
+    """Run a statement of SQL in one of the lab's databases.
+
+    :raises pymysql.MySQLError: the server refused it.
+    """
+    connection = pymysql.connect(
+        host=ADDRESS,
+        port=PORTS["mariadb"],
+        user="lab",
+        password=PASSWORD,
+        database=name,
+        autocommit=True,
+    )
+    with contextlib.closing(connection), connection.cursor() as cursor:
+        cursor.execute(statement)
 
 
 class ClusterApi:

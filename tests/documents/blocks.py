@@ -54,6 +54,19 @@ def of_page(name: str, text: str) -> Iterator[Command]:
                 yield Command(f"{name}:{block.line}", command, shown)
 
 
+@functools.cache
+def statements() -> tuple[str, ...]:
+    """Every block of SQL of every page, in their order."""
+    return tuple(
+        block.astext()
+        for page in PAGES
+        for block in publish_doctree(
+            page.read_text(), settings_overrides=QUIET
+        ).findall(nodes.literal_block)
+        if "sql" in block["classes"]
+    )
+
+
 def _parts(block: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each command of a block, and what is shown below it."""
     transcript = block.startswith(PROMPT)

@@ -10,7 +10,7 @@ from typing import Any
 
 from lab import inside, settings
 from tacker_k8s_mgmt.cli import main
-from tests.documents import account, running
+from tests.documents import account, blocks, running
 
 #: What ssh asks for: the password of the user in the sample requests, and whether an
 #: unknown host is the right one.
@@ -88,6 +88,15 @@ class Guide:
         known = {**self._environment, "KUBECONFIG": kubeconfig}
         program = self.says(scene, **values)
         return running.run(program, self.place, known, stdin=stdin, expect=expect)
+
+    def tells_database(self, words: str, **values: str) -> None:
+        """Run the SQL of a guide in Tacker's database.
+
+        :param words: of the block that is meant.
+        :param values: the test's own, by placeholder.
+        """
+        (block,) = (one for one in blocks.statements() if words in one)
+        inside.in_database("tacker", running.with_values(block, values))
 
     def says(self, scene: str, **values: str) -> str:
         """The commands of a scene as a program for bash."""

@@ -4,7 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.conftest import Cluster, Lab, cloud, eventually
+from tests.integration.conftest import (
+    CONDUCTOR,
+    Cluster,
+    Guide,
+    Lab,
+    cloud,
+    eventually,
+    services,
+)
 from tests.integration.connection import PORT, held_open
 from tests.integration.test_cluster_life import check
 from tests.integration.test_scaling import (
@@ -16,6 +24,9 @@ from tests.integration.test_scaling import (
     names,
     running,
 )
+
+#: What the conductor writes when it cannot store how a scaling ended.
+NOT_NOTED = "Failed to update vnf_lcm_op_occ"
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +52,30 @@ def break_scale_out(lab: Lab, cluster: Cluster) -> None:
         cluster.begin_scale("OUT")
         eventually(lambda: len(cluster.hosts()) > before)
     cluster.cancel()
+
+
+def break_scale_out_without_keystone(lab: Lab, cluster: Cluster, guide: Guide) -> None:
+    """Have Keystone away while Tacker waits for the VM that Heat builds.
+
+    Tacker then fails at noting its failure, too.
+    """
+    before = len(cluster.hosts())
+    failures = lab.logs(CONDUCTOR).count(NOT_NOTED)
+    cluster.begin_scale("OUT")
+    eventually(lambda: len(cluster.hosts()) > before)
+    services("stop", "keystone")
+    try:
+        eventually(lambda: lab.logs(CONDUCTOR).count(NOT_NOTED) > failures)
+    finally:
+        services("restart", "keystone")
+    operation = cluster.occurrence()
+    assert operation["operationState"] == "PROCESSING"
+    path = f"/vnflcm/v1/vnf_lcm_op_occs/{operation['id']}/cancel"
+    body = {"cancelMode": "FORCEFUL"}
+    # Before a while has passed, Tacker refuses it with another reason.
+    eventually(lambda: lab.tacker.refused("POST", path, json=body)[0] == 500)
+    guide.tells_database("error_point=3", OPERATION_ID=operation["id"])
+    assert cluster.occurrence()["operationState"] == "FAILED_TEMP"
 
 
 def level(cluster: Cluster) -> int:
@@ -168,7 +203,7 @@ class TestHealing:
         self, lab, cluster, guide
     ):
         before = consistent(cluster, 2)
-        break_scale_out(lab, cluster)
+        break_scale_out_without_keystone(lab, cluster, guide)
         cluster.handle("fail", "FAILED")
         done = check(cluster)
         assert done.returncode == 1, done.stdout
