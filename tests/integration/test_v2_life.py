@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab import inside
-from tests.integration.conftest import PARAMETERS, VM_ACCOUNT, Guide, eventually
+from tests.integration.conftest import PARAMETERS, Guide, eventually
 from tests.integration.connection import PORT
 from tests.integration.guide import id_in
 from tests.integration.test_cluster_life import NODES, check, differences, roles
@@ -96,7 +96,9 @@ class TestLife:
     def test_scale_in_blocked_by_a_budget_goes_on_by_retry(self, cluster, guide):
         cluster.kubectl("apply", "-f", "-", stdin=WORKLOADS)
         old = consistent(cluster, 2)
-        login = {"worker_node": {"password": VM_ACCOUNT.password}}
+        # The reference to it: Tacker keeps and shows what a request says.
+        password = cluster.parameters["worker_node"]["password"]
+        login = {"worker_node": {"password": password}}
         guide.writes("again.json", {"additionalParams": {PARAMETERS: login}})
         with cluster.by_command():
             guide.does("v2 scale-out with parameters", VNF_INSTANCE_ID=cluster.id)
