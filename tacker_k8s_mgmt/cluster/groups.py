@@ -2,17 +2,33 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tacker_k8s_mgmt.cluster.stack import StackResource
 
 _GROUP = "OS::Heat::AutoScalingGroup"
 
 
-def sizes(resources: Sequence[StackResource]) -> dict[str, int]:
-    """How many members Heat keeps of each scaling group, by the group's name.
+@dataclass(frozen=True)
+class GroupSize:
+    """How many members Heat has of a group, without those that it deletes.
 
-    A member that Heat has failed at is not counted: it is deleted before any other when
-    the group's size is set (``heat/common/grouputils.py``, ``_get_member_data``).
+    :param healthy: those that it has not failed at.
+    :param failed: those that it has failed at. When the group's size is set, they are
+        deleted before any other, and built anew if the size has room for them
+        (``heat/common/grouputils.py``, ``_get_member_data``).
+    """
+
+    healthy: int
+    failed: int = 0
+
+    def nearest(self, size: int) -> int:
+        """The size nearest to *size* that costs no healthy member and adds none."""
+        return min(max(size, self.healthy), self.healthy + self.failed)
+
+
+def sizes(resources: Sequence[StackResource]) -> dict[str, GroupSize]:
+    """The sizes of the scaling groups, by the groups' names.
 
     :param resources: of the stack and of every stack nested in it.
     """
@@ -21,11 +37,12 @@ def sizes(resources: Sequence[StackResource]) -> dict[str, int]:
         for one in resources
         if one.type == _GROUP and one.nested_stack_id
     }
-    kept = Counter(
-        groups[one.stack_id]
+    found = Counter(
+        (groups[one.stack_id], one.status.endswith("_FAILED"))
         for one in resources
-        if one.stack_id in groups
-        and not one.status.startswith("DELETE_")
-        and not one.status.endswith("_FAILED")
+        if one.stack_id in groups and not one.status.startswith("DELETE_")
     )
-    return {name: kept[name] for name in groups.values()}
+    return {
+        name: GroupSize(found[name, False], found[name, True])
+        for name in groups.values()
+    }

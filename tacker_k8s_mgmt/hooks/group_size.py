@@ -14,7 +14,7 @@ import yaml
 from tacker.vnfm.infra_drivers.openstack.update_template import HOTUpdater
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import rollback
+from tacker_k8s_mgmt.hooks import rollback, scale_level
 from tacker_k8s_mgmt.hooks.v1_site import V1Site
 from tacker_k8s_mgmt.lifecycle.step import Step
 from tacker_k8s_mgmt.remote.waiting import Backoff
@@ -28,7 +28,8 @@ def step(context: Any, vnf_instance: Any, site: V1Site) -> Step:
     """Have the stack's template say how many members the groups have."""
 
     def act() -> None:
-        sizes = site.group_sizes()
+        found = site.group_sizes()
+        sizes = scale_level.kept_sizes(context, vnf_instance, found)
         if sizes:
             _keep(context, vnf_instance, sizes)
 

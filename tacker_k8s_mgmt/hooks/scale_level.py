@@ -13,7 +13,7 @@ numbers differ when a scaling ended otherwise than Tacker has noted:
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from oslo_log import log
@@ -22,6 +22,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster.answers import Count
+from tacker_k8s_mgmt.cluster.groups import GroupSize
 from tacker_k8s_mgmt.hooks.v1_site import V1Site
 from tacker_k8s_mgmt.lifecycle.step import Step
 
@@ -33,19 +34,34 @@ _ANY_GROUP = {"attributes": {"scaling_group_names": True}}
 
 
 def counts(
-    context: Any, vnf_instance: Any, sizes: Mapping[str, int]
+    context: Any, vnf_instance: Any, sizes: Mapping[str, GroupSize]
 ) -> tuple[Count, ...]:
-    """The sizes of the scaling groups.
+    """The sizes of the scaling groups, in Heat and by Tacker's scale levels.
 
-    :param sizes: numbers of members in Heat, by the names of the groups.
+    :param sizes: as Heat has them, by the names of the groups.
     """
-    levels = _levels(vnf_instance)
-    aspects = _aspects(context, vnf_instance) if levels and sizes else {}
+    tacker = _expected(context, vnf_instance, sizes)
     return tuple(
-        Count(name, number, _size(aspects[name], levels[name].scale_level), _REMEDY)
-        for name, number in sizes.items()
-        if name in aspects and name in levels
+        Count(name, sizes[name].healthy, number, _REMEDY)
+        for name, number in tacker.items()
     )
+
+
+def kept_sizes(
+    context: Any, vnf_instance: Any, sizes: Mapping[str, GroupSize]
+) -> dict[str, int]:
+    """The sizes at which Heat deletes no healthy member of a group.
+
+    What Tacker's scale level stands for, as far as Heat has it; a member that Heat has
+    failed at is built anew if Tacker counts it.
+
+    :param sizes: as Heat has them, by the names of the groups.
+    """
+    expected = _expected(context, vnf_instance, sizes)
+    return {
+        name: size.nearest(expected.get(name, size.healthy))
+        for name, size in sizes.items()
+    }
 
 
 def step(context: Any, vnf_instance: Any, site: V1Site) -> Step:
@@ -76,52 +92,65 @@ def follow_scale_out(context: Any, vnf_instance: Any, site: V1Site) -> None:
         )
 
 
-def _follow(context: Any, vnf_instance: Any, sizes: Mapping[str, int]) -> bool:
+def _follow(context: Any, vnf_instance: Any, sizes: Mapping[str, GroupSize]) -> bool:
     """Set the scale levels to those of the groups that Heat has.
 
     Where no level stands for a group that has too few members, Tacker's number stays:
     Heat then makes the missing ones, and deletes none.
 
-    :param sizes: numbers of members in Heat, by the names of the groups.
+    :param sizes: as Heat has them, by the names of the groups.
     :returns: whether a level has changed.
     :raises UnsupportedOperation: a group has more members than its scale level stands
         for, and no level stands for so many.
     """
-    wrong = [
-        one for one in counts(context, vnf_instance, sizes) if one.heat != one.tacker
-    ]
+    expected = _expected(context, vnf_instance, sizes)
+    kept = kept_sizes(context, vnf_instance, sizes)
+    wrong = {name: n for name, n in expected.items() if n != kept[name]}
     levels, changed = _levels(vnf_instance), False
     aspects = _aspects(context, vnf_instance) if wrong else {}
-    for one in wrong:
-        level = _level(aspects[one.group], one.heat)
+    for name, number in wrong.items():
+        level = _level(aspects[name], kept[name])
         if level is not None:
             LOG.warning(
                 "VNF instance %s: Heat has %d members of %s, and Tacker's scale level "
                 "%d stands for %d; it is set to %d",
                 vnf_instance.id,
-                one.heat,
-                one.group,
-                levels[one.group].scale_level,
-                one.tacker,
+                kept[name],
+                name,
+                levels[name].scale_level,
+                number,
                 level,
             )
-            levels[one.group].scale_level = level
+            levels[name].scale_level = level
             changed = True
-        elif one.heat > one.tacker:
-            raise _too_many(one)
+        elif kept[name] > number:
+            raise _too_many(name, kept[name], number)
     return changed
 
 
-def _too_many(one: Count) -> errors.UnsupportedOperation:
+def _too_many(group: str, heat: int, tacker: int) -> errors.UnsupportedOperation:
     return errors.UnsupportedOperation(
-        detail=f"Heat has {one.heat} members of the group {one.group}, and the heal "
-        f"would have it keep {one.tacker}, for which Tacker's scale level stands: the "
+        detail=f"Heat has {heat} members of the group {group}, and the heal "
+        f"would have it keep {tacker}, for which Tacker's scale level stands: the "
         "oldest ones would be deleted without a drain. No scale level stands for "
-        f"{one.heat}.",
+        f"{heat}.",
         hint="Nothing was changed. Send `fail` for this operation, mark "
-        f"{one.heat - one.tacker} of them unhealthy in Heat, as the documentation of "
+        f"{heat - tacker} of them unhealthy in Heat, as the documentation of "
         "heal shows, and heal again: Heat then deletes those.",
     )
+
+
+def _expected(
+    context: Any, vnf_instance: Any, names: Collection[str]
+) -> dict[str, int]:
+    """The sizes for which Tacker's scale levels stand, of the groups that have one."""
+    levels = _levels(vnf_instance)
+    aspects = _aspects(context, vnf_instance) if levels and names else {}
+    return {
+        name: _size(aspects[name], levels[name].scale_level)
+        for name in names
+        if name in aspects and name in levels
+    }
 
 
 def _levels(vnf_instance: Any) -> dict[str, Any]:

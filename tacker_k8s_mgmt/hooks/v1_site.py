@@ -6,6 +6,7 @@ from typing import Any
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt.cluster import connectivity, groups
+from tacker_k8s_mgmt.cluster.groups import GroupSize
 from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.cluster.stack import StackResource
 from tacker_k8s_mgmt.hooks import rollback
@@ -50,8 +51,8 @@ class V1Site(Site):
         servers = self._params.wants_compute_hosts
         return stack_id, heat.list_resources(client.resources, stack_id, servers)
 
-    def group_sizes(self) -> Mapping[str, int]:
-        """How many members Heat keeps of each scaling group, by the group's name.
+    def group_sizes(self) -> Mapping[str, GroupSize]:
+        """The sizes of the scaling groups in Heat, by the groups' names.
 
         :raises RemoteError: Heat did not answer as it should.
         """

@@ -21,7 +21,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cluster.nodes import Role
-from tacker_k8s_mgmt.hooks import leftover, v1, vim
+from tacker_k8s_mgmt.hooks import leftover, v1, v1_hook, vim
 from tacker_k8s_mgmt.hooks.v1_site import V1Site
 from tacker_k8s_mgmt.remote import ssh
 from tacker_k8s_mgmt.remote.endpoint import Endpoint
@@ -213,7 +213,7 @@ def main():
     }
     for name, value in values.items():
         cfg.CONF.set_override(name, value, group=config.GROUP)
-    v1.V1Site = Site
+    v1_hook.V1Site = Site
     nothing = types.SimpleNamespace(find_stack=lambda name: None)
     leftover.rollback.heat_of = lambda context, vnf_instance: nothing
     Logins.endpoint = endpoint

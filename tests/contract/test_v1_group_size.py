@@ -8,6 +8,7 @@ import yaml
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.groups import GroupSize
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.hooks import group_size
 from tacker_k8s_mgmt.remote import waiting
@@ -72,7 +73,8 @@ def keep(monkeypatch, heat, sizes):
     monkeypatch.setattr(group_size.rollback, "heat_of", lambda *_: heat)
     info = types.SimpleNamespace(instance_id="stack")
     one = types.SimpleNamespace(instantiated_vnf_info=info)
-    site = types.SimpleNamespace(group_sizes=lambda: sizes)
+    found = {name: GroupSize(size) for name, size in sizes.items()}
+    site = types.SimpleNamespace(group_sizes=lambda: found)
     group_size.step(None, one, site).act()
 
 

@@ -13,8 +13,9 @@ from tacker import objects
 from tacker.common import driver_manager
 
 from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.cluster.groups import GroupSize
 from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks import checkpoint, scale_level, v1
+from tacker_k8s_mgmt.hooks import checkpoint, scale_level, v1_hook
 from tests.contract.test_v1_driver import GOOD, NAME, instance
 from tests.contract.test_v1_scale_level import DEFINITIONS
 from tests.unit.lifecycle.fakes import VNF, FakeSite, Role, machine
@@ -38,7 +39,7 @@ class OpenSite(FakeSite):
 def site(monkeypatch, tmp_path):
     made = instantiated()
     made.__class__ = OpenSite
-    monkeypatch.setattr(v1, "V1Site", lambda *_: made)
+    monkeypatch.setattr(v1_hook, "V1Site", lambda *_: made)
     monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path))
     monkeypatch.setattr(checkpoint, "save", lambda *_, **__: None)
     return made
@@ -138,7 +139,7 @@ def test_the_aspect_of_the_control_plane_is_refused_before_a_host_is_asked(
     given = copy.deepcopy(GOOD)
     given["k8s_cluster_installation_param"]["master_node"]["aspect_id"] = "masters"
     vnf.instantiated_vnf_info.additional_params = given
-    monkeypatch.setattr(v1, "V1Site", None)  # no site is opened
+    monkeypatch.setattr(v1_hook, "V1Site", None)  # no site is opened
     monkeypatch.setattr(checkpoint, "save", None)
     with pytest.raises(Exception, match="scaling aspect masters is that") as caught:
         call(manager, hook, vnf, scale(kind, "masters"), scale_out_id_list=["a"])
@@ -161,7 +162,7 @@ def grown(site, vnf, monkeypatch):
     info.flavour_id = "simple"
     info.scale_status = [objects.ScaleInfo(aspect_id="worker_instance", scale_level=0)]
     vnf.save = lambda: None
-    site.groups = {"worker_instance": 3}
+    site.groups = {"worker_instance": GroupSize(3)}
     site.workers.append(machine(Role.WORKER, 6))
     return info.scale_status[0]
 

@@ -11,6 +11,7 @@ from tacker import objects
 from tacker.vnfm.lcm_user_data import utils as user_data_utils
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cluster.groups import GroupSize
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.hooks import scale_level
 
@@ -57,8 +58,9 @@ def instance(level):
     return made
 
 
-def site(size):
-    return types.SimpleNamespace(group_sizes=lambda: {GROUP: size})
+def site(size, failed=0):
+    sizes = {GROUP: GroupSize(size, failed)}
+    return types.SimpleNamespace(group_sizes=lambda: sizes)
 
 
 def healed(one, vnfd):
@@ -86,6 +88,27 @@ def test_a_heal_leaves_the_size_that_heat_has(vnfd, level, size):
     assert healed(one, vnfd) == size
     # A retry of the heal may begin after the hook, with what is stored.
     assert one.saved == ([] if level == size - INITIAL else [size - INITIAL])
+
+
+@pytest.mark.parametrize(
+    ("healthy", "failed", "level", "after"),
+    [
+        # A heal whose VM Heat could not build: it builds it now.
+        (4, 1, 3, 3),
+        # A scale-out whose VM Heat could not build: it deletes what is left of it.
+        (4, 1, 2, 2),
+        # And after `rollback`, for which the level is one step higher.
+        (4, 1, 4, 3),
+        (4, 1, 0, 2),
+    ],
+)
+def test_a_member_that_heat_failed_at_is_there_if_tacker_counts_it(
+    vnfd, healthy, failed, level, after
+):
+    one = instance(level)
+    scale_level.step(None, one, site(healthy, failed)).act()
+    assert level_of(one) == after
+    assert healed(one, vnfd) >= healthy
 
 
 def test_the_difference_is_logged(vnfd, caplog):
@@ -140,13 +163,13 @@ def test_a_scale_out_does_not_fail_when_heat_does_not_answer(vnfd, caplog):
 
 def test_the_sizes_are_told_without_a_change(vnfd):
     one = instance(0)
-    (found,) = scale_level.counts(None, one, {GROUP: 3})
+    (found,) = scale_level.counts(None, one, {GROUP: GroupSize(3)})
     assert (found.group, found.heat, found.tacker) == (GROUP, 3, 2)
     assert level_of(one) == 0
 
 
 def test_groups_that_tacker_does_not_scale_have_no_level(vnfd):
-    assert scale_level.counts(None, instance(0), {"another": 3}) == ()
+    assert scale_level.counts(None, instance(0), {"another": GroupSize(3)}) == ()
     one = instance(0)
     one.instantiated_vnf_info.scale_status = []
-    assert scale_level.counts(None, one, {GROUP: 3}) == ()
+    assert scale_level.counts(None, one, {GROUP: GroupSize(3)}) == ()

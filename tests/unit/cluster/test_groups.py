@@ -3,6 +3,7 @@
 import pytest
 
 from tacker_k8s_mgmt.cluster import groups
+from tacker_k8s_mgmt.cluster.groups import GroupSize
 from tests.unit.cluster.samples import nested
 from tests.unit.cluster.stacks import (
     MASTER,
@@ -16,31 +17,39 @@ MEMBER = "file:///worker.yaml"
 
 
 def test_every_member_of_a_group_is_counted_and_nothing_else():
-    assert groups.sizes(SIMPLE) == {"worker_instance": 2}
+    assert groups.sizes(SIMPLE) == {"worker_instance": GroupSize(2)}
     assert groups.sizes(MASTER) == {}
 
 
 def test_a_group_without_members_has_none():
-    assert groups.sizes(workers_group()) == {"worker_instance": 0}
+    assert groups.sizes(workers_group()) == {"worker_instance": GroupSize(0)}
 
 
 @pytest.mark.parametrize(
     ("status", "size"),
     [
-        ("INIT_COMPLETE", 2),
-        ("CREATE_IN_PROGRESS", 2),
-        ("UPDATE_COMPLETE", 2),
-        ("CHECK_COMPLETE", 2),
-        ("CREATE_FAILED", 1),
-        ("CHECK_FAILED", 1),
-        ("DELETE_IN_PROGRESS", 1),
-        ("DELETE_FAILED", 1),
+        ("INIT_COMPLETE", GroupSize(2)),
+        ("CREATE_IN_PROGRESS", GroupSize(2)),
+        ("UPDATE_COMPLETE", GroupSize(2)),
+        ("CHECK_COMPLETE", GroupSize(2)),
+        ("CREATE_FAILED", GroupSize(1, failed=1)),
+        ("UPDATE_FAILED", GroupSize(1, failed=1)),
+        ("CHECK_FAILED", GroupSize(1, failed=1)),
+        ("DELETE_IN_PROGRESS", GroupSize(1)),
+        ("DELETE_FAILED", GroupSize(1)),
     ],
 )
-def test_members_that_heat_has_failed_at_or_deletes_are_not(status, size):
+def test_members_that_heat_has_failed_at_are_told_from_the_others(status, size):
     found = workers_group(worker(21, "w-a"))
     found.append(nested("asg", "member9", MEMBER, "w-b", status))
     assert groups.sizes(found) == {"worker_instance": size}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "size"), [(0, 3), (3, 3), (4, 4), (5, 5), (6, 5), (99, 5)]
+)
+def test_no_healthy_member_goes_and_none_comes(wanted, size):
+    assert GroupSize(3, failed=2).nearest(wanted) == size
 
 
 def test_a_group_that_heat_does_not_scale_is_none():

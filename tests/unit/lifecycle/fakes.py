@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.cluster.balancer import (
 )
 from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.cluster.drain import DrainPolicy
+from tacker_k8s_mgmt.cluster.groups import GroupSize
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams, merged, parse
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
@@ -400,7 +401,7 @@ class FakeSite:
         self.vim: ports.VimSpec | None = None
         self.vim_in_use = False
         self.foreign_vims: set[str] = set()
-        self.groups: dict[str, int] = {}
+        self.groups: dict[str, GroupSize] = {}
         self.counted: tuple[Count, ...] = ()
         self.balanced: BalancerSpec | None = None
         self.routes: frozenset[tuple[str, str]] = frozenset()
@@ -508,7 +509,7 @@ class FakeSite:
     def fixed_groups(self) -> Sequence[str]:
         return self.fixed
 
-    def group_sizes(self) -> Mapping[str, int]:
+    def group_sizes(self) -> Mapping[str, GroupSize]:
         self.touch("group_sizes")
         return self.groups
 
