@@ -49,7 +49,7 @@ def tacker_v2() -> TackerV2:
 def moved() -> list[int]:
     """What changes while Heat, Tacker or the driver works: how much each has written.
 
-    API services are left out: they write about whoever waits, too.
+    API services are left out: they log the requests of a client that waits, too.
     """
     logs = (state() / "log").glob("*-conductor*.log")
     heat = (state() / "log").glob("heat-engine.log")

@@ -9,10 +9,11 @@ from pydantic import Field, SecretStr
 from tacker_k8s_mgmt.cluster import fields, values
 from tacker_k8s_mgmt.cluster.spelling import Structure
 
-# kubespray deploys the driver without a class unless it is told to, and none of its own
-# classes is the default. It also gives its class the availability zone "nova", which
-# not every site has: without, Cinder takes the site's default zone. The class takes
-# parameters, so there is one that has no other effect than the driver's own default.
+# kubespray deploys the driver without a class unless persistent_volumes_enabled is set,
+# and none of its own classes is the default. It also gives its class the availability
+# zone "nova", which not every site has: without, Cinder takes the site's default zone.
+# The class takes parameters, so there is one that has no other effect than the driver's
+# own default.
 _STORAGE_CLASS: Mapping[str, Any] = MappingProxyType(
     {
         "persistent_volumes_enabled": True,

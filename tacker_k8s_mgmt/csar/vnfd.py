@@ -159,7 +159,7 @@ def without_occurrences(definitions: Path) -> Iterator[tuple[str, str]]:
         try:
             root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
         except (yaml.YAMLError, UnicodeDecodeError):
-            continue  # it is told elsewhere
+            continue  # another check reports it
         for _, node_type in pairs(node_at(root, "node_types")):
             requirements = node_at(node_type, "requirements")
             if isinstance(requirements, yaml.SequenceNode):

@@ -28,7 +28,7 @@ _repeated = api.wrap_db_retry(max_retries=_AGAIN, retry_on_disconnect=True)
 def release(context: Any) -> None:
     """End the transaction of a request's session, if it is in one.
 
-    Tacker goes on with this session after the hook.
+    Tacker uses it again after the hook.
     """
     session = getattr(context, "_session", None)
     if session is None:
