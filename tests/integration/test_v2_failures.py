@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.integration.conftest import PHASE, VM_ACCOUNT
+from tests.integration.conftest import PHASE, VM_ACCOUNT, eventually
 from tests.integration.test_cluster_life import check
 from tests.integration.test_interruptions import attached, plays_on, wait_until_attached
 from tests.integration.test_scaling import consistent, names
@@ -141,8 +141,15 @@ class TestScaling:
     ):
         before = consistent(cluster, 4)
         faulty = {"worker_node": PASSWORD, "kubespray_vars": {"lab_fault": NO_ROOM}}
-        cluster.scale("OUT", expect="FAILED_TEMP", **faulty)
+        hosts = len(cluster.hosts())
+        cluster.begin_scale("OUT", **faulty)
+        eventually(lambda: len(cluster.hosts()) > hosts)
+        # While Heat builds the VM.
+        lab.kill_conductor()
+        cluster.wait("FAILED_TEMP")
         cluster.handle("fail", "FAILED")
+        done = check(cluster)
+        assert "Heat has 5 VMs of it, and Tacker counts 4" in done.stdout
         assert cluster.routes() == names(cluster) == before
         error = cluster.scale("IN", expect="FAILED_TEMP", worker_node=PASSWORD)
         assert "given up with `fail`" in error
