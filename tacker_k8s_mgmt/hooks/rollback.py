@@ -73,7 +73,8 @@ def way_on(context: Any, vnf_instance: Any, aspect_id: str, before: int | None) 
 class Heat(heat_client.HeatClient):  # type: ignore[misc]
     """Tacker's client with a time limit for each answer.
 
-    For what reads and deletes, which is asked for again if need be.
+    A request that gets none, or one that may pass, is sent again. So it is for reads,
+    deletions, and an update that Heat refuses while the first one is under way.
     """
 
     def __init__(self, access: Mapping[str, Any], region: str | None) -> None:

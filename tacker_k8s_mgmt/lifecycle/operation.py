@@ -8,9 +8,7 @@ from typing import TypeVar
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import (
-    membership,
-)
+from tacker_k8s_mgmt.cluster import membership
 from tacker_k8s_mgmt.cluster.membership import Membership
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.cluster.params import API_PORT, InstallParams
@@ -18,9 +16,7 @@ from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, Progress
 from tacker_k8s_mgmt.lifecycle import check, patience, ports
 from tacker_k8s_mgmt.lifecycle.balancing import Balancing
 from tacker_k8s_mgmt.lifecycle.keeping import Keeper
-from tacker_k8s_mgmt.lifecycle.records import (
-    rebuilt,
-)
+from tacker_k8s_mgmt.lifecycle.records import rebuilt
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 

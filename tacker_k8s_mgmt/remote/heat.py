@@ -33,7 +33,7 @@ class Resources(Protocol):
 def set_limits(adapter: Any) -> None:
     """Limit the time for answers of Heat and, for tokens, of Keystone.
 
-    What fails is asked again, so this is for requests which can be repeated.
+    Requests that fail are sent again, so this is for those that can be repeated.
 
     :param adapter: keystoneauth's, which heatclient takes in place of a session.
     """
