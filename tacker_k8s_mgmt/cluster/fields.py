@@ -222,6 +222,9 @@ Port = Annotated[int, Strict(), _between(1, 65535)]
 Seconds = Annotated[int, Strict(), _between(1, 86400)]
 GracePeriod = Annotated[int, Strict(), _between(-1, 86400)]
 Count = Annotated[int, Strict(), _between(1, 100)]
+OptionalForks = Annotated[
+    Annotated[int, Strict(), _between(1, 200)] | None, BeforeValidator(blank_is_absent)
+]
 Flag = Annotated[bool, Strict()]
 AbsolutePath = Annotated[str, AfterValidator(absolute_path)]
 OptionalAbsolutePath = Annotated[AbsolutePath | None, BeforeValidator(blank_is_absent)]

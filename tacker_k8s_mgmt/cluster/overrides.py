@@ -20,7 +20,7 @@ _VERSION = "kubernetes_version"
 #: What may change: of a structure these attributes, None for all of it.
 CHANGEABLE: Mapping[str, frozenset[str] | None] = MappingProxyType(
     {
-        "ansible": _LOGIN | _PLACES | {"host_key"},
+        "ansible": _LOGIN | _PLACES | {"host_key", "forks"},
         "bastion": _LOGIN | {"ip_address", "port", "host_key", "used_for"},
         "master_node": _LOGIN | {"host_keys"},
         "worker_node": _LOGIN | {"host_keys"},

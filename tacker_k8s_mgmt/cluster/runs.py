@@ -13,10 +13,42 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+from tacker_k8s_mgmt.cluster.params import InstallParams
+
 _MESSAGE_CHARS = 300
 _FULL_FAILURES = 3
 _NAMED_HOSTS = 10
 _SHOWN = ("name", "host", "task", "message")
+
+
+@dataclass(frozen=True)
+class Forks:
+    """How many hosts Ansible works on at the same time.
+
+    It changes how long a run takes and not what it does, so it is no part of a request.
+
+    :param wanted: the number that the user wants; None to leave it to the server, where
+        the operator's ``ansible.cfg`` or else cores and memory decide.
+    :param most: limit of what cores and memory decide.
+    """
+
+    wanted: int | None = None
+    most: int = 100
+
+    @classmethod
+    def by(cls, params: InstallParams) -> "Forks":
+        """What these parameters ask for.
+
+        Until the first node is reached through a bastion, each fork logs in to it, and
+        sshd drops logins from the tenth on (``MaxStartups``, 10:30:100 by default).
+        """
+        wanted = params.ansible.forks
+        if params.bastion and params.bastion.carries_playbooks:
+            return cls(wanted, most=8)
+        return cls(wanted)
+
+
+DEFAULT_FORKS = Forks()
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,14 @@ class AnsibleServer(Structure):
         "variables and playbook runs. It is made, belongs to this VNF alone and is "
         "deleted when the VNF is terminated.",
     )
+    forks: fields.OptionalForks = Field(
+        default=None,
+        description="How many hosts Ansible works on at the same time, from 1 to 200: "
+        "each takes a process of some 100 MB on the Ansible server. Default: forks of "
+        "the checkout's ansible.cfg; without it, 10 for each core of the server and "
+        "one for each 100 MiB of its available memory, whichever is less, at least 5 "
+        "and at most 100 (8 with a bastion in between).",
+    )
     allow_unknown_release: fields.Flag = Field(
         default=False,
         description="Go on with a kubespray that this driver does not know, newer or "

@@ -10,6 +10,7 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.cluster.runs import Forks
 from tacker_k8s_mgmt.hooks.playbooks import Playbooks
 from tacker_k8s_mgmt.remote import ansible_server, server, ssh
 from tacker_k8s_mgmt.remote.lock import ClusterLock
@@ -81,6 +82,7 @@ class ServerSite(abc.ABC):
             workdir=ansible.directory,
             kubespray_root=ansible.kubespray_root,
             venv=ansible.venv,
+            forks=Forks.by(self._params),
         )
         return Playbooks(runner, self._options, self._write_credentials)
 

@@ -11,7 +11,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import runs
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, Progress, RunRecord
+from tacker_k8s_mgmt.cluster.runs import (
+    DEFAULT_FORKS,
+    Forks,
+    PlaybookRequest,
+    Progress,
+    RunRecord,
+)
 from tacker_k8s_mgmt.remote.rundirs import START_LIMIT, RunDirectories, View
 from tacker_k8s_mgmt.remote.ssh import Session
 from tacker_k8s_mgmt.remote.waiting import Backoff
@@ -47,6 +53,7 @@ class PlaybookRunner:
         ``vars.json``, if there, variables of every run.
     :param kubespray_root: the checkout; playbooks run in it, with its ``ansible.cfg``.
     :param venv: the virtual environment with Ansible; None for the login's PATH.
+    :param forks: how many hosts Ansible works on at the same time.
     """
 
     def __init__(
@@ -55,9 +62,10 @@ class PlaybookRunner:
         workdir: str,
         kubespray_root: str,
         venv: str | None = None,
+        forks: Forks = DEFAULT_FORKS,
     ) -> None:
         self._connect = connect
-        self._dirs = RunDirectories(workdir, kubespray_root, venv or "")
+        self._dirs = RunDirectories(workdir, kubespray_root, venv or "", forks)
 
     def run(
         self,

@@ -16,7 +16,12 @@ from functools import cache
 from importlib import resources
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, RunRecord
+from tacker_k8s_mgmt.cluster.runs import (
+    DEFAULT_FORKS,
+    Forks,
+    PlaybookRequest,
+    RunRecord,
+)
 from tacker_k8s_mgmt.remote.exchange import last_lines
 from tacker_k8s_mgmt.remote.ssh import Session
 
@@ -73,11 +78,13 @@ class RunDirectories:
 
     :param root: the kubespray checkout; playbooks run in it, with its ``ansible.cfg``.
     :param venv: the virtual environment with Ansible; "" for the login's PATH.
+    :param forks: how many hosts Ansible works on at the same time.
     """
 
     workdir: str
     root: str
     venv: str = ""
+    forks: Forks = DEFAULT_FORKS
 
     def log(self, run: str) -> str:
         """The path of a run's log."""
@@ -149,10 +156,9 @@ class RunDirectories:
         session.put(f"{path}/request.json", json.dumps(asked))
         launch = ["env", f"K8S_MGMT_RUN={path}", "setsid", "-f", "bash"]
         place = [self.workdir, run, view.latest, self.root, self.venv]
-        session.run(
-            [*launch, f"{path}/run.sh", *place, request.playbook, *request.args],
-            timeout=_LIMIT,
-        )
+        forks = [str(self.forks.wanted or ""), str(self.forks.most)]
+        asked_for = [*forks, request.playbook, *request.args]
+        session.run([*launch, f"{path}/run.sh", *place, *asked_for], timeout=_LIMIT)
         return run
 
     def end(self, session: Session, run: str) -> None:

@@ -2,12 +2,13 @@
 # Runs one playbook, detached from whoever asked for it; all that is known of the run
 # is in its directory. Started by playbook.py as
 #   env K8S_MGMT_RUN=<run directory> setsid -f bash run.sh \
-#       WORKDIR RUN_ID LATEST KUBESPRAY_ROOT VENV PLAYBOOK [ARGUMENT...]
-# LATEST is the run that had the lock last when this one was decided on; it and VENV may
-# be empty. No argument holds a secret.
+#       WORKDIR RUN_ID LATEST KUBESPRAY_ROOT VENV FORKS MOST PLAYBOOK [ARGUMENT...]
+# LATEST is the run that had the lock last when this one was decided on; it, VENV and
+# FORKS may be empty. MOST limits the forks that this server decides on. No argument holds
+# a secret.
 set -u
-workdir=${1:?} id=${2:?} latest=$3 root=${4:?} venv=$5 playbook=${6:?}
-shift 6
+workdir=${1:?} id=${2:?} latest=$3 root=${4:?} venv=$5 forks=$6 most=${7:?} playbook=${8:?}
+shift 8
 run=$workdir/runs/$id
 operators_umask=$(umask)
 umask 077
@@ -68,6 +69,33 @@ fi
 export LC_ALL=C.UTF-8 # Ansible insists on UTF-8
 # Named, since Ansible ignores the one of a world-writable current directory.
 [ -e "$root/ansible.cfg" ] && export ANSIBLE_CONFIG=$root/ansible.cfg
+
+configured() { # OPTION: whether the file that Ansible reads has it, in any section
+    local file
+    for file in "${ANSIBLE_CONFIG-}" ~/.ansible.cfg /etc/ansible/ansible.cfg; do
+        [ -e "$file" ] || continue
+        grep -qiE "^$1[[:space:]]*[=:]" "$file"
+        return
+    done
+    return 1
+}
+
+# Ansible starts no more processes than a play has hosts, so what this server can bear
+# does for a small cluster as well. 5 is Ansible's own default.
+bearable_forks() {
+    local cores memory
+    cores=$(nproc) memory=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
+    printf '%s\n' $((10 * cores)) $((memory / 100)) "$most" |
+        sort -n | awk 'NR == 1 { print ($1 > 5 ? $1 : 5) }'
+}
+
+if [ -z "$forks" ] && [ -z "${ANSIBLE_FORKS-}" ] && ! configured forks; then
+    forks=$(bearable_forks)
+fi
+if [ -n "$forks" ]; then
+    export ANSIBLE_FORKS=$forks
+    echo "Ansible works on up to $forks hosts at the same time."
+fi
 # Facts never expire: kubespray reads those of all nodes, and a dead one gives no new ones.
 callbacks=${ANSIBLE_CALLBACK_PLUGINS:-~/.ansible/plugins/callback:/usr/share/ansible/plugins/callback}
 export K8S_MGMT_EVENTS=$run/events.jsonl K8S_MGMT_LOG=$run/log \

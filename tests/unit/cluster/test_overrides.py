@@ -69,6 +69,7 @@ class TestMerging:
                 "kubespray_root_path": "/opt/other",
                 "venv_path": "/opt/other-venv",
                 "allow_unknown_release": True,
+                "forks": 30,
             },
             "master_node": {"username": "core", "password": "p2"},
             "worker_node": {"username": "core", "private_key": KEY},
@@ -86,6 +87,7 @@ class TestMerging:
         assert made.ansible.kubespray_root == "/opt/other"
         assert made.ansible.venv == "/opt/other-venv"
         assert made.ansible.allow_unknown_release
+        assert made.ansible.forks == 30
         assert made.ansible.directory == "/home/ansible/clusters/simple"
         assert [account.username for account in made.accounts()] == [
             *("other", "core", "core", "core")

@@ -19,7 +19,12 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, RunRecord
+from tacker_k8s_mgmt.cluster.runs import (
+    DEFAULT_FORKS,
+    Forks,
+    PlaybookRequest,
+    RunRecord,
+)
 from tacker_k8s_mgmt.remote import playbook, rundirs
 from tests.unit.remote.sshd import PASSWORD
 
@@ -67,10 +72,12 @@ class Site:
     def playbook(self, script, name="cluster.yml"):
         (self.root / name).write_text(script)
 
-    def runner(self, connect=None, workdir=None, venv=None):
+    def runner(self, connect=None, workdir=None, venv=None, forks=DEFAULT_FORKS):
         connect = connect or (lambda: self.log_in())
         directory = str(workdir or self.workdir)
-        return playbook.PlaybookRunner(kept(connect), directory, str(self.root), venv)
+        return playbook.PlaybookRunner(
+            kept(connect), directory, str(self.root), venv, forks
+        )
 
     def run(self, request=None, runner=None, total=20, idle=20, **options):
         request = request or PlaybookRequest("cluster.yml")
@@ -221,6 +228,87 @@ def test_links_that_are_led_elsewhere_meanwhile_do_no_harm(site, tmp_path):
         link.symlink_to(other)
     site.touch("go")
     assert join().rc == 0
+
+
+class TestForks:
+    """How many hosts Ansible works on at the same time."""
+
+    @pytest.fixture
+    def forks(self, site):
+        def run(forks=DEFAULT_FORKS):
+            site.playbook('echo "${ANSIBLE_FORKS-unset}" >"$HOME/forks"')
+            site.run(runner=site.runner(forks=forks))
+            return (site.sshd.home / "forks").read_text().strip()
+
+        return run
+
+    @pytest.mark.parametrize(
+        ("cores", "mebibytes", "most", "expected"),
+        [
+            (1, 4000, 100, "10"),
+            (8, 16000, 100, "80"),
+            (64, 500_000, 100, "100"),
+            (8, 2350, 100, "23"),
+            (8, 100, 100, "5"),
+            (8, 16000, 8, "8"),
+            ("", "", 100, "5"),
+        ],
+    )
+    def test_cores_and_memory_decide(
+        self, site, forks, cores, mebibytes, most, expected
+    ):
+        site.sshd.program("nproc", f"echo {cores}")
+        memory = f"*/proc/meminfo*) echo {mebibytes}; exit ;;"
+        site.sshd.program("awk", f'case $* in {memory} esac; exec /usr/bin/awk "$@"')
+        assert forks(Forks(most=most)) == expected
+
+    def test_memory_is_read_as_the_kernel_writes_it(self, site, forks):
+        site.sshd.program("nproc", "echo 1000")
+        said = Path("/proc/meminfo").read_text().split("MemAvailable:")[1].split()[0]
+        assert forks(Forks(most=5000)) in _about(int(said) // 1024 // 100)
+
+    @pytest.mark.parametrize("line", ["forks = 7", "forks=7", "FORKS : 7"])
+    def test_forks_of_the_checkout_stay(self, site, forks, line):
+        (site.root / "ansible.cfg").write_text(f"[defaults]\n{line}\n")
+        assert forks() == "unset"
+
+    @pytest.mark.parametrize("line", ["#forks = 7", "other_forks = 7"])
+    def test_other_lines_of_the_checkout_do_not_count(self, site, forks, line):
+        (site.root / "ansible.cfg").write_text(f"[defaults]\n{line}\n")
+        assert int(forks()) >= 5
+
+    def test_forks_of_the_user_stay_where_the_checkout_has_no_configuration(
+        self, site, forks
+    ):
+        (site.root / "ansible.cfg").unlink()
+        (site.sshd.home / ".ansible.cfg").write_text("[defaults]\nforks = 7\n")
+        assert forks() == "unset"
+
+    def test_forks_of_the_login_stay(self, site, forks):
+        site.sshd.variables = {"ANSIBLE_FORKS": "9"}
+        assert forks() == "9"
+
+    def test_the_request_beats_them_all(self, site, forks):
+        (site.root / "ansible.cfg").write_text("[defaults]\nforks = 7\n")
+        site.sshd.variables = {"ANSIBLE_FORKS": "9"}
+        assert forks(Forks(wanted=50)) == "50"
+        (run,) = site.run_dirs()
+        assert "up to 50 hosts at the same time" in (run / "log").read_text()
+
+    def test_other_forks_are_no_other_run(self, site):
+        site.playbook("wait_for go")
+        join = site.background()
+        site.wait_for_start()
+        again = site.background(runner=site.runner(forks=Forks(wanted=50)))
+        time.sleep(0.5)
+        site.touch("go")
+        assert again().run == join().run
+        assert site.starts() == 1
+
+
+def _about(number):
+    """Other processes take and give memory meanwhile."""
+    return [str(near) for near in range(number - 20, number + 20)]
 
 
 def test_nothing_in_a_run_directory_is_for_others(site):

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from tacker_k8s_mgmt.cluster import runs
-from tacker_k8s_mgmt.cluster.runs import Failure, PlaybookRequest, Progress
+from tacker_k8s_mgmt.cluster.runs import Failure, Forks, PlaybookRequest, Progress
+from tests.unit.cluster.samples import parsed
 
 
 def line(event, **fields):
@@ -185,3 +186,20 @@ def test_many_failures_are_counted_and_named(count, last):
     lines = runs.described(failures)
     assert len(lines) == min(count, 4)
     assert lines[-1].endswith(last)
+
+
+BASTION = {"ip_address": "192.0.2.1", "username": "jump", "password": "s3cret"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, Forks()),
+        ({"ansible.forks": 20}, Forks(20)),
+        ({"bastion": BASTION}, Forks(most=8)),
+        ({"bastion": BASTION, "ansible.forks": 20}, Forks(20, most=8)),
+        ({"bastion": {**BASTION, "used_for": ["vms"]}}, Forks()),
+    ],
+)
+def test_forks_of_a_request(changes, expected):
+    assert Forks.by(parsed(changes)) == expected
