@@ -18,3 +18,12 @@ led() { # WORKDIR
         [ -e "$directory/rc" ] || ! leader "$directory" >/dev/null || basename "$directory"
     done
 }
+
+# Ends the connections to nodes that a run's tasks have shared, and which ssh would keep.
+disconnect() { # RUN_DIRECTORY
+    local control
+    [ -e "$1/control" ] && control=$(<"$1/control") || return
+    find "$control" -type s -print0 2>/dev/null |
+        xargs -0 -r -n 1 -P 8 timeout 5 ssh -O exit host -S 2>/dev/null
+    rm -rf -- "$control" "$1/control"
+}

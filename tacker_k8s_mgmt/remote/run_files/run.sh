@@ -35,9 +35,9 @@ read -ra stat <<<"${stat##*) }"
 boot=$(</proc/sys/kernel/random/boot_id)
 record "$run/pid" "$$ ${stat[19]} $boot $(date +%s.%3N)"
 
-# A run that was killed left its sockets behind.
-for file in "$workdir"/runs/*/control; do
-    [ -e "$file" ] && rm -rf -- "$(<"$file")" "$file"
+# A run that was killed left its connections behind.
+for directory in "$workdir"/runs/*/; do
+    disconnect "$directory"
 done
 earlier=("$workdir"/runs/*/)
 for ((i = 0; i < ${#earlier[@]} - 10; i++)); do
@@ -56,8 +56,10 @@ trap end TERM INT HUP
 # A Unix socket's path may have some 100 characters, a work directory's more.
 control=$(mktemp -d /tmp/k8s-mgmt.XXXXXX)
 record "$run/control" "$control"
+# While one node works, the others may have nothing to do for long; kubespray's own
+# ansible.cfg keeps their connections for as long.
 ssh_options=(
-    -o ControlMaster=auto -o ControlPersist=60s -o ConnectTimeout=30
+    -o ControlMaster=auto -o ControlPersist=30m -o ConnectTimeout=30
     -o ServerAliveInterval=10 -o ServerAliveCountMax=6
     # The driver has seen and recorded each of them: no other key is taken, of no kind.
     -o StrictHostKeyChecking=yes -o GlobalKnownHostsFile=/dev/null
@@ -89,6 +91,10 @@ bearable_forks() {
         sort -n | awk 'NR == 1 { print ($1 > 5 ? $1 : 5) }'
 }
 
+# Fewer round trips for each task; nodes with requiretty are refused before.
+if [ -z "${ANSIBLE_PIPELINING-}${ANSIBLE_SSH_PIPELINING-}" ] && ! configured pipelining; then
+    export ANSIBLE_PIPELINING=True
+fi
 if [ -z "$forks" ] && [ -z "${ANSIBLE_FORKS-}" ] && ! configured forks; then
     forks=$(bearable_forks)
 fi
@@ -132,8 +138,6 @@ else
     rc=1
 fi
 
-for socket in "$control"/*; do
-    [ -S "$socket" ] && timeout 5 ssh -o "ControlPath=$socket" -O exit host 2>/dev/null
-done
-rm -rf -- "$control" "$run/control" "$run/tmp"
+disconnect "$run"
+rm -rf -- "$run/tmp"
 record "$run/rc" "$rc $(date +%s.%3N)"

@@ -34,7 +34,7 @@ for ((end = SECONDS + 5; SECONDS < end; )); do
     signal KILL
     sleep 0.1
 done
-[ -e "$run/control" ] && rm -rf -- "$(<"$run/control")" "$run/control"
+disconnect "$run"
 if [ -d "$run" ] && [ ! -e "$run/rc" ]; then
     echo "137 $(date +%s.%3N)" >"$run/rc.tmp" && mv "$run/rc.tmp" "$run/rc"
 fi

@@ -26,6 +26,7 @@ from tacker_k8s_mgmt.cluster.runs import (
     RunRecord,
 )
 from tacker_k8s_mgmt.remote import playbook, rundirs
+from tests.unit.remote import keys
 from tests.unit.remote.sshd import PASSWORD
 
 FAKE_ANSIBLE = """
@@ -304,6 +305,83 @@ class TestForks:
         site.touch("go")
         assert again().run == join().run
         assert site.starts() == 1
+
+
+class TestConnections:
+    """What Ansible's ssh keeps open between tasks, with the real ssh."""
+
+    CONNECT = """
+    ssh_to() { eval "ssh $ANSIBLE_SSH_ARGS $*"; }
+    ssh_to -i '"$HOME/key"' -S '"$ANSIBLE_SSH_CONTROL_PATH_DIR/a node"' \\
+        -l ansible -p PORT 127.0.0.1 true
+    ssh_to -S '"$ANSIBLE_SSH_CONTROL_PATH_DIR/a node"' -O check host 2>"$HOME/master"
+    """
+
+    @pytest.fixture(autouse=True)
+    def node(self, site):
+        pair = keys.make("ed25519")
+        site.sshd.authorized.add(pair.public)
+        key = site.sshd.home / "key"
+        key.write_text(pair.private)
+        key.chmod(0o600)
+        known = f"{site.sshd.key.get_name()} {site.sshd.key.get_base64()}"
+        line = f"[127.0.0.1]:{site.sshd.port} {known}\n"
+        (site.workdir / "known_hosts").write_text(line)
+        self.connect = self.CONNECT.replace("PORT", str(site.sshd.port))
+
+    def master(self, site):
+        said = (site.sshd.home / "master").read_text()
+        return int(said.split("pid=")[1].split(")")[0])
+
+    def test_they_end_with_the_run(self, site):
+        site.playbook(f"{self.connect} kill -0 $(tr -dc 0-9 <$HOME/master)")
+        site.run()
+        assert not is_alive(self.master(site))
+
+    def test_they_end_with_a_run_that_is_ended(self, site, monkeypatch):
+        monkeypatch.setattr(rundirs, "_STOP_GRACE", 1)
+        site.playbook(f"{self.connect} wait_for never")
+        join = site.background()
+        wait_until(lambda: (site.sshd.home / "master").exists())
+        wait_until(lambda: "pid=" in (site.sshd.home / "master").read_text())
+        (run,) = site.run_dirs()
+        # The wrapper can do nothing any more.
+        os.kill(int((run / "pid").read_text().split()[0]), signal.SIGKILL)
+        assert site.runner().stop() is True
+        join()
+        wait_until(lambda: not is_alive(self.master(site)))
+
+    def test_the_next_run_ends_those_of_a_killed_one(self, site):
+        site.playbook(f"{self.connect} wait_for never")
+        join = site.background()
+        wait_until(lambda: (site.sshd.home / "master").exists())
+        wait_until(lambda: "pid=" in (site.sshd.home / "master").read_text())
+        (run,) = site.run_dirs()
+        os.killpg(int((run / "pid").read_text().split()[0]), signal.SIGKILL)
+        assert isinstance(join(), errors.PlaybookLost)
+        assert is_alive(self.master(site))
+        site.playbook("exit 0")
+        site.run()
+        wait_until(lambda: not is_alive(self.master(site)))
+
+    @pytest.mark.parametrize(
+        ("config", "variables", "expected"),
+        [
+            ("", {}, "True"),
+            ("[ssh_connection]\npipelining = False\n", {}, "unset"),
+            ("[connection]\npipelining=no\n", {}, "unset"),
+            ("", {"ANSIBLE_SSH_PIPELINING": "False"}, "unset"),
+        ],
+    )
+    def test_pipelining_is_on_unless_the_operator_has_set_it(
+        self, site, config, variables, expected
+    ):
+        (site.root / "ansible.cfg").write_text(config)
+        site.sshd.variables = variables
+        site.playbook('echo "${ANSIBLE_PIPELINING-unset}" >"$HOME/pipelining"')
+        site.run()
+        said = (site.sshd.home / "pipelining").read_text().strip()
+        assert said == expected
 
 
 def _about(number):
