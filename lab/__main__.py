@@ -6,7 +6,7 @@ import signal
 import sys
 from pathlib import Path
 
-from lab import LabError, demo, pins
+from lab import LabError, demo, kind, pins
 from lab.cloud import cli as hosts
 from lab.control import Lab
 from lab.report import Report
@@ -27,8 +27,7 @@ def parser() -> argparse.ArgumentParser:
     install.set_defaults(run=lambda lab, args: lab.install(with_tests=args.with_tests))
     databases = verbs.add_parser("databases", help="make what every new lab copies")
     databases.set_defaults(run=lambda lab, args: lab.make_databases())
-    up = verbs.add_parser("up", help="install and start what is missing")
-    up.set_defaults(run=lambda lab, args: lab.up())
+    _add_up(verbs)
     status = verbs.add_parser("status", help="what runs, and what it takes")
     status.set_defaults(run=lambda lab, args: lab.status())
     down = verbs.add_parser("down", help="stop and remove the lab")
@@ -43,6 +42,22 @@ def parser() -> argparse.ArgumentParser:
     demo.add_parser(verbs)
     _add_pins(verbs)
     return top
+
+
+def _add_up(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    up = verbs.add_parser("up", help="install and start what is missing")
+    up.add_argument(
+        "--real",
+        action="store_true",
+        help="VMs boot systemd, for the real containerd, kubelet and etcd",
+    )
+    up.add_argument(
+        "--memory",
+        type=kind.parse_memory,
+        metavar="SIZE",
+        help="limit of such a VM (default: 3G)",
+    )
+    up.set_defaults(run=lambda lab, args: lab.up(real=args.real, memory=args.memory))
 
 
 def _add_looking(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

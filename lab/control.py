@@ -9,6 +9,7 @@ from lab import (
     LabError,
     environments,
     files,
+    kind,
     kubectl,
     packages,
     pins,
@@ -16,6 +17,7 @@ from lab import (
     seed,
     tasks,
 )
+from lab.cloud.systemd import cgroups, requirements, root
 from lab.namespace import Namespace, clean_environment, user_environment
 from lab.report import Report
 from lab.settings import SYSTEM_PYTHON, Settings, places
@@ -98,9 +100,11 @@ class Lab:
         with files.locked(self._settings.cache / "lock", self._busy):
             pins.renew(self._settings, self._report, names or pins.NAMES, upper)
 
-    def up(self) -> None:
+    def up(self, *, real: bool = False, memory: int | None = None) -> None:
         """Install what is missing and start what does not run.
 
+        :param real: have VMs boot systemd; default: as the lab was started before.
+        :param memory: limit of such a VM in bytes.
         :raises LabError: with what failed and where the log is.
         """
         _require_root()
@@ -109,6 +113,8 @@ class Lab:
         self.make_databases()
         with files.locked(self._lock(), self._busy):
             files.claim(self._settings.state)
+            if kind.choose(self._settings, real=real, memory=memory):
+                self._prepare_real_hosts()
             seed.copy(self._settings)
             self._namespace.start()
             if self._inside("is-up") == 0:
@@ -121,6 +127,14 @@ class Lab:
                     " Try again: python3 -m lab up. Give up: python3 -m lab down"
                 )
         self._report.line(f"The lab is up after {time.monotonic() - began:.0f} s.")
+
+    def _prepare_real_hosts(self) -> None:
+        requirements.fulfil(self._settings)
+        with files.locked(self._settings.cache / "roots.lock", self._busy):
+            root.make(self._settings, self._report)
+        if not self._namespace.pid():
+            # Of a lab that was killed.
+            cgroups.remove_all(self._settings.cloud)
 
     def down(self, *, keep: bool = False) -> None:
         """Take the lab away.
@@ -140,6 +154,7 @@ class Lab:
             if keep and self._namespace.pid():
                 self._inside("stop")
             self._namespace.end()
+            cgroups.remove_all(self._settings.cloud)
             if not keep:
                 files.remove(self._settings.state)
         self._report.line(f"The lab is down after {time.monotonic() - began:.1f} s.")

@@ -84,12 +84,12 @@ root ALL=(ALL:ALL) ALL
 @includedir /etc/sudoers.d
 """
 
-# kubectl ends before its memory is worth collecting: a quarter of its work.
 ENVIRONMENT = """\
 PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LANG=C.UTF-8
-GOGC=off
 """
+# kubectl ends before its memory is worth collecting: a quarter of its work.
+NO_COLLECTION = "GOGC=off\n"
 
 
 @dataclass(frozen=True)
@@ -156,13 +156,11 @@ def make_common_layer(settings: Settings) -> None:
         make_opaque(layer / name)
     # Enter it is all that other users may: the cache can lie below.
     (layer / "root").chmod(0o711)
-    write(layer / "etc/ssh/sshd_config", SSHD_CONFIG + _sshd_extra())
+    write_login_settings(layer, Path("/"))
     write(layer / "etc/pam.d/sshd", PAM_SSHD)
     write(layer / "etc/pam.d/sudo", PAM_SUDO)
     write(layer / "etc/sudoers", SUDOERS, 0o440)
-    write(layer / "etc/environment", ENVIRONMENT)
-    # Nothing serves names there, so look-ups fail at once instead of timing out.
-    write(layer / "etc/resolv.conf", "nameserver 10.99.0.1\n")
+    write(layer / "etc/environment", ENVIRONMENT + NO_COLLECTION)
     # Plain files: where the machine has links, a host would write through them.
     for name in ("etc/hostname", "etc/hosts", "etc/machine-id"):
         write(layer / name, "")
@@ -173,6 +171,16 @@ def make_common_layer(settings: Settings) -> None:
     if not Path("/bin").is_symlink():
         write(layer / "bin/systemctl", systemctl, 0o755)
     write(layer / "usr/lib/lab-host/main.sh", (HERE / "host_main.sh").read_text())
+
+
+def write_login_settings(layer: Path, root: Path) -> None:
+    """Write what hosts of all kinds have: settings of sshd and of the resolver.
+
+    :param root: the file system that the layer lies on.
+    """
+    write(layer / "etc/ssh/sshd_config", SSHD_CONFIG + _sshd_extra(root))
+    # Nothing serves names there, so look-ups fail at once instead of timing out.
+    write(layer / "etc/resolv.conf", "nameserver 10.99.0.1\n")
 
 
 def make_key(settings: Settings) -> str:
@@ -199,15 +207,23 @@ def _keygen(path: Path, passphrase: str) -> None:
         subprocess.run(argv, check=True, timeout=20)
 
 
-def make_accounts(layer: Path, accounts: Sequence[Account], public_key: str) -> None:
-    """The users of a host: the machine's system users, locked, and who may log in."""
+def make_accounts(
+    layer: Path,
+    accounts: Sequence[Account],
+    public_key: str,
+    root: Path = Path("/"),
+) -> None:
+    """The users of a host: its system users, locked, and who may log in.
+
+    :param root: the file system that the layer lies on; default: the machine's.
+    """
     numbered = list(enumerate(accounts, FIRST_PERSON))
-    users = _system_lines("/etc/passwd")
+    users = _system_lines(root / "etc/passwd")
     users += [
         f"{one.name}:x:{number}:{number}::/home/{one.name}:/bin/bash"
         for number, one in numbered
     ]
-    groups = _system_lines("/etc/group")
+    groups = _system_lines(root / "etc/group")
     groups += [f"{one.name}:x:{number}:" for number, one in numbered]
     write(layer / "etc/passwd", "\n".join(users) + "\n")
     write(layer / "etc/group", "\n".join(groups) + "\n")
@@ -220,19 +236,22 @@ def make_accounts(layer: Path, accounts: Sequence[Account], public_key: str) -> 
     if rules:
         write(layer / "etc/sudoers.d/90-cloud-init-users", "".join(rules), 0o440)
     for number, one in numbered:
-        make_home(layer / "home" / one.name, number)
+        make_home(layer / "home" / one.name, number, root / "etc/skel")
         if not one.password:
             keys = layer / "home" / one.name / ".ssh" / "authorized_keys"
             write(keys, public_key, 0o600)
             own(keys.parent, number)
 
 
-def make_home(home: Path, owner: int) -> None:
-    """A home directory with the files that a new user gets."""
+def make_home(home: Path, owner: int, skeleton: Path) -> None:
+    """A home directory with the files that a new user gets.
+
+    :param skeleton: the directory that has them.
+    """
     home.mkdir(parents=True)
     for name in (".bashrc", ".profile"):
-        if Path("/etc/skel", name).exists():
-            shutil.copy(Path("/etc/skel", name), home / name)
+        if (skeleton / name).exists():
+            shutil.copy(skeleton / name, home / name)
     own(home, owner)
 
 
@@ -255,16 +274,17 @@ def make_opaque(directory: Path) -> None:
     os.setxattr(directory, "trusted.overlay.opaque", b"y")
 
 
-def _sshd_extra() -> str:
+def _sshd_extra(root: Path) -> str:
     """Newer servers shut out who gives wrong passwords; tests and users will."""
     option = "PerSourcePenalties no"
-    argv = ["/usr/sbin/sshd", "-G", "-f", "/dev/null", "-o", option]
+    sshd = ["/usr/sbin/sshd", "-G", "-f", "/dev/null", "-o", option]
+    argv = sshd if root == Path("/") else ["chroot", str(root), *sshd]
     known = subprocess.run(argv, capture_output=True, timeout=20).returncode == 0
     return f"{option}\n" if known else ""
 
 
-def _system_lines(file: str) -> list[str]:
-    lines = Path(file).read_text().splitlines()
+def _system_lines(file: Path) -> list[str]:
+    lines = file.read_text().splitlines()
     return [line for line in lines if _is_system(line.split(":"))]
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Protocol, cast
 
 from lab.cloud import CloudError, networks
 from lab.settings import PATH
@@ -19,9 +19,25 @@ DISK = "1g"
 OUTPUT_TAIL = 600
 
 
+class Bootable(Protocol):
+    """A host that can be started, of whatever kind."""
+
+    @property
+    def hostname(self) -> str: ...
+
+    @property
+    def nics(self) -> Sequence[networks.Nic]: ...
+
+    def command(self) -> list[str]:
+        """What is run in the lab's namespaces: it talks as host_init.sh does."""
+
+    def environment(self) -> dict[str, str]:
+        """The variables that it gets."""
+
+
 @dataclass(frozen=True)
 class Machine:
-    """What a host is made of.
+    """What an ordinary host is made of.
 
     :ivar layers: file layers above the machine's own, topmost first.
     :ivar mount: an empty directory; what is mounted there only the host sees.
@@ -35,6 +51,12 @@ class Machine:
     mount: Path
     masks: Sequence[Path]
     visible: Path
+
+    def command(self) -> list[str]:
+        """What is run in the lab's namespaces to start it."""
+        namespaces = ["--fork", "--pid", "--mount", "--uts", "--ipc", "--net"]
+        # host_init.sh makes its mounts private: unshare cannot do so in a chroot.
+        return ["unshare", *namespaces, "--propagation", "unchanged", "sh", str(INIT)]
 
     def environment(self) -> dict[str, str]:
         """The variables that host_init.sh reads."""
@@ -51,8 +73,8 @@ class Machine:
         }
 
 
-def start(machine: Machine, log: Path) -> int:
-    """Start a host and wait until its sshd listens.
+def start(machine: Bootable, log: Path) -> int:
+    """Start a host and wait until it is ready.
 
     The host is in a session of its own and outlives its starter.
 
@@ -61,11 +83,9 @@ def start(machine: Machine, log: Path) -> int:
     :raises CloudError: it did not come up; nothing of it is left running.
     """
     deadline = time.monotonic() + BOOT_LIMIT
-    namespaces = ["--fork", "--pid", "--mount", "--uts", "--ipc", "--net"]
     with log.open("w") as output:
         process = subprocess.Popen(
-            # host_init.sh makes its mounts private: unshare cannot do so in a chroot.
-            ["unshare", *namespaces, "--propagation", "unchanged", "sh", str(INIT)],
+            machine.command(),
             env=machine.environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

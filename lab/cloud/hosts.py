@@ -20,7 +20,9 @@ from typing import Any
 
 from lab.cloud import CloudError, boot, networks
 from lab.cloud.refusals import Refusals
-from lab.cloud.settings import Settings
+from lab.cloud.settings import VM, Settings
+from lab.cloud.systemd import cgroups
+from lab.cloud.systemd.machine import Machine as SystemdMachine
 from lab.namespace import start_time
 from lab.settings import PATH
 
@@ -51,7 +53,7 @@ class Host:
             return cls(
                 id=document["id"],
                 name=document["name"],
-                role=document.get("role", "vm"),
+                role=document.get("role", VM),
                 nics=tuple(networks.Nic(**nic) for nic in nics),
             )
         except KeyError as error:
@@ -112,7 +114,12 @@ class Hosts:
             self._stop(host)
             home.mkdir(parents=True, exist_ok=True)
             self._keep(document)
-            machine = boot.Machine(
+            pid = boot.start(self._machine(host, settings), home / "boot.log")
+            (home / "pid").write_text(f"{pid} {start_time(pid)}")
+
+    def _machine(self, host: Host, settings: Settings) -> boot.Bootable:
+        if not settings.boots_systemd(host.role):
+            return boot.Machine(
                 hostname=host_name(host.name),
                 nics=host.nics,
                 layers=settings.layers(host.role),
@@ -120,8 +127,17 @@ class Hosts:
                 masks=settings.masks,
                 visible=settings.cache,
             )
-            pid = boot.start(machine, home / "boot.log")
-            (home / "pid").write_text(f"{pid} {start_time(pid)}")
+        groups = self._groups(host)
+        groups.make(settings.memory)
+        return SystemdMachine(
+            hostname=host_name(host.name),
+            nics=host.nics,
+            layers=settings.layers(host.role),
+            mount=settings.mount_point,
+            home=self._directory / host.id,
+            visible=settings.cache,
+            groups=groups,
+        )
 
     def delete(self, host_id: str) -> None:
         """Stop a host and forget it; it may be gone already.
@@ -204,13 +220,20 @@ class Hosts:
         # --wd without a value: with --wd=/ the working directory is broken.
         namespaces = ["--mount", "--uts", "--ipc", "--pid", "--net", "--root", "--wd"]
         clean = ["env", "-i", f"PATH={PATH}", "HOME=/root", "LANG=C.UTF-8"]
-        return ["nsenter", "--target", str(pid), *namespaces, *clean, *argv]
+        enter = ["nsenter", "--target", str(pid), *namespaces]
+        if not Settings.load(self._state).boots_systemd(host.role):
+            return [*enter, *clean, *argv]
+        entrances = self._groups(host).entrances()
+        return cgroups.join(entrances, [*enter, "--cgroup", *clean, *argv])
 
     def _running(self, host: Host) -> int:
         pid = self.pid(host.id)
         if not pid:
             raise CloudError(f"Host {host.name} is off")
         return pid
+
+    def _groups(self, host: Host) -> cgroups.HostGroups:
+        return cgroups.HostGroups(self._state, host.id, cgroups.current())
 
     def _keep(self, document: Mapping[str, Any]) -> None:
         path = self._directory / document["id"] / "host.json"
@@ -234,6 +257,8 @@ class Hosts:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             _wait_for_end(pid, host.name)
+        # An ordinary host has none.
+        self._groups(host).remove()
         (self._directory / host.id / "pid").unlink(missing_ok=True)
 
     @contextlib.contextmanager

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from lab import environments
+from lab import environments, kind
 from lab.cloud import ansible_server, base, networks
 from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL
 from lab.cloud.hosts import Hosts
-from lab.cloud.settings import Settings
+from lab.cloud.settings import LAYER_OF_SYSTEMD, VM, Settings
 from lab.cloud.state import State
+from lab.cloud.systemd import layer, root
 from lab.settings import from_environment
 
 
@@ -22,19 +23,26 @@ def prepare(state: Path, masks: list[Path]) -> None:
     """
     base.check_tools()
     lab = from_environment()
+    real = kind.load(lab)
     settings = Settings(
         state=state,
         cache=lab.cache,
         masks=(lab.state, *masks),
         ansible_environment=environments.path(lab, "ansible"),
         kubectl=lab.kubectl,
+        root=root.path(lab) if real else None,
+        memory=real.memory if real else 0,
     )
     if base.mount(settings):
         try:
             base.make_common_layer(settings)
             key = base.make_key(settings)
+            below = Path("/")
+            if settings.root:
+                below = settings.root
+                layer.make(settings.layer(LAYER_OF_SYSTEMD), below)
             accounts = (*base.VM_ACCOUNTS, base.KEYED)
-            base.make_accounts(settings.layer("vm"), accounts, key)
+            base.make_accounts(settings.layer(VM), accounts, key, below)
             accounts = (*ansible_server.ACCOUNTS, base.KEYED)
             base.make_accounts(settings.layer(ansible_server.ROLE), accounts, key)
             base.make_host_key(settings, ansible_server.ROLE)

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from lab.cloud import CloudError
 
+VM = "vm"
 LAYER_OF_ALL = "common"
+#: In its place for VMs that boot systemd.
+LAYER_OF_SYSTEMD = "systemd"
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,8 @@ class Settings:
     :ivar masks: directories of the machine that hosts must not see.
     :ivar ansible_environment: virtual environment with Ansible, inside the cache.
     :ivar kubectl: the program, inside the cache.
+    :ivar root: Debian root file system of VMs that boot systemd; None: ordinary VMs.
+    :ivar memory: limit of each such VM in bytes.
     """
 
     state: Path
@@ -25,6 +30,8 @@ class Settings:
     masks: tuple[Path, ...]
     ansible_environment: Path
     kubectl: Path
+    root: Path | None = None
+    memory: int = 0
 
     @property
     def base(self) -> Path:
@@ -40,12 +47,18 @@ class Settings:
         """Directory of a file layer."""
         return self.base / name
 
+    def boots_systemd(self, role: str) -> bool:
+        """Whether the hosts with a role do."""
+        return role == VM and self.root is not None
+
     def layers(self, role: str) -> tuple[Path, ...]:
         """The layers of a host with a role, topmost first.
 
         :raises CloudError: there is no such role.
         """
-        layers = (self.layer(role), self.layer(LAYER_OF_ALL))
+        layers: tuple[Path, ...] = (self.layer(role), self.layer(LAYER_OF_ALL))
+        if role == VM and self.root:
+            layers = (self.layer(role), self.layer(LAYER_OF_SYSTEMD), self.root)
         if not all(layer.is_dir() for layer in layers):
             raise CloudError(
                 f"No file layer for role {role} in {self.base}: prepare makes it, and"
@@ -60,6 +73,8 @@ class Settings:
             "masks": [str(mask) for mask in self.masks],
             "ansible_environment": str(self.ansible_environment),
             "kubectl": str(self.kubectl),
+            "root": str(self.root) if self.root else None,
+            "memory": self.memory,
         }
         self._file(self.state).write_text(json.dumps(values))
 
@@ -79,6 +94,8 @@ class Settings:
             masks=tuple(map(Path, values["masks"])),
             ansible_environment=Path(values["ansible_environment"]),
             kubectl=Path(values["kubectl"]),
+            root=Path(values["root"]) if values["root"] else None,
+            memory=values["memory"],
         )
 
     @staticmethod

@@ -265,32 +265,30 @@ def test_a_host_key_is_kept_with_the_state(tmp_path):
 
 
 def test_no_password_of_the_machine_gets_into_a_host(tmp_path, monkeypatch):
-    machine = {
-        "/etc/passwd": [
-            "root:x:0:0::/root:/bin/sh",
-            "ann:x:1001:1001::/home/ann:/bin/sh",
-        ],
-        "/etc/group": ["root:x:0:", "ann:x:1001:"],
-    }
-    monkeypatch.setattr(
-        base, "_system_lines", lambda f: [n for n in machine[f] if "ann" not in n]
+    root, layer = tmp_path / "root", tmp_path / "layer"
+    base.write(
+        root / "etc/passwd",
+        "root:x:0:0::/root:/bin/sh\nann:x:1001:1001::/home/ann:/bin/sh\n",
     )
+    base.write(root / "etc/group", "root:x:0:\nann:x:1001:\n")
+    base.write(root / "etc/skel/.profile", "umask 027\n")
     monkeypatch.setattr(base, "_hash", lambda password: "$6$hash")
     owned = {}
     monkeypatch.setattr(base, "own", lambda tree, owner: owned.update({tree: owner}))
     accounts = (base.Account("ubuntu", "ubuntu"), base.Account("other", "other"))
-    base.make_accounts(tmp_path, accounts, PUBLIC_KEY)
-    shadow = (tmp_path / "etc/shadow").read_text().splitlines()
+    base.make_accounts(layer, accounts, PUBLIC_KEY, root)
+    shadow = (layer / "etc/shadow").read_text().splitlines()
     assert [line.split(":")[:2] for line in shadow] == [
         ["root", "*"],
         ["ubuntu", "$6$hash"],
         ["other", "$6$hash"],
     ]
-    passwd = (tmp_path / "etc/passwd").read_text().splitlines()
+    passwd = (layer / "etc/passwd").read_text().splitlines()
     assert [line.split(":")[2] for line in passwd] == ["0", "1000", "1001"]
     homes = {"ubuntu": 1000, "other": 1001}
-    assert owned == {tmp_path / "home" / name: uid for name, uid in homes.items()}
-    assert (tmp_path / "etc/shadow").stat().st_mode & 0o777 == 0o600
+    assert owned == {layer / "home" / name: uid for name, uid in homes.items()}
+    assert (layer / "etc/shadow").stat().st_mode & 0o777 == 0o600
+    assert (layer / "home/other/.profile").read_text() == "umask 027\n"
 
 
 RULES = (

@@ -37,7 +37,12 @@ def run(monkeypatch, *words):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param(["up"], ("up", {}), id="up"),
+        pytest.param(["up"], ("up", {"real": False, "memory": None}), id="up"),
+        pytest.param(
+            ["up", "--real", "--memory", "2G"],
+            ("up", {"real": True, "memory": 2**31}),
+            id="up, with systemd in VMs",
+        ),
         pytest.param(["databases"], ("make_databases", {}), id="databases"),
         pytest.param(["down"], ("down", {"keep": False}), id="down"),
         pytest.param(["down", "--keep"], ("down", {"keep": True}), id="down, keep"),
@@ -85,7 +90,7 @@ def test_pins_of_what_is_no_environment_are_refused(monkeypatch, capsys):
 
 @pytest.mark.parametrize("code", [1, 2, 3])
 def test_an_error_is_one_text_and_its_code(monkeypatch, capsys, code):
-    def fail(self):
+    def fail(self, **_):
         raise LabError("no disk: free some", code)
 
     monkeypatch.setattr(Recorder, "up", fail, raising=False)
