@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
 
-from tacker_k8s_mgmt.cli.timeline import Look, Operation, Step, Timeline, in_words
+from tacker_k8s_mgmt.cli.timeline import (
+    Look,
+    Operation,
+    SlowTask,
+    Step,
+    Timeline,
+    in_words,
+)
 
 _SLOWEST = 8
 _LEAST_TICKS = 4
@@ -132,8 +139,18 @@ def _note(last: Operation, is_newest: bool, now: float) -> str:
     if last.final:
         return ""
     ago = f"last sign of life {in_words(now - last.last)} ago" if is_newest else ""
-    said = last.meanwhile if last.ended is not None else ""
+    said = last.meanwhile if last.ended is not None else _way(last) if is_newest else ""
     return "; ".join(text for text in (said, ago) if text)
+
+
+def _way(hook: Operation) -> str:
+    """How far a playbook was at the last look, and how long it still took."""
+    step = hook.current
+    if step is None or not step.looks:
+        return ""
+    look = step.looks[-1]
+    told = (f"play {look.play}/{look.plays}, task {look.tasks}", look.estimate)
+    return ", ".join(filter(None, told))
 
 
 def _hook(
@@ -227,18 +244,23 @@ def _plays(step: Step, axis: _Axis, end: float) -> Iterator[Row]:
 
 
 def _tasks(hook: Operation) -> Iterator[Row]:
-    """The tasks that were found at work the longest, measured in the same way."""
-    lengths = [
-        (until - look.time, look)
-        for step in hook.steps
-        for look, until in _with_ends(_first_looks(step), _end(step, hook))
-        if look.task and until > look.time
-    ]
-    lengths.sort(key=lambda pair: pair[0], reverse=True)
-    for seconds, look in lengths[:_SLOWEST]:
-        width = round(100 * seconds / lengths[0][0], 3)
-        took = in_words(seconds)
-        yield Row(look.task, took, Bar(0, width, "task", took), look.play_name)
+    """The tasks that took the longest."""
+    found = [one for step in hook.steps for one in _slow_tasks(step, hook)]
+    found.sort(key=lambda one: one.seconds, reverse=True)
+    for one in found[:_SLOWEST]:
+        width = round(100 * one.seconds / found[0].seconds, 3)
+        took = in_words(one.seconds)
+        yield Row(one.task, took, Bar(0, width, "task", took), one.play)
+
+
+def _slow_tasks(step: Step, hook: Operation) -> Iterator[SlowTask]:
+    """As Ansible timed them, or until it has told, measured from look to look."""
+    if step.slowest:
+        yield from (one for one in step.slowest if one.seconds > 0)
+        return
+    for look, until in _with_ends(_first_looks(step), _end(step, hook)):
+        if look.task and until > look.time:
+            yield SlowTask(look.task, look.play_name, until - look.time)
 
 
 def _first_looks(step: Step) -> list[Look]:

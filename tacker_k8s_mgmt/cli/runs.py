@@ -125,8 +125,13 @@ def _state(operation: Operation) -> str:
         return f"{operation.outcome} after {in_words(operation.seconds)}"
     ago = in_words(time.time() - operation.last)
     step = operation.current
-    where = f"at step {step.place} {step.name}, " if step else ""
-    return f"{where}last sign of life {ago} ago"
+    if step is None:
+        return f"last sign of life {ago} ago"
+    told = [f"at step {step.place} {step.name}"]
+    if step.looks:
+        look = step.looks[-1]
+        told += [f"play {look.play}/{look.plays}, task {look.tasks}", look.estimate]
+    return ", ".join(filter(None, (*told, f"last sign of life {ago} ago")))
 
 
 def _show(args: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ from tacker_k8s_mgmt.cli.timeline import Look, Operation, Step, Timeline, in_wor
 
 _PIPE_SECONDS = 10.0
 _BAR_WIDTH = 30
+_SLOWEST = 3
 _STYLES = {"failed": "bold red", "completed": "bold green"}
 
 
@@ -113,12 +114,17 @@ class Teller:
             f"{in_words(step.seconds):>12}",
             "red" if step.failed else "",
         )
+        slow = [one for one in step.slowest if one.seconds >= 1][:_SLOWEST]
+        if slow:
+            told = "; ".join(f"{one.task} {in_words(one.seconds)}" for one in slow)
+            self.say(f"{'':>7} slowest tasks: {told}", "dim")
 
     def _progress(self, step: Step) -> None:
         look = step.looks[-1]
         if look.time - self._told >= _PIPE_SECONDS:
             self._told = look.time
-            self.say(f"{step.place:>7} {step.name}: {look.text}")
+            told = "; ".join(filter(None, (look.text, look.estimate)))
+            self.say(f"{step.place:>7} {step.name}: {told}")
 
     def end(self, operation: Operation) -> None:
         """Tell how it has ended, and what Tacker does then."""
@@ -153,7 +159,8 @@ def _progress(look: Look) -> Iterator[RenderableType]:
     """Counters first: names may be longer than the screen is wide."""
     bar = ProgressBar(look.plays or None, max(look.play - 1, 0), width=_BAR_WIDTH)
     counters = f"play {look.play}/{look.plays}, task {look.tasks}"
-    yield _row(" ", bar, f"{counters}, {look.results} results of hosts")
+    told = [counters, f"{look.results} results of hosts", look.estimate]
+    yield _row(" ", bar, ", ".join(filter(None, told)))
     yield _row(" ", f"{look.play_name}: {look.task}" if look.task else look.play_name)
 
 

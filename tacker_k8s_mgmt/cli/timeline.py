@@ -6,9 +6,11 @@ be missing or of another type, and what is shown never depends on it.
 
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from tacker_k8s_mgmt.cluster import estimates
 
 FAILED = "failed"
 
@@ -27,6 +29,7 @@ class Look:
     :param play: which of ``plays``, from 1; 0 before the first.
     :param tasks: how many tasks were started.
     :param results: how many results of hosts had come.
+    :param estimate: how long it still took, in words; "" where that was not known.
     """
 
     time: float
@@ -37,6 +40,16 @@ class Look:
     task: str
     tasks: int
     results: int
+    estimate: str = ""
+
+
+@dataclass(frozen=True)
+class SlowTask:
+    """One of the tasks of a playbook that took longest, as Ansible timed it."""
+
+    task: str
+    play: str
+    seconds: float
 
 
 @dataclass
@@ -46,6 +59,7 @@ class Step:
     :param ended: None while it is under way, and for ever if it was cut off.
     :param outcome: ``done``, ``already so`` or ``failed``; "" until it has ended.
     :param seconds: as the operation itself measured them.
+    :param slowest: of its playbook, the longest first; none until that has ended.
     """
 
     number: int
@@ -56,6 +70,7 @@ class Step:
     outcome: str = ""
     seconds: float = 0.0
     looks: list[Look] = field(default_factory=list)
+    slowest: tuple[SlowTask, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -180,6 +195,7 @@ class Timeline:
             case "progress":
                 if operation.current:
                     operation.current.looks.append(_look(record))
+                    operation.current.slowest += tuple(_slowest(record))
             case "step-end":
                 _end_step(operation, record)
             case "operation-end":
@@ -225,7 +241,21 @@ def _look(record: Mapping[str, Any]) -> Look:
         task=_text(record, "task"),
         tasks=tasks,
         results=results,
+        estimate=_estimate(record),
     )
+
+
+def _estimate(record: Mapping[str, Any]) -> str:
+    runs = int(_number(record, "former_runs"))
+    return estimates.in_words(_number(record, "left"), runs) if runs > 0 else ""
+
+
+def _slowest(record: Mapping[str, Any]) -> Iterator[SlowTask]:
+    listed = record.get("slowest")
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, Mapping):
+            seconds = _number(one, "seconds")
+            yield SlowTask(_text(one, "task"), _text(one, "play"), seconds)
 
 
 def _number(record: Mapping[str, Any], key: str) -> float:

@@ -9,15 +9,19 @@ import hashlib
 import json
 import posixpath
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
+from tacker_k8s_mgmt.cluster import estimates
+from tacker_k8s_mgmt.cluster.estimates import Former
 from tacker_k8s_mgmt.cluster.params import InstallParams
 
 _MESSAGE_CHARS = 300
 _FULL_FAILURES = 3
 _NAMED_HOSTS = 10
+_SLOWEST = 8
 _SHOWN = ("name", "host", "task", "message")
 
 
@@ -114,13 +118,25 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class TaskTime:
+    """How long all hosts together took for a task, seconds."""
+
+    task: str
+    play: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Progress:
-    """A run as its events tell it.
+    """A run as its events tell it; times in epoch seconds of the Ansible server.
 
     :param play_number: which of ``plays`` is running, from 1.
     :param tasks: how many tasks were started; the total is not known beforehand.
     :param results: how many results of hosts have come.
-    :param last_event: epoch seconds on the Ansible server.
+    :param started: when the first play began.
+    :param play_started: when the play that is running began, not its last batch.
+    :param slowest: the tasks that took longest so far, the longest first.
+    :param former: what former runs took; None where there is none.
     :param seen: failures as they came; some may have been rescued later.
     :param recap: per host how often it ``failed`` or was ``unreachable``; None until
         Ansible reports it at the end.
@@ -133,6 +149,11 @@ class Progress:
     task: str = ""
     results: int = 0
     last_event: float = 0.0
+    started: float = 0.0
+    play_started: float = 0.0
+    task_started: float = 0.0
+    slowest: tuple[TaskTime, ...] = ()
+    former: Former | None = None
     seen: tuple[Failure, ...] = ()
     recap: Mapping[str, Mapping[str, int]] | None = None
 
@@ -152,6 +173,22 @@ class Progress:
             return True
         kind = "unreachable" if failure.unreachable else "failed"
         return self.recap.get(failure.host, {}).get(kind, 0) > 0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that it still takes; None without a former run, and at its end."""
+        if self.former is None or self.recap is not None:
+            return None
+        elapsed = self.last_event - self.started
+        in_play = self.last_event - self.play_started
+        return self.former.left(self.play_number, elapsed, in_play)
+
+    def estimate(self) -> str:
+        """Return how long it still takes in words; "" where that is not known."""
+        left = self.left
+        if left is None or self.former is None:
+            return ""
+        return estimates.in_words(left, self.former.runs)
 
     def where(self) -> str:
         """Return the place in the playbook in words."""
@@ -181,11 +218,9 @@ def fold(
     :param redact: takes secrets out of names and messages.
     """
     for line in lines:
-        try:
+        # A line that was not written whole is none of the plugin's.
+        with suppress(ValueError, TypeError, AttributeError):
             event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
             progress = _after(progress, _clean(event, redact))
     return progress
 
@@ -205,16 +240,46 @@ def _after(progress: Progress, event: Mapping[str, Any]) -> Progress:
     match event.get("event"):
         case "playbook":
             return replace(progress, plays=int(event.get("plays", 0)))
+        case "former":
+            return replace(progress, former=Former.read(event))
         case "play":
-            number = progress.play_number + 1
-            return replace(progress, play=name, play_number=number, task="")
+            return _next_play(_task_ended(progress), name, event)
         case "task":
-            return replace(progress, task=name, tasks=progress.tasks + 1)
+            ended = _task_ended(progress)
+            began = progress.last_event
+            return replace(
+                ended, task=name, tasks=progress.tasks + 1, task_started=began
+            )
         case "failed" | "unreachable" if not event.get("ignored"):
             return replace(progress, seen=(*progress.seen, _failure(event)))
         case "recap":
-            return replace(progress, recap=event.get("hosts", {}))
+            return replace(_task_ended(progress), recap=event.get("hosts", {}))
     return progress
+
+
+def _next_play(progress: Progress, name: str, event: Mapping[str, Any]) -> Progress:
+    """The progress in the play that an event begins, or in its next batch of hosts."""
+    number = int(event.get("number", progress.play_number + 1))
+    if number == progress.play_number:
+        return replace(progress, task="")
+    now = progress.last_event
+    return replace(
+        progress,
+        play=name,
+        play_number=number,
+        task="",
+        play_started=now,
+        started=progress.started or now,
+    )
+
+
+def _task_ended(progress: Progress) -> Progress:
+    if not progress.task:
+        return progress
+    seconds = progress.last_event - progress.task_started
+    timed = (*progress.slowest, TaskTime(progress.task, progress.play, seconds))
+    slowest = sorted(timed, key=lambda one: one.seconds, reverse=True)[:_SLOWEST]
+    return replace(progress, slowest=tuple(slowest))
 
 
 def _failure(event: Mapping[str, Any]) -> Failure:

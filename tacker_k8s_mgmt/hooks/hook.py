@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.lifecycle.step import Runner, Step, SystemClock
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 Work = TypeVar("Work", bound=Operation)
+_LOG_SECONDS = 60.0  # between two lines about one play
 
 
 class Hook:
@@ -37,6 +38,7 @@ class Hook:
         self.clock = SystemClock()
         self._vnf_id = vnf_id
         self._play = 0
+        self._logged = 0.0
         self._journal = journal.Journal(
             self.state_path,
             vnf_id,
@@ -77,17 +79,34 @@ class Hook:
         )
 
     def progress(self, progress: Progress) -> None:
-        """Tell how far a playbook is: the log each play, the journal each change."""
-        if progress.play_number != self._play:
-            self._play = progress.play_number
-            LOG.info("%s: %s", self.name, progress.where())
-        self._journal.record(
-            "progress",
-            text=progress.where(),
-            play=progress.play_number,
-            plays=progress.plays,
-            play_name=progress.play,
-            task=progress.task,
-            tasks=progress.tasks,
-            results=progress.results,
-        )
+        """Record how far a playbook is: in the journal each change, in the log each
+        play, and each minute of a long one.
+        """
+        now = self.clock.now()
+        if progress.play_number != self._play or now - self._logged >= _LOG_SECONDS:
+            self._play, self._logged = progress.play_number, now
+            told = filter(None, (progress.where(), progress.estimate()))
+            LOG.info("%s: %s", self.name, "; ".join(told))
+        self._journal.record("progress", text=progress.where(), **_fields(progress))
+
+
+def _fields(progress: Progress) -> dict[str, Any]:
+    """What the journal has of a look at a playbook, besides its text."""
+    fields: dict[str, Any] = {
+        "play": progress.play_number,
+        "plays": progress.plays,
+        "play_name": progress.play,
+        "task": progress.task,
+        "tasks": progress.tasks,
+        "results": progress.results,
+    }
+    left = progress.left
+    if left is not None and progress.former is not None:
+        fields |= {"left": round(left), "former_runs": progress.former.runs}
+    if progress.recap is not None:
+        # Only at the end: it holds for the whole run.
+        fields["slowest"] = [
+            {"task": one.task, "play": one.play, "seconds": round(one.seconds, 1)}
+            for one in progress.slowest
+        ]
+    return fields

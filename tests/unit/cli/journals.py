@@ -30,11 +30,12 @@ class Recorder:
         self._step = {"number": self._number, "total": self._steps, "step": name}
         self._journal.record("step-start", **self._step)
 
-    def progress(self, play=1, plays=3, task="Gather facts", tasks=7):
+    def progress(self, play=1, plays=3, task="Gather facts", tasks=7, **more):
         name = "Bootstrap hosts"
         text = f'play {play}/{plays} "{name}", task {tasks} "{task}"'
         found = {"text": text, "play": play, "plays": plays, "play_name": name}
-        self._journal.record("progress", **found, task=task, tasks=tasks, results=21)
+        found |= {"task": task, "tasks": tasks, "results": 21, **more}
+        self._journal.record("progress", **found)
 
     def step_end(self, outcome="done", seconds=4.2):
         self._journal.record("step-end", **self._step, outcome=outcome, seconds=seconds)

@@ -241,7 +241,26 @@ def test_what_was_cut_off_is_not_under_way():
 
 
 def test_what_is_under_way_says_when_it_was_heard_of():
-    assert drawn(PLAYBOOK[:5]).note == "last sign of life 16 min 15 s ago"
+    told = "play 1/3, task 1; last sign of life 16 min 15 s ago"
+    assert drawn(PLAYBOOK[:5]).note == told
+    assert drawn(PLAYBOOK[:4]).note == "last sign of life 16 min 20 s ago"
+
+
+def test_what_is_under_way_says_how_much_is_left():
+    last = {**PLAYBOOK[4], "left": 380, "former_runs": 2}
+    told = drawn([*PLAYBOOK[:4], last]).note
+    assert told.startswith("play 1/3, task 1, about 6 min left (two former runs); last")
+
+
+def test_tasks_are_shown_as_ansible_timed_them():
+    timed = [{"task": "first", "play": "P", "seconds": 40.0}]
+    timed += [{"task": "other", "play": "Q", "seconds": 10.0}]
+    last = {**PLAYBOOK[8], "slowest": timed}
+    (hook,) = drawn([*PLAYBOOK[:8], last, *PLAYBOOK[9:]]).hooks
+    assert [(row.label, row.note, row.took, row.bar.width) for row in hook.tasks] == [
+        ("first", "P", "40 s", 100),
+        ("other", "Q", "10 s", 25),
+    ]
 
 
 def test_between_two_hooks_it_says_what_tacker_does():

@@ -58,6 +58,32 @@ def test_show_tells_what_an_operation_is_at(tmp_path, capsys):
     assert "instantiate_end: at step 1/9 run cluster.yml" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("verb", ["list", "show"])
+def test_how_far_a_playbook_is_and_what_is_left_is_told(tmp_path, capsys, verb):
+    one = Recorder(tmp_path).begin(9)
+    one.step_start("run cluster.yml")
+    one.progress(left=380, former_runs=2)
+    assert runs(tmp_path, verb) == 0
+    told = capsys.readouterr().out
+    assert "at step 1/9 run cluster.yml, play 1/3, task 7, about 6 min left " in told
+    assert "left (two former runs), last sign of life " in told
+
+
+SLOW = [
+    {"task": "kubeadm : Join", "play": "P", "seconds": 80.0},
+    {"task": "etcd : Start", "play": "P", "seconds": 5.5},
+    {"task": "ping", "play": "P", "seconds": 0.4},
+]
+
+
+def test_show_tells_the_slowest_tasks_of_a_playbook(tmp_path, capsys):
+    Recorder(tmp_path).begin(1).step(slowest=SLOW)
+    assert runs(tmp_path, "show") == 0
+    told = capsys.readouterr().out
+    line = "        slowest tasks: kubeadm : Join 1 min 20 s; etcd : Start 5.5 s\n"
+    assert line in told
+
+
 @pytest.mark.parametrize("verb", ["show", "follow"])
 def test_a_failed_operation_is_shown_with_its_error(tmp_path, capsys, verb):
     error = "no [bold]brackets[/bold] are taken away"
@@ -113,6 +139,10 @@ ODD_RECORDS = {
     b'"time": NaN, "steps": Infinity}\n',
     "an end without a start": b'{"event": "step-end", "run": "r", "outcome": true}\n',
     "progress outside of a step": b'{"event": "progress", "run": "r", "play": 1}\n',
+    "odd estimates": b'{"event": "step-start", "run": "r"}\n{"event": "progress", '
+    b'"run": "r", "left": -1e300, "former_runs": 1e300, "slowest": [1, {}, '
+    b'{"task": 7, "seconds": -1}]}\n{"event": "progress", "run": "r", "left": {}, '
+    b'"former_runs": "two", "slowest": {"task": 1}}\n',
     "an unknown event": b'{"event": "tea", "run": "r", "hook": "heal_end"}\n',
     "half a line": b'{"event": "step-st',
 }
@@ -255,6 +285,18 @@ def test_in_a_pipe_progress_is_a_line_now_and_then(tmp_path, capsys):
     assert told.splitlines().count(line) == 1
 
 
+def test_in_a_pipe_progress_says_what_is_left(tmp_path, capsys):
+    one = Recorder(tmp_path).begin(1)
+    one.step_start()
+    thread = later(
+        lambda: one.progress(left=3600, former_runs=1), one.step_end, one.end
+    )
+    assert runs(tmp_path, "follow") == 0
+    thread.join()
+    end = 'task 7 "Gather facts"; about 1 h left (one former run)'
+    assert any(line.endswith(end) for line in capsys.readouterr().out.splitlines())
+
+
 def test_waiting_for_less_than_no_time_is_a_wrong_command_line(tmp_path):
     for text in ("-1", "nan", "soon"):
         with pytest.raises(SystemExit) as caught:
@@ -360,6 +402,8 @@ def test_a_terminal_shows_the_step_its_play_and_its_counters_live(tmp_path, scre
     assert "instantiate_end 2/4 run cluster.yml" in shown.text
     assert "play 1/3, task 7, 21 results" in shown.text
     shown.read("Bootstrap hosts: Gather facts")
+    one.progress(left=380, former_runs=2)
+    shown.read("about 6 min left")
     one.step_end()
     one.end()
     assert "completed after" in shown.read()

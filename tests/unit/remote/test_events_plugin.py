@@ -47,6 +47,17 @@ GOOD = """
     - name: Restart
       command: "true"
 """
+BATCHES = """
+- hosts: nodes
+  gather_facts: false
+  serial: 1
+  tasks:
+    - ping:
+- hosts: h1
+  gather_facts: false
+  tasks:
+    - ping:
+"""
 BAD = (
     GOOD
     + """
@@ -77,6 +88,7 @@ def site(tmp_path, sshd):
     (root / "ansible.cfg").write_text(ANSIBLE_CFG)
     (root / "good.yml").write_text(GOOD)
     (root / "bad.yml").write_text(BAD)
+    (root / "batches.yml").write_text(BATCHES)
     (root / "broken.yml").write_text("- hosts: all\n  roles: [nowhere]\n")
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = server.getsockname()[1]
@@ -119,6 +131,18 @@ def run(site, log_in):
 def run_file(site, name):
     (run,) = (Path(site[1]) / "runs").iterdir()
     return (run / name).read_text()
+
+
+def test_second_run_estimates_by_the_first(run, site):
+    (site[0] / "galaxy.yml").write_text("version: 2.31.0\n")
+    first, record = run("batches.yml")
+    assert not isinstance(record, Exception), run_file(site, "log")
+    assert {progress.estimate() for progress in first} == {""}
+    assert (first[-1].plays, first[-1].play_number) == (2, 2)
+    second, _ = run("batches.yml")
+    assert second[-1].former.runs == 1
+    assert len(second[-1].former.plays) == 2
+    assert second[-1].slowest
 
 
 def test_rescued_and_ignored_failures_are_none(run, site):

@@ -293,8 +293,6 @@ class TestForks:
         (site.root / "ansible.cfg").write_text("[defaults]\nforks = 7\n")
         site.sshd.variables = {"ANSIBLE_FORKS": "9"}
         assert forks(Forks(wanted=50)) == "50"
-        (run,) = site.run_dirs()
-        assert "up to 50 hosts at the same time" in (run / "log").read_text()
 
     def test_other_forks_are_no_other_run(self, site):
         site.playbook("wait_for go")
@@ -551,6 +549,61 @@ def test_more_failures_than_can_be_read_are_counted(site):
         "w3: etcd : Start: it broke",
         "3 more: w4, w5, w6",
     )
+
+
+def test_many_events_are_read_in_bounded_parts(site, monkeypatch):
+    monkeypatch.setattr(rundirs, "_CHUNK", 10_000)
+    seen, sizes = [], []
+    real = rundirs.RunDirectories.look
+
+    def look(*args, **kwargs):
+        view = real(*args, **kwargs)
+        sizes.append(view.consumed)
+        return view
+
+    monkeypatch.setattr(rundirs.RunDirectories, "look", look)
+    event = json.dumps({"event": "task", "name": "kubernetes/node : Copy", "time": 5})
+    many = f"yes {shlex.quote(event)} | head -n 2000"
+    site.playbook(f'{PLAY}{many} >>"$K8S_MGMT_EVENTS"')
+    site.run(on_progress=seen.append)
+    assert seen[-1].tasks == 2001
+    assert max(sizes) <= 10_000
+
+
+class TestKindOfRun:
+    """What estimates of later runs go by."""
+
+    @pytest.fixture
+    def kind(self, site):
+        def run(galaxy, *args):
+            (site.root / "galaxy.yml").write_text(galaxy)
+            names = "${K8S_MGMT_KIND-unset} ${K8S_MGMT_HISTORY-unset}"
+            site.playbook(f'echo "{names}" >"$HOME/kind"')
+            site.run(PlaybookRequest("cluster.yml", args=args))
+            return (site.sshd.home / "kind").read_text().strip()
+
+        return run
+
+    @pytest.mark.parametrize(
+        "version", ["version: 2.31.0", 'version: "v2.31.0"', "version:  2.31.0 # it"]
+    )
+    def test_has_playbook_and_release(self, site, kind, version):
+        path = f"{site.sshd.home}/.cache/tacker-k8s-mgmt/durations.jsonl"
+        said = kind(f"name: kubespray\n{version}\n")
+        assert said == f"cluster.yml, kubespray 2.31.0 {path}"
+
+    def test_tells_limited_runs_from_others(self, kind):
+        said = kind("version: 2.31.0", "--limit", "w1")
+        assert said.startswith("cluster.yml, kubespray 2.31.0, limited /")
+
+    def test_is_where_the_login_has_its_cache(self, site, kind):
+        site.sshd.variables = {"XDG_CACHE_HOME": "/var/cache/of mine"}
+        path = "/var/cache/of mine/tacker-k8s-mgmt/durations.jsonl"
+        assert kind("version: 2.31.0").endswith(path)
+
+    @pytest.mark.parametrize("galaxy", ["", "name: kubespray", "version: main"])
+    def test_is_none_without_a_release(self, kind, galaxy):
+        assert kind(galaxy) == "unset unset"
 
 
 # --- it outlives the connection ------------------------------------------------------

@@ -93,8 +93,87 @@ def test_before_the_first_play_the_place_is_told_in_words():
     assert folded().where() == "no play was started"
 
 
+def test_batches_of_hosts_are_one_play():
+    again = line("play", name="P", number=2)
+    progress = folded(line("play", name="O", number=1), again, again, again)
+    assert (progress.play_number, progress.play) == (2, "P")
+
+
+def at(time, event, **fields):
+    return line(event, time=time, **fields)
+
+
+TIMED = [
+    at(100, "playbook", plays=2),
+    at(101, "former", runs=2, plays=[100, 300]),
+    at(102, "play", name="One", number=1),
+    at(103, "task", name="quick"),
+    at(105, "task", name="slow"),
+    at(202, "play", name="Two", number=2),
+    at(202, "task", name="slower"),
+    at(205, "alive"),
+]
+
+
+def test_what_is_left_is_told_from_former_runs():
+    progress = folded(*TIMED)
+    assert progress.left == pytest.approx(297)
+    assert progress.estimate() == "about 5 min left (two former runs)"
+
+
 @pytest.mark.parametrize(
-    "bad", ["", "not json", '{"event": "play"', "[1]", "1", '{"event": "new"}', "{}"]
+    "lines",
+    [
+        pytest.param([one for one in TIMED if "former" not in one], id="no-former-run"),
+        pytest.param(TIMED[:2], id="before-the-first-play"),
+        pytest.param([*TIMED, recap()], id="at-the-end"),
+        pytest.param(
+            [*TIMED, at(9, "former", runs=1, plays=["x"])], id="not-understood"
+        ),
+    ],
+)
+def test_otherwise_nothing_is_known_of_what_is_left(lines):
+    progress = folded(*lines)
+    assert (progress.left, progress.estimate()) == (None, "")
+
+
+def test_a_batch_goes_on_with_the_time_of_its_play():
+    progress = folded(*TIMED, at(300, "play", name="Two", number=2), at(302, "alive"))
+    assert progress.left == pytest.approx(200)
+
+
+def test_tasks_are_timed_to_the_next_task_play_or_end():
+    after = at(220, "play", name="Two", number=2), at(320, "task", name="last")
+    progress = folded(*TIMED, *after, at(330, "recap", hosts={}))
+    assert [(one.task, one.play, one.seconds) for one in progress.slowest] == [
+        ("slow", "One", 97),
+        ("slower", "Two", 18),
+        ("last", "Two", 10),
+        ("quick", "One", 2),
+    ]
+    assert progress.task == "last"
+
+
+def test_no_more_slow_tasks_are_kept_than_are_shown():
+    lines = [at(n * n, "task", name=f"t{n}") for n in range(100)]
+    slowest = folded(line("play", name="P"), *lines, at(20_000, "recap")).slowest
+    assert [one.task for one in slowest[:2]] == ["t99", "t98"]
+    assert len(slowest) == 8
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "",
+        "not json",
+        '{"time": "noon"}',
+        '{"results": []}',
+        '{"event": "play"',
+        "[1]",
+        "1",
+        '{"event": "new"}',
+        "{}",
+    ],
 )
 def test_lines_that_are_not_understood_are_passed_over(bad):
     good = line("play", name="P")

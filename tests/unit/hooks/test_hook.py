@@ -1,0 +1,96 @@
+"""What a hook records of a playbook that is under way."""
+
+import logging
+
+import pytest
+from oslo_config import cfg
+
+from tacker_k8s_mgmt import config, journal
+from tacker_k8s_mgmt.cluster.estimates import Former
+from tacker_k8s_mgmt.cluster.runs import Progress, TaskTime
+from tacker_k8s_mgmt.hooks.hook import Hook
+
+VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
+RUNNING = Progress(
+    plays=2,
+    play_number=1,
+    play="Install",
+    tasks=3,
+    task="etcd : Start",
+    results=9,
+    last_event=160,
+    started=100,
+    play_started=100,
+    slowest=(TaskTime("etcd : Start", "Install", 41.26),),
+    former=Former(2, (120.0, 300.0)),
+)
+
+
+class Clock:
+    def __init__(self):
+        self.at = 1000.0
+
+    def now(self):
+        return self.at
+
+
+@pytest.fixture
+def hook(tmp_path):
+    conf = cfg.ConfigOpts()
+    config.register(conf)
+    conf.set_override("state_path", str(tmp_path), config.GROUP)
+    made = Hook("instantiate_end", VNF, conf)
+    made.clock = Clock()
+    return made
+
+
+def recorded(hook):
+    records, _ = journal.read(journal.path_of(hook.state_path, VNF))
+    return records
+
+
+def changed(**fields):
+    return Progress(**{**vars(RUNNING), **fields})
+
+
+def test_the_journal_has_place_and_estimate(hook):
+    hook.progress(RUNNING)
+    (record,) = recorded(hook)
+    assert record["text"] == 'play 1/2 "Install", task 3 "etcd : Start"'
+    assert (record["left"], record["former_runs"]) == (360, 2)
+    assert "slowest" not in record
+
+
+def test_without_a_former_run_there_is_no_estimate(hook):
+    hook.progress(changed(former=None))
+    (record,) = recorded(hook)
+    assert not {"left", "former_runs"} & record.keys()
+
+
+def test_the_end_has_the_slowest_tasks(hook):
+    hook.progress(changed(recap={}))
+    (record,) = recorded(hook)
+    timed = {"task": "etcd : Start", "play": "Install", "seconds": 41.3}
+    assert record["slowest"] == [timed]
+    assert "left" not in record
+
+
+def test_the_log_has_a_line_for_each_play_and_for_each_minute(hook, caplog):
+    caplog.set_level(logging.INFO)
+    for later, progress in (
+        (0, RUNNING),
+        (5, changed(task="etcd : Wait", tasks=4)),
+        (60, changed(task="etcd : Wait", tasks=4, last_event=165)),
+        (61, changed(play_number=2, play="Network", task="", play_started=160)),
+    ):
+        hook.clock.at = 1000.0 + later
+        hook.progress(progress)
+    told = [
+        'play 1/2 "Install", task 3 "etcd : Start"; about 6 min left',
+        'play 1/2 "Install", task 4 "etcd : Wait"; about 6 min left',
+        'play 2/2 "Network"; about 3 min left',
+    ]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"instantiate_end: {text} (two former runs)" for text in told
+    ]
+    assert len(recorded(hook)) == 4
