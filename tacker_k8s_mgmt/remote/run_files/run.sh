@@ -100,11 +100,12 @@ if [ -z "$forks" ] && [ -z "${ANSIBLE_FORKS-}" ] && ! configured forks; then
 fi
 [ -n "$forks" ] && export ANSIBLE_FORKS=$forks
 # Facts never expire: kubespray reads those of all nodes, and a dead one gives no new ones.
+# Their files have the nodes' names, by which those of VMs that are made anew are deleted.
 callbacks=${ANSIBLE_CALLBACK_PLUGINS:-~/.ansible/plugins/callback:/usr/share/ansible/plugins/callback}
 export K8S_MGMT_EVENTS=$run/events.jsonl K8S_MGMT_LOG=$run/log \
     ANSIBLE_CALLBACK_PLUGINS=$run/plugins:$callbacks \
     ANSIBLE_CACHE_PLUGIN=jsonfile ANSIBLE_CACHE_PLUGIN_CONNECTION=$workdir/facts \
-    ANSIBLE_CACHE_PLUGIN_TIMEOUT=0 \
+    ANSIBLE_CACHE_PLUGIN_PREFIX='' ANSIBLE_CACHE_PLUGIN_TIMEOUT=0 \
     ANSIBLE_SSH_ARGS="${ssh_options[*]}" ANSIBLE_SSH_CONTROL_PATH_DIR=$control \
     ANSIBLE_HOST_KEY_CHECKING=True ANSIBLE_LOCAL_TEMP=$run/tmp \
     ANSIBLE_SSH_RETRIES=2 ANSIBLE_RETRY_FILES_ENABLED=False ANSIBLE_NOCOLOR=1 PYTHONUNBUFFERED=1

@@ -16,6 +16,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cluster import inventory, kubespray
 from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.remote.playbook import PlaybookRunner
+from tacker_k8s_mgmt.remote.workdir import WorkDir
 from tests.unit.cluster.rich import NODES, rich
 from tests.unit.cluster.samples import parsed
 
@@ -55,9 +56,9 @@ class Site:
         self.sudo_log = sshd.home / "sudo.log"
         self._runner = PlaybookRunner(log_in, str(self.workdir), str(self.root))
 
-    def play(self, play: dict, *args: str):
-        """Run one play, whose hosts are all here."""
-        (self.root / "own.yml").write_text(json.dumps([play]))
+    def play(self, *plays: dict, args: tuple[str, ...] = ()):
+        """Run plays, whose hosts are all here."""
+        (self.root / "own.yml").write_text(json.dumps(plays))
         here = {
             "ansible_connection": "local",
             "ansible_python_interpreter": "{{ ansible_playbook_python }}",
@@ -66,6 +67,10 @@ class Site:
 
     def run(self, request: PlaybookRequest):
         return self._runner.run(request, total=120, idle=120, poll=0.2)
+
+    def log(self) -> str:
+        """What Ansible has printed."""
+        return "".join(log.read_text() for log in self.workdir.glob("runs/*/log"))
 
 
 @pytest.fixture
@@ -105,7 +110,48 @@ def test_facts_of_a_node_that_is_long_dead_are_still_known(act_as):
         "gather_facts": False,
         "tasks": [{"assert": {"that": known}}],
     }
-    assert site.play(play, "--limit", f"!{DEAD}").rc == 0
+    assert site.play(play, args=("--limit", f"!{DEAD}")).rc == 0
+
+
+@pytest.mark.parametrize("prefix", ["", "operators_"])
+def test_facts_of_a_vm_made_anew_are_never_those_of_the_former_one(
+    act_as, session, prefix
+):
+    site = act_as("v2.31")
+    if prefix:
+        path = site.root / "ansible.cfg"
+        option = f"[defaults]\nfact_caching_prefix = {prefix}"
+        path.write_text(path.read_text().replace("[defaults]", option))
+    stays, anew = (node.name for node in NODES[:2])
+    remember = {"set_fact": {"remembered": "yes", "cacheable": True}}
+    play = {"hosts": f"{stays},{anew}", "tasks": [remember]}
+    assert site.play(play).rc == 0
+    WorkDir(session, str(site.workdir), "an owner").drop_facts([anew])
+    known = f"(remembered is defined) == (inventory_hostname == '{stays}')"
+    gathered = "ansible_facts.python is defined"
+    asserted = {"assert": {"that": [known, gathered]}}
+    assert site.play({**play, "tasks": [asserted]}).rc == 0
+
+
+def test_facts_are_gathered_once_for_all_plays_of_a_run(act_as):
+    site = act_as("v2.31")
+    play = {"hosts": NODES[0].name, "tasks": [{"ping": None}]}
+    assert site.play(play, play).rc == 0
+    assert site.log().count("TASK [Gathering Facts]") == 1
+
+
+def test_facts_that_a_playbook_asks_for_are_those_of_now(act_as):
+    """As kubespray's own play does, whatever is in the cache."""
+    site = act_as("v2.31")
+    facts = site.workdir / "facts" / NODES[0].name
+    facts.parent.mkdir()
+    old = {"_ansible_facts_gathered": True, "ansible_date_time": {"epoch": "1"}}
+    facts.write_text(json.dumps(old))
+    before = {"assert": {"that": "ansible_date_time.epoch == '1'"}}
+    gather = {"setup": {"gather_subset": "!all"}}
+    after = {"assert": {"that": "ansible_date_time.epoch | int > 1"}}
+    play = {"hosts": NODES[0].name, "tasks": [before, gather, after]}
+    assert site.play(play).rc == 0
 
 
 def test_without_the_clusters_variables_nothing_is_run(act_as):
