@@ -10,7 +10,7 @@ import pytest
 from lab import LabError, kind
 from lab.cloud import CloudError, base, networks
 from lab.cloud.settings import Settings as CloudSettings
-from lab.cloud.systemd import cgroups, layer, machine, requirements, root
+from lab.cloud.systemd import cgroups, layer, machine, requirements, root, variables
 from lab.settings import Settings
 
 V1 = """\
@@ -347,3 +347,42 @@ def test_a_machine_that_lacks_something_is_refused_before_anything_is_made(
 def test_the_choice_is_kept_as_json(lab):
     kind.choose(lab, real=True, memory=2**30)
     assert json.loads((lab.state / "real.json").read_text()) == {"memory": 2**30}
+
+
+ALL, NO_RESOURCE = "CapBnd:\t000001ffffffffff\n", "CapBnd:\t000001fffeffffff\n"
+OF_EVERY_HOST = {
+    "enable_nodelocaldns",
+    "kube_proxy_mode",
+    "kube_proxy_conntrack_max_per_core",
+    "kube_proxy_conntrack_min",
+}
+OF_V1 = {"kubelet_fail_cgroup_v1", "kubeadm_ignore_preflight_errors"}
+
+
+@pytest.mark.parametrize(
+    ("status", "open_files", "mounts", "more"),
+    [
+        pytest.param(ALL, 1024, V2, set(), id="a machine that may do everything"),
+        pytest.param(ALL, 1024, V1, OF_V1, id="cgroups of version 1"),
+        pytest.param(
+            NO_RESOURCE,
+            -1,
+            V2,
+            {"containerd_extra_runtime_args"},
+            id="a container without CAP_SYS_RESOURCE",
+        ),
+        pytest.param(
+            NO_RESOURCE,
+            20000,
+            V2,
+            {
+                "containerd_extra_runtime_args",
+                "containerd_base_runtime_spec_rlimit_nofile",
+            },
+            id="the same with a limit of open files",
+        ),
+    ],
+)
+def test_variables_are_those_that_the_machine_needs(status, open_files, mounts, more):
+    found = variables.needed(status, open_files, cgroups.hierarchies(mounts))
+    assert set(found) == OF_EVERY_HOST | more

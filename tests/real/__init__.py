@@ -1,0 +1,1 @@
+"""Tests in a laboratory whose VMs boot systemd; ``make test`` does not run them."""
