@@ -53,7 +53,7 @@ def _add_up(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
     )
     up.add_argument(
         "--memory",
-        type=kind.parse_memory,
+        type=kind.size,
         metavar="SIZE",
         help="limit of such a VM (default: 3G)",
     )

@@ -26,7 +26,7 @@ class Real:
     memory: int = DEFAULT_MEMORY
 
 
-def parse_memory(text: str) -> int:
+def size(text: str) -> int:
     """Bytes of a size such as ``3G`` or ``1536M``.
 
     :raises ValueError: it is no such size.

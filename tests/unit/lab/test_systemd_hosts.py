@@ -37,13 +37,13 @@ def lab(tmp_path):
     [("3G", 3 * 2**30), ("1536m", 1536 * 2**20), ("4096", 4096)],
 )
 def test_sizes(text, size):
-    assert kind.parse_memory(text) == size
+    assert kind.size(text) == size
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1G", "1.5G", "G", "3T"])
 def test_what_is_no_size_is_refused(text):
     with pytest.raises(ValueError, match="is no size such as 3G"):
-        kind.parse_memory(text)
+        kind.size(text)
 
 
 def test_a_lab_keeps_the_kind_of_its_hosts(lab):

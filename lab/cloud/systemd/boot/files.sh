@@ -9,7 +9,8 @@ make_disk() {
   rm -f "$HOST_DISK"
   truncate -s "$HOST_DISK_SIZE" "$HOST_DISK"
   mkfs.ext4 -q -O ^has_journal -E lazy_itable_init=1,nodiscard -m 0 "$HOST_DISK"
-  mount -t ext4 -o loop,nobarrier,noatime "$HOST_DISK" "$HOST_MOUNT"
+  mount -t ext4 -o loop,nobarrier,noatime "$HOST_DISK" "$HOST_MOUNT" ||
+    refuse "the kernel refuses a loop device with ext4 as the host's disk"
   rm "$HOST_DISK"
 }
 
@@ -17,7 +18,7 @@ make_root() {
   mkdir "$HOST_ROOT" "$HOST_MOUNT/changes" "$HOST_MOUNT/changes.work"
   mount -t overlay lab -o \
     "lowerdir=$HOST_LAYERS,upperdir=$HOST_MOUNT/changes,workdir=$HOST_MOUNT/changes.work" \
-    "$HOST_ROOT"
+    "$HOST_ROOT" || refuse "the kernel refuses an overlay over $HOST_LAYERS"
   # Where Kubernetes puts what may not lie on an overlay, or is measured as a disk.
   for dir in var/lib/containerd var/lib/kubelet var/lib/etcd var/log; do
     mkdir -p "$HOST_ROOT/$dir" "$HOST_MOUNT/data/$dir"

@@ -22,6 +22,12 @@ hostname "$HOST_NAME"
 mount --make-rprivate / 2>/dev/null || :
 HOST_ROOT=$HOST_MOUNT/root
 
+# refuse WHAT: one sentence about what the machine does not let a host do.
+refuse() {
+  echo "Hosts with systemd cannot run here: $1." >&2
+  exit 1
+}
+
 # shellcheck source=lab/cloud/systemd/boot/files.sh
 . "$HOST_SCRIPTS/files.sh"
 # shellcheck source=lab/cloud/systemd/boot/devices.sh
@@ -38,7 +44,7 @@ mount_cgroups
 
 cd "$HOST_ROOT"
 mkdir .machine
-pivot_root . .machine
+pivot_root . .machine || refuse "the machine is a chroot, run the lab outside of it"
 umount -l /.machine
 rmdir /.machine
 # Kubernetes' mounts in containers have to be seen by the host and the other way round.

@@ -59,7 +59,8 @@ mount_cgroups() {
   esac
   echo "$HOST_CGROUPS" | while read -r type options directory; do
     mkdir -p "$HOST_ROOT/sys/fs/cgroup/$directory"
-    mount -t "$type" -o "$options" cgroup "$HOST_ROOT/sys/fs/cgroup/$directory"
+    mount -t "$type" -o "$options" cgroup "$HOST_ROOT/sys/fs/cgroup/$directory" ||
+      refuse "the kernel refuses cgroups in a namespace ($type, $options)"
     # Programs look for each of several controllers in one hierarchy by its own name.
     case $directory in
       *,*)
