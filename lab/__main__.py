@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from lab import LabError, demo, kind, pins
+from lab.artifacts import cli as artifacts
 from lab.cloud import cli as hosts
 from lab.control import Lab
 from lab.report import Report
@@ -40,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     _add_looking(verbs)
     hosts.add_parser(verbs)
     demo.add_parser(verbs)
+    artifacts.add_parser(verbs)
     _add_pins(verbs)
     return top
 

@@ -65,6 +65,12 @@ TEST_TOOLS = (
     Tool("shellcheck", "shellcheck", "checks of shell scripts"),
     Tool("locale-gen", "locales", "logins with another locale"),
 )
+#: For the real lab: what programs need to be built that are written in C.
+BUILD_TOOLS = (
+    Tool("gcc", "gcc", "runc, flannel and pause"),
+    Tool("pkg-config", "pkg-config", "runc"),
+)
+SECCOMP = Tool("seccomp.h", "libseccomp-dev", "runc")
 VENV = Tool("python3 -m venv", "python3-venv", "Python environments")
 
 

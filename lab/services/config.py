@@ -5,6 +5,7 @@ import string
 from pathlib import Path
 
 from lab import environments
+from lab.services import mirror
 from lab.settings import (
     ADDRESS,
     IDENTITY_URL,
@@ -34,6 +35,8 @@ def values(settings: Settings) -> dict[str, str]:
         "data": str(settings.data),
         "etc": str(settings.etc),
         "identity_url": IDENTITY_URL,
+        "images": str(mirror.root(settings) / "images"),
+        "images_address": mirror.REGISTRY_ADDRESS,
         "openstack": str(environments.path(settings, "openstack")),
         "password": PASSWORD,
         "plugins": str(ROOT / "lab" / "cloud" / "heat_plugins"),

@@ -13,6 +13,7 @@ from lab.services import (
     images,
     keystone,
     mariadb,
+    mirror,
     rabbitmq,
     tacker,
 )
@@ -36,8 +37,13 @@ SERVICES: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
 ON_DEMAND: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
     tacker.SECOND: (tacker.second_conductor, (mariadb.NAME, rabbitmq.NAME)),
 }
-EVERY = {**SERVICES, **ON_DEMAND}
 CLOUD = "cloud"
+#: Only in a lab that has a mirror. They listen on an address of the cloud's.
+MIRROR: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
+    mirror.FILES: (mirror.files, (CLOUD,)),
+    mirror.REGISTRY: (mirror.registry, (CLOUD,)),
+}
+EVERY = {**SERVICES, **MIRROR, **ON_DEMAND}
 VIM = "default VIM"
 
 
@@ -55,7 +61,7 @@ class Control:
         config.write(self._settings)
         return self._ready.exists() and all(
             self._processes.is_current(make(self._settings))
-            for make, _ in SERVICES.values()
+            for make, _ in self._permanent().values()
         )
 
     def up(self) -> None:
@@ -65,7 +71,7 @@ class Control:
         """
         config.write(self._settings)
         self._ready.unlink(missing_ok=True)
-        tasks = [self._task(name) for name in SERVICES]
+        tasks = [self._task(name) for name in self._permanent()]
         tasks.append(self._timed(CLOUD, lambda: cloud.prepare(self._settings)))
         needs = (keystone.NAME, tacker.SERVER, barbican.NAME)
         tasks.append(self._timed(VIM, tacker.register_vim, needs))
@@ -107,7 +113,7 @@ class Control:
         self._report.line(f"  {'SERVICE':<18}{'PROCESSES':>10}{'MiB':>7}{'SINCE':>10}")
         for name in EVERY:
             usage = self._processes.usage(name)
-            if usage is None and name in ON_DEMAND:
+            if usage is None and name not in self._permanent():
                 continue
             if usage is None:
                 complete = False
@@ -144,6 +150,12 @@ class Control:
         )
         for name in reversed(names):
             self._stop(name)
+
+    def _permanent(
+        self,
+    ) -> dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]]:
+        """The services that ``up`` starts."""
+        return {**SERVICES, **(MIRROR if mirror.is_there(self._settings) else {})}
 
     def _task(
         self,

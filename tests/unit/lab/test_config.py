@@ -7,7 +7,7 @@ import pytest
 
 from lab import environments
 from lab.services import config
-from lab.services.control import EVERY
+from lab.services.control import CLOUD, EVERY
 from lab.settings import PORTS, Settings
 
 TEMPLATES = [path for path in config.TEMPLATES.rglob("*") if path.is_file()]
@@ -89,7 +89,7 @@ def test_a_paste_file_of_another_make_is_noticed():
         config.with_closed_sessions("[pipeline:main]\npipeline = app\n")
 
 
-def test_needs_of_services_are_services():
-    names = set(EVERY)
+def test_needs_of_services_are_services_or_the_network():
+    names = {*EVERY, CLOUD}
     for _, needs in EVERY.values():
         assert set(needs) <= names

@@ -1,0 +1,68 @@
+"""``python3 -m lab artifacts``: build what kubespray downloads, or check a mirror."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lab.artifacts import golang, mirror, releases
+from lab.report import Report
+from lab.settings import Settings, from_environment
+
+if TYPE_CHECKING:
+    from lab.control import Lab
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the command."""
+    parser = subparsers.add_parser(
+        "artifacts", help="build what the real kubespray installs"
+    )
+    parser.add_argument(
+        "releases",
+        nargs="*",
+        metavar="RELEASE",
+        help=f"of kubespray: {', '.join(releases.RELEASES)}",
+    )
+    parser.add_argument(
+        "--mirror",
+        type=Path,
+        metavar="DIRECTORY",
+        help="only check this directory ($MIRROR) for what is missing",
+    )
+    parser.add_argument(
+        "--forget-sources",
+        action="store_true",
+        help="remove what Go has fetched and half made, after the build",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(_lab: "Lab", args: argparse.Namespace) -> None:
+    """Build or check one release after the other.
+
+    :raises LabError: something could not be built, or is missing in the mirror.
+    """
+    settings, report = from_environment(args.state, args.cache), Report()
+    given = args.mirror or os.environ.get("MIRROR")
+    for name in args.releases or [releases.DEFAULT]:
+        found = prepare(settings, report, name, Path(given) if given else None)
+        report.line(f"kubespray {name}: {found}")
+    if args.forget_sources:
+        golang.forget_sources(settings)
+
+
+def prepare(
+    settings: Settings, report: Report, name: str, given: Path | None = None
+) -> Path:
+    """A mirror for a release of kubespray.
+
+    :param name: tag of the release.
+    :param given: the user's mirror, which is used as it is.
+    :raises LabError: something could not be built, or is missing in the user's mirror.
+    """
+    release = releases.find(name)
+    if given is None:
+        return mirror.make(settings, report, release)
+    mirror.check(given, release)
+    return given

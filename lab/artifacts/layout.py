@@ -1,0 +1,123 @@
+"""Where kubespray looks for its files and images in a mirror.
+
+Paths are those of kubespray's ``*_download_url`` with ``files_repo`` set, names of
+images those of ``*_image_repo`` with ``registry_host`` set, both as
+``inventory/sample/group_vars/all/offline.yml`` of kubespray proposes and as the
+management driver's ``cluster.offline`` sets them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lab.artifacts.releases import VARIABLES
+
+GITHUB = "github.com"
+KUBERNETES = "dl.k8s.io"
+_KUBERNETES = f"{KUBERNETES}/release/v{{version}}/bin/linux/amd64"
+_RELEASES = "releases/download/v{version}"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that kubespray downloads.
+
+    :ivar part: of :data:`.releases.VARIABLES`; the file has its version.
+    :ivar path: below ``files_repo``, with ``{version}``.
+    :ivar checksum: kubespray's variable for its SHA-256.
+    :ivar members: of an archive: the directory in it that has the part's programs.
+        None: it is the program of that name itself.
+    """
+
+    name: str
+    part: str
+    path: str
+    checksum: str
+    members: str | None = None
+
+    def place(self, version: str) -> str:
+        """Its path below ``files_repo``."""
+        return self.path.format(version=version)
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image that kubespray's nodes pull.
+
+    :ivar repository: its name below ``registry_host``.
+    :ivar tag: with ``{version}``.
+    """
+
+    repository: str
+    part: str
+    tag: str = "v{version}"
+
+    def reference(self, version: str) -> tuple[str, str]:
+        """Repository and tag."""
+        return self.repository, self.tag.format(version=version)
+
+
+def _github(name: str, part: str, path: str, checksum: str, members: str) -> File:
+    return File(name, part, f"{GITHUB}/{path}", checksum, members)
+
+
+FILES = (
+    *(
+        File(name, "kubernetes", f"{_KUBERNETES}/{name}", f"{name}_binary_checksum")
+        for name in ("kubelet", "kubectl", "kubeadm")
+    ),
+    _github(
+        *("etcd", "etcd"),
+        f"etcd-io/etcd/{_RELEASES}/etcd-v{{version}}-linux-amd64.tar.gz",
+        *("etcd_binary_checksum", "etcd-v{version}-linux-amd64/"),
+    ),
+    _github(
+        *("cni-plugins", "cni-plugins"),
+        f"containernetworking/plugins/{_RELEASES}/cni-plugins-linux-amd64-v{{version}}.tgz",
+        *("cni_binary_checksum", ""),
+    ),
+    _github(
+        *("crictl", "crictl"),
+        f"kubernetes-sigs/cri-tools/{_RELEASES}/crictl-v{{version}}-linux-amd64.tar.gz",
+        *("crictl_binary_checksum", ""),
+    ),
+    File(
+        *("runc", "runc"),
+        f"{GITHUB}/opencontainers/runc/{_RELEASES}/runc.amd64",
+        "runc_binary_checksum",
+    ),
+    _github(
+        *("containerd", "containerd"),
+        f"containerd/containerd/{_RELEASES}/containerd-{{version}}-linux-amd64.tar.gz",
+        *("containerd_archive_checksum", "bin/"),
+    ),
+    _github(
+        *("nerdctl", "nerdctl"),
+        f"containerd/nerdctl/{_RELEASES}/nerdctl-{{version}}-linux-amd64.tar.gz",
+        *("nerdctl_archive_checksum", ""),
+    ),
+)
+IMAGES = (
+    Image("kube-apiserver", "kubernetes"),
+    Image("kube-controller-manager", "kubernetes"),
+    Image("kube-scheduler", "kubernetes"),
+    Image("kube-proxy", "kubernetes"),
+    Image("pause", "pause", "{version}"),
+    Image("coredns/coredns", "coredns"),
+    Image("flannel/flannel", "flannel"),
+    Image("flannel/flannel-cni-plugin", "flannel-cni-plugin"),
+    Image("library/nginx", "nginx", "{version}"),
+    Image("cpa/cluster-proportional-autoscaler", "cluster-proportional-autoscaler"),
+)
+#: A web server for tests, which is not kubespray's: it answers with its pod's name.
+WEB = ("lab/web", "1")
+
+
+def versions(wanted: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:
+    """The parts' versions when kubespray is given variables.
+
+    :param wanted: by part.
+    :param chosen: by variable of kubespray.
+    """
+    return {
+        part: chosen.get(VARIABLES[part], version) for part, version in wanted.items()
+    }

@@ -1,0 +1,93 @@
+"""The mirror: what the real kubespray and its nodes download in the lab.
+
+Files over HTTP and a registry, on the controller's address of the external network.
+Run with ``python3 -m lab.services.mirror DIRECTORY``, it serves the files.
+"""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from lab.artifacts import mirror
+from lab.cloud.addresses import CONTROLLER_ADDRESS
+from lab.services import rest
+from lab.services.process import Service
+from lab.settings import ROOT, SYSTEM_PYTHON, Settings
+
+FILES = "files"
+REGISTRY = "registry"
+FILES_PORT = 8080
+REGISTRY_ADDRESS = f"{CONTROLLER_ADDRESS}:5001"
+#: What ``cluster.offline.files_repo`` of a VNF is.
+FILES_URL = f"http://{CONTROLLER_ADDRESS}:{FILES_PORT}"
+
+
+def root(settings: Settings) -> Path:
+    """What a lab serves: all its mirrors, as one directory."""
+    return settings.state / "mirror"
+
+
+def is_there(settings: Settings) -> bool:
+    """Whether a lab has a mirror."""
+    return root(settings).is_dir()
+
+
+def link(settings: Settings, mirrors: Sequence[Path]) -> None:
+    """Let a lab serve mirrors, from its next ``up`` on.
+
+    Every file becomes a link, so one can be replaced without harm to the cache. Names
+    of files and of blobs have a version or a digest in them, so mirrors do not collide.
+
+    :param mirrors: the later ones' tags win.
+    """
+    work = root(settings).with_suffix(".new")
+    shutil.rmtree(work, ignore_errors=True)
+    for each in mirrors:
+        for part in ("files", "images"):
+            for source in (each / part).rglob("*"):
+                if not source.is_dir():
+                    target = work / source.relative_to(each)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.unlink(missing_ok=True)
+                    target.symlink_to(source.absolute())
+    shutil.rmtree(root(settings), ignore_errors=True)
+    work.rename(root(settings))
+
+
+def files(settings: Settings) -> Service:
+    """The files."""
+    directory = str(root(settings) / "files")
+    return Service(
+        name=FILES,
+        argv=(SYSTEM_PYTHON, "-m", "lab.services.mirror", directory),
+        ready=lambda _: rest.answers(FILES_URL),
+        environment={"PYTHONPATH": str(ROOT)},
+        files=(Path(__file__),),
+        patience=1.0,
+    )
+
+
+def registry(settings: Settings) -> Service:
+    """The images."""
+    config = settings.etc / "registry.yml"
+    return Service(
+        name=REGISTRY,
+        argv=(str(mirror.registry(settings)), "serve", str(config)),
+        ready=lambda _: rest.answers(f"http://{REGISTRY_ADDRESS}/v2/"),
+        # It would look for a collector of traces.
+        environment={"OTEL_TRACES_EXPORTER": "none"},
+        files=(config,),
+    )
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+
+if __name__ == "__main__":
+    ThreadingHTTPServer(
+        (CONTROLLER_ADDRESS, FILES_PORT), partial(_Handler, directory=sys.argv[1])
+    ).serve_forever()
