@@ -59,7 +59,15 @@ def _add_up(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         metavar="SIZE",
         help="limit of such a VM (default: 3G)",
     )
-    up.set_defaults(run=lambda lab, args: lab.up(real=args.real, memory=args.memory))
+    artifacts.add_mirrors(up)
+    up.set_defaults(
+        run=lambda lab, args: lab.up(
+            real=args.real,
+            memory=args.memory,
+            kubespray=args.kubespray,
+            mirror=artifacts.given(args),
+        )
+    )
 
 
 def _add_looking(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

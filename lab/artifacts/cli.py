@@ -24,12 +24,7 @@ def add_parser(subparsers: Any) -> None:
         metavar="RELEASE",
         help=f"of kubespray: {', '.join(releases.RELEASES)}",
     )
-    parser.add_argument(
-        "--mirror",
-        type=Path,
-        metavar="DIRECTORY",
-        help="only check this directory ($MIRROR) for what is missing",
-    )
+    _add_mirror(parser, "only check this directory ($MIRROR) for what is missing")
     parser.add_argument(
         "--forget-sources",
         action="store_true",
@@ -38,31 +33,52 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
+def add_mirrors(parser: argparse.ArgumentParser) -> None:
+    """The options of a command that starts a lab with mirrors."""
+    parser.add_argument(
+        "--kubespray",
+        action="append",
+        default=[],
+        choices=releases.RELEASES,
+        help="serve what this release of kubespray downloads",
+    )
+    _add_mirror(parser, "from this directory ($MIRROR); default: built here")
+
+
+def given(args: argparse.Namespace) -> Path | None:
+    """The user's mirror, by the command line or the environment."""
+    named = args.mirror or os.environ.get("MIRROR")
+    return Path(named) if named else None
+
+
 def run(_lab: "Lab", args: argparse.Namespace) -> None:
     """Build or check one release after the other.
 
     :raises LabError: something could not be built, or is missing in the mirror.
     """
     settings, report = from_environment(args.state, args.cache), Report()
-    given = args.mirror or os.environ.get("MIRROR")
     for name in args.releases or [releases.DEFAULT]:
-        found = prepare(settings, report, name, Path(given) if given else None)
+        found = prepare(settings, report, name, given(args))
         report.line(f"kubespray {name}: {found}")
     if args.forget_sources:
         golang.forget_sources(settings)
 
 
 def prepare(
-    settings: Settings, report: Report, name: str, given: Path | None = None
+    settings: Settings, report: Report, name: str, own: Path | None = None
 ) -> Path:
     """A mirror for a release of kubespray.
 
     :param name: tag of the release.
-    :param given: the user's mirror, which is used as it is.
+    :param own: the user's mirror, which is used as it is; default: built here.
     :raises LabError: something could not be built, or is missing in the user's mirror.
     """
     release = releases.find(name)
-    if given is None:
+    if own is None:
         return mirror.make(settings, report, release)
-    mirror.check(given, release)
-    return given
+    mirror.check(own, release)
+    return own
+
+
+def _add_mirror(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--mirror", type=Path, metavar="DIRECTORY", help=text)

@@ -146,25 +146,34 @@ def build(settings: Settings, report: Report, group: Group) -> Path:
     """
     target = group.path(settings)
     target.mkdir(parents=True, exist_ok=True)
-    env = {**environment(settings), "CGO_ENABLED": "1" if group.with_c else "0"}
-    for name, package in group.packages().items():
-        program = target / name
-        if program.exists():
-            continue
-        unfinished = target / f".{name}"
-        with report.step(f"{name} {group.version}"):
-            command.run(
-                [
-                    *("nice", "-n", "5", "go", "build"),
-                    *(*group.flags(), "-o", str(unfinished), package),
-                ],
-                limit=BUILD_LIMIT,
-                log=artifacts(settings) / "build.log",
-                env=env,
-                cwd=group.module,
-            )
-        unfinished.rename(program)
+
+    def busy() -> None:
+        report.line(f"  waiting for another command that builds {group.name} ...")
+
+    with files.locked(target.with_name(f"{target.name}.lock"), busy):
+        for name, package in group.packages().items():
+            if not (target / name).exists():
+                with report.step(f"{name} {group.version}"):
+                    _build(settings, group, package, target / f".{name}")
+                (target / f".{name}").rename(target / name)
+        for former in target.parent.glob(f"{group.name}-{group.version}-*/"):
+            if former != target:
+                shutil.rmtree(former)
     return target
+
+
+def _build(settings: Settings, group: Group, package: str, program: Path) -> None:
+    env = {**environment(settings), "CGO_ENABLED": "1" if group.with_c else "0"}
+    command.run(
+        [
+            *("nice", "-n", "5", "go", "build"),
+            *(*group.flags(), "-o", str(program), package),
+        ],
+        limit=BUILD_LIMIT,
+        log=artifacts(settings) / "build.log",
+        env=env,
+        cwd=group.module,
+    )
 
 
 def forget_sources(settings: Settings) -> None:

@@ -16,8 +16,6 @@ IPTABLES = ("iptables", "busybox-static")
 NGINX = ("nginx", "libnginx-mod-stream")
 BUSYBOX = ("busybox-static",)
 PAUSE = Path(__file__).with_name("pause.c")
-# Change it when images are to be put together in another way.
-RECIPE = "1"
 _OURS: Mapping[str, str] = MappingProxyType(
     {"org.opencontainers.image.description": "a small one of the laboratory's"}
 )
@@ -30,11 +28,9 @@ _IPTABLES_NAMES = tuple(
     for name in ("iptables", "ip6tables")
     for ending in ("", "-save", "-restore")
 )
-_PASSWD = (
-    b"root:x:0:0:root:/root:/bin/sh\n"
-    b"www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin\n"
-)
-_GROUP = b"root:x:0:\nwww-data:x:33:\n"
+# nginx runs its workers as these.
+_PASSWD = b"root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n"
+_GROUP = b"root:x:0:\nnogroup:x:65534:\n"
 # kubespray's configuration takes the stream module for granted; Debian's has to be
 # loaded. The pages' own name is the pod's: httpd as process 1 would not end by itself.
 _STREAM = "load_module /usr/lib/nginx/modules/ngx_stream_module.so; daemon off;"

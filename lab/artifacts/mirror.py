@@ -8,7 +8,8 @@ because what was built here is not what its authors have published.
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from lab import LabError, files, packages
@@ -25,8 +26,8 @@ OWN = "lab"
 REGISTRY = Group("registry", "3.1.2")
 SECCOMP = Path("/usr/include/seccomp.h")
 _COMPLETE = ".complete"
-# Change it when mirrors are to be put together in another way.
-RECIPE = "1"
+# A mirror is made anew when these change: how it is put together takes a minute only.
+RECIPE = (*Path(__file__).parent.glob("*.py"), images.PAUSE)
 # What is no Go module, or not built.
 _NO_GROUP = frozenset({"pause", "nginx", *SWITCHES})
 
@@ -43,8 +44,7 @@ def groups(release: Release) -> dict[str, Group]:
 def key(release: Release) -> str:
     """What a mirror depends on, in short."""
     programs = (group.key() for group in groups(release).values())
-    words = (*programs, str(release), str(layout.FILES), str(layout.IMAGES), RECIPE)
-    return files.digest([images.PAUSE], *words, images.RECIPE)
+    return files.digest(RECIPE, *programs, str(release))
 
 
 def path(settings: Settings, name: str) -> Path:
@@ -64,26 +64,27 @@ def make(settings: Settings, report: Report, release: Release) -> Path:
     :raises LabError: there is no Go, or something could not be fetched or built.
     """
     target = path(settings, release.name)
-    with files.locked(golang.artifacts(settings) / "lock", lambda: _wait(report)):
-        if is_ready(settings, release):
-            return target
-        golang.check(settings)
-        _install(settings, report)
-        report.line(f"programs for kubespray {release.name}, built once:")
-        programs = {
-            part: golang.build(settings, report, group)
-            for part, group in groups(release).items()
-        }
-        with report.step(f"mirror {release.name}"):
-            _assemble(settings, release, programs)
+    if is_ready(settings, release):
+        return target
+    golang.check(settings)
+    _install(settings, report)
+    report.line(f"programs for kubespray {release.name}, built once:")
+    programs = {
+        part: golang.build(settings, report, group)
+        for part, group in groups(release).items()
+    }
+    with _locked(settings, report):
+        if not is_ready(settings, release):
+            with report.step(f"mirror {release.name}"):
+                _assemble(settings, release, programs)
     return target
 
 
 def make_own(settings: Settings, report: Report) -> Path:
     """Make the mirror with the tests' own images, unless it is there."""
     target = path(settings, OWN)
-    current = files.digest([], images.RECIPE, *layout.WEB, RECIPE)
-    with files.locked(golang.artifacts(settings) / "lock", lambda: _wait(report)):
+    current = files.digest(RECIPE)
+    with _locked(settings, report):
         if not _is_complete(target, current):
             with report.step(f"mirror {OWN}"):
                 work = _new(target)
@@ -99,10 +100,9 @@ def make_registry(settings: Settings, report: Report) -> None:
 
     :raises LabError: there is no Go, or it could not be built.
     """
-    with files.locked(golang.artifacts(settings) / "lock", lambda: _wait(report)):
-        if not registry(settings).exists():
-            golang.check(settings)
-            golang.build(settings, report, REGISTRY)
+    if not registry(settings).exists():
+        golang.check(settings)
+        golang.build(settings, report, REGISTRY)
 
 
 def registry(settings: Settings) -> Path:
@@ -217,5 +217,12 @@ def _finish(work: Path, target: Path, current: str) -> None:
     work.rename(target)
 
 
-def _wait(report: Report) -> None:
-    report.line("  waiting for another command that builds ...")
+@contextmanager
+def _locked(settings: Settings, report: Report) -> Iterator[None]:
+    """Keep other commands from putting mirrors together at the same time."""
+
+    def busy() -> None:
+        report.line("  waiting for another command that makes a mirror ...")
+
+    with files.locked(golang.artifacts(settings) / "lock", busy):
+        yield

@@ -85,6 +85,7 @@ def test_other_pins_are_built_anew(lab, report, go, monkeypatch, tmp_path, file)
     pins = group.module / file
     pins.write_text(f"{pins.read_text()}// other\n")
     assert golang.build(lab, report, group) != first
+    assert not first.exists()
 
 
 def test_another_stand_in_is_built_anew_too(monkeypatch, tmp_path):

@@ -135,19 +135,17 @@ def test_a_complete_mirror_is_not_made_again(lab, report, builds, made):
     assert not builds
 
 
-@pytest.mark.parametrize("changed", ["RECIPE", "IMAGES"])
+@pytest.mark.parametrize("changed", ["pins", "recipe"])
 def test_a_mirror_of_former_pins_is_made_anew(
-    lab, report, builds, made, monkeypatch, changed
+    lab, report, builds, made, monkeypatch, tmp_path, changed
 ):
     builds.clear()
-    where = layout if changed == "IMAGES" else mirror
-    other = (*layout.IMAGES, layout.Image("new", "pause"))
-    monkeypatch.setattr(where, changed, other if changed == "IMAGES" else "other")
+    if changed == "pins":
+        monkeypatch.setattr(golang.Group, "key", lambda self: f"other{self.version}")
+    else:
+        (tmp_path / "images.py").touch()
+        monkeypatch.setattr(mirror, "RECIPE", (tmp_path / "images.py",))
     (made / "former").touch()
-    monkeypatch.setattr(
-        *(mirror.images.Builder, "_kubernetes"),
-        lambda self, _: ([self._storage.layer([])], Start()),
-    )
     mirror.make(lab, report, NEWEST)
     assert builds
     assert not (made / "former").exists()

@@ -26,6 +26,7 @@ calls: list = []
 @pytest.fixture(autouse=True)
 def recorder(monkeypatch):
     calls.clear()
+    monkeypatch.delenv("MIRROR", raising=False)
     monkeypatch.setattr(__main__, "Lab", Recorder)
 
 
@@ -34,14 +35,27 @@ def run(monkeypatch, *words):
     return __main__.main()
 
 
+PLAIN = {"real": False, "memory": None, "kubespray": [], "mirror": None}
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param(["up"], ("up", {"real": False, "memory": None}), id="up"),
+        pytest.param(["up"], ("up", PLAIN), id="up"),
         pytest.param(
             ["up", "--real", "--memory", "2G"],
-            ("up", {"real": True, "memory": 2**31}),
+            ("up", {**PLAIN, "real": True, "memory": 2**31}),
             id="up, with systemd in VMs",
+        ),
+        pytest.param(
+            [*("up", "--kubespray", "v2.30.0", "--kubespray", "v2.31.0")],
+            ("up", {**PLAIN, "kubespray": ["v2.30.0", "v2.31.0"]}),
+            id="up, with mirrors",
+        ),
+        pytest.param(
+            [*("up", "--kubespray", "v2.31.0", "--mirror", "mine")],
+            ("up", {**PLAIN, "kubespray": ["v2.31.0"], "mirror": Path("mine")}),
+            id="up, with the user's mirror",
         ),
         pytest.param(["databases"], ("make_databases", {}), id="databases"),
         pytest.param(["down"], ("down", {"keep": False}), id="down"),
