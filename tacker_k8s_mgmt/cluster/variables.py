@@ -3,12 +3,19 @@
 Real booleans and numbers: kubespray refuses strings in their place.
 """
 
+import json
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt.cluster import features, kubespray
 from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.cluster.params import InstallParams, Proxy
+
+_SHOW_LOGS = "unsafe_show_logs"
+# In a URL, as files_repo or a single file's URL may have them: user and password, or
+# a query, where storages have their signatures.
+_CREDENTIAL = re.compile(r"://([^/\s\"]*@|[^\s\"]*\?)")
 
 
 def build(
@@ -68,7 +75,19 @@ def build(
     if params.kubespray_vars.get("kube_external_ca_mode"):
         # kubespray refuses both: there is nobody on the nodes who could renew them.
         variables.pop("auto_renew_certificates", None)
-    return variables | params.kubespray_vars
+    return _showing_downloads(variables | params.kubespray_vars)
+
+
+def _showing_downloads(variables: dict[str, Any]) -> dict[str, Any]:
+    """Have kubespray say why a download failed, where that gives no credential away.
+
+    It hides the result of every task that may show one, a download's as well
+    (``roles/download/tasks/download_file.yml``); only there a variable ``download`` is
+    defined. The other tasks stay hidden: private keys pass through them.
+    """
+    if _SHOW_LOGS in variables or _CREDENTIAL.search(json.dumps(variables)):
+        return variables
+    return variables | {_SHOW_LOGS: "{{ download is defined }}"}
 
 
 def _proxy(proxy: Proxy, own: Iterable[str]) -> dict[str, Any]:

@@ -238,7 +238,10 @@ def message(outcome):
             # Of a loop the result itself only says that some item failed.
             return "(censored by no_log)" if "censored" in item else message(item)
     said = str(outcome.get("msg") or "").strip()
-    for stream in ("stderr", "module_stderr", "stdout", "module_stdout"):
+    if outcome.get("url"):
+        # A download; its own message is that the request failed.
+        said = ": ".join(filter(None, [without_login(str(outcome["url"])), said]))
+    for stream in ("response", "stderr", "module_stderr", "stdout", "module_stdout"):
         output = str(outcome.get(stream) or "").strip()
         if output and output not in said:
             return (
@@ -247,6 +250,13 @@ def message(outcome):
                 + shortened(output, MESSAGE_CHARS // 2)
             )
     return shortened(said, MESSAGE_CHARS)
+
+
+def without_login(url):
+    """A URL as it may be shown: without user, password and query."""
+    scheme, separator, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return scheme + separator + host.rpartition("@")[2] + slash + path.partition("?")[0]
 
 
 def shortened(text, limit):

@@ -77,6 +77,26 @@ BAD = (
       when: inventory_hostname == "h2"
 """
 )
+# As in kubespray: the variable decides for every task, and only a download has one.
+DOWNLOADS = """
+- hosts: nodes
+  gather_facts: false
+  vars:
+    unsafe_show_logs: "{{ download is defined }}"
+  tasks:
+    - name: Secret
+      fail: {msg: "{{ password }}"}
+      no_log: "{{ not (unsafe_show_logs | bool) }}"
+      when: inventory_hostname == "h2"
+    - include_tasks: download.yml
+      vars:
+        download: {url: "http://me:t0psecret@127.0.0.1:{{ closed_port }}/runc"}
+"""
+DOWNLOAD = """
+- name: Download item
+  get_url: {url: "{{ download.url }}", dest: /nowhere/runc}
+  no_log: "{{ not (unsafe_show_logs | bool) }}"
+"""
 
 
 @pytest.fixture
@@ -89,6 +109,8 @@ def site(tmp_path, sshd):
     (root / "good.yml").write_text(GOOD)
     (root / "bad.yml").write_text(BAD)
     (root / "batches.yml").write_text(BATCHES)
+    (root / "downloads.yml").write_text(DOWNLOADS)
+    (root / "download.yml").write_text(DOWNLOAD)
     (root / "broken.yml").write_text("- hosts: all\n  roles: [nowhere]\n")
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = server.getsockname()[1]
@@ -168,6 +190,15 @@ def test_failures_are_told_with_their_reason_and_without_secrets(run, site):
     assert "t0psecret" not in events + str(error)
     assert all(json.loads(line)["time"] for line in events.splitlines())
     assert "PLAY RECAP" in run_file(site, "log")
+
+
+def test_failed_download_says_what_and_why(run):
+    _, error = run("downloads.yml")
+    told = dict(line.split(": ", 1) for line in error.failures)
+    assert told["h1"].startswith("Download item: http://127.0.0.1:")
+    assert "/runc: " in told["h1"]
+    assert "Connection refused" in told["h1"]
+    assert told["h2"] == "Secret: (censored by no_log)"
 
 
 def test_error_before_the_first_task_is_told_from_the_log(run):
