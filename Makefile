@@ -3,11 +3,13 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # Without byte code: what root leaves in somebody's tree, its owner cannot remove.
 PYTHON := /usr/bin/python3 -B
 
-.PHONY: help demo test docs lab-up lab-down lab-status lab-shell
+.PHONY: help demo demo-real test test-real docs lab-up lab-down lab-status lab-shell
 
 help:
 	@echo 'make demo        start the lab and instantiate a Kubernetes cluster VNF in it'
 	@echo 'make test        lint, unit, contract and integration tests, one summary'
+	@echo 'make demo-real   the same with the real kubespray: KUBESPRAY=v2.31.0 MIRROR=/dir'
+	@echo 'make test-real   a whole life with the real kubespray; takes hours'
 	@echo 'make docs        build the documentation into doc/build'
 	@echo 'make lab-up      start the lab only     make lab-status  what runs in it'
 	@echo 'make lab-shell   a shell inside it      make lab-down    stop and remove it'
@@ -15,8 +17,17 @@ help:
 demo:
 	@$(SUDO) $(PYTHON) -m lab demo
 
+# Both may be given: a checkout or release, and a directory of files and images.
+REAL := $(if $(KUBESPRAY),--kubespray $(KUBESPRAY)) $(if $(MIRROR),--mirror $(MIRROR))
+
+demo-real:
+	@$(SUDO) $(PYTHON) -m lab --state /var/lib/tacker-k8s-lab-real demo --real $(REAL)
+
 test:
 	@$(PYTHON) -m tests
+
+test-real:
+	@$(SUDO) $(PYTHON) -m tests.real $(REAL) $(SCENARIOS)
 
 docs:
 	@sphinx-build -W -b html doc/source doc/build

@@ -59,15 +59,12 @@ def _add_up(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
         metavar="SIZE",
         help="limit of such a VM (default: 3G)",
     )
-    artifacts.add_mirrors(up)
-    up.set_defaults(
-        run=lambda lab, args: lab.up(
-            real=args.real,
-            memory=args.memory,
-            kubespray=args.kubespray,
-            mirror=artifacts.given(args),
-        )
-    )
+    artifacts.add_kubespray(up)
+    up.set_defaults(run=_up)
+
+
+def _up(lab: Lab, args: argparse.Namespace) -> None:
+    lab.up(real=args.real, memory=args.memory, kubespray=artifacts.wanted(args))
 
 
 def _add_looking(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

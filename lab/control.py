@@ -17,12 +17,10 @@ from lab import (
     seed,
     tasks,
 )
-from lab.artifacts import cli as artifacts
-from lab.artifacts.mirror import make_own, make_registry
 from lab.cloud.systemd import cgroups, requirements, root
 from lab.namespace import Namespace, clean_environment, user_environment
+from lab.real import build, site
 from lab.report import Report
-from lab.services import mirror as mirror_service
 from lab.settings import SYSTEM_PYTHON, Settings, places
 
 TAIL_LINES = "100"
@@ -108,27 +106,24 @@ class Lab:
         *,
         real: bool = False,
         memory: int | None = None,
-        kubespray: Sequence[str] = (),
-        mirror: Path | None = None,
+        kubespray: site.Wanted | None = None,
     ) -> None:
         """Install what is missing and start what does not run.
 
         :param real: have VMs boot systemd; default: as the lab was started before.
         :param memory: limit of such a VM in bytes.
-        :param kubespray: its releases whose downloads the lab is to serve; default: as
-            the lab was started before.
-        :param mirror: the user's directory with these; default: built here.
+        :param kubespray: the real one; it needs such VMs. Default: as before.
         :raises LabError: with what failed and where the log is.
         """
         _require_root()
         began = time.monotonic()
         self.install()
         self.make_databases()
-        mirrors = self._mirrors(kubespray, mirror)
         with files.locked(self._lock(), self._busy):
             files.claim(self._settings.state)
-            if mirrors:
-                mirror_service.link(self._settings, mirrors)
+            if kubespray:
+                real = True
+                build.prepare(self._settings, self._report, kubespray)
             if kind.choose(self._settings, real=real, memory=memory):
                 self._prepare_real_hosts()
             seed.copy(self._settings)
@@ -143,15 +138,6 @@ class Lab:
                     " Try again: python3 -m lab up. Give up: python3 -m lab down"
                 )
         self._report.line(f"The lab is up after {time.monotonic() - began:.0f} s.")
-
-    def _mirrors(self, kubespray: Sequence[str], given: Path | None) -> list[Path]:
-        """What the lab is to serve, with the registry for it."""
-        if not kubespray:
-            return []
-        settings, report = self._settings, self._report
-        found = [artifacts.prepare(settings, report, name, given) for name in kubespray]
-        make_registry(settings, report)
-        return [*found, make_own(settings, report)]
 
     def _prepare_real_hosts(self) -> None:
         requirements.fulfil(self._settings)

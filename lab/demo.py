@@ -5,6 +5,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from lab import environments
+from lab.artifacts import cli as artifacts
+from lab.real import checkout
 from lab.settings import from_environment
 
 if TYPE_CHECKING:
@@ -16,13 +18,21 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "demo", help="instantiate a Kubernetes cluster VNF and show it"
     )
+    parser.add_argument(
+        "--real",
+        action="store_true",
+        help=f"with the real kubespray, {checkout.DEFAULT} if none is given",
+    )
+    artifacts.add_kubespray(parser)
     parser.set_defaults(run=run)
 
 
 def run(lab: "Lab", args: argparse.Namespace) -> None:
     """Start the lab and become the tour in it."""
     began = time.time()
-    lab.up()
+    if args.real and not args.kubespray:
+        args.kubespray = checkout.DEFAULT
+    lab.up(kubespray=artifacts.wanted(args))
     settings = from_environment(args.state, args.cache)
     python = environments.program(settings, "tacker", "python")
     words = "python3 -m lab" + (f" --state {args.state}" if args.state else "")

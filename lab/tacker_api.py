@@ -14,7 +14,7 @@ from typing import Any
 from keystoneauth1 import session
 from keystoneauth1.identity import v3
 
-from lab.patience import Patience
+from lab.patience import LONGEST, Patience
 
 #: Seconds in which nothing moves, after which each of these is given up.
 UPLOAD_SILENCE = 120.0
@@ -50,6 +50,8 @@ class Tacker:
         self._moved = moved
         self._session = session.Session(auth=v3.Password(**auth))
         self._endpoint = endpoint.rstrip("/")
+        #: Seconds after which an operation is given up though something moves.
+        self.longest = LONGEST
 
     def _call(self, method: str, path: str, **kwargs: Any) -> Any:
         version = self.VERSION if path.startswith(self.LCM) else Tacker.VERSION
@@ -235,7 +237,7 @@ class Tacker:
         silence: float,
         longest_pause: float = LONGEST_PAUSE,
     ) -> dict[str, Any]:
-        patience = Patience(self._moved, silence)
+        patience = Patience(self._moved, silence, self.longest)
         pause = FIRST_PAUSE
         while True:
             found = look()

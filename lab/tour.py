@@ -14,6 +14,8 @@ from typing import Any
 from rich.table import Table
 
 from lab import inside, settings
+from lab.real import request
+from lab.real.site import Site
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import main as command_line
 from tacker_k8s_mgmt.cli.telling import Console, Teller
@@ -40,6 +42,7 @@ class Tour:
         self._console = console
         self._journals = str(settings.from_environment().journals)
         self._tacker = inside.tacker()
+        self._site = Site.find(inside.state())
 
     def go(self) -> None:
         """Package, instantiate, show."""
@@ -51,6 +54,8 @@ class Tour:
         self._instantiate(instance["id"])
         self._say(f"instantiated in {time.monotonic() - began:.0f} s", "bold green")
         self._show(instance["id"])
+        if self._site:
+            self._draw(instance["id"])
 
     def _say(self, text: str, style: str = "") -> None:
         self._console.print(
@@ -104,6 +109,9 @@ class Tour:
         self._say(f"POST /vnflcm/v1/vnf_instances/{vnf_id}/instantiate")
         self._say("     with samples/requests/instantiate-simple.json")
         body = _request("instantiate-simple.json")
+        if self._site:
+            self._say(f"     and the real kubespray {self._site.version} from a mirror")
+            body = request.adapted(body, self._site)
         operation = self._tacker.operate(vnf_id, "instantiate", body)
         self._wait(vnf_id, operation, "COMPLETED")
 
@@ -139,6 +147,14 @@ class Tour:
         self._title("The cluster as a VIM in Tacker")
         self._say("$ openstack vim list")
         self._show_vims()
+
+    def _draw(self, vnf_id: str) -> None:
+        self._title("Where the time went")
+        page = inside.state() / "timeline.html"
+        words = ["runs", "show", vnf_id, "--html", str(page), "--force"]
+        words += ["--state-path", self._journals]
+        self._say(f"$ tacker-k8s-mgmt {' '.join(words)}")
+        command_line(words)
 
     def _show_machines(self, instance: dict[str, Any]) -> None:
         addresses = {host.id: host.addresses for host in inside.hosts()}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lab.artifacts import golang, mirror, releases
+from lab.real import site
 from lab.report import Report
 from lab.settings import Settings, from_environment
 
@@ -33,16 +34,28 @@ def add_parser(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def add_mirrors(parser: argparse.ArgumentParser) -> None:
-    """The options of a command that starts a lab with mirrors."""
+def add_kubespray(parser: argparse.ArgumentParser) -> None:
+    """The options of a command that starts a lab with the real kubespray."""
     parser.add_argument(
         "--kubespray",
+        metavar="WHICH",
+        help="the real one in such VMs: checkout, REPOSITORY@REFERENCE or release",
+    )
+    parser.add_argument(
+        "--also",
         action="append",
         default=[],
         choices=releases.RELEASES,
-        help="serve what this release of kubespray downloads",
+        help="serve what this release of kubespray downloads, too",
     )
-    _add_mirror(parser, "from this directory ($MIRROR); default: built here")
+    _add_mirror(parser, "files and images for it ($MIRROR); default: built here")
+
+
+def wanted(args: argparse.Namespace) -> site.Wanted | None:
+    """The real kubespray that a command line asks for."""
+    if not args.kubespray:
+        return None
+    return site.Wanted(args.kubespray, tuple(args.also), given(args))
 
 
 def given(args: argparse.Namespace) -> Path | None:

@@ -1,7 +1,8 @@
 """The Ansible server: the host that a site has beside its VNFs, with kubespray on it.
 
-It has users without any rights, Ansible in a virtual environment and the stand-in
-for kubespray, at the places where the sample requests look for them.
+It has users without any rights, Ansible in a virtual environment and kubespray (the
+stand-in for it, or a checkout of the real one), at the places where the sample requests
+look for them.
 """
 
 import hashlib
@@ -67,14 +68,12 @@ def prepare(hosts: Hosts, settings: Settings, release: str = releases.OWN) -> No
     """Start the server unless it runs, and put the present state of our tools on it.
 
     :param release: which of kubespray's the stand-in is to act as; the lab's Ansible
-        suits each of them.
+        suits each of them. The real kubespray is what it is.
     :raises CloudError: it did not start, or something could not be copied.
     """
     if not hosts.pid(ID):
         hosts.create(document())
-    extra = {"lab.json": json.dumps({"kubectl": str(settings.kubectl)})}
-    with tempfile.TemporaryDirectory() as directory:
-        archive = pack(lay_out(Path(directory), release), extra)
+    archive = _kubespray(settings, release)
     words = [str(settings.ansible_environment), ENVIRONMENT, KUBESPRAY]
     digest = hashlib.sha256(archive).hexdigest()
     script = ["sh", "-c", INSTALL, "install", *words, digest]
@@ -86,6 +85,15 @@ def prepare(hosts: Hosts, settings: Settings, release: str = releases.OWN) -> No
     )
     if done.returncode:
         raise CloudError(f"The Ansible server: {done.stderr.decode().strip()}")
+
+
+def _kubespray(settings: Settings, release: str) -> bytes:
+    """The tree that goes to :data:`KUBESPRAY`, as a tar archive."""
+    if settings.kubespray:
+        return pack(settings.kubespray, {})
+    extra = {"lab.json": json.dumps({"kubectl": str(settings.kubectl)})}
+    with tempfile.TemporaryDirectory() as directory:
+        return pack(lay_out(Path(directory), release), extra)
 
 
 def lay_out(directory: Path, release: str) -> Path:

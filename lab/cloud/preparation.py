@@ -9,6 +9,7 @@ from lab.cloud.hosts import Hosts
 from lab.cloud.settings import LAYER_OF_SYSTEMD, VM, Settings
 from lab.cloud.state import State
 from lab.cloud.systemd import layer, root
+from lab.real.site import Site
 from lab.settings import from_environment
 
 
@@ -24,14 +25,17 @@ def prepare(state: Path, masks: list[Path]) -> None:
     base.check_tools()
     lab = from_environment()
     real = kind.load(lab)
+    site = Site.find(lab.state)
+    ansible = Path(site.ansible) if site else environments.path(lab, "ansible")
     settings = Settings(
         state=state,
         cache=lab.cache,
         masks=(lab.state, *masks),
-        ansible_environment=environments.path(lab, "ansible"),
+        ansible_environment=ansible,
         kubectl=lab.kubectl,
         root=root.path(lab) if real else None,
         memory=real.memory if real else 0,
+        kubespray=Path(site.kubespray) if site else None,
     )
     if base.mount(settings):
         try:

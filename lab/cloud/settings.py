@@ -23,6 +23,7 @@ class Settings:
     :ivar kubectl: the program, inside the cache.
     :ivar root: Debian root file system of VMs that boot systemd; None: ordinary VMs.
     :ivar memory: limit of each such VM in bytes.
+    :ivar kubespray: a checkout of the real kubespray; None: the stand-in.
     """
 
     state: Path
@@ -32,6 +33,7 @@ class Settings:
     kubectl: Path
     root: Path | None = None
     memory: int = 0
+    kubespray: Path | None = None
 
     @property
     def base(self) -> Path:
@@ -75,6 +77,7 @@ class Settings:
             "kubectl": str(self.kubectl),
             "root": str(self.root) if self.root else None,
             "memory": self.memory,
+            "kubespray": str(self.kubespray) if self.kubespray else None,
         }
         self._file(self.state).write_text(json.dumps(values))
 
@@ -96,6 +99,7 @@ class Settings:
             kubectl=Path(values["kubectl"]),
             root=Path(values["root"]) if values["root"] else None,
             memory=values["memory"],
+            kubespray=Path(values["kubespray"]) if values["kubespray"] else None,
         )
 
     @staticmethod

@@ -145,10 +145,13 @@ class Lab:
         parameters["external_lb_param"].update(balancer)
 
     @contextlib.contextmanager
-    def cnf(self, vim: str) -> Iterator[cnf.Cnf]:
-        """A CNF on the VIM of this name, deleted at the end."""
+    def cnf(self, vim: str, manifest: str | None = None) -> Iterator[cnf.Cnf]:
+        """A CNF on the VIM of this name, deleted at the end.
+
+        :param manifest: see :class:`.cnf.Cnf`.
+        """
         found = next(one for one in self.tacker.vims() if one["name"] == vim)
-        one = cnf.Cnf(self.tacker, self.scratch, found["id"])
+        one = cnf.Cnf(self.tacker, self.scratch, found["id"], manifest)
         try:
             yield one
         finally:

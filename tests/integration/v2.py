@@ -117,9 +117,14 @@ class LabV2(Lab):
                     structure[name] = kept(structure[name])
 
     @contextlib.contextmanager
-    def cnf_on(self, vim: dict[str, Any]) -> Iterator["CnfV2"]:
-        """A CNF on this VIM, deleted at the end."""
-        one = CnfV2(self.tacker, self.scratch, vim)
+    def cnf_on(
+        self, vim: dict[str, Any], manifest: str | None = None
+    ) -> Iterator["CnfV2"]:
+        """A CNF on this VIM, deleted at the end.
+
+        :param manifest: see :class:`.cnf.Cnf`.
+        """
+        one = CnfV2(self.tacker, self.scratch, vim, manifest)
         try:
             yield one
         finally:

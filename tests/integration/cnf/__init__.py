@@ -13,13 +13,18 @@ NAMESPACE = "default"
 MANIFEST = "Files/web.yaml"
 
 
-def build(path: Path, vnfd_id: str) -> None:
-    """Put the VNF package at *path*."""
+def build(path: Path, vnfd_id: str, manifest: str | None = None) -> None:
+    """Put the VNF package at *path*.
+
+    :param manifest: what it has in place of its own manifest.
+    """
     types = sources.samples() / "vnfd" / "types"
     files = {f"Definitions/{one.name}": one.read_bytes() for one in types.iterdir()}
     for one in SOURCE.rglob("*.yaml"):
         text = one.read_text().replace("@VNFD_ID@", vnfd_id)
         files[str(one.relative_to(SOURCE))] = text.encode()
+    if manifest:
+        files[MANIFEST] = manifest.encode()
     files[meta.PATH] = meta.render(files, "Definitions/web.vnfd.yaml")
     archive.write(path, files)
 
@@ -28,14 +33,17 @@ class Cnf:
     """A VNF instance of it, and its package.
 
     :param vim: what the API wants to know of the VIM that it runs on; v1: its id.
+    :param manifest: what its package has in place of the one Deployment.
     """
 
-    def __init__(self, tacker: Tacker, scratch: Path, vim: Any) -> None:
+    def __init__(
+        self, tacker: Tacker, scratch: Path, vim: Any, manifest: str | None = None
+    ) -> None:
         self._tacker = tacker
         self._vim = vim
         vnfd_id = str(uuid.uuid4())
         csar = scratch / f"cnf-{vnfd_id}.zip"
-        build(csar, vnfd_id)
+        build(csar, vnfd_id, manifest)
         self._package = tacker.upload_package(csar, {"test": vnfd_id})["id"]
         self.id = str(tacker.create(vnfd_id, f"cnf-{vnfd_id[:6]}")["id"])
 

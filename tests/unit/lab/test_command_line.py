@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lab import LabError, __main__, control
+from lab.real.site import Wanted
 
 
 class Recorder:
@@ -35,7 +36,7 @@ def run(monkeypatch, *words):
     return __main__.main()
 
 
-PLAIN = {"real": False, "memory": None, "kubespray": [], "mirror": None}
+PLAIN = {"real": False, "memory": None, "kubespray": None}
 
 
 @pytest.mark.parametrize(
@@ -48,13 +49,13 @@ PLAIN = {"real": False, "memory": None, "kubespray": [], "mirror": None}
             id="up, with systemd in VMs",
         ),
         pytest.param(
-            [*("up", "--kubespray", "v2.30.0", "--kubespray", "v2.31.0")],
-            ("up", {**PLAIN, "kubespray": ["v2.30.0", "v2.31.0"]}),
-            id="up, with mirrors",
+            [*("up", "--kubespray", "v2.31.0", "--also", "v2.30.0")],
+            ("up", {**PLAIN, "kubespray": Wanted("v2.31.0", ("v2.30.0",))}),
+            id="up, with the real kubespray",
         ),
         pytest.param(
             [*("up", "--kubespray", "v2.31.0", "--mirror", "mine")],
-            ("up", {**PLAIN, "kubespray": ["v2.31.0"], "mirror": Path("mine")}),
+            ("up", {**PLAIN, "kubespray": Wanted("v2.31.0", (), Path("mine"))}),
             id="up, with the user's mirror",
         ),
         pytest.param(["databases"], ("make_databases", {}), id="databases"),

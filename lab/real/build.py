@@ -1,0 +1,44 @@
+"""Makes what a real laboratory needs beside its hosts, or takes what is given."""
+
+from lab import LabError
+from lab.artifacts import cli as artifacts
+from lab.artifacts.mirror import make_own, make_registry
+from lab.real import ansible, checkout
+from lab.real.site import Site, Wanted
+from lab.report import Report
+from lab.services import mirror
+from lab.settings import Settings
+
+
+def prepare(settings: Settings, report: Report, wanted: Wanted) -> None:
+    """Kubespray, its Ansible, its mirror and the registry of a laboratory.
+
+    :raises LabError: something is not to be had, or the laboratory runs with another
+        kubespray.
+    """
+    found = checkout.find(wanted.kubespray, settings.cache, report)
+    environment = ansible.prepare(settings, report, found)
+    releases = dict.fromkeys((found.release, *wanted.also))
+    mirrors = {
+        name: artifacts.prepare(settings, report, name, wanted.mirror)
+        for name in releases
+    }
+    made = Site(
+        kubespray=str(found.path),
+        version=found.version,
+        ansible=str(environment),
+        mirrors={name: str(path.absolute()) for name, path in mirrors.items()},
+    )
+    before = Site.find(settings.state)
+    if settings.cloud.exists() and made != before:
+        has = f"kubespray {before.version}" if before else "the stand-in for kubespray"
+        raise LabError(
+            f"The lab in {settings.state} has {has}. For another one, take it down"
+            " first (python3 -m lab down) or use another --state",
+            2,
+        )
+    make_registry(settings, report)
+    own = make_own(settings, report)
+    if made != before:
+        mirror.link(settings, [*mirrors.values(), own])
+    made.save(settings.state)
