@@ -55,6 +55,7 @@ def prepare(state: Path, masks: list[Path]) -> None:
             raise
     settings.save()
     networks.create_bridge(EXTERNAL, f"{CONTROLLER_ADDRESS}/24")
+    networks.refuse_promptly()
     # Networks outlive the lab's namespaces when its state is kept.
     for network in State(state).read()["networks"].values():
         networks.create_bridge(network["bridge"])
