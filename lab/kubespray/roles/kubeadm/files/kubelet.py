@@ -166,7 +166,7 @@ class Kubelet:
         metadata = {"name": self._config["name"], "ownerReferences": [reference]}
         lease = {"metadata": metadata, "spec": spec}
         try:
-            self._api.call("PUT", self._lease, lease)
+            self._api.call("PATCH", self._lease, lease, _MERGE_PATCH)
         except Refused as refusal:
             if refusal.status != http.HTTPStatus.NOT_FOUND:
                 raise
