@@ -2,7 +2,6 @@
 
 import contextlib
 import ipaddress
-import secrets
 import sys
 import threading
 import traceback
@@ -47,7 +46,8 @@ class Cluster:
         self._saving = threading.Lock()
         state = keeper.load() if keeper else None
         key = persistence.fill(self.store, state) if state else ""
-        self.tokens = Tokens(self.store, key or secrets.token_urlsafe(32))
+        self.tokens = Tokens(self.store, key)
+        self._saved_key = key
         self._bootstrap()
         self._hollow = HollowKubelets(self.store, settings, hollow_nodes)
         self._hollow.register()
@@ -100,10 +100,13 @@ class Cluster:
             return
         with self._saving:
             with self.store.lock:
-                if self.store.version == self.store.saved_version:
+                key = self.tokens.signing_key
+                kept = (self.store.saved_version, self._saved_key)
+                if kept == (self.store.version, key):
                     return
-                state = persistence.dump(self.store, self.tokens.signing_key)
+                state = persistence.dump(self.store, key)
             self._keeper.save(state)
+            self._saved_key = key
             with self.store.lock:
                 # A heartbeat moved it along if it came after the last other change.
                 newer = max(self.store.saved_version, state["version"])

@@ -1,7 +1,7 @@
 """The default ServiceAccount of every namespace, and the contents of token Secrets."""
 
 from ..admission import encode
-from ..objects import Obj, name_of, namespace_of, with_metadata
+from ..objects import Obj, is_terminating, name_of, namespace_of, with_metadata
 from ..resources import NAMESPACES, SECRETS, SERVICE_ACCOUNTS
 from ..store import Store
 from ..tokens import Tokens
@@ -9,30 +9,34 @@ from ..tokens import Tokens
 TOKEN_SECRET = "kubernetes.io/service-account-token"
 _ACCOUNT_NAME = "kubernetes.io/service-account.name"
 _ACCOUNT_UID = "kubernetes.io/service-account.uid"
-_FOR_EVER = 10**9  # seconds: the token of a Secret has no practical end
 
 
 def step(store: Store, tokens: Tokens, ca_certificate: str) -> None:
     """One round over namespaces and token Secrets."""
     for namespace in store.all(NAMESPACES):
         name = name_of(namespace)
+        if is_terminating(namespace):
+            continue
         if store.find(SERVICE_ACCOUNTS, name, "default") is None:
             store.create(SERVICE_ACCOUNTS, name, {"metadata": {"name": "default"}})
     for secret in store.all(SECRETS):
-        is_token = secret["type"] == TOKEN_SECRET
-        if is_token and "token" not in (secret.get("data") or {}):
-            _fill(store, tokens, ca_certificate, secret)
+        if secret["type"] == TOKEN_SECRET:
+            _keep(store, tokens, ca_certificate, secret)
 
 
-def _fill(store: Store, tokens: Tokens, ca_certificate: str, secret: Obj) -> None:
+def _keep(store: Store, tokens: Tokens, ca_certificate: str, secret: Obj) -> None:
+    """Fill the Secret of an account, delete one whose account is not there."""
     namespace = namespace_of(secret) or ""
     annotations = secret["metadata"].get("annotations") or {}
     name = annotations.get(_ACCOUNT_NAME, "")
     account = store.find(SERVICE_ACCOUNTS, namespace, name)
     if account is None:
+        store.delete(SECRETS, secret)
+        return
+    if "token" in (secret.get("data") or {}):
         return
     texts = {
-        "token": tokens.issue(account, _FOR_EVER),
+        "token": tokens.of_secret(account, secret),
         "ca.crt": ca_certificate,
         "namespace": namespace,
     }
