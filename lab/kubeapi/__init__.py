@@ -1,6 +1,6 @@
 """A stand-in for a Kubernetes API server, for the laboratory and for tests.
 
-Real ``kubectl`` (1.20 to 1.33 were tried) can get, describe, apply, label, taint,
+Real ``kubectl`` (1.32, 1.34, 1.35 were tried) can get, describe, apply, label, taint,
 cordon, drain and delete against it; Tacker registers it as a VIM. Scheduler,
 controllers and the containers of pods are simulated in one thread. Nodes are not: a
 node is Ready only while something posts its heartbeats, as in a real cluster.
@@ -10,9 +10,9 @@ NoExecute taints do not; a silent node's pods stay until their tolerations end, 
 node is out of service or it is deleted. Volumes are only objects: nothing attaches
 them, and a VolumeAttachment goes when it is deleted and has no finalizer.
 
-It is **not** Kubernetes: no validation, no quotas, no jobs, no logs of containers, no
-custom resources. Only the standard library is used, so that it runs with the Python of
-any Debian or Ubuntu host: ``python3 -m kubeapi --help``.
+It is **not** Kubernetes: next to no validation, no quotas, no jobs, no logs of
+containers, no custom resources. Only the standard library is used, so that it runs with
+the Python of any Debian or Ubuntu host: ``python3 -m kubeapi --help``.
 
 Failure annotations: ``kapi.sim/ready: "false"`` on a node silences its kubelet at once,
 on a pod it keeps the pod from getting Ready.

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from . import __doc__ as purpose
 from .etcd.wire import Files
-from .server import Listener, Replication, start, stop
+from .listening import Listener, Replication
+from .server import start, stop
 from .settings import Settings
 
 

@@ -27,6 +27,11 @@ class Identity:
     groups: frozenset[str] = frozenset()
 
 
+def order_of_group(group: str) -> tuple[bool, str]:
+    """Sorts a user's groups; the one of all that are authenticated comes last."""
+    return group == "system:authenticated", group
+
+
 ANONYMOUS = Identity("system:anonymous", frozenset({"system:unauthenticated"}))
 
 

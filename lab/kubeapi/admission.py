@@ -33,10 +33,19 @@ def _namespace(obj: Obj, _network: str) -> None:
 
 
 def _node(obj: Obj, _network: str) -> None:
+    if not obj["spec"].get("taints"):
+        obj["spec"].pop("taints", None)
+    endpoints = {"kubeletEndpoint": {"Port": 0}}
+    obj.setdefault("status", {}).setdefault("daemonEndpoints", endpoints)
     labels = obj["metadata"].setdefault("labels", {})
     labels.setdefault("kubernetes.io/hostname", name_of(obj))
     labels.setdefault("kubernetes.io/os", "linux")
     labels.setdefault("kubernetes.io/arch", "amd64")
+
+
+def _config_map(obj: Obj, _network: str) -> None:
+    if not obj.get("data"):
+        obj.pop("data", None)
 
 
 def _pod(obj: Obj, _network: str) -> None:
@@ -74,6 +83,7 @@ def _replicas(obj: Obj, _network: str) -> None:
 
 
 _DEFAULTS: dict[str, Callable[[Obj, str], None]] = {
+    "configmaps": _config_map,
     "namespaces": _namespace,
     "nodes": _node,
     "pods": _pod,

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Sequence
 
 from . import persistence
-from .controllers import accounts, endpoints, workloads
+from .controllers import accounts, endpoints, namespaces, workloads
 from .controllers.evictions import TaintEviction
 from .controllers.hollow import HollowKubelets
 from .controllers.nodes import LEASE_NAMESPACE, NodeMonitor
@@ -83,6 +83,7 @@ class Cluster:
             self._hollow.step()
             self._monitor.step()
             accounts.step(self.store, self.tokens, self.settings.ca_certificate)
+            namespaces.step(self.store)
             workloads.step(self.store)
             self._evictions.step()
             self._pods.step()

@@ -3,13 +3,14 @@
 from typing import Any
 
 from . import openapi
-from .errors import no_such_path
-from .resources import RESOURCES, Resource, served
+from .errors import no_such_page, no_such_path
+from .resources import NAMESPACES, RESOURCES, Resource, served
 
+_COLLECTION = "deletecollection"
 _VERBS = [
     "create",
     "delete",
-    "deletecollection",
+    _COLLECTION,
     "get",
     "list",
     "patch",
@@ -17,10 +18,9 @@ _VERBS = [
     "watch",
 ]
 HEALTH = ("healthz", "livez", "readyz")
-# The checks of a kube-apiserver, in its order; the first ones ask etcd.
-_ETCD_CHECKS = ("etcd", "etcd-readiness")
-_OTHER_CHECKS = (
-    "informer-sync",
+# The checks of a kube-apiserver 1.35, in its order.
+_CHECKS = (
+    *("ping", "log", "etcd", "etcd-readiness", "informer-sync"),
     *(
         f"poststarthook/{hook}"
         for hook in (
@@ -34,20 +34,35 @@ _OTHER_CHECKS = (
             "crd-informer-synced",
             "start-system-namespaces-controller",
             "start-cluster-authentication-info-controller",
+            "start-kube-apiserver-identity-lease-controller",
+            "start-kube-apiserver-identity-lease-garbage-collector",
             "start-legacy-token-tracking-controller",
+            "start-service-ip-repair-controllers",
             "rbac/bootstrap-roles",
             "scheduling/bootstrap-system-priority-classes",
             "priority-and-fairness-config-producer",
             "bootstrap-controller",
+            "start-kubernetes-service-cidr-controller",
             "start-kube-aggregator-informers",
+            "apiservice-status-local-available-controller",
+            "apiservice-status-remote-available-controller",
             "apiservice-registration-controller",
-            "apiservice-status-available-controller",
+            "apiservice-discovery-controller",
             "kube-apiserver-autoregistration",
         )
     ),
     "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
     "shutdown",
 )
+_ONLY_READY = ("etcd-readiness", "informer-sync", "shutdown")
+_ETCD_CHECKS = ("etcd", "etcd-readiness")
+# What is done after the listener is open; the last of it takes about a second.
+_STARTING_CHECKS = ("poststarthook/rbac/bootstrap-roles",)
+_NO_ETCD = "error getting data from etcd: context deadline exceeded"
+_STARTING = "not finished"
+TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
 
 Answer = tuple[Any, str]
@@ -59,18 +74,36 @@ def is_open(parts: list[str]) -> bool:
     return parts[0] in (*HEALTH, "version")
 
 
-def without_etcd(probe: str) -> bytes:
-    """The report of a health check that fails because etcd does not answer.
+def health(
+    parts: list[str], verbose: bool, etcd: bool = True, starting: bool = False
+) -> tuple[int, bytes]:
+    """Status and text of a health check (k8s.io/apiserver, ``healthz.go``).
 
-    kube-apiserver sends it with status 500 (k8s.io/apiserver, ``healthz.go``).
+    :param parts: of the path: ``readyz``, or ``readyz`` and the name of one check.
+    :param verbose: the report of all checks is wanted even if they pass.
+    :param etcd: whether etcd answers.
+    :param starting: the server has only just begun to listen.
+    :raises ApiError: 404, there is no such check.
     """
+    probe, one = parts[0], "/".join(parts[1:])
+    checks = [c for c in _CHECKS if probe == "readyz" or c not in _ONLY_READY]
+    failed = (*(() if etcd else _ETCD_CHECKS), *(_STARTING_CHECKS if starting else ()))
+    if one:
+        if one not in checks:
+            raise no_such_page()
+        why = _NO_ETCD if one in _ETCD_CHECKS else _STARTING
+        bad = one in failed
+        text = f"internal server error: {why}\n" if bad else "ok"
+        return (500 if bad else 200), text.encode()
+    bad = any(check in failed for check in checks)
+    if not bad and not verbose:
+        return 200, b"ok"
     lines = [
-        *("[+]ping ok", "[+]log ok"),
-        *(f"[-]{name} failed: reason withheld" for name in _ETCD_CHECKS),
-        *(f"[+]{name} ok" for name in _OTHER_CHECKS),
-        f"{probe} check failed",
+        f"[-]{c} failed: reason withheld" if c in failed else f"[+]{c} ok"
+        for c in checks
     ]
-    return "".join(f"{line}\n" for line in lines).encode()
+    lines.append(f"{probe} check {'failed' if bad else 'passed'}")
+    return (500 if bad else 200), "".join(f"{line}\n" for line in lines).encode()
 
 
 def answer(parts: list[str], kubernetes_version: str, host: str) -> Answer:
@@ -80,8 +113,6 @@ def answer(parts: list[str], kubernetes_version: str, host: str) -> Answer:
     :raises ApiError: 404 for anything else.
     """
     match parts:
-        case [probe, *_] if probe in HEALTH:
-            return b"ok", "text/plain"
         case ["version"]:
             return _version(kubernetes_version), _JSON
         case ["openapi", "v2"]:
@@ -104,7 +135,9 @@ def answer(parts: list[str], kubernetes_version: str, host: str) -> Answer:
             return _resource_list("", version), _JSON
         case ["apis", group, version] if served(group, version):
             return _resource_list(group, version), _JSON
-    raise no_such_path()
+        case ["apis", group, _] if group in _groups():
+            raise no_such_path()
+    raise no_such_page()
 
 
 def _version(kubernetes_version: str) -> dict[str, str]:
@@ -112,6 +145,10 @@ def _version(kubernetes_version: str) -> dict[str, str]:
     return {
         "major": major,
         "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
         "gitVersion": kubernetes_version,
         "gitCommit": "",
         "gitTreeState": "clean",
@@ -148,13 +185,14 @@ def _groups() -> dict[str, dict[str, Any]]:
 
 def _entries(resource: Resource) -> list[dict[str, Any]]:
     in_all = resource.plural in ("pods", "services") or resource.group == "apps"
+    verbs = [v for v in _VERBS if resource is not NAMESPACES or v != _COLLECTION]
     entries: list[dict[str, Any]] = [
         {
             "name": resource.plural,
             "singularName": resource.kind.lower(),
             "namespaced": resource.namespaced,
             "kind": resource.kind,
-            "verbs": _VERBS,
+            "verbs": verbs,
             "shortNames": list(resource.short_names),
             "categories": ["all"] if in_all else [],
         }
@@ -165,7 +203,7 @@ def _entries(resource: Resource) -> list[dict[str, Any]]:
             "singularName": "",
             "namespaced": resource.namespaced,
             "kind": sub.kind or resource.kind,
-            "verbs": ["create"] if sub.kind else ["get", "patch", "update"],
+            "verbs": ["create"] if sub.is_posted else ["get", "patch", "update"],
         }
         if sub.group_version:
             entry["group"], entry["version"] = sub.group_version.split("/")

@@ -4,12 +4,15 @@ from . import errors
 from .errors import ApiError
 from .objects import (
     Obj,
+    condition,
     controller_of,
+    dig,
     is_ready,
     is_terminating,
     labels_of,
     name_of,
     namespace_of,
+    timestamp,
 )
 from .resources import BUDGETS, DAEMON_SETS, PODS, REPLICA_SETS, STATEFUL_SETS
 from .selectors import selector_matches
@@ -93,15 +96,20 @@ def budget_status(store: Store, budget: Obj) -> Obj:
         "expectedPods": total,
         "disruptionsAllowed": allowed,
         "observedGeneration": budget["metadata"].get("generation", 1),
-        "conditions": [_disruption_allowed(allowed, failure)],
+        "conditions": [_disruption_allowed(budget, allowed, failure)],
     }
 
 
-def _disruption_allowed(allowed: int, failure: str) -> Obj:
+def _disruption_allowed(budget: Obj, allowed: int, failure: str) -> Obj:
     enough = "SufficientPods" if allowed else "InsufficientPods"
+    old = condition(budget, "DisruptionAllowed")
+    status = "True" if allowed else "False"
+    since = old.get("lastTransitionTime") if old.get("status") == status else None
     return {
         "type": "DisruptionAllowed",
-        "status": "True" if allowed else "False",
+        "status": status,
+        "observedGeneration": budget["metadata"].get("generation", 1),
+        "lastTransitionTime": since or timestamp(),
         "reason": "SyncFailed" if failure else enough,
         "message": failure,
     }
@@ -114,12 +122,12 @@ def _refuse(budget: Obj, status: Obj) -> ApiError:
     inside the request and drain's own ``--timeout`` is not kept.
     """
     text = "Cannot evict pod as it would violate the pod's disruption budget."
-    (condition,) = status["conditions"]
+    (known,) = status["conditions"]
     cause = f"The disruption budget {name_of(budget)} "
-    if condition["reason"] == "SyncFailed":
+    if known["reason"] == "SyncFailed":
         cause += (
             "does not allow evicting pods currently because it failed sync: "
-            f"{condition['message']}"
+            f"{known['message']}"
         )
     else:
         cause += (
@@ -148,7 +156,7 @@ def _check_budgets(store: Store, pod: Obj) -> None:
             "This pod has more than one PodDisruptionBudget, which the eviction "
             "subresource does not support."
         )
-        raise ApiError(500, "InternalError", text)
+        raise ApiError(500, "", text)
     for budget in budgets:
         status = budget_status(store, budget)
         if not _is_spare(pod, budget, status) and status["disruptionsAllowed"] <= 0:
@@ -171,7 +179,13 @@ def evict(store: Store, namespace: str | None, name: str, body: Obj, dry: bool) 
     pod = store.get(PODS, namespace, name)
     options = body.get("deleteOptions")
     if options is not None and not isinstance(options, dict):
-        raise errors.invalid(PODS, name, "deleteOptions: must be an object")
+        raise errors.bad_request(
+            'Eviction in version "v1" cannot be handled as a Eviction: json: cannot '
+            "unmarshal string into Go struct field Eviction.deleteOptions of type "
+            "v1.DeleteOptions"
+        )
+    if dig(body, "metadata.name") != name:
+        raise errors.bad_request("name in URL does not match name in Eviction object")
     _check_budgets(store, pod)
     store.delete(PODS, pod, options, dry)
     return {

@@ -6,7 +6,7 @@ None of them changes its arguments. Server-side apply is taken as a strategic me
 import copy
 from typing import Any
 
-from .errors import ApiError
+from .errors import ApiError, bad_request
 
 _MERGE_KEYS = {
     "addresses": "type",
@@ -100,14 +100,20 @@ def _merge_list(old: list[Any], patch: list[Any], key: str | None) -> list[Any]:
 def json_patch(document: Any, operations: list[dict[str, Any]]) -> Any:
     """RFC 6902 without ``move`` and ``copy``.
 
-    :raises ApiError: 422 where a path is missing or a ``test`` fails.
+    :raises ApiError: 400 for what is no list of operations, 422 where a path is
+        missing or a ``test`` fails.
     """
+    if not isinstance(operations, list):
+        raise bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of "
+            "type []handlers.jsonPatchOp"
+        )
     document = copy.deepcopy(document)
     for operation in operations:
         try:
             _apply_operation(document, operation)
         except (KeyError, IndexError, ValueError, TypeError) as error:
-            text = f"the server rejected our request: {operation.get('op')} failed"
+            text = "the server rejected our request due to an error in our request"
             raise ApiError(422, "Invalid", text) from error
     return document
 

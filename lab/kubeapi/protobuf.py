@@ -29,6 +29,7 @@ _SPECS: dict[str, dict[int, Any]] = {
     "Namespace": {},
     "ServiceAccount": {},
     "Eviction": {},
+    "SelfSubjectReview": {},
     "TokenRequest": {4: "expirationSeconds"},
     "SelfSubjectAccessReview": {
         1: ("resourceAttributes", _RESOURCE_ATTRIBUTES),
@@ -115,16 +116,25 @@ def decode(raw: bytes) -> dict[str, Any]:
     type_meta = {number: text.decode() for number, text in fields(envelope[1])}
     api_version, kind = type_meta[1], type_meta[2]
     if kind == "DeleteOptions":
-        options = dict(fields(envelope[2]))
-        return {"gracePeriodSeconds": options[1]} if 1 in options else {}
+        return _delete_options(envelope[2])
     if kind not in _SPECS:
         text = f"the stand-in does not decode {kind} from protobuf; send JSON"
         raise ApiError(415, "UnsupportedMediaType", text)
     parts = dict(fields(envelope[2]))
     spec = parts.get(2, b"")
-    return {
+    decoded = {
         "apiVersion": api_version,
         "kind": kind,
         "metadata": _metadata(parts.get(1, b"")),
-        "spec": _message(spec, _SPECS[kind]) if isinstance(spec, bytes) else {},
     }
+    if kind == "Eviction":
+        return {**decoded, "deleteOptions": _delete_options(spec)}
+    is_message = isinstance(spec, bytes)
+    return {**decoded, "spec": _message(spec, _SPECS[kind]) if is_message else {}}
+
+
+def _delete_options(data: bytes) -> dict[str, Any]:
+    options = _message(
+        data, {1: "gracePeriodSeconds", 2: ("preconditions", {1: "uid"}), 5: "dryRun"}
+    )
+    return {key: value for key, value in options.items() if value not in ({}, "")}

@@ -29,7 +29,7 @@ apps v1 DaemonSet daemonsets 1 ds status
 apps v1 ControllerRevision controllerrevisions 1 - -
 batch v1 Job jobs 1 - status
 batch v1 CronJob cronjobs 1 cj status
-policy v1,v1beta1 PodDisruptionBudget poddisruptionbudgets 1 pdb status
+policy v1 PodDisruptionBudget poddisruptionbudgets 1 pdb status
 rbac.authorization.k8s.io v1 ClusterRole clusterroles 0 - -
 rbac.authorization.k8s.io v1 ClusterRoleBinding clusterrolebindings 0 - -
 rbac.authorization.k8s.io v1 Role roles 1 - -
@@ -44,6 +44,7 @@ apiextensions.k8s.io v1 CustomResourceDefinition customresourcedefinitions 0 crd
 events.k8s.io v1 Event events 1 ev -
 autoscaling v1 HorizontalPodAutoscaler horizontalpodautoscalers 1 hpa status
 authentication.k8s.io v1 TokenReview tokenreviews 0 - -
+authentication.k8s.io v1 SelfSubjectReview selfsubjectreviews 0 - -
 authorization.k8s.io v1 SelfSubjectAccessReview selfsubjectaccessreviews 0 - -
 """  # noqa: E501
 
@@ -55,6 +56,11 @@ class Subresource:
     name: str
     kind: str = ""
     group_version: str = ""
+
+    @property
+    def is_posted(self) -> bool:
+        """Whether it is something to do, not a part to read and write."""
+        return bool(self.kind) and self.name != "scale"
 
 
 @dataclass(frozen=True)

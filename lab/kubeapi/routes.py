@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .access import Access
-from .errors import method_not_allowed, no_such_path
-from .resources import Resource, served
+from .errors import method_not_allowed, no_such_page, no_such_path
+from .resources import RESOURCES, Resource, served
 
 _OF_NAMESPACE_ITSELF = ("status", "finalize")
 
@@ -40,6 +40,8 @@ def parse(parts: list[str]) -> Target:
         if resource.plural == rest[0]:
             name, subresource = ([*rest, "", ""])[1:3]
             return Target(resource, version, namespace, name, subresource)
+    if not any(resource.group == group for resource in RESOURCES.values()):
+        raise no_such_page()
     raise no_such_path()
 
 

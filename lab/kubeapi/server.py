@@ -9,7 +9,7 @@ import time
 import traceback
 import urllib.parse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,9 @@ from typing import Any
 from . import access, discovery, forwarding, protobuf, routes, verbs, watch
 from .access import ANONYMOUS, MASTERS, Identity
 from .cluster import Cluster
-from .errors import ApiError
-from .etcd.wire import Client, Files
+from .errors import ApiError, bad_request, unsupported_media_type
+from .etcd.wire import Client
+from .listening import Listener, Replication, tls_context
 from .persistence import StateFile
 from .replica import Replica, unavailable
 from .settings import Settings
@@ -28,40 +29,12 @@ _HANDSHAKE_LIMIT, _IDLE_LIMIT = 10.0, 300.0  # seconds
 _STOP_LOOK_UP = 0.05
 _RETRIES, _RETRY_PAUSE = 40, 0.2  # of handing a request on
 _ETCD_LIMIT = 6.0  # seconds for one member
+_BODIES = ("", "application/json", "application/yaml")
+_NOT_A_BODY = (
+    "the body of the request was in an unknown format - accepted media types include: "
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+)
 _GONE = (BrokenPipeError, ConnectionResetError, ssl.SSLError, TimeoutError)
-
-
-@dataclass(frozen=True)
-class Listener:
-    """Where the server listens and how it proves itself.
-
-    :param certificate: PEM file; without one it speaks plain HTTP.
-    :param ca: PEM file of the CA that client certificates must come from.
-    :param admin_tokens: bearer tokens of members of ``system:masters``.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 6443
-    certificate: str = ""
-    key: str = ""
-    ca: str = ""
-    admin_tokens: frozenset[str] = frozenset()
-    verbose: bool = False
-
-
-@dataclass(frozen=True)
-class Replication:
-    """What makes a server one of several.
-
-    :param url: where the others reach it.
-    :param endpoints: of etcd.
-    :param proxy: certificate and key with which it hands requests on.
-    """
-
-    url: str
-    endpoints: tuple[str, ...]
-    etcd: Files
-    proxy: tuple[str, str] = ("", "")
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -99,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         if not content_type:
             is_text = isinstance(body, bytes)
-            content_type = "text/plain" if is_text else "application/json"
+            content_type = discovery.TEXT if is_text else "application/json"
         self.send_response(code)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(data)))
@@ -112,11 +85,11 @@ class Handler(BaseHTTPRequestHandler):
         url = urllib.parse.urlsplit(self.path)
         parts = [urllib.parse.unquote(p) for p in url.path.strip("/").split("/")]
         replica = self.server.replica
-        if replica and parts[0] in discovery.HEALTH:
-            if parts[0] != "livez" and not replica.is_ready():
-                self._send(500, discovery.without_etcd(parts[0]))
-            else:
-                self._send(200, b"ok")
+        if parts[0] in discovery.HEALTH:
+            query = urllib.parse.parse_qs(url.query, keep_blank_values=True)
+            has_etcd = replica is None or replica.is_ready()
+            starting = time.monotonic() < self.server.starting_until
+            self._send(*discovery.health(parts, "verbose" in query, has_etcd, starting))
         elif replica and parts == ["version"]:
             # Its own, whoever serves: an upgrade goes server by server.
             self._send(200, *discovery.answer(parts, self.server.version, ""))
@@ -212,11 +185,16 @@ class Handler(BaseHTTPRequestHandler):
     def _body(self, request: verbs.Request, raw: bytes) -> Any:
         if "protobuf" in request.content_type and raw:
             return protobuf.decode(raw)
+        if raw and request.method != "PATCH" and request.content_type not in _BODIES:
+            raise unsupported_media_type(_NOT_A_BODY)
         try:
             return json.loads(raw or b"{}")
         except ValueError as error:
-            text = f"the body is not JSON: {error}"
-            raise ApiError(400, "BadRequest", text) from error
+            kind = request.target.resource.kind
+            raise bad_request(
+                f"the object provided is unrecognized (must be of type {kind}): "
+                f"couldn't get version/kind; json parse error: {error}"
+            ) from error
 
     def _stream(self, request: verbs.Request) -> None:
         self.send_response(200)
@@ -268,8 +246,9 @@ class Server(ThreadingHTTPServer):
         self.version = version
         self.cluster: Cluster
         self.replica: Replica | None = None
+        self.starting_until = 0.0  # by the monotonic clock
         self.proxy_tls: ssl.SSLContext | None = None
-        self._tls = _tls_context(listener) if listener.certificate else None
+        self._tls = tls_context(listener) if listener.certificate else None
         if ":" in listener.host:
             self.address_family = socket.AF_INET6
         super().__init__((listener.host, listener.port), Handler)
@@ -292,15 +271,6 @@ class Server(ThreadingHTTPServer):
         """Connections that end early are everyday life."""
 
 
-def _tls_context(listener: Listener) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(listener.certificate, listener.key)
-    if listener.ca:
-        context.load_verify_locations(listener.ca)
-        context.verify_mode = ssl.CERT_OPTIONAL
-    return context
-
-
 def start(
     listener: Listener,
     settings: Settings | None = None,
@@ -319,6 +289,7 @@ def start(
     if ca and not settings.ca_certificate:
         settings = replace(settings, ca_certificate=Path(ca).read_text())
     server = Server(listener, settings.version)
+    server.starting_until = time.monotonic() + settings.ready_after
     if replication:
         server.replica = _replica(server, replication, settings)
         server.replica.start()

@@ -18,7 +18,7 @@ from .objects import (
     timestamp,
     with_metadata,
 )
-from .resources import LEASES, NAMESPACES, PODS, RESOURCES, Key, Resource
+from .resources import LEASES, NAMESPACES, NODES, PODS, RESOURCES, Key, Resource
 
 _EVENTS_KEPT = 5000
 _IMMUTABLE = (
@@ -116,16 +116,18 @@ class Store:
         """
         obj = copy.deepcopy(obj)
         metadata = obj.setdefault("metadata", {})
+        name = metadata.get("name", "")
         if resource.namespaced:
             namespace = namespace or metadata.get("namespace") or "default"
             metadata["namespace"] = namespace
-            self.get(NAMESPACES, None, namespace)
+            self._check_namespace(resource, self.get(NAMESPACES, None, namespace), name)
         else:
             metadata.pop("namespace", None)
         if not metadata.get("name"):
             if not metadata.get("generateName"):
-                text = "metadata.name: Required value: name or generateName is required"
-                raise errors.invalid(resource, "", text)
+                problem = "Required value: name or generateName is required"
+                group = resource.group
+                raise errors.invalid(resource.kind, "", "metadata.name", problem, group)
             metadata["name"] = metadata["generateName"] + random_suffix(5)
         if self.find(resource, namespace, metadata["name"]):
             raise errors.already_exists(resource, metadata["name"])
@@ -135,9 +137,26 @@ class Store:
         obj.setdefault("kind", resource.kind)
         obj["apiVersion"] = resource.api_version()
         fill_defaults(resource.plural, obj, self.service_network)
-        if "spec" in obj:
+        if "spec" in obj and resource is not NODES:
             metadata["generation"] = 1
         return obj if dry_run else self._put("ADDED", resource, obj)
+
+    @staticmethod
+    def _check_namespace(resource: Resource, namespace: Obj, name: str) -> None:
+        if not is_terminating(namespace):
+            return
+        where = name_of(namespace)
+        text = (
+            f'{resource.qualified_name} "{name}" is forbidden: unable to create new '
+            f"content in namespace {where} because it is being terminated"
+        )
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {where} is being terminated",
+            "field": "metadata.namespace",
+        }
+        about = {"name": name, "group": resource.group, "kind": resource.plural}
+        raise errors.ApiError(403, "Forbidden", text, **about, causes=[cause])
 
     def update(
         self,
@@ -188,7 +207,7 @@ class Store:
             new = with_metadata(new, generation=generation + 1)
         new = self._put("MODIFIED", resource, new)
         finished = is_terminating(new) and not new["metadata"].get("finalizers")
-        if finished and resource is not PODS:
+        if finished and resource not in (PODS, NAMESPACES):
             self.remove(resource, new)
         return new
 
@@ -209,7 +228,7 @@ class Store:
         uid, metadata = obj["metadata"]["uid"], obj["metadata"]
         wanted = (options.get("preconditions") or {}).get("uid") or uid
         if wanted != uid:
-            raise errors.precondition_failed(wanted, uid)
+            raise errors.another_object(resource, name_of(obj), wanted, uid)
         if dry_run:
             return obj
         if resource is PODS:
@@ -218,6 +237,9 @@ class Store:
                 grace = obj["spec"].get("terminationGracePeriodSeconds", 30)
             if grace > 0 and obj["spec"].get("nodeName"):
                 return self._mark_terminating(resource, obj, grace)
+        if resource is NAMESPACES:
+            ending = {**(obj.get("status") or {}), "phase": "Terminating"}
+            return self._mark_terminating(resource, {**obj, "status": ending}, 0)
         if metadata.get("finalizers"):
             return self._mark_terminating(resource, obj, 0)
         self.remove(resource, obj, options.get("propagationPolicy") == "Orphan")
@@ -248,8 +270,6 @@ class Store:
                     self.replace(kind, child, **new)
                 elif owned:
                     self.delete(kind, child)
-                elif resource is NAMESPACES and namespace_of(child) == name:
-                    self.delete(kind, child, {"gracePeriodSeconds": 0})
 
 
 def _with_status_of(old: Obj, new: Obj) -> Obj:

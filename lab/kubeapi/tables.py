@@ -36,10 +36,20 @@ def _node_roles(node: Obj) -> str:
     return ",".join(sorted(roles)) or "<none>"
 
 
-def _internal_ip(node: Obj) -> str:
+def _address(node: Obj, kind: str) -> str:
     addresses = dig(node, "status.addresses", [])
-    internal = (a["address"] for a in addresses if a["type"] == "InternalIP")
-    return next(internal, "<none>")
+    return next((a["address"] for a in addresses if a["type"] == kind), "<none>")
+
+
+def _template(owner: Obj) -> Cells:
+    """Containers, images and selector of what makes pods."""
+    containers = dig(owner, "spec.template.spec.containers", [])
+    labels = dig(owner, "spec.selector.matchLabels", {})
+    return [
+        ",".join(one["name"] for one in containers),
+        ",".join(one.get("image", "") for one in containers),
+        _joined(labels),
+    ]
 
 
 def _pod_cells(pod: Obj) -> Cells:
@@ -61,8 +71,15 @@ def _deployment_cells(deployment: Obj) -> Cells:
 def _daemon_set_cells(daemon_set: Obj) -> Cells:
     return [
         dig(daemon_set, f"status.{field}", 0)
-        for field in ("desiredNumberScheduled", "currentNumberScheduled", "numberReady")
-    ]
+        for field in (
+            *("desiredNumberScheduled", "currentNumberScheduled", "numberReady"),
+            *("updatedNumberScheduled", "numberAvailable"),
+        )
+    ] + [_joined(dig(daemon_set, "spec.template.spec.nodeSelector", {}))]
+
+
+def _joined(labels: dict[str, str]) -> str:
+    return ",".join(f"{key}={value}" for key, value in labels.items()) or "<none>"
 
 
 def _budget_cells(budget: Obj) -> Cells:
@@ -73,29 +90,62 @@ def _budget_cells(budget: Obj) -> Cells:
     ]
 
 
+def _service_cells(service: Obj) -> Cells:
+    ports = [
+        f"{port['port']}{f':{node}' if (node := port.get('nodePort')) else ''}"
+        f"/{port.get('protocol', 'TCP')}"
+        for port in dig(service, "spec.ports", [])
+    ]
+    spec = service["spec"]
+    external = "<pending>" if spec.get("type") == "LoadBalancer" else "<none>"
+    return [spec.get("type"), spec.get("clusterIP"), external, ",".join(ports)]
+
+
 def _involved(event: Obj) -> str:
     involved = event["involvedObject"]
     return f"{involved.get('kind', '').lower()}/{involved.get('name', '')}"
 
 
+_TEMPLATE = ("Containers", "Images", "Selector")
 _COLUMNS = {
     "nodes": Columns(
         ("Status", "Roles"),
         lambda n: [_node_status(n), _node_roles(n)],
-        ("Version", "Internal-IP"),
-        lambda n: [dig(n, "status.nodeInfo.kubeletVersion"), _internal_ip(n)],
+        (
+            *("Version", "Internal-IP", "External-IP"),
+            *("OS-Image", "Kernel-Version", "Container-Runtime"),
+        ),
+        lambda n: [
+            dig(n, "status.nodeInfo.kubeletVersion"),
+            _address(n, "InternalIP"),
+            _address(n, "ExternalIP"),
+            dig(n, "status.nodeInfo.osImage", "<unknown>"),
+            dig(n, "status.nodeInfo.kernelVersion", "<unknown>"),
+            dig(n, "status.nodeInfo.containerRuntimeVersion", "<unknown>"),
+        ],
     ),
     "pods": Columns(
         ("Ready", "Status", "Restarts"),
         _pod_cells,
-        ("IP", "Node"),
+        ("IP", "Node", "Nominated Node", "Readiness Gates"),
         lambda p: [
             dig(p, "status.podIP", "<none>"),
             dig(p, "spec.nodeName", "<none>"),
+            *("<none>", "<none>"),
         ],
     ),
-    "deployments": Columns(("Ready", "Up-to-date", "Available"), _deployment_cells),
-    "daemonsets": Columns(("Desired", "Current", "Ready"), _daemon_set_cells),
+    "deployments": Columns(
+        ("Ready", "Up-to-date", "Available"), _deployment_cells, _TEMPLATE, _template
+    ),
+    "daemonsets": Columns(
+        (
+            *("Desired", "Current", "Ready"),
+            *("Up-to-date", "Available", "Node Selector"),
+        ),
+        _daemon_set_cells,
+        _TEMPLATE,
+        _template,
+    ),
     "poddisruptionbudgets": Columns(
         ("Min Available", "Max Unavailable", "Allowed Disruptions"), _budget_cells
     ),
@@ -104,8 +154,10 @@ _COLUMNS = {
         ("Type", "Data"), lambda s: [s["type"], len(s.get("data") or {})]
     ),
     "services": Columns(
-        ("Type", "Cluster-IP"),
-        lambda s: [s["spec"].get("type"), s["spec"].get("clusterIP")],
+        ("Type", "Cluster-IP", "External-IP", "Port(s)"),
+        _service_cells,
+        ("Selector",),
+        lambda s: [_joined(dig(s, "spec.selector", {}))],
     ),
     "events": Columns(
         ("Type", "Reason", "Object", "Message"),

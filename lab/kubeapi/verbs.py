@@ -7,21 +7,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import access, patches
+from . import access, patches, validation
 from .access import Access, Identity
 from .cluster import Cluster
-from .errors import ApiError, invalid, method_not_allowed
+from .errors import bad_request, invalid, method_not_allowed, unsupported_media_type
 from .eviction import evict
-from .objects import Obj, dig, labels_of, name_of, namespace_of, timestamp
-from .resources import SERVICE_ACCOUNTS
+from .objects import (
+    Obj,
+    dig,
+    labels_of,
+    name_of,
+    namespace_of,
+    timestamp,
+    with_metadata,
+)
+from .resources import PODS, SERVICE_ACCOUNTS
 from .routes import Target
-from .selectors import fields_match, labels_match
+from .selectors import check_selectors, fields_match, labels_match
 from .tables import table
 
 _APPLY = "application/apply-patch+yaml"
 _JSON_PATCH = "application/json-patch+json"
 _MERGE_PATCH = "application/merge-patch+json"
+_STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 _TOKEN_SECONDS = 3600
+# Kinds whose deletion answers with the object and not with a Status.
+_SHOWN_WHEN_DELETED = (
+    *("pods", "services", "serviceaccounts", "persistentvolumes"),
+    *("persistentvolumeclaims", "resourcequotas"),
+    *("storageclasses", "volumeattachments"),
+)
 
 Reply = tuple[int, Any]
 """HTTP status and body."""
@@ -75,6 +90,7 @@ def serve(cluster: Cluster, request: Request) -> Reply:
 
     :raises ApiError: whatever the API answers other than success.
     """
+    check_selectors(request.query, request.target.resource.kind)
     match request.method:
         case "GET" if request.target.name:
             return _get(cluster, request)
@@ -132,10 +148,14 @@ def _post(cluster: Cluster, request: Request) -> Reply:
             return 201, _review_access(cluster, request)
         case "tokenreviews", "":
             return 201, _review_token(cluster, body)
+        case "selfsubjectreviews", "":
+            identity = request.identity
+            groups = sorted(identity.groups, key=access.order_of_group)
+            user = {"username": identity.user, "groups": groups}
+            return 201, {**body, "status": {"userInfo": user}}
     if target.name:
         raise method_not_allowed()
-    if not isinstance(body, dict):
-        raise invalid(target.resource, "", "the body is not an object")
+    validation.check(target.resource, target.namespace, body)
     store = cluster.store
     created = store.create(target.resource, target.namespace, body, request.dry_run)
     return 201, shown(created, target)
@@ -186,26 +206,40 @@ def _delete(cluster: Cluster, request: Request) -> Reply:
         "status": "Success",
     }
     if not target.name:
+        reply = _list(cluster, request)
         for obj in selected(cluster, request):
             store.delete(target.resource, obj, options, request.dry_run)
-        return 200, success
+        return reply
     found = _find(cluster, target)
     deleted = store.delete(target.resource, found, options, request.dry_run)
-    if store.find(target.resource, target.namespace, target.name):
-        return 200, shown(deleted, target)
+    left = store.find(target.resource, target.namespace, target.name)
+    if left or target.resource.plural in _SHOWN_WHEN_DELETED:
+        at_once = target.resource is PODS and options.get("gracePeriodSeconds") == 0
+        return 200, shown(_at_once(deleted) if at_once else deleted, target)
     details = {
         "name": target.name,
         "group": target.resource.group,
         "kind": target.resource.plural,
         "uid": deleted["metadata"]["uid"],
     }
+    details = {key: value for key, value in details.items() if value}
     return 200, {**success, "details": details}
+
+
+def _at_once(pod: Obj) -> Obj:
+    """A pod that is deleted without a grace says so all the same."""
+    return with_metadata(
+        pod, deletionTimestamp=timestamp(), deletionGracePeriodSeconds=0
+    )
 
 
 def _write(cluster: Cluster, request: Request) -> Reply:
     target, store = request.target, cluster.store
     old = store.find(target.resource, target.namespace, target.name)
     is_apply = request.method == "PATCH" and request.content_type == _APPLY
+    if is_apply and not request.query.get("fieldManager"):
+        problem = "Required value: is required for apply patch"
+        raise invalid("PatchOptions", "", "fieldManager", problem, "meta.k8s.io")
     if old is None and is_apply:
         return _post(cluster, replace(request, target=replace(target, name="")))
     old = _find(cluster, target)
@@ -214,7 +248,9 @@ def _write(cluster: Cluster, request: Request) -> Reply:
     if request.method == "PATCH":
         new = _patched(_scale(old) if is_scale else old, request)
     if not isinstance(new, dict):
-        raise invalid(target.resource, target.name, "the result is not an object")
+        raise bad_request("the result is not an object")
+    if request.method == "PUT":
+        validation.check_version(target.resource, new)
     if is_scale:
         spec = {**old["spec"], "replicas": new["spec"]["replicas"]}
         scaled = store.update(target.resource, old, {**old, "spec": spec})
@@ -231,8 +267,10 @@ def _patched(old: Obj, request: Request) -> Any:
             return patches.json_patch(old, request.body)
         case content_type if content_type == _MERGE_PATCH:
             return patches.merge(old, request.body)
+    if request.content_type not in (_STRATEGIC_PATCH, _APPLY):
+        raise unsupported_media_type("415: Unsupported Media Type")
     if not isinstance(request.body, dict):
-        raise ApiError(400, "BadRequest", "the patch is not an object")
+        raise bad_request("the patch is not an object")
     return patches.strategic(old, request.body)
 
 

@@ -14,6 +14,7 @@ from .verbs import Request, matches, selected, shown
 
 _LONGEST = 1800.0  # seconds, unless the client asks for less
 _LOOK_UP_PERIOD = 1.0
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 def _line(event_type: str, obj: Any) -> bytes:
@@ -44,15 +45,40 @@ def _too_old(cluster: Cluster, since: int) -> bool:
     return since < oldest - 1 and since < cluster.store.version
 
 
+def _bookmark(request: Request, version: int) -> Obj:
+    """As the API server sends it: only the version, and that the list is complete."""
+    target = request.target
+    metadata = {
+        "resourceVersion": str(version),
+        "annotations": {_INITIAL_EVENTS_END: "true"},
+    }
+    if request.wants_table:
+        partial = {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": metadata,
+        }
+        bookmark = table(target.resource, [], str(version))
+        return {**bookmark, "rows": [{"cells": [], "object": partial}]}
+    api_version = target.resource.api_version(target.version)
+    return {
+        "kind": target.resource.kind,
+        "apiVersion": api_version,
+        "metadata": metadata,
+    }
+
+
 def stream(cluster: Cluster, request: Request) -> Iterator[bytes]:
     """One line of JSON per event, until the watch's time is over.
 
     Without a resource version (or with 0) it begins with what there is; with one that
     is older than what is remembered, the only event is the 410 that makes the client
-    list again.
+    list again. A client that takes a watch for a list (``sendInitialEvents``, kubectl
+    since 1.35) is told by a bookmark that it has seen everything.
     """
     query, store = request.query, cluster.store
-    asked = query.get("resourceVersion") or "0"
+    is_list = query.get("sendInitialEvents") == "true"
+    asked = "0" if is_list else query.get("resourceVersion") or "0"
     deadline = time.monotonic() + float(query.get("timeoutSeconds") or _LONGEST)
     with store.lock:
         seen = int(asked) if asked.isdigit() and asked != "0" else store.version
@@ -64,6 +90,8 @@ def stream(cluster: Cluster, request: Request) -> Iterator[bytes]:
         return
     for obj in present:
         yield _encode("ADDED", obj, request)
+    if is_list:
+        yield _line("BOOKMARK", _bookmark(request, seen))
     while (left := deadline - time.monotonic()) > 0 and not cluster.stopping.is_set():
         with store.lock:
             if store.version <= seen:

@@ -29,6 +29,7 @@ class PodLife:
         self._store = store
         self._settings = settings
         self._stopping_since: dict[str, float] = {}
+        self._orphaned_since: dict[str, float] = {}
 
     def step(self) -> None:
         """One round over all pods."""
@@ -37,6 +38,12 @@ class PodLife:
         living = {pod["metadata"]["uid"] for pod in pods}
         self._stopping_since = {
             uid: at for uid, at in self._stopping_since.items() if uid in living
+        }
+        self._orphaned_since = {
+            pod["metadata"]["uid"]: self._orphaned_since[pod["metadata"]["uid"]]
+            for pod in pods
+            if pod["metadata"]["uid"] in self._orphaned_since
+            and pod["spec"].get("nodeName") not in nodes
         }
         for pod in pods:
             self._step(pod, nodes)
@@ -49,7 +56,7 @@ class PodLife:
             return
         node = nodes.get(node_name)
         if node is None:
-            self._store.remove(PODS, pod)
+            self._collect(pod)
         elif is_terminating(pod):
             if is_ready(node):
                 self._stop(pod)
@@ -59,6 +66,13 @@ class PodLife:
             self._lose(pod)
         elif not is_ready(pod):
             self._start(pod)
+
+    def _collect(self, pod: Obj) -> None:
+        """Remove a pod without a node, if none of that name comes back in time."""
+        uid = pod["metadata"]["uid"]
+        since = self._orphaned_since.setdefault(uid, time.monotonic())
+        if time.monotonic() - since >= self._settings.orphan_grace:
+            self._store.remove(PODS, pod)
 
     def _stop(self, pod: Obj) -> None:
         """Containers of a terminating pod end; only on a node that is there."""
@@ -91,18 +105,21 @@ class PodLife:
                 "image": container.get("image", ""),
                 "imageID": "",
                 "ready": True,
+                "started": True,
                 "restartCount": 0,
                 "state": {"running": {"startedAt": timestamp()}},
             }
             for container in pod["spec"].get("containers", [])
         ]
         address = pod["status"].get("podIP")
+        address = address or random_address(self._settings.pod_network)
         status = {
             **pod["status"],
             "phase": "Running",
             "startTime": timestamp(),
             "containerStatuses": containers,
-            "podIP": address or random_address(self._settings.pod_network),
+            "podIP": address,
+            "podIPs": [{"ip": address}],
             "conditions": [{"type": kind, "status": "True"} for kind in _STARTED],
         }
         self._store.replace(PODS, pod, status=status)

@@ -6,10 +6,12 @@ from collections import Counter
 from .. import events
 from ..objects import Obj, dig, labels_of, name_of, namespace_of
 from ..resources import NODES, PODS
+from ..selectors import expression_matches
 from ..store import Store
 from ..taints import daemon_tolerations, tolerates
 
 _SCHEDULER = "default-scheduler"
+_REQUIRED = "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def pinned_to(spec: Obj, node: str) -> Obj:
@@ -24,10 +26,22 @@ def pinned_to(spec: Obj, node: str) -> Obj:
     return pinned
 
 
+def attracted(spec: Obj, labels: dict[str, str]) -> bool:
+    """Whether a pod's required node affinity admits a node with these labels."""
+    wanted = [
+        term.get("matchExpressions") or []
+        for term in dig(spec, f"{_REQUIRED}.nodeSelectorTerms", [])
+        if not term.get("matchFields")
+    ]
+    return not wanted or any(
+        all(expression_matches(e, labels) for e in expressions)
+        for expressions in wanted
+    )
+
+
 def pinned_node(pod: Obj) -> str | None:
     """The node that :func:`pinned_to` names; None for other pods."""
-    path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-    for term in dig(pod, f"{path}.nodeSelectorTerms", []):
+    for term in dig(pod, f"spec.{_REQUIRED}.nodeSelectorTerms", []):
         for field in term.get("matchFields") or []:
             return str(field["values"][0])
     return None
@@ -37,6 +51,7 @@ def _fits(pod: Obj, node: Obj) -> bool:
     spec, labels = pod["spec"], labels_of(node)
     return (
         pinned_node(pod) in (None, name_of(node))
+        and attracted(spec, labels)
         and tolerates(node, spec.get("tolerations"))
         and all(labels.get(k) == v for k, v in (spec.get("nodeSelector") or {}).items())
     )

@@ -4,7 +4,14 @@ import copy
 import hashlib
 import json
 
-from ..objects import Obj, is_ready, is_terminating, name_of, namespace_of
+from ..objects import (
+    Obj,
+    is_ready,
+    is_terminating,
+    labels_of,
+    name_of,
+    namespace_of,
+)
 from ..objects import owner_reference as reference_to
 from ..resources import (
     DAEMON_SETS,
@@ -17,7 +24,7 @@ from ..resources import (
 )
 from ..store import Store
 from ..taints import daemon_tolerations, tolerates
-from .scheduling import pinned_node, pinned_to
+from .scheduling import attracted, pinned_node, pinned_to
 
 _HASH_LABEL = "pod-template-hash"
 
@@ -149,12 +156,13 @@ def _count_replicas(
 
 def _daemon_set(store: Store, owner: Obj) -> None:
     pods = store.owned(PODS, owner)
-    tolerations = daemon_tolerations(
-        owner["spec"]["template"]["spec"].get("tolerations")
-    )
+    spec = owner["spec"]["template"]["spec"]
+    tolerations = daemon_tolerations(spec.get("tolerations"))
     taken = {pod["spec"].get("nodeName") or pinned_node(pod) for pod in pods}
     wanted = [
-        name_of(node) for node in store.all(NODES) if tolerates(node, tolerations)
+        name_of(node)
+        for node in store.all(NODES)
+        if tolerates(node, tolerations) and attracted(spec, labels_of(node))
     ]
     for name in wanted:
         if name not in taken:

@@ -222,6 +222,11 @@ def store():
     return store
 
 
+def eviction(name):
+    """What kubectl posts."""
+    return {"metadata": {"name": name, "namespace": "default"}}
+
+
 def fill(store, replicas, healthy, unhealthy=0):
     """A StatefulSet with that many pods."""
     owner = {"metadata": {"name": "web"}, "spec": {"replicas": replicas}}
@@ -265,7 +270,7 @@ def test_a_budget_of_pods_without_a_scale_allows_nothing(store):
     assert status["disruptionsAllowed"] == 0
     assert status["conditions"][0]["reason"] == "SyncFailed"
     with pytest.raises(ApiError) as caught:
-        evict(store, "default", "web-0", {}, dry=False)
+        evict(store, "default", "web-0", eviction("web-0"), dry=False)
     assert caught.value.code == 429
     assert caught.value.status["details"]["causes"][0]["message"] == (
         "The disruption budget web does not allow evicting pods currently because it "
@@ -298,8 +303,8 @@ def test_an_unhealthy_pod_may_go_while_enough_others_are_healthy(
     name = f"web-{healthy}"
     assert labels_of(store.get(PODS, "default", name)) == {"app": "web"}
     if goes:
-        evict(store, "default", name, {}, dry=False)
+        evict(store, "default", name, eviction(name), dry=False)
         assert store.find(PODS, "default", name) is None
     else:
         with pytest.raises(ApiError, match="violate the pod's disruption budget"):
-            evict(store, "default", name, {}, dry=False)
+            evict(store, "default", name, eviction(name), dry=False)

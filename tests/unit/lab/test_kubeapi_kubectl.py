@@ -4,7 +4,8 @@ import subprocess
 
 import pytest
 
-from lab.kubeapi.server import Listener, start, stop
+from lab.kubeapi.listening import Listener
+from lab.kubeapi.server import start, stop
 
 from . import kube as bed
 

@@ -55,7 +55,9 @@ class Site:
         ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "now"}
         body = {"status": {"conditions": [ready]}}
         target = Target(NODES, "v1", None, "w1", "status")
-        serve(self.cluster, Request(target, "PATCH", {}, ADMIN, body=body))
+        merge = "application/merge-patch+json"
+        request = Request(target, "PATCH", {}, ADMIN, content_type=merge, body=body)
+        serve(self.cluster, request)
 
     def step(self, seconds: float = 0) -> None:
         """Let time pass, then two rounds: what one does the other sees."""

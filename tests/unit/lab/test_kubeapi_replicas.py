@@ -12,7 +12,8 @@ import pytest
 from lab.kubeapi import replica
 from lab.kubeapi.cluster import Cluster
 from lab.kubeapi.etcd.wire import Files
-from lab.kubeapi.server import Listener, Replication, Server, start, stop
+from lab.kubeapi.listening import Listener, Replication
+from lab.kubeapi.server import Server, start, stop
 from tests.unit.lab.kube import ADMIN_TOKEN, QUICK, wait_for
 from tests.unit.lab.test_kubeapi_etcd import Ensemble, free_port
 
@@ -45,7 +46,7 @@ class Plane:
         answer = connection.getresponse()
         content = answer.read()
         connection.close()
-        is_text = answer.getheader("Content-Type") == "text/plain"
+        is_text = answer.getheader("Content-Type", "").startswith("text/plain")
         return answer.status, {} if is_text else json.loads(content)
 
     def serving(self) -> int:
@@ -140,7 +141,7 @@ def test_without_a_majority_of_etcd_nothing_is_served(plane, monkeypatch):
     assert plane.request(port, "GET", "/readyz")[0] == 200
     plane.etcd.stop(*plane.etcd.names[:2])
     wait_for(lambda: plane.request(port, "GET", "/readyz")[0] == 500)
-    assert plane.request(port, "GET", "/livez")[0] == 200
+    assert plane.request(port, "GET", "/livez")[0] == 500
     with monkeypatch.context() as meanwhile:
         # Each of them waits that long for somebody who serves.
         meanwhile.setattr(replica, "_PATIENCE", 1.0)

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from lab.kubeapi.server import Listener, start, stop
+from lab.kubeapi.listening import Listener
+from lab.kubeapi.server import start, stop
 
 from . import kube as bed
 

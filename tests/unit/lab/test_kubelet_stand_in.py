@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.kubeapi.server import Listener, start, stop
+from lab.kubeapi.listening import Listener
+from lab.kubeapi.server import start, stop
 
 from . import kube as bed
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lab.kubeapi.server import Listener, start, stop
+from lab.kubeapi.listening import Listener
+from lab.kubeapi.server import start, stop
 from tests.unit.lab import kube as bed
 from tests.unit.remote.sshd import Sshd
 

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from lab.kubeapi.etcd.wire import Files
-from lab.kubeapi.server import Listener, Replication, start, stop
+from lab.kubeapi.listening import Listener, Replication
+from lab.kubeapi.server import start, stop
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubectl import KubeControl
 from tests.unit.lab import kube as bed
