@@ -1,0 +1,1 @@
+"""The same requests to a real Kubernetes API server and to the laboratory's."""
