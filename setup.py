@@ -18,8 +18,8 @@ setup(
         "tacker_k8s_mgmt.scripts": "scripts",
     },
     package_data={
-        "tacker_k8s_mgmt.cli": ["*.j2"],
-        "tacker_k8s_mgmt.remote": ["run_files/*"],
+        "tacker_k8s_mgmt.cli.render": ["*.j2"],
+        "tacker_k8s_mgmt.remote.ansible": ["run_files/*"],
         "tacker_k8s_mgmt.samples": ["**/*"],
         "tacker_k8s_mgmt.scripts": ["*"],
     },

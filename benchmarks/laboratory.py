@@ -15,11 +15,11 @@ from lab import inside, settings
 from lab.cloud.addresses import ANSIBLE_SERVER_ADDRESS, CONTROLLER_ADDRESS
 from lab.settings import ROOT
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.cli.timeline import Timeline
+from tacker_k8s_mgmt.cli.render.timeline import Timeline
 
 REQUESTS = ROOT / "samples" / "requests"
 PARAMETERS = "k8s_cluster_installation_param"
-# Three words of the pid file, and then the start; see remote/run_files/run.sh.
+# Three words of the pid file, and then the start; see remote/ansible/run_files/run.sh.
 _RUNS = 'for run in {directory}/runs/*/; do echo $(cat "$run/pid" "$run/rc"); done'
 
 

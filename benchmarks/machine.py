@@ -4,7 +4,7 @@ import os
 import platform
 from typing import Any
 
-from tacker_k8s_mgmt.remote.waiting import Backoff
+from tacker_k8s_mgmt.remote.backoff import Backoff
 
 #: A load average per core above which figures say little about this project.
 BUSY = 0.5

@@ -13,18 +13,18 @@ from typing import Any
 
 from benchmarks import figures
 from benchmarks.figures import OperationFigures
-from tacker_k8s_mgmt.cli.timeline import Timeline
-from tacker_k8s_mgmt.cluster import stack
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role
-from tacker_k8s_mgmt.cluster.redact import Redactor
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
-from tacker_k8s_mgmt.cluster.stack import Machines
+from tacker_k8s_mgmt.cli.render.timeline import Timeline
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.runner import Runner, SystemClock
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
-from tacker_k8s_mgmt.lifecycle.step import Runner, SystemClock
+from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.remote import heat
+from tacker_k8s_mgmt.topology import heat_stack
+from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tests.unit.lifecycle import fakes
 
 TOP = "stack"
@@ -126,7 +126,7 @@ class Site(fakes.FakeSite):
         api = Heat(one for one in there if one is not None)
         resources = heat.list_resources(api, TOP)
         self.heat_calls += api.calls
-        return stack.find_machines(TOP, resources, fakes.params())
+        return heat_stack.find_machines(TOP, resources, fakes.params())
 
     @property
     def playbooks(self) -> _Playbooks:

@@ -9,7 +9,7 @@ import yaml
 
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.csar.site import Site
+from tacker_k8s_mgmt.csar.customize import Site
 
 FLAVOUR = "simple"
 #: Workers of the instantiation levels, by level.

@@ -18,8 +18,8 @@ from lab.real import request
 from lab.real.site import Site
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import main as command_line
-from tacker_k8s_mgmt.cli.telling import Console, Teller
-from tacker_k8s_mgmt.cli.timeline import Timeline
+from tacker_k8s_mgmt.cli.render.console import Console, Teller
+from tacker_k8s_mgmt.cli.render.timeline import Timeline
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUESTS = ROOT / "samples" / "requests"

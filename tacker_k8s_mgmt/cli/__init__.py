@@ -1,6 +1,6 @@
 """``tacker-k8s-mgmt``: what an operator does outside of Tacker.
 
-Every group of commands is a module of this package, listed in :data:`GROUPS`, with its
+Every group of commands is a module of ``commands``, listed in :data:`GROUPS`, with its
 ``NAME``, the ``EXAMPLES`` of each of its verbs, and ``add_parser(subparsers)``, which
 sets ``function`` (arguments in, exit code out) for each of them. Of a command, its own
 group alone is imported: all of them take half a second.
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tacker_k8s_mgmt.cli import commands
+from tacker_k8s_mgmt.cli import common
 from tacker_k8s_mgmt.errors import K8sMgmtError
 
 GROUPS = ("csar", "params", "inventory", "preflight", "cluster", "runs")
@@ -26,13 +26,13 @@ _BROKEN_PIPE = 141
 def groups(words: Sequence[str] = ()) -> list[Any]:
     """The modules of the groups; of a command's words, its own one alone."""
     wanted = words[:1] if words and words[0] in GROUPS else GROUPS
-    return [importlib.import_module(f"{__name__}.{name}") for name in wanted]
+    return [importlib.import_module(f"{__name__}.commands.{name}") for name in wanted]
 
 
 def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The whole command line, or as much of it as a command's words need."""
     top = argparse.ArgumentParser(
-        prog=commands.PROGRAM,
+        prog=common.PROGRAM,
         description="Kubernetes cluster VNFs with Tacker and kubespray.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -84,18 +84,18 @@ def _run(words: Sequence[str]) -> int:
     top = parser(words)
     known = {group.NAME: tuple(group.EXAMPLES) for group in groups(words)}
     try:
-        if text := commands.unknown(words, known):
-            raise commands.UsageError(text)
+        if text := common.unknown(words, known):
+            raise common.UsageError(text)
         args = top.parse_args(words)
         if not hasattr(args, "function"):
             top.print_help(sys.stderr)
-            return commands.USAGE
+            return common.USAGE
         return int(args.function(args))
-    except commands.UsageError as error:
-        commands.complain(str(error))
-        return commands.USAGE
+    except common.UsageError as error:
+        common.complain(str(error))
+        return common.USAGE
     except BrokenPipeError:
         raise
     except (K8sMgmtError, OSError) as error:
-        commands.complain(str(error))
-        return commands.PROBLEMS
+        common.complain(str(error))
+        return common.PROBLEMS

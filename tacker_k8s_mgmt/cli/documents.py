@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from tacker_k8s_mgmt.cli.commands import UsageError
+from tacker_k8s_mgmt.cli.common import UsageError
 
 STDIN = "-"
 

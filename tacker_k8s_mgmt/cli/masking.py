@@ -1,6 +1,6 @@
 """Parameters without their secrets, for the screen.
 
-Log lines are cleaned of secret texts wherever they stand (``cluster/redact.py``). Here
+Log lines are cleaned of secret texts wherever they stand (``model/redaction.py``). Here
 the secrets are taken out of the values instead, so that nothing else is changed and
 none is too short to be found. Of free-form variables rather too much is hidden.
 """
@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, SecretStr
 
-from tacker_k8s_mgmt.cluster import redact, secretplaces
-from tacker_k8s_mgmt.cluster.params import Proxy
+from tacker_k8s_mgmt.model import redaction
+from tacker_k8s_mgmt.request import secret_fields
+from tacker_k8s_mgmt.request.params import Proxy
 
-STARS = redact.STARS
+STARS = redaction.STARS
 _CREDENTIALS = re.compile(r"(?<=://)\S*@")
 
 M = TypeVar("M", bound=BaseModel)
@@ -59,7 +60,7 @@ def _without_credentials(url: str) -> str:
 
 def _variables(value: Any) -> Any:
     """Variables of any shape, with nothing below the name of a secret."""
-    if secretplaces.is_reference(value):
+    if secret_fields.is_reference(value):
         return value
     if isinstance(value, Mapping):
         return {
@@ -69,11 +70,11 @@ def _variables(value: Any) -> Any:
     if isinstance(value, list):
         return [_variables(inner) for inner in value]
     if isinstance(value, str):
-        return STARS if redact.PRIVATE_KEY in value else _without_credentials(value)
+        return STARS if redaction.PRIVATE_KEY in value else _without_credentials(value)
     return value
 
 
 def _hides(name: str, value: Any) -> bool:
-    if value is None or isinstance(value, bool) or secretplaces.is_reference(value):
+    if value is None or isinstance(value, bool) or secret_fields.is_reference(value):
         return False
-    return redact.names_secret(name, value)
+    return redaction.names_secret(name, value)

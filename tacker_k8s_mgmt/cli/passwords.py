@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from tacker_k8s_mgmt.cli.commands import UsageError
-from tacker_k8s_mgmt.cluster import fields, params, spelling
-from tacker_k8s_mgmt.cluster.checks import LOGINS
+from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.csar.request import Request
+from tacker_k8s_mgmt.request import field_types, key_aliases, params
+from tacker_k8s_mgmt.request.cross_validation import LOGINS
 
 
 def asked(request: Request) -> Request:
@@ -35,7 +35,7 @@ def asked(request: Request) -> Request:
 
 def _written(structure: Mapping[str, Any], name: str) -> str:
     """The attribute's name as it stands there, or as it ought to."""
-    camel = spelling.camel(name)
+    camel = key_aliases.camel(name)
     return camel if camel in structure and name not in structure else name
 
 
@@ -43,7 +43,7 @@ def _has(login: Mapping[str, Any], prefix: str) -> bool:
     names = (f"{prefix}password", f"{prefix}private_key")
     values = (login.get(_written(login, name)) for name in names)
     return any(
-        fields.blank_is_absent(value) is not None and not _in_barbican(value)
+        field_types.blank_is_absent(value) is not None and not _in_barbican(value)
         for value in values
     )
 

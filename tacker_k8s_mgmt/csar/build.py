@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacker_k8s_mgmt.csar import archive, meta, site, sources
+from tacker_k8s_mgmt.csar import archive, customize, meta, sources
 from tacker_k8s_mgmt.csar.api import V1, Api
 from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.errors import PackageError
 
-_NOTHING = site.Site()
+_NOTHING = customize.Site()
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def build(
     source: Path | None = None,
     types: Path | None = None,
     api: Api = V1,
-    names: site.Site = _NOTHING,
+    names: customize.Site = _NOTHING,
 ) -> Built:
     """Build the package of *flavour*, check it, and only then put it at *output*.
 
@@ -46,7 +46,7 @@ def build(
     """
     source = source or sources.samples(api)
     files = sources.collect(flavour, source=source, types=types, api=api)
-    files = site.fit(files, names)
+    files = customize.fit(files, names)
     replaced = sources.replaced(files, source)
     files[meta.PATH] = meta.render(files, _entry(flavour, files, source))
     with archive.replacing(output) as temporary:

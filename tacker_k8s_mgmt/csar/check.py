@@ -8,21 +8,21 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.cluster import balancer
 from tacker_k8s_mgmt.csar import (
     api,
     archive,
-    demands,
-    fit,
     hot,
-    match,
+    hot_consistency,
     meta,
     request,
+    request_check,
     sources,
     vnfd,
+    vnfd_rules,
 )
 from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
 from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.model import load_balancer
 
 _NO_REQUESTS: Mapping[str, Any] = MappingProxyType({})
 
@@ -82,7 +82,7 @@ class _Check:
         bases = {
             flavour.id: self._base(flavour, reached, entry) for flavour in flavours
         }
-        contents = fit.Contents(
+        contents = request_check.Contents(
             self._files,
             _descriptor_id(self._root, entry),
             {flavour.id: flavour for flavour in flavours},
@@ -148,18 +148,18 @@ def _descriptor_id(root: Path, entry: str) -> str:
 
 
 def _of_requests(
-    requests: Mapping[str, Any], contents: fit.Contents
-) -> Iterator[tuple[str, fit.Findings]]:
+    requests: Mapping[str, Any], contents: request_check.Contents
+) -> Iterator[tuple[str, request_check.Findings]]:
     read = {}
     for name, document in requests.items():
         try:
             read[name] = request.read(document, contents.api)
         except ValueError as error:
-            yield name, fit.Findings([str(error)])
+            yield name, request_check.Findings([str(error)])
     first = (r for r in read.values() if r.operation == request.INSTANTIATE)
     stored = next(first, None)
     for name, one in read.items():
-        yield name, fit.findings(one, contents, stored)
+        yield name, request_check.findings(one, contents, stored)
 
 
 def _file_problems(files: Mapping[str, bytes], wanted: api.Api) -> list[str]:
@@ -186,7 +186,9 @@ def _file_problems(files: Mapping[str, bytes], wanted: api.Api) -> list[str]:
 def _script_warnings(files: Mapping[str, bytes]) -> list[str]:
     """What a request would be refused for that names one of these scripts."""
     paths = [f"Scripts/{name}" for name in sources.SCRIPTS]
-    told = {path: balancer.unusable(files[path]) for path in paths if path in files}
+    told = {
+        path: load_balancer.unusable(files[path]) for path in paths if path in files
+    }
     return [f"{path}: {why}" for path, why in told.items() if why]
 
 
@@ -212,13 +214,17 @@ def _yaml_problems(root: Path) -> list[str]:
 
 def _entry_problems(entry: Path) -> list[str]:
     tree = parse(entry.read_text(encoding="utf-8"))
-    return [f"Definitions/{entry.name}: {text}" for text in demands.of_entry(tree)]
+    return [f"Definitions/{entry.name}: {text}" for text in vnfd_rules.of_entry(tree)]
 
 
 def _vnfd_problems(
     flavour: vnfd.Flavour, base: hot.BaseHot | None, wanted: api.Api
 ) -> list[str]:
     """What is missing in a valid flavour, and where its HOT does not match."""
-    missing = demands.of_flavour(flavour, sources.DRIVER, wanted)
+    missing = vnfd_rules.of_flavour(flavour, sources.DRIVER, wanted)
     found = [f"Definitions/{flavour.path.name}: {text}" for text in missing]
-    return found if base is None else found + match.problems(flavour, base, wanted)
+    return (
+        found
+        if base is None
+        else found + hot_consistency.problems(flavour, base, wanted)
+    )

@@ -1,7 +1,7 @@
 """Request bodies of Tacker's APIs: which operation one is for, and its shape.
 
 What stands in ``additionalParams`` is the matter of
-:mod:`tacker_k8s_mgmt.cluster.params`.
+:mod:`tacker_k8s_mgmt.request.params`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,28 +11,28 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from tacker_k8s_mgmt.cluster import params, spelling
-from tacker_k8s_mgmt.csar import bodies
+from tacker_k8s_mgmt.csar import request_schemas
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.request import key_aliases, params
 
-CREATE = bodies.CREATE
-INSTANTIATE = bodies.INSTANTIATE
+CREATE = request_schemas.CREATE
+INSTANTIATE = request_schemas.INSTANTIATE
 
-_OURS = (params.ATTRIBUTE, spelling.camel(params.ATTRIBUTE))
+_OURS = (params.ATTRIBUTE, key_aliases.camel(params.ATTRIBUTE))
 #: Attributes that only one operation has.
 _MARKS: Mapping[str, tuple[str, ...]] = {
-    bodies.CREATE: ("vnfdId", "vnfInstanceName"),
-    bodies.INSTANTIATE: ("flavourId", "instantiationLevelId"),
-    bodies.CHANGE_EXT_CONN: ("extVirtualLinks",),
-    bodies.SCALE: ("aspectId", "numberOfSteps", "type"),
-    bodies.HEAL: ("vnfcInstanceId", "cause"),
-    bodies.TERMINATE: ("terminationType", "gracefulTerminationTimeout"),
+    request_schemas.CREATE: ("vnfdId", "vnfInstanceName"),
+    request_schemas.INSTANTIATE: ("flavourId", "instantiationLevelId"),
+    request_schemas.CHANGE_EXT_CONN: ("extVirtualLinks",),
+    request_schemas.SCALE: ("aspectId", "numberOfSteps", "type"),
+    request_schemas.HEAL: ("vnfcInstanceId", "cause"),
+    request_schemas.TERMINATE: ("terminationType", "gracefulTerminationTimeout"),
 }
 #: Operations on a VNF instance that is instantiated.
-_LATER = frozenset(_MARKS.keys() | {bodies.CHANGE_VNFPKG}) - {
-    bodies.CREATE,
-    bodies.INSTANTIATE,
+_LATER = frozenset(_MARKS.keys() | {request_schemas.CHANGE_VNFPKG}) - {
+    request_schemas.CREATE,
+    request_schemas.INSTANTIATE,
 }
 
 
@@ -55,7 +55,7 @@ class Request:
     @property
     def may_upgrade(self) -> bool:
         """Whether it may ask for another Kubernetes version."""
-        return self.operation == bodies.CHANGE_VNFPKG
+        return self.operation == request_schemas.CHANGE_VNFPKG
 
     @property
     def is_later(self) -> bool:
@@ -83,19 +83,19 @@ def read(document: Any, api: Api | None = None) -> Request:
     if not isinstance(document, Mapping):
         raise ValueError("it is no JSON object")
     names = set(document)
-    models = bodies.MODELS[(api or _recognised(document)).name]
+    models = request_schemas.MODELS[(api or _recognised(document)).name]
     operation = _operation(document)
     if operation in models:
         return Request(operation, document, _problems(models[operation], document))
     if operation:
         return Request("", document, (f"the package's API has no {operation}",))
     if "additionalParams" in document:
-        found = _problems(models[bodies.HEAL], document)
+        found = _problems(models[request_schemas.HEAL], document)
         return Request("", document, found)
     if names.intersection(_OURS):
         return Request("", {"additionalParams": document})
-    known = spelling.border_names(params.InstallParams)
-    if names.intersection((*known, *map(spelling.camel, known))):
+    known = key_aliases.border_names(params.InstallParams)
+    if names.intersection((*known, *map(key_aliases.camel, known))):
         return Request("", {"additionalParams": {params.ATTRIBUTE: document}})
     raise ValueError(f"there is neither a request nor {params.ATTRIBUTE} in it")
 
@@ -103,7 +103,7 @@ def read(document: Any, api: Api | None = None) -> Request:
 def _operation(document: Mapping[str, Any]) -> str:
     """What a body is for; "" where nothing in it tells."""
     if "upgrade_type" in mapping(document.get("additionalParams")):
-        return bodies.CHANGE_VNFPKG
+        return request_schemas.CHANGE_VNFPKG
     for operation, marks in _MARKS.items():
         if not document.keys().isdisjoint(marks):
             return operation
@@ -116,7 +116,7 @@ def _recognised(document: Mapping[str, Any]) -> Api:
         isinstance(dig(cp, "cpConfig"), Mapping) for cp in external_cps(document)
     )
     ids = sequence(document.get("vnfcInstanceId"))
-    package = _operation(document) == bodies.CHANGE_VNFPKG
+    package = _operation(document) == request_schemas.CHANGE_VNFPKG
     return V2 if is_map or package or not all(map(_is_uuid, ids)) else V1
 
 
@@ -134,7 +134,9 @@ def external_cps(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from map(mapping, sequence(mapping(link).get("extCps")))
 
 
-def _problems(model: type[bodies.Body], body: Mapping[str, Any]) -> tuple[str, ...]:
+def _problems(
+    model: type[request_schemas.Body], body: Mapping[str, Any]
+) -> tuple[str, ...]:
     try:
         model.model_validate(body)
     except ValidationError as error:

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import tacker_k8s_mgmt
-from tacker_k8s_mgmt.cluster import balancer
 from tacker_k8s_mgmt.csar import meta
 from tacker_k8s_mgmt.csar.api import V1, Api
 from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.model import load_balancer
 
 DRIVER = "mgmt-drivers-kubespray"
 """Entry point, item of ``vnflcm_mgmt_driver`` and artifact key: all one name.
@@ -103,7 +103,7 @@ def collect(
 def _is_usable(name: str, path: Path) -> bool:
     """Whether a file of a package is kept, and not replaced by ours."""
     ours = [f"Scripts/{script}" for script in SCRIPTS]
-    return name not in ours or not balancer.unusable(path.read_bytes())
+    return name not in ours or not load_balancer.unusable(path.read_bytes())
 
 
 def replaced(files: Mapping[str, bytes], source: Path) -> tuple[str, ...]:

@@ -9,13 +9,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tacker_k8s_mgmt.cluster import connectivity, kubespray, spelling
-from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.cluster.stack import StackResource, find_machines
-from tacker_k8s_mgmt.csar import hot, imagined, vnfd
+from tacker_k8s_mgmt.csar import hot, stack_simulation, vnfd
 from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.csar.tree import mapping, sequence
 from tacker_k8s_mgmt.errors import DiscoveryError
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.request import key_aliases
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology import connection_points
+from tacker_k8s_mgmt.topology.heat_stack import StackResource, find_machines
 
 #: What the driver looks for in the stack and in the package.
 _SEARCHED = frozenset(
@@ -41,7 +43,7 @@ def reduced(request: Request) -> InstallParams | None:
 
     None where these are wrong too.
     """
-    raw = spelling.read(InstallParams, request.installation).values
+    raw = key_aliases.read(InstallParams, request.installation).values
     structures = {
         name: _STAND_INS[name] | {key: value[key] for key in _SEARCHED & value.keys()}
         for name, value in raw.items()
@@ -73,7 +75,7 @@ class Look:
         self._base = base
         default = next(iter(flavour.levels), "")
         self._level = str(request.body.get("instantiationLevelId") or default)
-        self._stack = imagined.stack(
+        self._stack = stack_simulation.stack(
             base, flavour.instances(self._level), request.additional_params
         )
         self._groups = {one.name: one for one in self._stack if one.type in hot.GROUPS}
@@ -130,15 +132,17 @@ class Look:
         network = self._given.cluster.network
         if network.encapsulation != "none":
             return
-        defaults = kubespray.NETWORKS[self._given.address_family]
+        defaults = kubespray_releases.NETWORKS[self._given.address_family]
         pods = ipaddress.ip_network(self._given.pod_cidr or defaults.pods)
-        present = connectivity.attachments(self._stack)
-        inner = connectivity.inner_points(self._given, present)
+        present = connection_points.attachments(self._stack)
+        inner = connection_points.inner_points(self._given, present)
         nodes = {cp for cp, why in inner.items() if why.startswith(_NODES)}
         refused = {
             one.name
             for one in self._stack
-            if one.name in nodes and one.type == imagined.PORT and not _lets(one, pods)
+            if one.name in nodes
+            and one.type == stack_simulation.PORT
+            and not _lets(one, pods)
         }
         for name in sorted(refused):
             yield (

@@ -15,8 +15,8 @@ from oslo_log import log
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config
-from tacker_k8s_mgmt.cluster.references import FILE, Reference, Unresolved
-from tacker_k8s_mgmt.remote import confined
+from tacker_k8s_mgmt.remote import restricted_files
+from tacker_k8s_mgmt.request.secret_references import FILE, Reference, Unresolved
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -62,8 +62,8 @@ class Secrets:
 
     def _in_file(self, path: str) -> str:
         try:
-            return confined.secret(path, self._directory)
-        except confined.Refused as error:
+            return restricted_files.secret(path, self._directory)
+        except restricted_files.Refused as error:
             raise Unresolved(str(error)) from None
 
     def _in_barbican(self, secret_id: str) -> str:

@@ -15,15 +15,16 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import connectivity, kubespray
-from tacker_k8s_mgmt.cluster.connectivity import Attachment
-from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role, api_url
-from tacker_k8s_mgmt.cluster.params import API_PORT
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
-from tacker_k8s_mgmt.lifecycle import patience
-from tacker_k8s_mgmt.lifecycle.operation import Operation, names_of
-from tacker_k8s_mgmt.lifecycle.records import MACHINES_FILE, MOVING_FILE, rebuilt
-from tacker_k8s_mgmt.lifecycle.step import Step
+from tacker_k8s_mgmt.lifecycle import polling
+from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.lifecycle.state import Operation, names_of
+from tacker_k8s_mgmt.lifecycle.steps.records import MACHINES_FILE, MOVING_FILE, rebuilt
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.request.params import API_PORT
+from tacker_k8s_mgmt.topology import connection_points
+from tacker_k8s_mgmt.topology.connection_points import Attachment
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -69,7 +70,7 @@ class ConnectivityEnd(Operation):
             *((install,) if self._params.load_balancer else ()),
             Step("gather the facts of all hosts", self._gather, probe=self._has_begun),
             Step(
-                f"renew the API server's certificate with {kubespray.CLUSTER}",
+                f"renew the API server's certificate with {kubespray_releases.CLUSTER}",
                 lambda: self._run(self._request(), len(self._planes())),
                 probe=self._is_certified,
                 verify=self._see_certified,
@@ -98,7 +99,7 @@ class ConnectivityEnd(Operation):
         """
         if not self._asked:
             return
-        unmet = connectivity.unmet(self._asked, self._site.attachments())
+        unmet = connection_points.unmet(self._asked, self._site.attachments())
         if unmet:
             raise errors.ClusterError(
                 detail="In Heat these ports are not as the request wants them: "
@@ -214,7 +215,7 @@ class ConnectivityEnd(Operation):
         awaited = {
             node.name
             for node in self._moved
-            if not patience.not_ready(seen.get(node.name))
+            if not polling.not_ready(seen.get(node.name))
         }
         # The control planes were reached just now.
         asked = [
@@ -276,13 +277,15 @@ class ConnectivityEnd(Operation):
     def _gather(self) -> None:
         """kubespray takes the facts of hosts outside the limit from its cache."""
         silent = {*self._down, *(node.name for node in self._gone)}
-        args = kubespray.limit_without(sorted(silent))
-        request = PlaybookRequest(kubespray.FACTS, args=args, inputs=self._inputs)
+        args = kubespray_releases.limit_without(sorted(silent))
+        request = PlaybookRequest(
+            kubespray_releases.FACTS, args=args, inputs=self._inputs
+        )
         self._run(request, len(self._nodes))
 
     def _request(self) -> PlaybookRequest:
         return PlaybookRequest(
-            kubespray.CLUSTER,
+            kubespray_releases.CLUSTER,
             args=("--limit", "etcd,kube_control_plane"),
             inputs=self._inputs,
         )

@@ -14,12 +14,14 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import drain, healing, inventory, kubespray
-from tacker_k8s_mgmt.cluster.nodes import Node, Role
-from tacker_k8s_mgmt.lifecycle.operation import names_of
-from tacker_k8s_mgmt.lifecycle.plane_join import PlaneJoin
-from tacker_k8s_mgmt.lifecycle.plane_leave import PlaneLeave
-from tacker_k8s_mgmt.lifecycle.step import Step
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.lifecycle.state import names_of
+from tacker_k8s_mgmt.lifecycle.steps.control_plane_join import PlaneJoin
+from tacker_k8s_mgmt.lifecycle.steps.control_plane_leave import PlaneLeave
+from tacker_k8s_mgmt.model import drain, kubespray_releases
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.topology import heal_record
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -127,7 +129,7 @@ class HealStart(PlaneLeave):
         LOG.warning(
             "%s is not run, for the load balancer does not answer; the VMs of these "
             "nodes are built anew as they are: %s",
-            kubespray.REMOVE_NODE,
+            kubespray_releases.REMOVE_NODE,
             names_of((*self._alive, *self._dead)),
         )
         self._cluster().evict_dead([node.name for node in self._dead])
@@ -212,7 +214,7 @@ class HealEnd(PlaneJoin):
             )
 
     def _end(self) -> None:
-        self._site.workdir.write(healing.FILE_NAME, self._healing.ended().text())
+        self._site.workdir.write(heal_record.FILE_NAME, self._healing.ended().text())
 
     def _is_well(self) -> bool:
         balancer = self._machines.load_balancer

@@ -8,12 +8,14 @@ the cluster's nodes and its VIM reach the API through it.
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import kubespray, nodes, values
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
-from tacker_k8s_mgmt.lifecycle import check, ports
-from tacker_k8s_mgmt.lifecycle.operation import Operation
-from tacker_k8s_mgmt.lifecycle.records import MTU_FILE
-from tacker_k8s_mgmt.lifecycle.step import Step
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.lifecycle.state import Operation
+from tacker_k8s_mgmt.lifecycle.steps import preflight
+from tacker_k8s_mgmt.lifecycle.steps.records import MTU_FILE
+from tacker_k8s_mgmt.model import kubespray_releases, nodes
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.request import option_types
 
 _WAY_ON = (
     "retry goes on from here, rollback removes them, and after fail they stay until "
@@ -44,14 +46,14 @@ class Instantiate(Operation):
             verify=self._verify_balancer,
         )
         return (
-            check.Preflight(self._params, self._vnf_id, self._site).step(),
+            preflight.Preflight(self._params, self._vnf_id, self._site).step(),
             Step("find the VMs in the Heat stack", self._find_machines),
             Step("own the inventory directory", self._claim),
             Step("wait until the VMs accept SSH logins", self._reach_all),
             Step("write inventory and variables", self._write_all),
             *((install,) if self._params.load_balancer else ()),
             Step(
-                f"run {kubespray.CLUSTER}",
+                f"run {kubespray_releases.CLUSTER}",
                 self._run_playbook,
                 probe=self._playbook_done,
             ),
@@ -106,7 +108,7 @@ class Instantiate(Operation):
 
     def _reach_all(self) -> None:
         self._wait_reachable(self._all())
-        if self._params.cluster.network.mtu == values.NODES:
+        if self._params.cluster.network.mtu == option_types.NODES:
             mtus = [self._site.identity(node).nic_mtu for node in self._nodes]
             self._write_json(MTU_FILE, [min(mtus)] if all(mtus) else [])
 
@@ -120,7 +122,7 @@ class Instantiate(Operation):
         self._balancer().verify()
 
     def _request(self) -> PlaybookRequest:
-        return PlaybookRequest(kubespray.CLUSTER, inputs=self._inputs)
+        return PlaybookRequest(kubespray_releases.CLUSTER, inputs=self._inputs)
 
     def _playbook_done(self) -> bool:
         return self._site.playbooks.done(self._request())

@@ -10,18 +10,18 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.cluster.answers import Count, NodeObject, Vim
-from tacker_k8s_mgmt.cluster.balancer import (
+from tacker_k8s_mgmt.model.drain import DrainPolicy
+from tacker_k8s_mgmt.model.load_balancer import (
     BalancerSpec,
     BalancerStatus,
     ExposedService,
 )
-from tacker_k8s_mgmt.cluster.connectivity import Attachment
-from tacker_k8s_mgmt.cluster.drain import DrainPolicy
-from tacker_k8s_mgmt.cluster.nodes import Machine, Node
-from tacker_k8s_mgmt.cluster.quorum import EtcdMember
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest, Progress
-from tacker_k8s_mgmt.cluster.stack import Machines
+from tacker_k8s_mgmt.model.nodes import Machine, Node
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest, Progress
+from tacker_k8s_mgmt.model.quorum import EtcdMember
+from tacker_k8s_mgmt.status.facts import Count, NodeObject, Vim
+from tacker_k8s_mgmt.topology.connection_points import Attachment
+from tacker_k8s_mgmt.topology.heat_stack import Machines
 
 
 class Journal(Protocol):

@@ -10,11 +10,11 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import membership
-from tacker_k8s_mgmt.cluster.nodes import Node, Role
-from tacker_k8s_mgmt.lifecycle.leave import Leave
-from tacker_k8s_mgmt.lifecycle.operation import names_of
-from tacker_k8s_mgmt.lifecycle.step import Step
+from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.lifecycle.state import names_of
+from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.topology import membership
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.nodes import Node, Role
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
-from tacker_k8s_mgmt.lifecycle.join import Join
-from tacker_k8s_mgmt.lifecycle.operation import Operation, names_of
-from tacker_k8s_mgmt.lifecycle.step import Step
+from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.lifecycle.state import Operation, names_of
+from tacker_k8s_mgmt.lifecycle.steps.join import Join
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 

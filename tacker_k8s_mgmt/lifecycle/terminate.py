@@ -11,7 +11,7 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.step import Step
+from tacker_k8s_mgmt.lifecycle.runner import Step
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 

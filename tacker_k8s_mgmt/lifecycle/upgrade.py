@@ -16,14 +16,15 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import kubespray, upgrade
-from tacker_k8s_mgmt.cluster.nodes import Node, Role
-from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.operation import names_of
-from tacker_k8s_mgmt.lifecycle.step import Step
-from tacker_k8s_mgmt.lifecycle.upgrade_start import UpgradeStart, named, of_role
+from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.lifecycle.state import names_of
+from tacker_k8s_mgmt.lifecycle.upgrade_check import UpgradeStart, named, of_role
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology import upgrade_plan
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -75,7 +76,7 @@ class Upgrade(UpgradeStart):
                 Step("gather the facts of all hosts", self._gather, self._is_live),
             ]
         if planes_due:
-            what = f"run {kubespray.UPGRADE} for the control planes"
+            what = f"run {kubespray_releases.UPGRADE} for the control planes"
             steps.append(Step(what, self._run_planes, verify=self._end_planes))
         for number, names in enumerate(batches, 1):
             place = f"batch {number}/{len(batches)} of workers"
@@ -88,7 +89,7 @@ class Upgrade(UpgradeStart):
         former = tuple(n for n in self._record.batch if n in names) if begun else ()
         pending = [n for n in names if n in self._pending and n not in former]
         at_once = self._params.drain.parallel
-        rest = upgrade.batches(pending, len(names), at_once)
+        rest = upgrade_plan.batches(pending, len(names), at_once)
         return (former, *rest) if former else rest
 
     def _batch_steps(self, place: str, batch: tuple[Node, ...]) -> Sequence[Step]:
@@ -99,7 +100,7 @@ class Upgrade(UpgradeStart):
                 lambda: self._site.playbooks.live(self._batch_request(batch)),
             ),
             Step(
-                f"{place}: run {kubespray.UPGRADE}",
+                f"{place}: run {kubespray_releases.UPGRADE}",
                 lambda: self._begin(batch, self._batch_request(batch)),
                 verify=lambda: self._see(batch),
             ),
@@ -122,16 +123,16 @@ class Upgrade(UpgradeStart):
         return any(self._site.playbooks.live(request) for request in requests)
 
     def _gather(self) -> None:
-        request = PlaybookRequest(kubespray.FACTS, inputs=self._inputs)
+        request = PlaybookRequest(kubespray_releases.FACTS, inputs=self._inputs)
         self._run(request, len(self._nodes))
 
     # The control planes
 
     def _planes_request(self) -> PlaybookRequest:
         return PlaybookRequest(
-            kubespray.UPGRADE,
-            extra_vars=kubespray.upgrade_variables(self._params.drain),
-            args=kubespray.limit_to_control_planes(),
+            kubespray_releases.UPGRADE,
+            extra_vars=kubespray_releases.upgrade_variables(self._params.drain),
+            args=kubespray_releases.limit_to_control_planes(),
             inputs=self._inputs,
         )
 
@@ -155,8 +156,8 @@ class Upgrade(UpgradeStart):
     def _batch_request(self, batch: Sequence[Node]) -> PlaybookRequest:
         names = [node.name for node in batch]
         return PlaybookRequest(
-            kubespray.UPGRADE,
-            extra_vars=kubespray.upgrade_variables(self._params.drain, names),
+            kubespray_releases.UPGRADE,
+            extra_vars=kubespray_releases.upgrade_variables(self._params.drain, names),
             args=("--limit", ",".join(names)),
             inputs=self._inputs,
         )
@@ -200,7 +201,7 @@ class Upgrade(UpgradeStart):
         self._wait_until_well(
             problem,
             f"these nodes have not got Kubernetes {self._aim}, though "
-            f"{kubespray.UPGRADE} ended well: {{left}}.",
+            f"{kubespray_releases.UPGRADE} ended well: {{left}}.",
             "See whether kube_version is set in the checkout's own files, which "
             "kubespray_vars may take back; then retry.",
         )
@@ -239,7 +240,7 @@ class Upgrade(UpgradeStart):
 
     def _note(self, **changes: Any) -> None:
         self._record = replace(self._record, **changes)
-        self._site.workdir.write(upgrade.FILE_NAME, self._record.text())
+        self._site.workdir.write(upgrade_plan.FILE_NAME, self._record.text())
 
     # After a failure
 

@@ -29,13 +29,13 @@ def _python_with(*modules):
 
 
 python_for_hooks = _python_with(
-    "tacker_k8s_mgmt.hooks.v2_hooks", "tests.contract.v2_fakes"
+    "tacker_k8s_mgmt.hooks.v2.driver", "tests.contract.v2_fakes"
 )
 python_for_user_data = _python_with(
     "tacker.sol_refactored.infra_drivers.openstack.userdata_default"
 )
 python_for_commands = _python_with(
-    "tacker_k8s_mgmt.cli", "tacker_k8s_mgmt.hooks.instances"
+    "tacker_k8s_mgmt.cli", "tacker_k8s_mgmt.hooks.lookup"
 )
 
 

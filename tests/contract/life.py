@@ -20,13 +20,13 @@ from oslo_config import cfg
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.cluster.nodes import Role
-from tacker_k8s_mgmt.hooks import leftover, v1, v1_hook, vim
-from tacker_k8s_mgmt.hooks.v1_site import V1Site
-from tacker_k8s_mgmt.remote import ssh
-from tacker_k8s_mgmt.remote.endpoint import Endpoint
-from tacker_k8s_mgmt.remote.hostkeys import HostKeys
-from tacker_k8s_mgmt.remote.logins import Logins
+from tacker_k8s_mgmt.hooks.v1 import context, driver, stale_stack, vim
+from tacker_k8s_mgmt.hooks.v1.site import V1Site
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.remote.ssh import session
+from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
+from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tests.unit.lifecycle import fakes
 from tests.unit.remote.sshd import PASSWORD, USER
 
@@ -187,7 +187,7 @@ def limits():
 
     def connect(to):
         options = {"host_keys": HostKeys(), "redact": str, "deadline": 2}
-        return ssh.connect(to, connect_timeout=1, **options)
+        return session.connect(to, connect_timeout=1, **options)
 
     def command():
         with connect(endpoint()) as session:
@@ -213,14 +213,14 @@ def main():
     }
     for name, value in values.items():
         cfg.CONF.set_override(name, value, group=config.GROUP)
-    v1_hook.V1Site = Site
+    context.V1Site = Site
     nothing = types.SimpleNamespace(find_stack=lambda name: None)
-    leftover.rollback.heat_of = lambda context, vnf_instance: nothing
+    stale_stack.rollback.heat_of = lambda context, vnf_instance: nothing
     Logins.endpoint = endpoint
     vim.VimRegistry = lambda context, vnf_instance: WORLDS[vnf_instance.id].vims
     vim._plugin = lambda: types.SimpleNamespace(get_vims=lambda context: [])
-    ssh._KILL_AFTER = ssh._GRACE = 0.5
-    print(json.dumps({"limits": limits(), "lives": lives(v1.MgmtDriver())}))
+    session._KILL_AFTER = session._GRACE = 0.5
+    print(json.dumps({"limits": limits(), "lives": lives(driver.MgmtDriver())}))
 
 
 main()

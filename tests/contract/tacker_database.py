@@ -17,7 +17,7 @@ from tacker.db import api, model_base
 from tacker.db.migration.models import head  # noqa: F401
 from tacker.sol_refactored import objects as v2_objects
 
-from tacker_k8s_mgmt.cluster import params as parameters
+from tacker_k8s_mgmt.request import params as parameters
 
 Params = dict[str, Any] | None
 _ATTRIBUTE = "k8s_cluster_installation_param"

@@ -20,7 +20,7 @@ from tacker.db import api, model_base
 from tacker.db.vnfm import vnfm_db
 from tacker.objects import fields
 
-from tacker_k8s_mgmt.hooks import checkpoint
+from tacker_k8s_mgmt.hooks.v1 import checkpoint
 
 objects.register_all()
 

@@ -18,7 +18,7 @@ from tacker.db import api, model_base
 from tacker.db.nfvo import nfvo_db_plugin
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import database, v1, vim
+from tacker_k8s_mgmt.hooks.v1 import database, driver, vim
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
 from tests.contract.test_v1_driver import saved_instance
 
@@ -99,7 +99,7 @@ def spec():
 
 
 def test_a_hook_ends_the_transaction_of_the_request(context, instance):
-    v1.V1Hook("instantiate_end", context, instance)
+    driver.V1Hook("instantiate_end", context, instance)
     assert not context.session.in_transaction()
 
 

@@ -10,8 +10,10 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker import context as tacker_context
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import rollback, v1_site, v2_heat, vim
-from tacker_k8s_mgmt.hooks.call import Call
+from tacker_k8s_mgmt.hooks.v1 import rollback, vim
+from tacker_k8s_mgmt.hooks.v1 import site as v1_site
+from tacker_k8s_mgmt.hooks.v2 import heat as v2_heat
+from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.remote import heat
 from tests.contract.openstack_api import OpenStack, silent
 from tests.unit.cluster.samples import parsed

@@ -15,11 +15,11 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker import context as tacker_context
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.answers import Vim
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role
-from tacker_k8s_mgmt.hooks import v1_instance, vim
-from tacker_k8s_mgmt.remote import ssh
-from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
+from tacker_k8s_mgmt.hooks.v1 import lookup, vim
+from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.remote.ssh import session
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
+from tacker_k8s_mgmt.status.facts import Vim
 from tests.unit.lifecycle.fakes import additional_params, params
 
 CONTEXT = tacker_context.get_admin_context()
@@ -287,9 +287,7 @@ def seen(monkeypatch, tmp_path):
     monkeypatch.setattr(vim, "_plugin", lambda: None)
     instance = types.SimpleNamespace(id="vnf", tenant_id="tenant", vnf_metadata={})
     options = types.SimpleNamespace(connect_timeout=1, key_directory="")
-    return v1_instance.SeenV1Site(
-        None, instance, params(), options, str(tmp_path / "state")
-    )
+    return lookup.SeenV1Site(None, instance, params(), options, str(tmp_path / "state"))
 
 
 def test_only_recorded_keys_are_given_to_a_session(seen, monkeypatch):
@@ -301,7 +299,7 @@ def test_only_recorded_keys_are_given_to_a_session(seen, monkeypatch):
             alive=True, close=lambda: None, get=lambda path: b""
         )
 
-    monkeypatch.setattr(ssh, "connect", connect)
+    monkeypatch.setattr(session, "connect", connect)
     seen.cluster(Machine(Role.CONTROL_PLANE, "s", "192.0.2.1", "10.0.0.1"))
     assert [type(keys) for keys in given] == [RecordedKeys, RecordedKeys]
 
@@ -313,7 +311,7 @@ def test_a_silent_ansible_server_is_waited_for_once(seen, monkeypatch):
         tries.append(endpoint.host)
         raise errors.RemoteError(detail="no answer")
 
-    monkeypatch.setattr(ssh, "connect", connect)
+    monkeypatch.setattr(session, "connect", connect)
     machine = Machine(Role.CONTROL_PLANE, "s", "192.0.2.1", "10.0.0.1")
     for ask in (lambda: seen.workdir, lambda: seen.cluster(machine)):
         with pytest.raises(errors.RemoteError) as caught:

@@ -16,26 +16,31 @@ from pathlib import Path
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import (
+from tacker_k8s_mgmt.kubespray import (
     checkout,
-    features,
     inventory,
-    kubespray,
-    removed,
+    option_variables,
+    removed_variables,
     variables,
 )
-from tacker_k8s_mgmt.cluster.checkout import Checkout, Wanted, ansible_version_from
-from tacker_k8s_mgmt.cluster.nodes import Role
-from tacker_k8s_mgmt.cluster.structures import DrainPolicy
-from tacker_k8s_mgmt.cluster.versions import minor, numbers
+from tacker_k8s_mgmt.kubespray.checkout import Checkout, Wanted, ansible_version_from
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.versions import minor, numbers
+from tacker_k8s_mgmt.request.models import DrainPolicy
 from tests.unit.cluster.rich import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
 from tests.unit.cluster.samples import parsed
 
 ROOTS = [Path(one) for one in os.environ.get("KUBESPRAY_ROOTS", "").split(":") if one]
 VENVS = [Path(one) for one in os.environ.get("KUBESPRAY_VENVS", "").split(":") if one]
 PLAYBOOKS = (
-    *(kubespray.CLUSTER, kubespray.SCALE, kubespray.REMOVE_NODE, kubespray.FACTS),
-    *(kubespray.UPGRADE, "reset.yml"),
+    *(
+        kubespray_releases.CLUSTER,
+        kubespray_releases.SCALE,
+        kubespray_releases.REMOVE_NODE,
+        kubespray_releases.FACTS,
+    ),
+    *(kubespray_releases.UPGRADE, "reset.yml"),
 )
 BOILERPLATE = "playbooks/boilerplate.yml"
 LIMIT = 300  # seconds
@@ -103,7 +108,7 @@ class TestTable:
         roles = (root / "roles" / "upgrade").rglob("*.yml")
         known = [text(root / "playbooks/upgrade_cluster.yml"), *map(text, roles)]
         found = set(re.findall(r"\w+", " ".join(map(str, known))))
-        wanted = kubespray.upgrade_variables(DrainPolicy(), ["worker"])
+        wanted = kubespray_releases.upgrade_variables(DrainPolicy(), ["worker"])
         assert wanted.keys() - found == set()
 
     def test_it_says_which_kubernetes_it_can_install_and_spells_it_so(self, root):
@@ -127,28 +132,31 @@ class TestTable:
         at = minor(stated(root).version)
         there = words(root)
         lingering = {"eviction_hard_control_plane"}  # its default is still written
-        for name, gone in removed.VARIABLES.items():
+        for name, gone in removed_variables.VARIABLES.items():
             if at >= gone.since and name not in lingering:
                 assert name not in there, name
             elif at >= (gone.since[0], gone.since[1] - 1) and at < gone.since:
                 assert name in there, name
-        for start, gone in removed.FEATURES.items():
+        for start, gone in removed_variables.FEATURES.items():
             left = [word for word in there if word.startswith(start)]
             assert bool(left) == (at < gone.since), start
 
     def test_what_it_refuses_itself_is_in_our_table_too(self, root):
         for name in stated(root).offer.removed_variables:
-            assert removed.removal(name) is not None
+            assert removed_variables.removal(name) is not None
 
     def test_every_variable_that_an_option_becomes_exists(self, root):
         at, there = minor(stated(root).version), words(root)
         missing = {
             name
-            for names in (*features.VARIABLES.values(), *features.DEFAULTS.values())
+            for names in (
+                *option_variables.VARIABLES.values(),
+                *option_variables.DEFAULTS.values(),
+            )
             for name in names
-            if name not in there and not removed.removal(name)
+            if name not in there and not removed_variables.removal(name)
         }
-        if at < kubespray.BASE_URLS_SINCE:
+        if at < kubespray_releases.BASE_URLS_SINCE:
             missing -= {"github_url", "dl_k8s_io_url", "storage_googleapis_url"}
             missing -= {"get_helm_url"}
         assert missing == NAMES_FOR_PEOPLE
@@ -291,8 +299,8 @@ class TestRuns:
 
     def test_a_run_for_the_control_planes_touches_no_worker(self, play):
         done = play.run(
-            *("ansible-playbook", kubespray.CLUSTER, "--list-hosts"),
-            *kubespray.limit_to_control_planes(without=[NODES[2].name]),
+            *("ansible-playbook", kubespray_releases.CLUSTER, "--list-hosts"),
+            *kubespray_releases.limit_to_control_planes(without=[NODES[2].name]),
         )
         assert done.returncode == 0, done.stderr
         listed = set(re.findall(r"^ {6}(\S+)$", done.stdout, re.MULTILINE))
@@ -300,7 +308,7 @@ class TestRuns:
         assert listed - {"localhost"} < planes
 
     def test_the_tasks_of_an_installation_can_be_listed(self, play):
-        done = play.run("ansible-playbook", kubespray.CLUSTER, "--list-tasks")
+        done = play.run("ansible-playbook", kubespray_releases.CLUSTER, "--list-tasks")
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("TAGS:") > 100
 

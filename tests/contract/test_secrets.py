@@ -9,8 +9,8 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import config
-from tacker_k8s_mgmt.cluster.references import Reference, Unresolved
 from tacker_k8s_mgmt.hooks.secrets import Secrets
+from tacker_k8s_mgmt.request.secret_references import Reference, Unresolved
 from tests.contract.key_manager import (
     BINARY_ID,
     BROKEN_ID,

@@ -16,9 +16,9 @@ from tacker.objects import fields
 from tacker.vnflcm import vnflcm_driver
 from tacker.vnfm.infra_drivers.openstack import openstack, update_template
 
-from tacker_k8s_mgmt.cluster.connectivity import Attachment
 from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks import checkpoint, requests
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, requests
+from tacker_k8s_mgmt.topology.connection_points import Attachment
 
 objects.register_all()
 

@@ -22,7 +22,7 @@ from tacker.vnflcm import vnflcm_driver
 
 import tacker_k8s_mgmt.kubespray_mgmt
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import v1, vim
+from tacker_k8s_mgmt.hooks.v1 import driver, vim
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
 
 objects.register_all()
@@ -361,4 +361,4 @@ class TestVims:
 
 
 def test_driver_keeps_no_state():
-    assert vars(v1.MgmtDriver()) == {}
+    assert vars(driver.MgmtDriver()) == {}

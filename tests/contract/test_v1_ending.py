@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from tacker_k8s_mgmt.hooks import v1_ending
+from tacker_k8s_mgmt.hooks.v1 import terminate
 from tests.unit.cluster.samples import parsed
 
 
@@ -19,7 +19,7 @@ from tests.unit.cluster.samples import parsed
 )
 def test_the_verb_that_goes_on_and_what_fail_would_leave(request_, verb):
     params = parsed()
-    text = v1_ending.left(params, request_)
+    text = terminate.left(params, request_)
     assert text.startswith(verb)
     assert "Do not send `fail`" in text
     assert f"{params.ansible.directory} on {params.ansible.host}" in text

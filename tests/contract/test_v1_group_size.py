@@ -8,10 +8,10 @@ import yaml
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.groups import GroupSize
 from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks import group_size
-from tacker_k8s_mgmt.remote import waiting
+from tacker_k8s_mgmt.hooks.v1 import group_size
+from tacker_k8s_mgmt.remote import backoff
+from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
 GROUP, PARAMETER = "worker_instance", "worker_instance_desired_capacity"
 NESTED = "base_hot_nested_worker.yaml"
@@ -66,7 +66,7 @@ class Heat:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(waiting.time, "sleep", lambda _: None)
+    monkeypatch.setattr(backoff.time, "sleep", lambda _: None)
 
 
 def keep(monkeypatch, heat, sizes):

@@ -8,8 +8,8 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker import context as tacker_context
 
-from tacker_k8s_mgmt.cluster.stack import StackResource
-from tacker_k8s_mgmt.hooks import rollback, v1_site, vim
+from tacker_k8s_mgmt.hooks.v1 import rollback, site, vim
+from tacker_k8s_mgmt.topology.heat_stack import StackResource
 from tests.unit.cluster.samples import parsed
 from tests.unit.cluster.stacks import SIMPLE
 
@@ -44,13 +44,13 @@ def asked(monkeypatch, tmp_path):
         instantiated_vnf_info=types.SimpleNamespace(instance_id="top"),
     )
     options = types.SimpleNamespace(key_directory="", connect_timeout=1)
-    made = v1_site.V1Site(CONTEXT, instance, parsed(), options, str(tmp_path))
+    made = site.V1Site(CONTEXT, instance, parsed(), options, str(tmp_path))
     return made, regions
 
 
 def test_the_vims_region_is_asked(asked, monkeypatch):
     one, regions = asked
-    monkeypatch.setattr(v1_site.heat, "list_resources", lambda *_: SIMPLE)
+    monkeypatch.setattr(site.heat, "list_resources", lambda *_: SIMPLE)
     assert len(one.machines().workers) == 2
     assert regions == [("u", "RegionTwo")]
 
@@ -60,6 +60,6 @@ def test_vms_that_no_parameter_leads_to_are_named_in_the_log(
 ):
     one, _ = asked
     stray = StackResource("top", "stray", "OS::Nova::Server", "s", "CREATE_COMPLETE")
-    monkeypatch.setattr(v1_site.heat, "list_resources", lambda *_: [*SIMPLE, stray])
+    monkeypatch.setattr(site.heat, "list_resources", lambda *_: [*SIMPLE, stray])
     one.machines()
     assert "no parameter leads to the VMs stray" in caplog.text

@@ -13,9 +13,9 @@ from tacker import objects
 from tacker.common import driver_manager
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.cluster.groups import GroupSize
 from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks import checkpoint, scale_level, v1_hook
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, scale_level
+from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.contract.test_v1_driver import GOOD, NAME, instance
 from tests.contract.test_v1_scale_level import DEFINITIONS
 from tests.unit.lifecycle.fakes import VNF, FakeSite, Role, machine
@@ -39,7 +39,7 @@ class OpenSite(FakeSite):
 def site(monkeypatch, tmp_path):
     made = instantiated()
     made.__class__ = OpenSite
-    monkeypatch.setattr(v1_hook, "V1Site", lambda *_: made)
+    monkeypatch.setattr(context, "V1Site", lambda *_: made)
     monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path))
     monkeypatch.setattr(checkpoint, "save", lambda *_, **__: None)
     return made
@@ -139,7 +139,7 @@ def test_the_aspect_of_the_control_plane_is_refused_before_a_host_is_asked(
     given = copy.deepcopy(GOOD)
     given["k8s_cluster_installation_param"]["master_node"]["aspect_id"] = "masters"
     vnf.instantiated_vnf_info.additional_params = given
-    monkeypatch.setattr(v1_hook, "V1Site", None)  # no site is opened
+    monkeypatch.setattr(context, "V1Site", None)  # no site is opened
     monkeypatch.setattr(checkpoint, "save", None)
     with pytest.raises(Exception, match="scaling aspect masters is that") as caught:
         call(manager, hook, vnf, scale(kind, "masters"), scale_out_id_list=["a"])

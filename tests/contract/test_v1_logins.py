@@ -7,10 +7,13 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.cluster import inventory
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
-from tacker_k8s_mgmt.hooks import server_site, site, v1_site, vim
+from tacker_k8s_mgmt.hooks.v1 import site as v1_site
+from tacker_k8s_mgmt.hooks.v1 import vim
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.remote import site
+from tacker_k8s_mgmt.remote.ansible import site as server_site
 from tests.unit.cluster.samples import parsed
 from tests.unit.remote import keys
 
@@ -47,14 +50,16 @@ class TestFindings:
     def test_an_unusable_key_of_the_server_is_found_before_any_connection(
         self, made, monkeypatch
     ):
-        monkeypatch.setattr(site.ssh, "connect", lambda *_, **__: pytest.fail("asked"))
+        monkeypatch.setattr(
+            site.session, "connect", lambda *_, **__: pytest.fail("asked")
+        )
         found = made({"ansible.private_key": "/etc/shadow"}).server_findings()
         assert [one.split()[0] for one in found] == ["ansible.private_key"]
 
     def test_other_keys_are_found_beside_what_is_wrong_with_the_server(
         self, made, monkeypatch
     ):
-        monkeypatch.setattr(site.ssh, "connect", nowhere)
+        monkeypatch.setattr(site.session, "connect", nowhere)
         found = made({"worker_node.private_key": "/etc/shadow"}).server_findings()
         assert [one.split()[0] for one in found] == [
             "worker_node.private_key",
@@ -69,7 +74,7 @@ class TestKeyDirectory:
             raise errors.RemoteError(detail="It shall not have a try.")
 
         monkeypatch.setattr(v1_site.V1Site, "_keys", lambda _: None)
-        monkeypatch.setattr(site.ssh, "connect", connect)
+        monkeypatch.setattr(site.session, "connect", connect)
         for project in (PROJECT, "another"):
             (tmp_path / project).mkdir()
             (tmp_path / project / "key").write_text(KEY.private)
@@ -107,7 +112,7 @@ def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch)
             done.append((name, text))
 
     monkeypatch.setattr(v1_site.V1Site, "workdir", Directory())
-    monkeypatch.setattr(site.ssh, "connect", connect)
+    monkeypatch.setattr(site.session, "connect", connect)
     monkeypatch.setattr(
         server_site.PlaybookRunner, "run", lambda *_, **__: done.append("the run")
     )

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks import rollback
+from tacker_k8s_mgmt.hooks.v1 import rollback
 
 WITHOUT = "class Data:\n    pass\n"
 PARAMETER = {"get_param": "worker_instance_desired_capacity"}

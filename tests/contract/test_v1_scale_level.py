@@ -11,9 +11,9 @@ from tacker import objects
 from tacker.vnfm.lcm_user_data import utils as user_data_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.groups import GroupSize
 from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks import scale_level
+from tacker_k8s_mgmt.hooks.v1 import scale_level
+from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
 objects.register_all()
 

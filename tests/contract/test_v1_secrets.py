@@ -11,8 +11,9 @@ from tacker import context as tacker_context
 from tacker import objects
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.cluster import params
-from tacker_k8s_mgmt.hooks import keystone, requests, v1
+from tacker_k8s_mgmt.hooks.v1 import driver as v1_driver
+from tacker_k8s_mgmt.hooks.v1 import keystone, requests
+from tacker_k8s_mgmt.request import params
 from tests.contract.key_manager import BYTES_ID, PASSWORD, TEXT_ID, by_id
 from tests.unit.cluster.samples import changed, request
 
@@ -139,27 +140,27 @@ class TestTerminate:
     def asked(self, instance, monkeypatch):
         """A driver; which of its hooks came as far as its work."""
         done = []
-        monkeypatch.setattr(v1.checkpoint, "save", lambda *_: None)
-        monkeypatch.setattr(v1.vim, "VimRegistry", lambda *_: None)
+        monkeypatch.setattr(v1_driver.checkpoint, "save", lambda *_: None)
+        monkeypatch.setattr(v1_driver.vim, "VimRegistry", lambda *_: None)
         monkeypatch.setattr(
-            v1.V1Hook, "site", lambda *_: contextlib.nullcontext("the site")
+            v1_driver.V1Hook, "site", lambda *_: contextlib.nullcontext("the site")
         )
         monkeypatch.setattr(
-            v1, "TerminateStart", lambda *_: types.SimpleNamespace(steps=tuple)
+            v1_driver, "TerminateStart", lambda *_: types.SimpleNamespace(steps=tuple)
         )
         monkeypatch.setattr(
-            v1,
+            v1_driver,
             "TerminateEnd",
             lambda _vnf, _vims, site: types.SimpleNamespace(
                 steps=lambda: done.append(site) or ()
             ),
         )
-        monkeypatch.setattr(v1.V1Hook, "run", lambda *_: done.append("run"))
-        monkeypatch.setattr(v1.V1Hook, "__init__", lambda *_: None)
+        monkeypatch.setattr(v1_driver.V1Hook, "run", lambda *_: done.append("run"))
+        monkeypatch.setattr(v1_driver.V1Hook, "__init__", lambda *_: None)
 
         def call(request):
             del done[:]
-            driver, infos = v1.MgmtDriver(), instance.vim_connection_info
+            driver, infos = v1_driver.MgmtDriver(), instance.vim_connection_info
             driver.terminate_start(CONTEXT, instance, request)
             if request is not None:
                 # So does Tacker's terminate_vnf, but not its rollback.
@@ -207,7 +208,7 @@ class TestTerminate:
         others = instance.vnf_metadata
         during = []
         monkeypatch.setattr(
-            v1.V1Hook, "run", lambda *_: during.append(instance.vnf_metadata)
+            v1_driver.V1Hook, "run", lambda *_: during.append(instance.vnf_metadata)
         )
         asked(self.request("GRACEFUL"))
         assert during == [others, {**others, **self.kept()}]
@@ -219,7 +220,7 @@ class TestTerminate:
 
     def test_it_stays_for_a_retry(self, asked, instance, monkeypatch):
         self.in_barbican(instance)
-        driver, request = v1.MgmtDriver(), self.request("GRACEFUL")
+        driver, request = v1_driver.MgmtDriver(), self.request("GRACEFUL")
         driver.terminate_start(CONTEXT, instance, request)
         instance.vim_connection_info = []
 
@@ -227,7 +228,7 @@ class TestTerminate:
             raise errors.VimError(detail="It is still used.")
 
         with monkeypatch.context() as broken:
-            broken.setattr(v1.V1Hook, "run", fail)
+            broken.setattr(v1_driver.V1Hook, "run", fail)
             with pytest.raises(errors.VimError):
                 driver.terminate_end(CONTEXT, instance, request)
         assert instance.vnf_metadata == {"of": "others", **self.kept()}

@@ -10,8 +10,11 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.hooks import server_site, site, v1_site, vim
+from tacker_k8s_mgmt.hooks.v1 import site as v1_site
+from tacker_k8s_mgmt.hooks.v1 import vim
+from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
+from tacker_k8s_mgmt.remote import site
+from tacker_k8s_mgmt.remote.ansible import site as server_site
 from tests.unit.lifecycle.fakes import params
 
 MACHINES = tuple(

@@ -12,8 +12,8 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.infra_drivers.openstack import heat_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import v2_heat
-from tacker_k8s_mgmt.hooks.call import Call
+from tacker_k8s_mgmt.hooks.v2 import heat
+from tacker_k8s_mgmt.hooks.v2.request import Call
 
 VIM = {
     "vimId": "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01",
@@ -63,12 +63,12 @@ def tackers(vim):
 def test_a_password_is_used_as_tacker_uses_it(configured, options):
     configured(**options)
     _, theirs = tackers(VIM)
-    session, region = v2_heat.login_of(VIM)
+    session, region = heat.login_of(VIM)
     elements = session.auth.get_cache_id_elements()
     assert elements == theirs.session.auth.get_cache_id_elements()
     assert session.verify == theirs.session.verify
     assert region == "here"
-    assert theirs.service_type == v2_heat._SERVICE
+    assert theirs.service_type == heat._SERVICE
 
 
 def test_tokens_by_oauth_are_asked_for_by_tackers_client(configured):
@@ -80,18 +80,18 @@ def test_tokens_by_oauth_are_asked_for_by_tackers_client(configured):
     places = {"tokenEndpoint": "https://key", "heatEndpoint": "https://heat/v1/p"}
     vim = {**VIM, "interfaceInfo": places}
     client, theirs = tackers(vim)
-    session, _ = v2_heat.login_of(vim)
+    session, _ = heat.login_of(vim)
     assert type(session.auth) is type(theirs.session.auth)
     assert (session.cert, session.verify) == ("/etc/ssl/client.pem", "/etc/ssl/ca.pem")
     assert client.base_url == "https://heat/v1/p"
-    assert v2_heat._adapter(vim).endpoint_override == "https://heat/v1/p"
+    assert heat._adapter(vim).endpoint_override == "https://heat/v1/p"
 
 
 def test_options_that_an_earlier_tacker_has_not_are_as_if_off(monkeypatch):
     conf = cfg.ConfigOpts()
     conf.register_opts([cfg.IntOpt("other")], group="v2_vnfm")
-    monkeypatch.setattr(v2_heat.cfg, "CONF", conf)
-    session, _ = v2_heat.login_of(VIM)
+    monkeypatch.setattr(heat.cfg, "CONF", conf)
+    session, _ = heat.login_of(VIM)
     assert session.verify is False
 
 
@@ -99,14 +99,14 @@ def test_a_keystone_that_does_not_answer_is_a_remote_error():
     instance = {"id": VIM["vimId"], "vimConnectionInfo": {"openstack": VIM}}
     call = Call("heal_end", {}, instance, {}, package="")
     with pytest.raises(errors.RemoteError) as caught:
-        v2_heat.resources_of(call)
+        heat.resources_of(call)
     assert "could not be read: Unable to establish connection" in str(caught.value)
     assert "vim-secret" not in str(caught.value)
 
 
 def test_a_hook_imports_neither_tackers_database_nor_its_message_queue():
     program = (
-        "import sys, tacker_k8s_mgmt.hooks.v2_hooks\n"
+        "import sys, tacker_k8s_mgmt.hooks.v2.driver\n"
         "print({'sqlalchemy', 'oslo_messaging', 'eventlet'} & sys.modules.keys())"
     )
     done = subprocess.run(

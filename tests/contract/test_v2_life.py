@@ -11,7 +11,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker.sol_refactored.common import exceptions as sol_ex
 
-from tacker_k8s_mgmt.cluster.connectivity import Attachment
+from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tests.contract import v2_world
 from tests.unit.lifecycle import fakes
 

@@ -74,7 +74,7 @@ class TestOthersVnfs:
         done = script(given(operation, params={"other": 1}, metadata={"other": 2}))
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
         modules = told.read_text().split()
-        assert "tacker_k8s_mgmt.hooks.v2" in modules
+        assert "tacker_k8s_mgmt.hooks.v2.program" in modules
         assert not set(HEAVY) & set(modules)
         assert not (tmp_path / "state").exists()
 

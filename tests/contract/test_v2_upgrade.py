@@ -9,12 +9,12 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import params as parameters
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.api import V2
 from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.hooks import settings, v2_hook, v2_upgrade
-from tacker_k8s_mgmt.hooks.call import Call
+from tacker_k8s_mgmt.hooks.v2 import context, settings, upgrade
+from tacker_k8s_mgmt.hooks.v2.request import Call
+from tacker_k8s_mgmt.request import params as parameters
 from tests.contract import v2_world
 from tests.unit.lifecycle import fakes, upgrading
 from tests.unit.lifecycle.upgrading import NEW, OLD
@@ -55,7 +55,7 @@ def made(package, site, tmp_path, monkeypatch):
     config = tmp_path / "tacker.conf"
     config.write_text(f"[k8s_mgmt]\nstate_path = {tmp_path}/state\n")
     monkeypatch.setenv("TACKER_K8S_MGMT_CONFIG", str(config))
-    monkeypatch.setattr(v2_hook, "V2Site", lambda *_: site)
+    monkeypatch.setattr(context, "V2Site", lambda *_: site)
     kept = parameters.without_secrets(upgrading.stored())
     vnfcs = [
         {
@@ -86,7 +86,7 @@ def made(package, site, tmp_path, monkeypatch):
             grant_request={},
             package=str(package),
         )
-        return v2_hook.V2Hook(call, settings.read())
+        return context.V2Hook(call, settings.read())
 
     return make
 
@@ -98,11 +98,11 @@ def asked(**changes):
 
 def test_the_hooks_check_upgrade_and_keep_what_later_operations_need(made, site):
     checking = made("start", asked())
-    v2_upgrade.start(checking)
+    upgrade.start(checking)
     assert site.versions == {OLD}
     ansible = {**REPEATED["ansible"], "kubespray_root_path": "/opt/newer"}
     ending = made("end", asked(ansible=ansible))
-    v2_upgrade.end(ending)
+    upgrade.end(ending)
     assert site.versions == {NEW}
     kept = ending.call.stored["k8s_cluster_installation_param"]
     assert kept["cluster"] == {"kubernetes_version": NEW}
@@ -116,8 +116,8 @@ def test_the_hooks_check_upgrade_and_keep_what_later_operations_need(made, site)
 @pytest.mark.parametrize("ours", [None, REPEATED])
 def test_without_a_version_that_is_new_the_cluster_stays(made, site, ours):
     hook = made("end", ours)
-    v2_upgrade.start(made("start", ours))
-    v2_upgrade.end(hook)
+    upgrade.start(made("start", ours))
+    upgrade.end(hook)
     assert site.runs == []
     assert hook.call.stored["k8s_cluster_installation_param"]["cluster"] == {
         "kubernetes_version": OLD
@@ -127,7 +127,7 @@ def test_without_a_version_that_is_new_the_cluster_stays(made, site, ours):
 def test_a_version_that_may_not_follow_is_refused_before_anything_moves(made, site):
     wanted = asked(cluster={"kubernetes_version": "1.36.0"})
     with pytest.raises(errors.StepFailed, match="more than one minor release"):
-        v2_upgrade.start(made("start", wanted))
+        upgrade.start(made("start", wanted))
     assert site.changes == []
 
 
@@ -140,7 +140,7 @@ def test_a_version_that_may_not_follow_is_refused_before_anything_moves(made, si
 )
 def test_what_would_touch_vms_is_refused(made, more, reason):
     with pytest.raises(errors.UnsupportedOperation) as caught:
-        v2_upgrade.start(made("start", asked(), **more))
+        upgrade.start(made("start", asked(), **more))
     assert reason in str(caught.value)
 
 
@@ -153,19 +153,19 @@ def test_a_package_with_another_image_is_refused(made, image, refused):
     worker = hook.call.instance["instantiatedVnfInfo"]["vnfcResourceInfo"][1]
     worker["metadata"] = {"image-workerNode": image}
     if not refused:
-        v2_upgrade.start(hook)
+        upgrade.start(hook)
         return
     with pytest.raises(errors.UnsupportedOperation, match="for workerNode, whose VMs"):
-        v2_upgrade.start(hook)
+        upgrade.start(hook)
 
 
 def test_a_rollback_is_possible_until_the_first_node_has_moved(made, site):
-    v2_upgrade.rollback_start(made("rollback_start", asked()))
+    upgrade.rollback_start(made("rollback_start", asked()))
     site.faults = {"upgrade control-plane-10-10-0-4"}
     with pytest.raises(errors.StepFailed):
-        v2_upgrade.end(made("end", asked()))
+        upgrade.end(made("end", asked()))
     with pytest.raises(errors.UnsupportedOperation, match="cannot go back"):
-        v2_upgrade.rollback_start(made("rollback_start", asked()))
+        upgrade.rollback_start(made("rollback_start", asked()))
 
 
 def test_a_rollback_keeps_the_scale_levels(made):
@@ -173,9 +173,9 @@ def test_a_rollback_keeps_the_scale_levels(made):
     before = made("rollback_start")
     levels = [{"aspectId": "worker_instance", "scaleLevel": 1}]
     before.call.instance["instantiatedVnfInfo"]["scaleStatus"] = levels
-    v2_upgrade.rollback_start(before)
+    upgrade.rollback_start(before)
     after = made("rollback_end")
     after.call.between.update(before.call.between)
-    v2_upgrade.rollback_end(after)
+    upgrade.rollback_end(after)
     assert after.call.instance["instantiatedVnfInfo"]["scaleStatus"] == levels
     assert after.call.between == {}

@@ -14,7 +14,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from tacker_k8s_mgmt.cluster.stack import StackResource
+from tacker_k8s_mgmt.topology.heat_stack import StackResource
 from tests.unit.lifecycle import fakes
 
 
@@ -74,13 +74,13 @@ class Site(fakes.FakeSite):
 
 def enter(path):
     """Put the fakes in place, in the script's process."""
-    from tacker_k8s_mgmt.hooks import connection, v2_hook, v2_hooks, v2_scale
+    from tacker_k8s_mgmt.hooks.v2 import context, driver, scale, vim
 
     with open(path, "rb") as file:
         site = pickle.load(file)  # noqa: S301
 
     def made(call, *_):
-        site.vims = connection.Connections(call.instance)
+        site.vims = vim.Connections(call.instance)
         return site
 
     def keep():
@@ -88,7 +88,7 @@ def enter(path):
         site.runs.clear()
         Path(path).write_bytes(pickle.dumps(site))
 
-    v2_hook.V2Site = made
-    v2_hooks.resources_of = lambda call: site.resources()
-    v2_scale.resources_of = v2_hooks.resources_of
+    context.V2Site = made
+    driver.resources_of = lambda call: site.resources()
+    scale.resources_of = driver.resources_of
     atexit.register(keep)

@@ -12,7 +12,7 @@ from lab import inside
 from lab.cloud import ansible_server, base
 from lab.cloud.hosts import Host
 from lab.patience import Patience
-from tacker_k8s_mgmt.cluster import inventory
+from tacker_k8s_mgmt.kubespray import inventory
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Lab

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab import inside
-from tacker_k8s_mgmt.cluster import inventory
+from tacker_k8s_mgmt.kubespray import inventory
 from tests.integration.conftest import PARAMETERS, REQUESTS, Cluster, Lab
 from tests.integration.test_scaling import consistent
 from tests.integration.v2 import ClusterV2, LabV2, sample

@@ -11,11 +11,11 @@ import pytest
 from pydantic import SecretStr
 
 from lab import inside
-from tacker_k8s_mgmt.cluster.quorum import ControlPlane, EtcdMember, refusal
-from tacker_k8s_mgmt.remote import ssh
-from tacker_k8s_mgmt.remote.endpoint import Endpoint
-from tacker_k8s_mgmt.remote.etcd import EtcdClient
-from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember, refusal
+from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
+from tacker_k8s_mgmt.remote.ssh import session as ssh_session
+from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tests.integration.conftest import Cluster, Lab, eventually
 from tests.integration.test_cluster_life import roles
 
@@ -60,7 +60,9 @@ def asked_over_ssh(server: str) -> tuple[EtcdMember, ...]:
     address = next(one for one in host.addresses if one.startswith("10.99."))
     endpoint = Endpoint(address, "ubuntu", SecretStr("ubuntu"))
     keys = HostKeys(label="the test's host keys")
-    with ssh.connect(endpoint, host_keys=keys, redact=str, deadline=20) as session:
+    with ssh_session.connect(
+        endpoint, host_keys=keys, redact=str, deadline=20
+    ) as session:
         return EtcdClient(session).members()
 
 

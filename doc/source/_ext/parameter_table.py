@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from sphinx.application import Sphinx
 
-from tacker_k8s_mgmt.cluster import secretplaces
-from tacker_k8s_mgmt.cluster.params import InstallParams
+from tacker_k8s_mgmt.request import secret_fields
+from tacker_k8s_mgmt.request.params import InstallParams
 
 
 def rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
@@ -49,7 +49,7 @@ class ParameterTable(Directive):
         items = []
         secrets = {
             ".".join(part for part in location if part != "*")
-            for location, _ in secretplaces.attributes(InstallParams)
+            for location, _ in secret_fields.attributes(InstallParams)
         }
         for attribute, cardinality, description in rows(InstallParams):
             term = nodes.term("", "", nodes.literal(text=attribute))

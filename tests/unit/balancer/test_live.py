@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tacker_k8s_mgmt.cluster.balancer import BalancerStatus, parse_status
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, parse_status
 
 from .sandbox import HAPROXY, Sandbox
 from .servers import ApiServer, Echo, Worker, free_ports, make_certificate, serving

@@ -10,7 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.balancer import (
+from tacker_k8s_mgmt.model.load_balancer import (
     BalancerSpec,
     BalancerStatus,
     ExposedService,
@@ -20,8 +20,8 @@ from tacker_k8s_mgmt.cluster.balancer import (
     parse_status,
     unusable,
 )
-from tacker_k8s_mgmt.remote.exchange import Result
-from tacker_k8s_mgmt.remote.loadbalancer import Balancer
+from tacker_k8s_mgmt.remote.load_balancer import Balancer
+from tacker_k8s_mgmt.remote.ssh.channel import Result
 
 from .sandbox import SCRIPT, Sandbox
 

@@ -3,8 +3,8 @@
 import copy
 import json
 
-from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
 from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.request.params import ATTRIBUTE
 
 MARK = "MaRk3d"
 KEY = (

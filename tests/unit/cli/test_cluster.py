@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cli import cluster as command
 from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cli.telling import Console
+from tacker_k8s_mgmt.cli.commands import cluster as command
+from tacker_k8s_mgmt.cli.render.console import Console
 from tests.unit.lifecycle.fakes import VNF, FakeSite, params
 from tests.unit.lifecycle.operations import instantiated
 

@@ -139,7 +139,7 @@ def test_an_error_is_one_line_and_an_exit_code(monkeypatch, capsys, error, code)
     def fail(args):
         raise error
 
-    monkeypatch.setattr("tacker_k8s_mgmt.cli.runs._list", fail)
+    monkeypatch.setattr("tacker_k8s_mgmt.cli.commands.runs._list", fail)
     assert main(["runs", "list"]) == code
     said = capsys.readouterr().err
     assert len(said.splitlines()) == (0 if code == 130 else 1)

@@ -8,9 +8,10 @@ import pytest
 import yaml
 
 from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cluster import balancer, inventory, nodes, variables
-from tacker_k8s_mgmt.cluster import params as cluster_params
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role
+from tacker_k8s_mgmt.kubespray import inventory, variables
+from tacker_k8s_mgmt.model import load_balancer, nodes
+from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.request import params as cluster_params
 
 from .bodies import FILE, KEY, MARK, SECRET_REF, installation, named, secretive, simple
 
@@ -104,7 +105,7 @@ def test_the_load_balancer_and_the_vim_are_told(preview, listed):
     _, _, members = of_the_product(body)
     assert "load balancer: on 10.99.0.5, as root\n" in out
     (command,) = [line for line in out.splitlines() if line.startswith("  bash ")]
-    spec = balancer.BalancerSpec(
+    spec = load_balancer.BalancerSpec(
         api_port=6443,
         control_planes=((members[0].name, "10.10.0.11"),),
         workers=tuple((node.name, node.address) for node in members[1:]),
@@ -113,7 +114,7 @@ def test_the_load_balancer_and_the_vim_are_told(preview, listed):
         "bash",
         "Scripts/install_external_lb.sh",
         "install",
-        *balancer.install_arguments(spec),
+        *load_balancer.install_arguments(spec),
     ]
     assert "playbook: cluster.yml\n" in out
     assert "VIM: kubernetes_vim at https://10.99.0.5:6443\n" in out

@@ -6,8 +6,9 @@ from html.parser import HTMLParser
 import pytest
 
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.cli import chart, main, page
-from tacker_k8s_mgmt.cli.timeline import Timeline, in_words
+from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.cli.render import chart, html
+from tacker_k8s_mgmt.cli.render.timeline import Timeline, in_words
 
 from .journals import ERROR, VNF, Recorder, completed, failed
 
@@ -313,7 +314,7 @@ def test_it_is_drawn_of_a_journal_of_thousands_of_records(tmp_path):
     one.step_end()
     one.end()
     records, _ = journal.read(one.path)
-    shown = Page(page.render(VNF, Timeline(records), now=0))
+    shown = Page(html.render(VNF, Timeline(records), now=0))
     assert shown.tags.count("details") == 2
 
 

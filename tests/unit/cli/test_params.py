@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
 from tacker_k8s_mgmt.csar.api import V2
 from tacker_k8s_mgmt.csar.sources import samples
+from tacker_k8s_mgmt.request.params import ATTRIBUTE
 
 from .bodies import (
     FILE,

@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import cli
-from tacker_k8s_mgmt.cli import main, preflight, readiness
-from tacker_k8s_mgmt.cli.telling import Console
+from tacker_k8s_mgmt.cli import checks, main
+from tacker_k8s_mgmt.cli.commands import preflight
+from tacker_k8s_mgmt.cli.render.console import Console
 from tacker_k8s_mgmt.csar import archive, build
 from tacker_k8s_mgmt.errors import ConnectionLost
-from tacker_k8s_mgmt.remote import ansible_server
-from tacker_k8s_mgmt.remote.workdir import MARKER
+from tacker_k8s_mgmt.remote.ansible import preflight as server_preflight
+from tacker_k8s_mgmt.remote.ansible.work_directory import MARKER
 from tests.unit.remote import keys
 from tests.unit.remote.sshd import PASSWORD, USER, Sshd
 
@@ -110,7 +111,7 @@ def findings(run):
 @pytest.fixture
 def machines(tmp_path, sshd, monkeypatch):
     """VMs on this host, at the port of the SSH server."""
-    monkeypatch.setattr(readiness, "SSH_PORT", sshd.port)
+    monkeypatch.setattr(checks, "SSH_PORT", sshd.port)
     path = tmp_path / "machines.json"
     roles = ("control-plane", "worker", "load-balancer")
     listed = [{"role": role, "ssh_address": "127.0.0.1"} for role in roles]
@@ -229,7 +230,7 @@ class TestServer:
         def survey(*_):
             raise ConnectionLost(host="127.0.0.1", command="x", reason="gone")
 
-        monkeypatch.setattr(ansible_server.server, "survey", survey)
+        monkeypatch.setattr(server_preflight.server, "survey", survey)
         code, out, _ = run()
         assert code == 1
         assert "The SSH connection to 127.0.0.1 was lost" in out
@@ -250,7 +251,7 @@ class TestServer:
         def load(self):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(readiness.server.ReadOnlyKeyFile, "load", load)
+        monkeypatch.setattr(checks.server.ReadOnlyKeyFile, "load", load)
         code, out, _ = run()
         assert code == 0
         assert f"warning: {tmp_path}/state/known_hosts cannot be read" in out
@@ -359,7 +360,7 @@ class TestMachines:
     def test_a_port_that_nobody_listens_at(self, findings, machines, monkeypatch):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             closed = taken.getsockname()[1]
-        monkeypatch.setattr(readiness, "SSH_PORT", closed)
+        monkeypatch.setattr(checks, "SSH_PORT", closed)
         found = findings("--machines", machines, *IMPATIENT)
         assert "No SSH connection to ansible@127.0.0.1" in found["login and sudo"][0]
         assert found["from the Ansible server"] == 3 * [

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cli import runs as runs_module
+from tacker_k8s_mgmt.cli.commands import runs as runs_module
 
 from .journals import ERROR, VNF, Recorder, completed, failed
 

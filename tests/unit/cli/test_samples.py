@@ -5,10 +5,10 @@ import json
 import pytest
 
 from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.api import APIS
 from tacker_k8s_mgmt.csar.build import build
+from tacker_k8s_mgmt.request.params import ATTRIBUTE
 
 BODIES = [
     pytest.param(api, path, id=f"{api.name}-{path.stem}")

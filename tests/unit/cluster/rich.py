@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from tacker_k8s_mgmt.cluster import kubespray
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tests.unit.cluster.samples import REMOVED, machine
 
 CERTIFICATE = (
@@ -57,7 +57,7 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
         "password": REGISTRY_PASSWORD,
         "skip_tls_verify": True,
     }
-    if release >= kubespray.REGISTRY_CA_SINCE:
+    if release >= kubespray_releases.REGISTRY_CA_SINCE:
         registry |= {"ca_file": "/etc/ssl/registry.pem", "skip_tls_verify": False}
     changes = {
         "master_node.node_labels": ["example.org/rack=r1", "empty="],
@@ -120,7 +120,7 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
         "cluster.renew_certificates": True,
         "kubespray_vars": {"retry_stagger": 60},
     }
-    if release < kubespray.BASE_URLS_SINCE:
+    if release < kubespray_releases.BASE_URLS_SINCE:
         changes["cluster.offline.files_repo"] = REMOVED
     if release < (2, 28):
         changes |= {

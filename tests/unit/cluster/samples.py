@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import params, spelling
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role
-from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.cluster.stack import StackResource
 from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.request import key_aliases, params
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -103,7 +103,9 @@ def problems(body: Any) -> tuple[str, ...]:
 def camelised(value: Any) -> Any:
     """A request as Tacker's GET view shows it."""
     if isinstance(value, dict):
-        return {spelling.camel(name): camelised(inner) for name, inner in value.items()}
+        return {
+            key_aliases.camel(name): camelised(inner) for name, inner in value.items()
+        }
     return value
 
 

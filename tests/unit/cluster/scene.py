@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 
-from tacker_k8s_mgmt.cluster import comparison
-from tacker_k8s_mgmt.cluster.answers import Answers, Source, Vim
-from tacker_k8s_mgmt.cluster.balancer import BalancerStatus, Server
-from tacker_k8s_mgmt.cluster.nodes import Node, Role, name_nodes
-from tacker_k8s_mgmt.cluster.stack import Machines
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Server
+from tacker_k8s_mgmt.model.nodes import Node, Role, name_nodes
+from tacker_k8s_mgmt.status import report
+from tacker_k8s_mgmt.status.facts import Answers, Source, Vim
+from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tests.unit.cluster.samples import REMOVED, machine, parsed
 
 CP, W5, W55 = "control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"
@@ -93,7 +93,7 @@ class Scene:
 
 
 def rows(scene, params=PARAMS, silent=()):
-    return {row.name: row for row in comparison.compare(scene.answers(silent), params)}
+    return {row.name: row for row in report.compare(scene.answers(silent), params)}
 
 
 def cells(row, columns=COLUMNS):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import params
-from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.cluster.references import Reference, Unresolved
 from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.secret_references import Reference, Unresolved
 from tests.unit.cluster.samples import KEY, changed, request
 from tests.unit.cluster.test_params_properties import (
     LISTED_SECRETS,

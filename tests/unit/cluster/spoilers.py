@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from tacker_k8s_mgmt.cluster.balancer import Server
-from tacker_k8s_mgmt.cluster.nodes import Role
-from tacker_k8s_mgmt.cluster.stack import Unfinished
+from tacker_k8s_mgmt.model.load_balancer import Server
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.topology.heat_stack import Unfinished
 from tests.unit.cluster.samples import machine
 from tests.unit.cluster.scene import CP, W5, FakeObject
 

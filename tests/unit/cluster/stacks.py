@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role
-from tacker_k8s_mgmt.cluster.stack import StackResource, find_machines
 from tacker_k8s_mgmt.errors import DiscoveryError
+from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.topology.heat_stack import StackResource, find_machines
 from tests.unit.cluster.samples import nested, parsed, vm
 
 ASG = "OS::Heat::AutoScalingGroup"

@@ -3,9 +3,9 @@
 import pytest
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.cluster import params
-from tacker_k8s_mgmt.cluster.nodes import Role
 from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.request import params
 from tests.unit.cluster.samples import (
     KEY,
     REMOVED,

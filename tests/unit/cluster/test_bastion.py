@@ -8,9 +8,10 @@ import pytest
 import yaml
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.cluster import checkout, inventory, params
-from tacker_k8s_mgmt.cluster.bastion import PASSWORD_FILE
-from tacker_k8s_mgmt.cluster.nodes import Role, name_nodes
+from tacker_k8s_mgmt.kubespray import checkout, inventory
+from tacker_k8s_mgmt.model.nodes import Role, name_nodes
+from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request.bastion import PASSWORD_FILE
 from tests.unit.cluster.samples import (
     KEY,
     REMOVED,

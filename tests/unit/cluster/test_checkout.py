@@ -1,13 +1,13 @@
 import pytest
 
-from tacker_k8s_mgmt.cluster import kubespray
-from tacker_k8s_mgmt.cluster.checkout import (
+from tacker_k8s_mgmt.kubespray.checkout import (
     Checkout,
     Wanted,
     ansible_version_from,
     findings,
     missing_from,
 )
+from tacker_k8s_mgmt.model import kubespray_releases
 from tests.unit.cluster.samples import KEY, REMOVED, parsed
 
 GALAXY = (
@@ -194,7 +194,7 @@ class TestRelease:
             "there is no kubespray at ansible.kubespray_root_path"
         )
 
-    @pytest.mark.parametrize("version", sorted(kubespray.RELEASES))
+    @pytest.mark.parametrize("version", sorted(kubespray_releases.RELEASES))
     def test_every_known_one_is_taken(self, version):
         stated = "{}.{}.1".format(*version)
         assert found(checkout(stated)) == ()
@@ -225,7 +225,9 @@ class TestSshpass:
 class TestAddressFamily:
     @pytest.mark.parametrize("version", ["2.24.3", "2.27.1"])
     def test_old_releases_make_no_cluster_without_ipv4(self, version):
-        least, below = kubespray.RELEASES[2, int(version.split(".")[1])].ansible
+        least, below = kubespray_releases.RELEASES[
+            2, int(version.split(".")[1])
+        ].ansible
         wanted = Wanted(address_family="ipv6")
         assert found(checkout(version, least, below), least, wanted=wanted) == (
             f"kubespray {version} makes no cluster without IPv4: for address_family "

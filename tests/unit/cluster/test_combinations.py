@@ -2,8 +2,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import params
 from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.request import params
 from tests.unit.cluster.samples import changed, parsed, request
 
 CREDENTIAL = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import comparison
-from tacker_k8s_mgmt.cluster.answers import Source, Vim
+from tacker_k8s_mgmt.status import report
+from tacker_k8s_mgmt.status.facts import Source, Vim
 from tests.unit.cluster import spoilers
 from tests.unit.cluster.scene import (
     BALANCER,
@@ -322,8 +322,8 @@ def test_without_a_load_balancer_there_is_no_column_and_the_vim_is_the_control_p
     assert Source.BALANCER not in found[CP].cells
     assert found[CP].cells[Source.VIM].text == "our-vim"
     others = tuple(one for one in COLUMNS if one is not Source.BALANCER)
-    assert comparison.sources(WITHOUT_BALANCER) == others
-    assert comparison.sources(PARAMS) == COLUMNS
+    assert report.sources(WITHOUT_BALANCER) == others
+    assert report.sources(PARAMS) == COLUMNS
 
 
 def test_an_empty_inventory_is_said_of_every_vm():

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from tacker_k8s_mgmt.cluster.answers import Answers, Source
-from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.status.facts import Answers, Source
 from tests.unit.cluster import spoilers
 from tests.unit.cluster.scene import (
     BALANCER,

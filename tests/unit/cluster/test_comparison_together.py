@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.answers import Count, Vim
+from tacker_k8s_mgmt.status.facts import Count, Vim
 from tests.unit.cluster import spoilers
 from tests.unit.cluster.scene import (
     CP,

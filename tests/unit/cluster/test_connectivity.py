@@ -1,6 +1,6 @@
 """External connection points: asked for, present, inside the cluster."""
 
-from tacker_k8s_mgmt.cluster.connectivity import (
+from tacker_k8s_mgmt.topology.connection_points import (
     Attachment,
     attachments,
     changing,
@@ -10,7 +10,7 @@ from tacker_k8s_mgmt.cluster.connectivity import (
     shared_addresses,
     unmet,
 )
-from tacker_k8s_mgmt.cluster.stack import StackResource
+from tacker_k8s_mgmt.topology.heat_stack import StackResource
 from tests.unit.cluster.samples import REMOVED, parsed
 
 

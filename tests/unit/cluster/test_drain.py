@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.drain import Outcome, advice, nowhere_to_go, report
-from tacker_k8s_mgmt.cluster.pods import Budget, Pod
-from tacker_k8s_mgmt.cluster.structures import DrainPolicy
+from tacker_k8s_mgmt.model.drain import Outcome, advice, nowhere_to_go, report
+from tacker_k8s_mgmt.model.pods import Budget, Pod
+from tacker_k8s_mgmt.request.models import DrainPolicy
 
 WEB = {"app": "web"}
 BUDGET = Budget(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import estimates
-from tacker_k8s_mgmt.cluster.estimates import Former
+from tacker_k8s_mgmt.model import playbook_estimates
+from tacker_k8s_mgmt.model.playbook_estimates import Former
 
 #: Three plays of 100, 300 and 600 seconds.
 FORMER = Former(2, (100.0, 300.0, 600.0))
@@ -77,4 +77,4 @@ def test_what_the_plugin_reports_is_understood():
     ],
 )
 def test_an_estimate_says_what_it_rests_on(left, runs, told):
-    assert estimates.in_words(left, runs) == told
+    assert playbook_estimates.in_words(left, runs) == told

@@ -5,15 +5,10 @@ import json
 import jinja2
 import pytest
 
-from tacker_k8s_mgmt.cluster import (
-    features,
-    inventory,
-    kubespray,
-    params,
-    redact,
-    variables,
-)
 from tacker_k8s_mgmt.errors import ClusterError, ParamError
+from tacker_k8s_mgmt.kubespray import inventory, option_variables, variables
+from tacker_k8s_mgmt.model import kubespray_releases, redaction
+from tacker_k8s_mgmt.request import params
 from tests.unit.cluster.rich import (
     BALANCER,
     CEPHFS_KEY,
@@ -33,7 +28,7 @@ from tests.unit.cluster.samples import (
     request,
 )
 
-RELEASES = sorted(kubespray.RELEASES)
+RELEASES = sorted(kubespray_releases.RELEASES)
 ALL = rich((2, 27))
 
 
@@ -62,7 +57,9 @@ def test_a_request_without_options_brings_no_variable():
 
 
 @pytest.mark.parametrize(
-    "location", sorted(features.VARIABLES), ids=lambda location: ".".join(location)
+    "location",
+    sorted(option_variables.VARIABLES),
+    ids=lambda location: ".".join(location),
 )
 def test_an_attribute_becomes_none_but_its_own_variables(location):
     """Without it, exactly its variables are missing, or they have other values."""
@@ -98,7 +95,10 @@ def test_an_attribute_becomes_none_but_its_own_variables(location):
             "external_openstack_lbaas_subnet_id",
             "external_openstack_lbaas_floating_network_id",
         }
-    own = {*features.VARIABLES[location], *features.DEFAULTS.get(location, ())}
+    own = {
+        *option_variables.VARIABLES[location],
+        *option_variables.DEFAULTS.get(location, ()),
+    }
     assert differing <= own
     in_inventory = location[0] in ("master_node", "worker_node")
     assert differing or in_inventory
@@ -106,10 +106,12 @@ def test_an_attribute_becomes_none_but_its_own_variables(location):
 
 class TestBesideKubesprayVars:
     @pytest.mark.parametrize(
-        "location", sorted(features.VARIABLES), ids=lambda location: ".".join(location)
+        "location",
+        sorted(option_variables.VARIABLES),
+        ids=lambda location: ".".join(location),
     )
     def test_a_variable_beside_its_attribute_is_refused(self, location):
-        name = features.VARIABLES[location][0]
+        name = option_variables.VARIABLES[location][0]
         body = changed({**ALL, "kubespray_vars": {name: "x"}})
         with pytest.raises(ParamError) as caught:
             params.parse(request(body))
@@ -367,7 +369,7 @@ class TestSecrets:
         assert secret not in f"{made!r} {made}"
         built = json.dumps(build(ALL))
         assert secret in built
-        assert secret not in redact.Redactor(made.secrets())(built)
+        assert secret not in redaction.Redactor(made.secrets())(built)
 
     def test_those_of_the_guides_registries_too(self):
         given = {

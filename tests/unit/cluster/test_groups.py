@@ -2,8 +2,8 @@
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import groups
-from tacker_k8s_mgmt.cluster.groups import GroupSize
+from tacker_k8s_mgmt.topology import scaling_groups
+from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.unit.cluster.samples import nested
 from tests.unit.cluster.stacks import (
     MASTER,
@@ -17,12 +17,12 @@ MEMBER = "file:///worker.yaml"
 
 
 def test_every_member_of_a_group_is_counted_and_nothing_else():
-    assert groups.sizes(SIMPLE) == {"worker_instance": GroupSize(2)}
-    assert groups.sizes(MASTER) == {}
+    assert scaling_groups.sizes(SIMPLE) == {"worker_instance": GroupSize(2)}
+    assert scaling_groups.sizes(MASTER) == {}
 
 
 def test_a_group_without_members_has_none():
-    assert groups.sizes(workers_group()) == {"worker_instance": GroupSize(0)}
+    assert scaling_groups.sizes(workers_group()) == {"worker_instance": GroupSize(0)}
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_a_group_without_members_has_none():
 def test_members_that_heat_has_failed_at_are_told_from_the_others(status, size):
     found = workers_group(worker(21, "w-a"))
     found.append(nested("asg", "member9", MEMBER, "w-b", status))
-    assert groups.sizes(found) == {"worker_instance": size}
+    assert scaling_groups.sizes(found) == {"worker_instance": size}
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_no_healthy_member_goes_and_none_comes(wanted, size):
 
 def test_a_group_that_heat_does_not_scale_is_none():
     found = workers_group(worker(21, "w-a"), kind=RESOURCE_GROUP)
-    assert groups.sizes(found) == {}
+    assert scaling_groups.sizes(found) == {}

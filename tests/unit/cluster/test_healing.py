@@ -3,11 +3,11 @@
 import json
 from dataclasses import replace
 
-from tacker_k8s_mgmt.cluster import healing
-from tacker_k8s_mgmt.cluster.healing import Healing
-from tacker_k8s_mgmt.cluster.membership import compare
-from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
-from tacker_k8s_mgmt.cluster.stack import Machines
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
+from tacker_k8s_mgmt.topology import heal_record
+from tacker_k8s_mgmt.topology.heal_record import Healing
+from tacker_k8s_mgmt.topology.heat_stack import Machines
+from tacker_k8s_mgmt.topology.membership import compare
 
 
 def plane(number: int, server: str = "") -> Node:
@@ -40,15 +40,15 @@ def machines(*nodes: Node) -> Machines:
 class TestFile:
     def test_what_is_written_is_read(self):
         told = Healing(("worker-1",), ("worker-2",), TWO, first=True)
-        assert healing.parse(told.text()) == told
+        assert heal_record.parse(told.text()) == told
 
     def test_none_is_an_empty_one(self):
-        assert healing.parse(None) == healing.parse("{}\n") == Healing()
+        assert heal_record.parse(None) == heal_record.parse("{}\n") == Healing()
         assert json.loads(Healing().text()) == {}
 
     def test_what_an_earlier_release_has_written(self):
         text = json.dumps({"rebuilt": ["worker-1"], "not_ready": []})
-        assert healing.parse(text) == Healing(("worker-1",))
+        assert heal_record.parse(text) == Healing(("worker-1",))
 
     def test_a_control_plane_that_is_out_outlives_the_heal(self):
         ended = Healing(("worker-1",), ("worker-2",), TWO).ended()

@@ -9,9 +9,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.cluster import inventory
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.errors import ClusterError
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tests.unit.cluster.samples import KEY, REMOVED, assert_golden, machine, parsed
 
 PROGRAM = shutil.which("ansible-inventory")

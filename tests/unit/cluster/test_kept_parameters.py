@@ -6,8 +6,8 @@ import json
 import pytest
 from hypothesis import given
 
-from tacker_k8s_mgmt.cluster import params
 from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.request import params
 from tests.unit.cluster.rich import rich
 from tests.unit.cluster.samples import KEY, camelised, changed, request
 from tests.unit.cluster.secretvalues import (

@@ -1,18 +1,18 @@
 import pytest
 
-from tacker_k8s_mgmt.cluster import kubespray
-from tacker_k8s_mgmt.cluster.nodes import Node, Role
-from tacker_k8s_mgmt.cluster.structures import DrainPolicy
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.request.models import DrainPolicy
 
 
 def test_the_table_has_no_gap_between_its_releases():
-    minors = sorted(kubespray.RELEASES)
+    minors = sorted(kubespray_releases.RELEASES)
     assert minors == [(2, minor) for minor in range(24, 24 + len(minors))]
 
 
 class TestRemovalVariables:
     def test_both_generations_of_confirmation_are_given(self):
-        assert kubespray.removal_variables() == {
+        assert kubespray_releases.removal_variables() == {
             "skip_confirmation": True,
             "delete_nodes_confirmation": "yes",
         }
@@ -25,18 +25,18 @@ class TestRemovalVariables:
         ],
     )
     def test_an_ungraceful_removal_is_said_with_real_booleans(self, asked, expected):
-        built = kubespray.removal_variables(**asked)
+        built = kubespray_releases.removal_variables(**asked)
         assert expected.items() <= built.items()
         assert all(built[name] is value for name, value in expected.items())
 
     def test_none_of_them_is_open_to_the_user(self):
-        built = kubespray.removal_variables(dead=True, undrained=True)
-        assert [name for name in built if not kubespray.reserved(name)] == []
+        built = kubespray_releases.removal_variables(dead=True, undrained=True)
+        assert [name for name in built if not kubespray_releases.reserved(name)] == []
 
 
 class TestControlPlanes:
     def test_a_run_is_limited_to_them_without_those_that_are_silent(self):
-        limit = kubespray.limit_to_control_planes
+        limit = kubespray_releases.limit_to_control_planes
         assert limit() == ("--limit", "etcd,kube_control_plane")
         assert limit(["a", "b"])[1] == "etcd,kube_control_plane,!a,!b"
 
@@ -50,7 +50,7 @@ class TestControlPlanes:
     def test_members_are_told_by_their_own_names(self, address, url):
         node = Node("n", Role.CONTROL_PLANE, "s", "192.0.2.1", address, "etcd3")
         other = Node("m", Role.CONTROL_PLANE, "t", "192.0.2.2", "10.10.0.9", "etcd1")
-        told = kubespray.member_variables([node, other])
+        told = kubespray_releases.member_variables([node, other])
         peers = f"etcd1=https://10.10.0.9:2380,etcd3={url}"
         assert told == {"etcd_retries": 10, "etcd_peer_addresses": peers}
 
@@ -60,7 +60,7 @@ class TestUpgradeVariables:
 
     def test_the_policy_becomes_kubesprays(self):
         policy = DrainPolicy(timeout=90, grace_period=30)
-        built = kubespray.upgrade_variables(policy)
+        built = kubespray_releases.upgrade_variables(policy)
         assert built["drain_timeout"] == "90s"
         assert built["drain_grace_period"] == 30
         assert built["drain_fallback_enabled"] is False
@@ -71,14 +71,14 @@ class TestUpgradeVariables:
         "policy", [{"on_failure": "force"}, {"disable_eviction": True}]
     )
     def test_force_is_its_fallback(self, policy):
-        built = kubespray.upgrade_variables(DrainPolicy(**policy))
+        built = kubespray_releases.upgrade_variables(DrainPolicy(**policy))
         assert built["drain_fallback_enabled"] is True
 
     def test_a_batch_is_upgraded_at_once(self):
-        built = kubespray.upgrade_variables(DrainPolicy(), ["w1", "w2", "w3"])
+        built = kubespray_releases.upgrade_variables(DrainPolicy(), ["w1", "w2", "w3"])
         assert built["serial"] == 3
 
     def test_nobody_is_asked(self):
-        built = kubespray.upgrade_variables(DrainPolicy())
+        built = kubespray_releases.upgrade_variables(DrainPolicy())
         assert built["upgrade_node_confirm"] is False
         assert built["upgrade_node_post_upgrade_confirm"] is False

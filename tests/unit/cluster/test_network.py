@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.cluster import kubespray, network
 from tacker_k8s_mgmt.errors import ClusterError
+from tacker_k8s_mgmt.kubespray import network
+from tacker_k8s_mgmt.model import kubespray_releases
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_too_little_is_refused_with_what_is_needed(mtus, family, reason):
 
 
 def test_every_plugin_with_a_choice_is_one_of_kubesprays():
-    assert set(network.ENCAPSULATIONS) <= kubespray.NETWORK_PLUGINS
+    assert set(network.ENCAPSULATIONS) <= kubespray_releases.NETWORK_PLUGINS
     assert set(network.MTU_VARIABLES) <= set(network.ENCAPSULATIONS)
 
 

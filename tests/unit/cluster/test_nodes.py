@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.errors import ClusterError
+from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tests.unit.cluster.samples import machine
 
 CONTROL_PLANE, WORKER = Role.CONTROL_PLANE, Role.WORKER

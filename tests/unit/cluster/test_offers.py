@@ -2,9 +2,9 @@
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import checkout, removed
-from tacker_k8s_mgmt.cluster.checkout import Checkout, Wanted
-from tacker_k8s_mgmt.cluster.offers import Offer
+from tacker_k8s_mgmt.kubespray import checkout, removed_variables
+from tacker_k8s_mgmt.kubespray.capabilities import Offer
+from tacker_k8s_mgmt.kubespray.checkout import Checkout, Wanted
 from tests.unit.cluster.rich import rich
 from tests.unit.cluster.samples import parsed
 
@@ -221,9 +221,9 @@ class TestRemovedVariables:
         assert found({"kubespray_vars": {name: "x"}}, version, Offer()) == ()
 
     def test_no_new_name_is_itself_one_that_is_gone(self):
-        for old, gone in removed.VARIABLES.items():
+        for old, gone in removed_variables.VARIABLES.items():
             new = gone.instead.removeprefix("it is ").removesuffix(" now")
-            assert removed.removal(new.split(":")[0]) is None, old
+            assert removed_variables.removal(new.split(":")[0]) is None, old
 
 
 def test_everything_comes_at_once_beside_the_servers_own_findings():

@@ -4,10 +4,10 @@ import copy
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import params, spelling
-from tacker_k8s_mgmt.cluster.overrides import CHANGEABLE
-from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.request import key_aliases, params
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.update_policy import CHANGEABLE
 from tests.unit.cluster.samples import (
     KEY,
     REMOVED,
@@ -268,11 +268,11 @@ class TestWhatStays:
         assert problems(alone(name, value)) == (expected,)
 
     def test_every_attribute_is_either_changeable_or_has_a_reason(self):
-        for outer, nested in spelling.border_names(InstallParams).items():
+        for outer, nested in key_aliases.border_names(InstallParams).items():
             if CHANGEABLE.get(outer, ()) is None or not nested:
                 assert outer in CHANGEABLE or outer in FIXED
             elif outer in CHANGEABLE:
-                for inner in spelling.border_names(nested):
+                for inner in key_aliases.border_names(nested):
                     dotted = f"{outer}.{inner}"
                     assert inner in CHANGEABLE[outer] or dotted in FIXED, dotted
 

@@ -5,10 +5,10 @@ import copy
 import pytest
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.cluster import params, spelling
-from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.cluster.wanted import wanted_vms
 from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.request import key_aliases, params
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology.vm_selectors import wanted_vms
 from tests.unit.cluster.samples import REMOVED, changed, parsed, problems, request
 
 # The body in the specification's section "Request parameters for operation".
@@ -250,7 +250,7 @@ class TestSecrets:
 def test_every_attribute_is_described():
     def undescribed(model, place=""):
         names = {info.alias or name: info for name, info in model.model_fields.items()}
-        for name, nested in spelling.border_names(model).items():
+        for name, nested in key_aliases.border_names(model).items():
             if not names[name].description:
                 yield f"{place}{name}"
             if nested:

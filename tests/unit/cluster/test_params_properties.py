@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.cluster import params, redact, spelling
-from tacker_k8s_mgmt.cluster.params import InstallParams
 from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.model import redaction
+from tacker_k8s_mgmt.request import key_aliases, params
+from tacker_k8s_mgmt.request.params import InstallParams
 from tests.unit.cluster.samples import KEY, REMOVED, changed, request
 from tests.unit.cluster.test_params import MISSING
 from tests.unit.cluster.test_params_values import WRONG
@@ -56,7 +57,7 @@ LISTED_SECRETS = {
 
 
 def attributes(model=InstallParams, place=""):
-    for name, nested in spelling.border_names(model).items():
+    for name, nested in key_aliases.border_names(model).items():
         yield f"{place}{name}"
         if nested:
             yield from attributes(nested, f"{place}{name}.")
@@ -184,7 +185,7 @@ def test_every_line_of_a_key_is_among_the_secrets(name, content):
     body = "\n".join(line for line in lines if line)
     text = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"
     made, _ = outcome(params.parse, request(changed({name: text})))
-    shown = redact.Redactor(made.secrets())(f"before {text} after")
+    shown = redaction.Redactor(made.secrets())(f"before {text} after")
     assert not [line for line in body.splitlines() if len(line) > 3 and line in shown]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import params
+from tacker_k8s_mgmt.request import params
 from tests.unit.cluster.samples import (
     SIMPLE,
     camelised,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tacker_k8s_mgmt.cluster.pods import (
+from tacker_k8s_mgmt.model.pods import (
     Budget,
     Pod,
     holders,

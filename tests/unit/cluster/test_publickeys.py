@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import params, publickeys
-from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.request import host_keys, params
 from tests.unit.cluster.samples import changed, parsed, problems, request
 from tests.unit.remote import keys
 
@@ -32,11 +32,11 @@ def told_by_openssh(public: str, tmp_path) -> str:
 @pytest.mark.parametrize("kind", sorted(PAIRS))
 def test_what_openssh_writes_and_prints_is_taken(kind, tmp_path):
     public = PAIRS[kind]
-    assert publickeys.checked(f" {public} root@host\n") == public
+    assert host_keys.checked(f" {public} root@host\n") == public
     told = told_by_openssh(public, tmp_path)
-    expected = publickeys.fingerprint(public.split()[1])
+    expected = host_keys.fingerprint(public.split()[1])
     assert expected in told
-    assert publickeys.checked(told) == expected
+    assert host_keys.checked(told) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,21 +57,21 @@ def test_what_openssh_writes_and_prints_is_taken(kind, tmp_path):
 )
 def test_anything_else_is_refused(text):
     with pytest.raises(ValueError, match="must be one public host key"):
-        publickeys.checked(text)
+        host_keys.checked(text)
 
 
 def test_a_key_is_among_those_given_by_itself_or_its_fingerprint():
     kind, key = GIVEN.split()
     other = PAIRS["rsa"]
-    assert publickeys.is_among(kind, key, [other, GIVEN])
-    assert publickeys.is_among(kind, key, [other, publickeys.fingerprint(key)])
-    assert not publickeys.is_among(kind, key, [other])
-    assert not publickeys.is_among("ssh-rsa", key, [GIVEN])
+    assert host_keys.is_among(kind, key, [other, GIVEN])
+    assert host_keys.is_among(kind, key, [other, host_keys.fingerprint(key)])
+    assert not host_keys.is_among(kind, key, [other])
+    assert not host_keys.is_among("ssh-rsa", key, [GIVEN])
 
 
 def test_the_kinds_of_whole_keys_are_known():
-    fingerprint = publickeys.fingerprint(PAIRS["ed25519"].split()[1])
-    assert publickeys.kinds([fingerprint, PAIRS["rsa"]]) == {"ssh-rsa"}
+    fingerprint = host_keys.fingerprint(PAIRS["ed25519"].split()[1])
+    assert host_keys.kinds([fingerprint, PAIRS["rsa"]]) == {"ssh-rsa"}
 
 
 class TestParameters:

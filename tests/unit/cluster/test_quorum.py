@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from tacker_k8s_mgmt.cluster.quorum import ControlPlane, EtcdMember, refusal
+from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember, refusal
 
 DEAD = "connection refused"
 

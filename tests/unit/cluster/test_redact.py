@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.cluster.redact import SHORTEST, Redactor
+from tacker_k8s_mgmt.model.redaction import SHORTEST, Redactor
 
 AWKWARD = "p@ss/w\"ö r'd%+\\n"
 

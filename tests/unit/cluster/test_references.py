@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.cluster import params, references, secretplaces
-from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.cluster.references import Reference
+from tacker_k8s_mgmt.request import params, secret_fields, secret_references
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.secret_references import Reference
 from tests.unit.cluster.samples import KEY, REMOVED, camelised, changed, request
 from tests.unit.cluster.secretvalues import (
     BY_FILE,
@@ -47,19 +47,19 @@ class TestWhereSecretsAre:
         }
         names = {
             (structure, location[-1])
-            for location, _ in secretplaces.attributes(InstallParams)
+            for location, _ in secret_fields.attributes(InstallParams)
             for structure, _ in hidden
             if (structure, location[-1]) in hidden
         }
         assert names == hidden
 
     def test_they_are_those_of_the_tests(self):
-        found = [".".join(at) for at, _ in secretplaces.attributes(InstallParams)]
+        found = [".".join(at) for at, _ in secret_fields.attributes(InstallParams)]
         assert sorted(found) == sorted(VALUES)
 
     @pytest.mark.parametrize("name", VALUES)
     def test_what_stands_for_an_unknown_secret_is_right_in_form(self, name):
-        forms = {".".join(at): f for at, f in secretplaces.attributes(InstallParams)}
+        forms = {".".join(at): f for at, f in secret_fields.attributes(InstallParams)}
         assert params.parse(request(with_secret(name, forms[name].stand_in)))
 
 
@@ -335,4 +335,4 @@ def test_malformed_or_unresolved_nothing_secret_is_told(body, data):
 def test_references_are_values():
     reference = Reference("file", "/a")
     assert replace(reference) == reference
-    assert hash(references.NotKept()) == hash(references.NotKept())
+    assert hash(secret_references.NotKept()) == hash(secret_references.NotKept())

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role
-from tacker_k8s_mgmt.cluster.stack import StackResource, Unfinished
+from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.topology.heat_stack import StackResource, Unfinished
 from tests.unit.cluster.samples import REMOVED, nested, port, vm
 from tests.unit.cluster.stacks import (
     ASG,

@@ -1,6 +1,6 @@
 """The workers of several scaling aspects."""
 
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role
+from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tests.unit.cluster.samples import REMOVED, nested, vm
 from tests.unit.cluster.stacks import (
     ASG,

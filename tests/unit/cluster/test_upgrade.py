@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacker_k8s_mgmt.cluster.upgrade import (
+from tacker_k8s_mgmt.model.versions import minor, numbers
+from tacker_k8s_mgmt.topology.upgrade_plan import (
     Record,
     State,
     UpgradePlan,
@@ -14,7 +15,6 @@ from tacker_k8s_mgmt.cluster.upgrade import (
     plan,
     recorded,
 )
-from tacker_k8s_mgmt.cluster.versions import minor, numbers
 from tests.unit.cluster.samples import changed, parsed
 
 RANGE = ("1.33.0", "1.33.7", "1.32.8", "1.31.0", "1.31.9")

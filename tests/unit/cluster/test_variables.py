@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import kubespray, variables
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
+from tacker_k8s_mgmt.kubespray import variables
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tests.unit.cluster.samples import REMOVED, as_json, assert_golden, machine, parsed
 
 NODES = name_nodes([machine(Role.CONTROL_PLANE, 5), machine(Role.WORKER, 7)])
@@ -199,7 +200,9 @@ class TestIPv6:
 
     def test_every_other_variable_of_ours_is_closed_to_the_user(self):
         ours = build(IPV6, self.BALANCER, self.NODES)
-        open_ones = {name for name in ours if not kubespray.reserved(name, "ipv6")}
+        open_ones = {
+            name for name in ours if not kubespray_releases.reserved(name, "ipv6")
+        }
         assert open_ones - USERS == set()
 
 
@@ -212,5 +215,5 @@ def test_types_survive_json():
 
 def test_every_other_variable_of_ours_is_closed_to_the_user():
     ours = build({**EVERYTHING, "kubespray_vars": {}})
-    open_ones = {name for name in ours if not kubespray.reserved(name)}
+    open_ones = {name for name in ours if not kubespray_releases.reserved(name)}
     assert open_ones - USERS == set()

@@ -13,7 +13,7 @@ import pytest
 import tacker_k8s_mgmt
 from tacker_k8s_mgmt.csar import archive, meta, sources
 from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.csar.site import Site
+from tacker_k8s_mgmt.csar.customize import Site
 from tacker_k8s_mgmt.errors import PackageError
 
 DF = "Definitions/kubernetes_df_simple.yaml"

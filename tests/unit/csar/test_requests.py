@@ -6,9 +6,17 @@ import json
 import pytest
 import yaml
 
-from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
-from tacker_k8s_mgmt.csar import archive, fit, hot, meta, request, sources, vnfd
+from tacker_k8s_mgmt.csar import (
+    archive,
+    hot,
+    meta,
+    request,
+    request_check,
+    sources,
+    vnfd,
+)
 from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.request.params import ATTRIBUTE
 from tests.unit.csar.conftest import ENTRY
 
 DF = "Definitions/kubernetes_df_simple.yaml"
@@ -30,7 +38,7 @@ def contents_of(parts):
         flavours = {f.id: f for f in vnfd.flavours(root / "Definitions")}
         read = {name: hot.read(root / "BaseHOT" / name)[0] for name in flavours}
         bases = {name: base for name, base in read.items() if base}
-        return fit.Contents(parts, DESCRIPTOR, flavours, bases)
+        return request_check.Contents(parts, DESCRIPTOR, flavours, bases)
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +77,12 @@ def with_links(change):
 
 def problems(document, contents, stored=None):
     before = request.read(stored) if stored else None
-    return fit.findings(request.read(document), contents, before).problems
+    return request_check.findings(request.read(document), contents, before).problems
 
 
 @pytest.mark.parametrize("name", ["create", "instantiate-simple", "terminate"])
 def test_the_sample_requests_fit_the_sample_package(contents, name):
-    found = fit.findings(request.read(sample(f"{name}.json")), contents)
+    found = request_check.findings(request.read(sample(f"{name}.json")), contents)
     assert (found.problems, found.warnings) == ([], [])
 
 
@@ -113,7 +121,7 @@ def test_what_a_termination_brings_is_checked(contents):
 def test_the_later_samples_fit_the_sample_package(contents, name):
     read = request.read(sample(f"{name}.json"))
     assert read.operation == name.split("-")[0]
-    found = fit.findings(read, contents, request.read(SIMPLE))
+    found = request_check.findings(read, contents, request.read(SIMPLE))
     assert (found.problems, found.warnings) == ([], [])
 
 
@@ -322,7 +330,7 @@ def test_pods_that_neutron_would_cut_off_are_told(contents, pairs):
 
 @pytest.mark.parametrize("wide", [PODS, {"ip_address": "10.0.0.0/8"}])
 def test_address_pairs_of_the_pods_let_them_pass(contents, wide):
-    found = fit.findings(request.read(unencapsulated([PODS, wide])), contents)
+    found = request_check.findings(request.read(unencapsulated([PODS, wide])), contents)
     assert (found.problems, found.warnings) == ([], [])
 
 
@@ -434,7 +442,7 @@ def test_a_level_with_an_even_number_of_control_planes_is_told(parts):
 
 def test_a_group_that_is_not_needed_is_a_warning(contents):
     document = with_params("master_node.aspect_id", "master_instance")
-    found = fit.findings(request.read(document), contents)
+    found = request_check.findings(request.read(document), contents)
     assert found.problems == []
     (warning,) = found.warnings
     assert "the Base HOT has no group master_instance; the whole stack" in warning
@@ -442,7 +450,7 @@ def test_a_group_that_is_not_needed_is_a_warning(contents):
 
 def test_parameters_that_nobody_reads_are_a_warning(contents):
     document = with_additional(internal_cdir="10.1.0.0/24", api_port=6443)
-    found = fit.findings(request.read(document), contents)
+    found = request_check.findings(request.read(document), contents)
     assert found.problems == []
     assert found.warnings == [
         "additionalParams.internal_cdir: nobody reads it; did you mean internal_cidr?"
@@ -453,7 +461,7 @@ def test_link_ports_that_have_no_effect_are_a_warning(contents):
     def give_port(links):
         links[0]["extCps"][0]["cpConfig"][0]["linkPortId"] = "port"
 
-    found = fit.findings(request.read(with_links(give_port)), contents)
+    found = request_check.findings(request.read(with_links(give_port)), contents)
     assert found.problems == []
     assert "linkPortId of masterNode_CP1 has no effect" in found.warnings[0]
 
@@ -515,7 +523,7 @@ def test_what_does_not_fit_later_is_told(contents, document, words):
 
 def test_a_change_without_what_it_changes_is_not_called_good(contents):
     change = scale(additionalParams={ATTRIBUTE: {"worker_node": {"username": "u"}}})
-    (warning,) = fit.findings(request.read(change), contents).warnings
+    (warning,) = request_check.findings(request.read(change), contents).warnings
     assert "it was not checked; give the instantiate request" in warning
 
 
@@ -583,5 +591,5 @@ def test_requests_of_any_shape_are_survived(contents, document, odd):
             continue
         later = request.read(scale(additionalParams={ATTRIBUTE: {"drain": {}}}))
         for one, stored in ((read, None), (read, request.read(SIMPLE)), (later, read)):
-            found = fit.findings(one, contents, stored)
+            found = request_check.findings(one, contents, stored)
             assert all(isinstance(text, str) for text in found.problems)

@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 import lab
-from tacker_k8s_mgmt.cluster import params
 from tacker_k8s_mgmt.csar import archive, meta, request, sources, vnfd
 from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.request import params
 from tests.unit.csar.specification import instantiate
 
 DF = "Definitions/kubernetes_df_simple.yaml"
@@ -269,7 +269,7 @@ def test_a_script_that_was_changed_afterwards_is_told_with_both_hashes(
 
 
 def test_user_data_leave_healing_to_tacker(parts):
-    """And have a say in scaling: see hooks/rollback.py."""
+    """And have a say in scaling: see hooks/v1/rollback.py."""
     source = parts["UserData/k8s_cluster_user_data.py"].decode()
     methods = re.findall(r"^    def (\w+)", source, re.MULTILINE)
     assert methods == ["instantiate", "scale"]

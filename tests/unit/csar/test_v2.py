@@ -8,12 +8,12 @@ import yaml
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cluster import params
-from tacker_k8s_mgmt.cluster.params import ATTRIBUTE
 from tacker_k8s_mgmt.csar import archive, meta, request, sources
 from tacker_k8s_mgmt.csar.api import V1, V2, of_package
 from tacker_k8s_mgmt.csar.build import build
 from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request.params import ATTRIBUTE
 
 FLAVOURS = ("simple", "ha")
 ENTRY = "Definitions/kubernetes_top.vnfd.yaml"

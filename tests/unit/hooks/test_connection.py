@@ -5,7 +5,7 @@ import copy
 import pytest
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.hooks.connection import Connections
+from tacker_k8s_mgmt.hooks.v2.vim import Connections
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"

@@ -6,9 +6,9 @@ import pytest
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, journal
-from tacker_k8s_mgmt.cluster.estimates import Former
-from tacker_k8s_mgmt.cluster.runs import Progress, TaskTime
-from tacker_k8s_mgmt.hooks.hook import Hook
+from tacker_k8s_mgmt.hooks.context import Hook
+from tacker_k8s_mgmt.model.playbook_estimates import Former
+from tacker_k8s_mgmt.model.playbook_runs import Progress, TaskTime
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 RUNNING = Progress(

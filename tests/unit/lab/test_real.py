@@ -12,7 +12,7 @@ from lab.real.site import Site
 from lab.report import Report
 from lab.services.mirror import REGISTRY_ADDRESS
 from lab.settings import ROOT, Settings
-from tacker_k8s_mgmt.cluster import params
+from tacker_k8s_mgmt.request import params
 from tests.real import report as reports
 
 SAMPLES = ROOT / "samples"

@@ -7,10 +7,10 @@ from typing import Any
 import yaml
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.nodes import Node, Role
-from tacker_k8s_mgmt.cluster.quorum import EtcdMember
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tests.unit.lifecycle.fakes import (
     FakeCluster,
     FakePlaybooks,

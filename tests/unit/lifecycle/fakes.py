@@ -8,22 +8,22 @@ from typing import Any
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import inventory
-from tacker_k8s_mgmt.cluster.answers import Count, Vim
-from tacker_k8s_mgmt.cluster.balancer import (
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model.drain import DrainPolicy
+from tacker_k8s_mgmt.model.load_balancer import (
     BalancerSpec,
     BalancerStatus,
     ExposedService,
     Server,
 )
-from tacker_k8s_mgmt.cluster.connectivity import Attachment
-from tacker_k8s_mgmt.cluster.drain import DrainPolicy
-from tacker_k8s_mgmt.cluster.groups import GroupSize
-from tacker_k8s_mgmt.cluster.nodes import Machine, Node, Role
-from tacker_k8s_mgmt.cluster.params import InstallParams, merged, parse
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
-from tacker_k8s_mgmt.cluster.stack import Machines, Unfinished
-from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.request.params import InstallParams, merged, parse
+from tacker_k8s_mgmt.status.facts import Count, Vim
+from tacker_k8s_mgmt.topology.connection_points import Attachment
+from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
+from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 

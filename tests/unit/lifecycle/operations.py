@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from tacker_k8s_mgmt.cluster.redact import Redactor
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.runner import Runner
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
-from tacker_k8s_mgmt.lifecycle.step import Runner
+from tacker_k8s_mgmt.model.redaction import Redactor
 from tests.unit.lifecycle.fakes import (
     VNF,
     FakeClock,

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from tacker_k8s_mgmt.cluster.nodes import Role
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.model.nodes import Role
 from tests.unit.lifecycle.fakes import FakeSite, machine, params
 from tests.unit.lifecycle.operations import run
 

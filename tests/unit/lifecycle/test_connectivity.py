@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import inventory
-from tacker_k8s_mgmt.cluster.balancer import ExposedService
-from tacker_k8s_mgmt.cluster.connectivity import Attachment
-from tacker_k8s_mgmt.cluster.redact import Redactor
+from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.lifecycle.connectivity_start import ConnectivityStart
-from tacker_k8s_mgmt.lifecycle.step import Runner
+from tacker_k8s_mgmt.lifecycle.connectivity_check import ConnectivityStart
+from tacker_k8s_mgmt.lifecycle.runner import Runner
+from tacker_k8s_mgmt.model.load_balancer import ExposedService
+from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tests.unit.lifecycle.available import AvailableSite
 from tests.unit.lifecycle.fakes import (
     VNF,

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.balancer import ExposedService
-from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.model.load_balancer import ExposedService
+from tacker_k8s_mgmt.model.nodes import Role
 from tests.unit.lifecycle.fakes import FakeClock, FakeSite, machine
 from tests.unit.lifecycle.operations import heal_end, heal_start, instantiated
 from tests.unit.lifecycle.test_scale import (

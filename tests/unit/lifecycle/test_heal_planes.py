@@ -6,8 +6,8 @@ import re
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import inventory
-from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.model.nodes import Role
 from tests.unit.lifecycle.available import AvailableSite
 from tests.unit.lifecycle.fakes import machine
 from tests.unit.lifecycle.operations import heal_end, heal_start, scale_in, scale_out

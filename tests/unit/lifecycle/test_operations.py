@@ -6,14 +6,14 @@ import traceback
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import inventory
-from tacker_k8s_mgmt.cluster.nodes import Role
-from tacker_k8s_mgmt.cluster.params import InstallParams
-from tacker_k8s_mgmt.cluster.redact import Redactor
-from tacker_k8s_mgmt.lifecycle import check
+from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.step import Runner
+from tacker_k8s_mgmt.lifecycle.runner import Runner
+from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.request.params import InstallParams
 from tests.unit.lifecycle.fakes import (
     VNF,
     FakeClock,
@@ -285,7 +285,7 @@ class TestPreflight:
         site.server = ("no kubespray", "no sshpass")
         site.foreign_vims = {f"kubernetes_vim_{VNF}"}
         with pytest.raises(errors.PreflightError) as caught:
-            check.Preflight(params(), VNF, site).check()
+            preflight.Preflight(params(), VNF, site).check()
         assert len(caught.value.findings) == 4
         assert site.calls == []
 

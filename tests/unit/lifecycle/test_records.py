@@ -6,10 +6,10 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import inventory
-from tacker_k8s_mgmt.cluster.balancer import ExposedService
-from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.model.load_balancer import ExposedService
+from tacker_k8s_mgmt.model.nodes import Role
 from tests.unit.lifecycle.fakes import FakeSite, machine, params
 from tests.unit.lifecycle.operations import (
     heal_end,

@@ -5,9 +5,9 @@ import copy
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import inventory
-from tacker_k8s_mgmt.cluster.nodes import Role
+from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.model.nodes import Role
 from tests.unit.lifecycle.fakes import (
     FakeNode,
     FakeSite,

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.answers import Count, Source
-from tacker_k8s_mgmt.cluster.nodes import Role
-from tacker_k8s_mgmt.lifecycle.survey import Survey
+from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.status.facts import Count, Source
 from tests.unit.lifecycle.fakes import VNF, FakeSite, machine, params
 from tests.unit.lifecycle.operations import instantiated
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import upgrade as versions
-from tacker_k8s_mgmt.cluster.nodes import Role
-from tacker_k8s_mgmt.cluster.params import merged
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.request.params import merged
+from tacker_k8s_mgmt.topology import upgrade_plan as versions
 from tests.unit.lifecycle.fakes import machine
 from tests.unit.lifecycle.operations import heal_start, scale_out
 from tests.unit.lifecycle.upgrading import (

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.drain import DrainPolicy
-from tacker_k8s_mgmt.cluster.nodes import Node, Role
-from tacker_k8s_mgmt.cluster.params import InstallParams, merged, parse
-from tacker_k8s_mgmt.cluster.quorum import EtcdMember
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade
-from tacker_k8s_mgmt.lifecycle.upgrade_start import UpgradeStart
+from tacker_k8s_mgmt.lifecycle.upgrade_check import UpgradeStart
+from tacker_k8s_mgmt.model.drain import DrainPolicy
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.quorum import EtcdMember
+from tacker_k8s_mgmt.request.params import InstallParams, merged, parse
 from tests.unit.lifecycle.fakes import (
     FakeCluster,
     FakeJournal,

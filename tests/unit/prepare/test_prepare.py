@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import checkout, kubespray
-from tacker_k8s_mgmt.remote import server, ssh
+from tacker_k8s_mgmt.kubespray import checkout
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.remote.ansible import server
+from tacker_k8s_mgmt.remote.ssh import session as ssh_session
 from tests.documents import account
 from tests.unit.remote.sshd import Sshd
 
@@ -53,7 +55,7 @@ def test_the_drivers_own_checks_have_nothing_to_find(prepared, tmp_path):
     sshd = Sshd(tmp_path / "home")
     try:
         sshd.program("sshpass", "exit 0\n")
-        with ssh.connect(
+        with ssh_session.connect(
             sshd.endpoint(), host_keys=sshd.host_keys(), redact=str, deadline=60
         ) as session:
             found = server.survey(session, str(prepared.root), str(prepared.venv))
@@ -142,7 +144,7 @@ class TestReleases:
 
     def test_the_script_knows_the_releases_that_the_driver_knows(self, fresh):
         fresh.command("git", "exit 1")
-        known = kubespray.RELEASES.keys() - {kubespray.DEVELOPMENT}
+        known = kubespray_releases.RELEASES.keys() - {kubespray_releases.DEVELOPMENT}
         lowest, highest = min(known), max(known)
         assert all(minor in known for minor in _between(lowest, highest))
         for major, minor in known:

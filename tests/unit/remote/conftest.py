@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from tacker_k8s_mgmt.remote import ssh
+from tacker_k8s_mgmt.remote.ssh import session as ssh_session
 from tests.unit.lab.kube import make_certificate
 from tests.unit.remote import kube
 from tests.unit.remote.sshd import PASSWORD, Sshd
@@ -31,7 +31,7 @@ def log_in(sshd, redact):
         def open_session(**options):
             endpoint = options.pop("endpoint", sshd.endpoint())
             settings = {"host_keys": keys, "redact": redact, "deadline": 60} | options
-            return stack.enter_context(ssh.connect(endpoint, **settings))
+            return stack.enter_context(ssh_session.connect(endpoint, **settings))
 
         yield open_session
 

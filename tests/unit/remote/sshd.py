@@ -16,8 +16,8 @@ from pathlib import Path
 import paramiko
 from pydantic import SecretStr
 
-from tacker_k8s_mgmt.remote.endpoint import Endpoint
-from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 
 USER = "ansible"
 PASSWORD = "s3cret-p4ss w0rd"

@@ -9,7 +9,7 @@ from lab.kubeapi.etcd.wire import Files
 from lab.kubeapi.listening import Listener, Replication
 from lab.kubeapi.server import start, stop
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubectl import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tests.unit.lab import kube as bed
 from tests.unit.remote.kube import SUDO, needs_kubectl
 

@@ -4,12 +4,12 @@ import os
 
 import pytest
 
-from tacker_k8s_mgmt.remote import diskspace
-from tacker_k8s_mgmt.remote.diskspace import Space
+from tacker_k8s_mgmt.remote.ansible import disk_space
+from tacker_k8s_mgmt.remote.ansible.disk_space import Space
 
 
 def test_a_path_that_is_not_there_has_the_space_of_what_is_above(session, tmp_path):
-    found = diskspace.free(session, f"{tmp_path}/not/there yet")
+    found = disk_space.free(session, f"{tmp_path}/not/there yet")
     there = os.statvfs(tmp_path)
     assert found is not None
     total = there.f_blocks * there.f_frsize // 2**20
@@ -30,12 +30,12 @@ def test_a_path_that_is_not_there_has_the_space_of_what_is_above(session, tmp_pa
 )
 def test_what_df_says(session, sshd, tmp_path, told, found):
     sshd.program("df", f"echo Avail; echo '{told}'")
-    assert diskspace.free(session, str(tmp_path)) == found
+    assert disk_space.free(session, str(tmp_path)) == found
 
 
 def test_a_df_that_cannot_do_it_says_nothing(session, sshd, tmp_path):
     sshd.program("df", "echo 'unrecognized option' >&2; exit 1")
-    assert diskspace.free(session, str(tmp_path)) is None
+    assert disk_space.free(session, str(tmp_path)) is None
 
 
 @pytest.mark.parametrize(

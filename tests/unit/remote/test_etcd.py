@@ -6,8 +6,8 @@ import shlex
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.quorum import EtcdMember
-from tacker_k8s_mgmt.remote.etcd import EtcdClient
+from tacker_k8s_mgmt.model.quorum import EtcdMember
+from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tests.unit.remote.kube import SUDO
 
 # Answers are files: ANSWERS/<what it is asked>-<whom>, beside it <...>.rc.

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubectl import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tests.unit.lab import kube as bed
 from tests.unit.remote.kube import needs_kubectl, pod, with_metadata
 

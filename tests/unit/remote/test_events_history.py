@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import runs
-from tacker_k8s_mgmt.cluster.runs import Progress
-from tacker_k8s_mgmt.remote import rundirs
+from tacker_k8s_mgmt.model import playbook_runs
+from tacker_k8s_mgmt.model.playbook_runs import Progress
+from tacker_k8s_mgmt.remote.ansible import run_directory
 
-PLUGIN = Path(rundirs.__file__).parent / "run_files/k8s_mgmt_events.py"
+PLUGIN = Path(run_directory.__file__).parent / "run_files/k8s_mgmt_events.py"
 
 
 class Play:
@@ -99,7 +99,7 @@ class Server:
             self._plugin.now += took
         callback.v2_playbook_on_stats(stats or Stats())
         events = self._events.read_text().splitlines()
-        return runs.fold(Progress(), events)
+        return playbook_runs.fold(Progress(), events)
 
     def records(self):
         return [json.loads(line) for line in self.history.read_text().splitlines()]
@@ -242,5 +242,5 @@ def test_results_of_many_hosts_write_next_to_nothing(plugin, server, tmp_path):
     assert events.count('"task"') == tasks
     assert len(events.splitlines()) < 1.1 * tasks
     assert len(events) < 200 * tasks
-    end = runs.fold(Progress(), events.splitlines())
+    end = playbook_runs.fold(Progress(), events.splitlines())
     assert (end.tasks, end.results) == (tasks, 10 * tasks)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
-from tacker_k8s_mgmt.remote.playbook import PlaybookRunner
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
 
 PROGRAM = os.environ.get("ANSIBLE_PLAYBOOK") or shutil.which("ansible-playbook")
 

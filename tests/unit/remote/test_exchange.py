@@ -2,7 +2,7 @@
 
 import time
 
-from tacker_k8s_mgmt.remote import exchange
+from tacker_k8s_mgmt.remote.ssh import channel
 
 
 class Stream:
@@ -48,6 +48,6 @@ class LateOutput:
 
 def test_output_that_comes_after_the_exit_code_is_not_lost(monkeypatch):
     # The command is silent for longer than the streams may take to settle.
-    monkeypatch.setattr(exchange, "_SETTLE", 0.5)
-    result = exchange.exchange(LateOutput(ends=0.7, tells=0.9), b"", limit=10)
+    monkeypatch.setattr(channel, "_SETTLE", 0.5)
+    result = channel.exchange(LateOutput(ends=0.7, tells=0.9), b"", limit=10)
     assert (result.rc, result.stdout) == (0, "its result")

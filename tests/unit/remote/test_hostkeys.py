@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote import hostkeys
-from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
+from tacker_k8s_mgmt.remote.ssh import known_hosts
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tests.unit.remote import keys
 
 TEXT = """\
@@ -200,4 +200,4 @@ def test_two_threads_cannot_trust_two_keys_of_one_host():
     ],
 )
 def test_what_is_no_known_hosts_file(text, found):
-    assert hostkeys.damage(text) == found
+    assert known_hosts.damage(text) == found

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote import handshake, jump, ssh
-from tacker_k8s_mgmt.remote.hostkeys import HostKeys
-from tacker_k8s_mgmt.remote.jump import Jump
+from tacker_k8s_mgmt.remote.ssh import bastion as ssh_bastion
+from tacker_k8s_mgmt.remote.ssh import login, session
+from tacker_k8s_mgmt.remote.ssh.bastion import Jump
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tests.unit.remote.sshd import PASSWORD, Sshd
 
 BASTION_PASSWORD = "wr0ng b4stion"
@@ -34,7 +35,7 @@ def way(bastion, redact):
     def log_in():
         made.tries.append(made.endpoint)
         settings = {"host_keys": keys, "redact": redact, "deadline": made.patience}
-        return ssh.connect(made.endpoint, **settings)
+        return session.connect(made.endpoint, **settings)
 
     made.endpoint, made.log_in = bastion.endpoint(), log_in
     yield made
@@ -109,7 +110,7 @@ class TestHostsBehind:
     def test_silence_of_one_is_not_taken_for_that_of_the_bastion(
         self, beyond, log_in, bastion, way, monkeypatch
     ):
-        monkeypatch.setattr(jump, "_SIGN_OF_LIFE", 20)
+        monkeypatch.setattr(ssh_bastion, "_SIGN_OF_LIFE", 20)
         bastion.holds_tunnels = 1.5
         with pytest.raises(errors.ConnectError) as caught:
             log_in(endpoint=beyond, deadline=1, connect_timeout=1)
@@ -141,7 +142,7 @@ class TestBastionThatDoesNotServe:
     def test_after_a_while_it_is_tried_again(
         self, beyond, log_in, way, bastion, monkeypatch
     ):
-        monkeypatch.setattr(jump, "FAILURE_HOLDS", 0)
+        monkeypatch.setattr(ssh_bastion, "FAILURE_HOLDS", 0)
         good, way.endpoint = way.endpoint, bastion.endpoint(BASTION_PASSWORD)
         with pytest.raises(errors.BastionRefused):
             log_in(endpoint=beyond)
@@ -174,8 +175,8 @@ class TestBastionThatDoesNotServe:
             bastion.drop()
             return real(*_)
 
-        real = ssh.Session.tunnel
-        monkeypatch.setattr(ssh.Session, "tunnel", breaks)
+        real = session.Session.tunnel
+        monkeypatch.setattr(session.Session, "tunnel", breaks)
         with pytest.raises(errors.BastionLost, match="to the bastion 127") as caught:
             log_in(endpoint=beyond, deadline=30)
         assert caught.value.retryable
@@ -196,7 +197,7 @@ class TestBastionThatDoesNotServe:
     def test_a_changed_host_key_gets_no_password(self, beyond, log_in, way, bastion):
         line = f"[127.0.0.1]:{bastion.port} ecdsa-sha2-nistp256 b3RoZXI=\n"
         keys = HostKeys(line, "/state/known_hosts")
-        way.log_in = lambda: ssh.connect(
+        way.log_in = lambda: session.connect(
             way.endpoint, host_keys=keys, redact=str, deadline=60
         )
         with pytest.raises(errors.BastionKeyError, match="/state/known_hosts"):
@@ -216,7 +217,7 @@ class TestBastionThatDoesNotServe:
     def test_one_that_falls_silent_breaks_and_is_told(
         self, beyond, log_in, bastion, way, monkeypatch
     ):
-        monkeypatch.setattr(jump, "_SIGN_OF_LIFE", 0.3)
+        monkeypatch.setattr(ssh_bastion, "_SIGN_OF_LIFE", 0.3)
         way.session()
         bastion.holds_tunnels = 30
         bastion.stop_listening()
@@ -233,4 +234,4 @@ def test_what_goes_wrong_behind_shows_no_secret(beyond, log_in, bastion, caplog)
         session.run(["bash", "-c", "sleep 20", "_", PASSWORD], timeout=30)
     own = [record for record in caplog.records if record.name != "tests.sshd"]
     assert PASSWORD not in str(caught.value) + str([r.getMessage() for r in own])
-    assert handshake.__name__ not in {record.name for record in own}
+    assert login.__name__ not in {record.name for record in own}

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.admin import ACCOUNT
-from tacker_k8s_mgmt.remote.kubectl import ClusterNode, KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.cluster import ClusterNode, KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.service_account import ACCOUNT
 from tests.unit.lab import kube as bed
 from tests.unit.remote.kube import SUDO, needs_kubectl, pod
 

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote import lock
-from tacker_k8s_mgmt.remote.lock import ClusterLock
+from tacker_k8s_mgmt.remote.ansible import lock
+from tacker_k8s_mgmt.remote.ansible.lock import ClusterLock
 
 
 @pytest.fixture

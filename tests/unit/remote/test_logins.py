@@ -7,9 +7,9 @@ import subprocess
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import inventory
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.remote.logins import Logins
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
+from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tests.unit.cluster.samples import REMOVED, parsed
 from tests.unit.remote import keys
 

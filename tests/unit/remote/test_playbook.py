@@ -19,13 +19,14 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster.runs import (
+from tacker_k8s_mgmt.model.playbook_runs import (
     DEFAULT_FORKS,
     Forks,
     PlaybookRequest,
     RunRecord,
 )
-from tacker_k8s_mgmt.remote import playbook, rundirs
+from tacker_k8s_mgmt.remote.ansible import run_directory
+from tacker_k8s_mgmt.remote.ansible import runner as ansible_runner
 from tests.unit.remote import keys
 from tests.unit.remote.sshd import PASSWORD
 
@@ -76,7 +77,7 @@ class Site:
     def runner(self, connect=None, workdir=None, venv=None, forks=DEFAULT_FORKS):
         connect = connect or (lambda: self.log_in())
         directory = str(workdir or self.workdir)
-        return playbook.PlaybookRunner(
+        return ansible_runner.PlaybookRunner(
             kept(connect), directory, str(self.root), venv, forks
         )
 
@@ -337,7 +338,7 @@ class TestConnections:
         assert not is_alive(self.master(site))
 
     def test_they_end_with_a_run_that_is_ended(self, site, monkeypatch):
-        monkeypatch.setattr(rundirs, "_STOP_GRACE", 1)
+        monkeypatch.setattr(run_directory, "_STOP_GRACE", 1)
         site.playbook(f"{self.connect} wait_for never")
         join = site.background()
         wait_until(lambda: (site.sshd.home / "master").exists())
@@ -552,16 +553,16 @@ def test_more_failures_than_can_be_read_are_counted(site):
 
 
 def test_many_events_are_read_in_bounded_parts(site, monkeypatch):
-    monkeypatch.setattr(rundirs, "_CHUNK", 10_000)
+    monkeypatch.setattr(run_directory, "_CHUNK", 10_000)
     seen, sizes = [], []
-    real = rundirs.RunDirectories.look
+    real = run_directory.RunDirectories.look
 
     def look(*args, **kwargs):
         view = real(*args, **kwargs)
         sizes.append(view.consumed)
         return view
 
-    monkeypatch.setattr(rundirs.RunDirectories, "look", look)
+    monkeypatch.setattr(run_directory.RunDirectories, "look", look)
     event = json.dumps({"event": "task", "name": "kubernetes/node : Copy", "time": 5})
     many = f"yes {shlex.quote(event)} | head -n 2000"
     site.playbook(f'{PLAY}{many} >>"$K8S_MGMT_EVENTS"')
@@ -685,7 +686,7 @@ def test_starting_twice_at_once_gives_one_run(site):
 
 
 def test_session_that_drops_while_starting_starts_no_second_run(site, monkeypatch):
-    real = rundirs.RunDirectories.start
+    real = run_directory.RunDirectories.start
     calls = []
 
     def broken(self, session, request, view):
@@ -695,7 +696,7 @@ def test_session_that_drops_while_starting_starts_no_second_run(site, monkeypatc
             raise errors.ConnectionLost(host="b", command="start", reason="cut")
         return run
 
-    monkeypatch.setattr(rundirs.RunDirectories, "start", broken)
+    monkeypatch.setattr(run_directory.RunDirectories, "start", broken)
     site.playbook("sleep 0.5")
     assert site.run().run == calls[0]
     assert site.starts() == 1
@@ -750,7 +751,7 @@ echo $$ $! >"$HOME/pids"
     ids=["idle", "total"],
 )
 def test_limit_ends_every_process_of_the_run(site, limits, script, reason, monkeypatch):
-    monkeypatch.setattr(rundirs, "_STOP_GRACE", 1)
+    monkeypatch.setattr(run_directory, "_STOP_GRACE", 1)
     site.playbook(PLAY + BUSY_FAMILY + script)
     with pytest.raises(errors.PlaybookTimeout) as caught:
         site.run(**limits)
@@ -858,7 +859,7 @@ class TestDeletedLock:
 
     def test_no_second_one_starts_that_was_decided_on_before(self, site, join):
         """The scripts themselves refuse it, whatever their caller has seen."""
-        dirs = rundirs.RunDirectories(str(site.workdir), str(site.root))
+        dirs = run_directory.RunDirectories(str(site.workdir), str(site.root))
         session = site.log_in()
         view = dirs.look(session)
         unseen = dataclasses.replace(view, latest="")
@@ -879,7 +880,7 @@ class TestDeletedLock:
 
 
 def test_server_where_no_run_gets_the_lock_is_an_error(site, monkeypatch):
-    monkeypatch.setattr(playbook, "START_LIMIT", 0.2)
+    monkeypatch.setattr(ansible_runner, "START_LIMIT", 0.2)
     site.sshd.program("flock", "exit 127")
     with pytest.raises(errors.RemoteError, match="flock"):
         site.run()

@@ -4,8 +4,13 @@ import json
 
 import pytest
 
-from tacker_k8s_mgmt.cluster import runs
-from tacker_k8s_mgmt.cluster.runs import Failure, Forks, PlaybookRequest, Progress
+from tacker_k8s_mgmt.model import playbook_runs
+from tacker_k8s_mgmt.model.playbook_runs import (
+    Failure,
+    Forks,
+    PlaybookRequest,
+    Progress,
+)
 from tests.unit.cluster.samples import parsed
 
 
@@ -25,7 +30,7 @@ def recap(**hosts):
 
 
 def folded(*lines):
-    return runs.fold(Progress(), lines)
+    return playbook_runs.fold(Progress(), lines)
 
 
 BASE = PlaybookRequest("scale.yml", {"a": 1, "b": 2}, ("--limit", "w1"), ("all:", "{}"))
@@ -244,7 +249,9 @@ def test_how_a_failure_reads(event, text):
 def test_secrets_are_taken_out_of_what_is_shown_only():
     """Also where a secret is a word that the events themselves use."""
     lines = [line("task", name="use the task word"), failed("a", message="task")]
-    progress = runs.fold(Progress(), lines, lambda text: text.replace("task", "***"))
+    progress = playbook_runs.fold(
+        Progress(), lines, lambda text: text.replace("task", "***")
+    )
     assert progress.task == "use the *** word"
     assert progress.seen == (Failure("a", "T", "***"),)
 
@@ -262,7 +269,7 @@ def test_long_message_keeps_beginning_and_end():
 )
 def test_many_failures_are_counted_and_named(count, last):
     failures = [Failure(f"h{n}", "T", "M") for n in range(1, count + 1)]
-    lines = runs.described(failures)
+    lines = playbook_runs.described(failures)
     assert len(lines) == min(count, 4)
     assert lines[-1].endswith(last)
 

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote import server
-from tacker_k8s_mgmt.remote.hostkeys import HostKeys
+from tacker_k8s_mgmt.remote.ansible import server
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 
 HOST = "ansible-server"
 

@@ -13,11 +13,12 @@ import paramiko
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import publickeys
-from tacker_k8s_mgmt.remote import exchange, ssh
-from tacker_k8s_mgmt.remote.endpoint import Endpoint
-from tacker_k8s_mgmt.remote.hostkeys import HostKeys, RecordedKeys
-from tacker_k8s_mgmt.remote.waiting import Backoff
+from tacker_k8s_mgmt.remote.backoff import Backoff
+from tacker_k8s_mgmt.remote.ssh import channel
+from tacker_k8s_mgmt.remote.ssh import session as ssh_session
+from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
+from tacker_k8s_mgmt.request import host_keys
 from tests.unit.remote import keys
 from tests.unit.remote.sshd import PASSWORD, LocalFiles
 
@@ -144,7 +145,7 @@ def shown(sshd):
 def test_a_given_key_is_trusted_and_recorded(form, sshd, log_in):
     given = shown(sshd)
     if form == "fingerprint":
-        given = publickeys.fingerprint(sshd.key.get_base64())
+        given = host_keys.fingerprint(sshd.key.get_base64())
     known, other = HostKeys(), keys.make("rsa").public
     endpoint = replace(sshd.endpoint(), host_keys=(other, given))
     log_in(endpoint=endpoint, host_keys=known)
@@ -156,7 +157,7 @@ def test_a_key_that_is_not_given_gets_no_password_and_is_not_recorded(sshd, log_
     endpoint = replace(sshd.endpoint(), host_keys=(keys.make("ed25519").public,))
     with pytest.raises(errors.GivenKeyError) as caught:
         log_in(endpoint=endpoint, host_keys=known, deadline=60)
-    fingerprint = publickeys.fingerprint(sshd.key.get_base64())
+    fingerprint = host_keys.fingerprint(sshd.key.get_base64())
     assert f"127.0.0.1, ecdsa-sha2-nistp256 {fingerprint}, is none" in str(caught.value)
     assert (sshd.tried, known.text()) == ([], "")
 
@@ -307,12 +308,12 @@ def test_large_outputs_of_both_streams_do_not_block(session):
     script = "head -c 5000000 /dev/zero | tr '\\0' e >&2; head -c 3000000 /dev/zero"
     result = session.run(["bash", "-c", script + "; echo end >&2"], timeout=30)
     assert len(result.stdout) == 3_000_000
-    assert len(result.stderr) == exchange.STDERR_KEPT
+    assert len(result.stderr) == channel.STDERR_KEPT
     assert result.stderr.endswith("end\n")
 
 
 def test_output_over_the_cap_is_a_clear_error(session, monkeypatch):
-    monkeypatch.setattr(exchange, "STDOUT_CAP", 100_000)
+    monkeypatch.setattr(channel, "STDOUT_CAP", 100_000)
     with pytest.raises(errors.CommandFailed, match="bytes of output"):
         session.run(["yes"], timeout=60)
     assert session.run(["echo", "alive"], timeout=60).stdout == "alive\n"
@@ -357,7 +358,7 @@ def test_command_over_its_limit_is_ended_on_the_host(session, sshd):
 
 
 def test_command_that_ignores_term_is_killed(session, sshd, monkeypatch):
-    monkeypatch.setattr(ssh, "_KILL_AFTER", 0.3)
+    monkeypatch.setattr(ssh_session, "_KILL_AFTER", 0.3)
     script = "echo $$ >pid; trap '' TERM; while :; do sleep 0.1; done"
     with pytest.raises(errors.CommandTimeout):
         session.run(["bash", "-c", script], timeout=2)
@@ -388,8 +389,8 @@ def test_dropped_session_is_a_retryable_connection_error(session, sshd):
 def test_host_that_never_answers_breaks_the_session_at_the_limit(
     session, sshd, monkeypatch
 ):
-    monkeypatch.setattr(ssh, "_KILL_AFTER", 0)
-    monkeypatch.setattr(ssh, "_GRACE", 0.1)
+    monkeypatch.setattr(ssh_session, "_KILL_AFTER", 0)
+    monkeypatch.setattr(ssh_session, "_GRACE", 0.1)
     sshd.deaf = True
     with pytest.raises(errors.ConnectionLost, match="no answer within"):
         session.run(["true"], timeout=0.2)

@@ -11,17 +11,19 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cluster import inventory, publickeys
-from tacker_k8s_mgmt.cluster.bastion import PASSWORD_FILE
-from tacker_k8s_mgmt.cluster.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.cluster.runs import PlaybookRequest
-from tacker_k8s_mgmt.remote import ansible_server, ssh
-from tacker_k8s_mgmt.remote.hostkeys import HostKeys
-from tacker_k8s_mgmt.remote.logins import Logins
-from tacker_k8s_mgmt.remote.playbook import PlaybookRunner
-from tacker_k8s_mgmt.remote.server import KeyFile
-from tacker_k8s_mgmt.remote.waiting import Backoff
-from tacker_k8s_mgmt.remote.ways import Ways
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.remote.ansible import preflight
+from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
+from tacker_k8s_mgmt.remote.ansible.server import KeyFile
+from tacker_k8s_mgmt.remote.backoff import Backoff
+from tacker_k8s_mgmt.remote.ssh import session as ssh_session
+from tacker_k8s_mgmt.remote.ssh.connector import Ways
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
+from tacker_k8s_mgmt.remote.ssh.logins import Logins
+from tacker_k8s_mgmt.request import host_keys
+from tacker_k8s_mgmt.request.bastion import PASSWORD_FILE
 from tests.unit.cluster.samples import REMOVED, parsed
 from tests.unit.remote import keys
 from tests.unit.remote.sshd import PASSWORD, USER, Sshd
@@ -96,7 +98,7 @@ class Site:
         ]
         node_keys, account = HostKeys(), self.params.account(Role.WORKER)
         for worker in workers:
-            ssh.connect(
+            ssh_session.connect(
                 self.ways.machine(account, worker.ssh_address, node_port),
                 host_keys=node_keys,
                 redact=self.logins.redact,
@@ -115,9 +117,9 @@ class Site:
 
     def run(self) -> None:
         """Run the playbook with run.sh and the real Ansible."""
-        sessions: list[ssh.Session] = []
+        sessions: list[ssh_session.Session] = []
 
-        def connect() -> ssh.Session:
+        def connect() -> ssh_session.Session:
             if not sessions or not sessions[-1].alive:
                 sessions.append(self.ways.server())
             return sessions[-1]
@@ -231,7 +233,7 @@ class TestHostKeys:
         with pytest.raises(errors.HostKeyError, match="none of those that") as caught:
             site(changes).ways.server()
         assert host.tried == []
-        assert publickeys.fingerprint(host.key.get_base64()) in str(caught.value)
+        assert host_keys.fingerprint(host.key.get_base64()) in str(caught.value)
 
 
 class TestFinding:
@@ -260,7 +262,7 @@ class TestReadiness:
                 opened[:] = opened or [made.ways.server()]
                 return opened[0]
 
-            found = ansible_server.look(made.params, made.logins, session, "vnf")
+            found = preflight.look(made.params, made.logins, session, "vnf")
             return [one for one in found.findings if one.startswith("bastion:")]
 
         return looked

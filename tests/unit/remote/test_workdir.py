@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.workdir import MARKER, WorkDir
+from tacker_k8s_mgmt.remote.ansible.work_directory import MARKER, WorkDir
 
 
 @pytest.fixture

@@ -1,0 +1,219 @@
+"""What a request needs, looked at from here; nothing is changed anywhere."""
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cli import vm_input
+from tacker_k8s_mgmt.csar import archive, request_check
+from tacker_k8s_mgmt.lifecycle.steps.preflight import vim_name
+from tacker_k8s_mgmt.model.nodes import Machine
+from tacker_k8s_mgmt.remote.ansible import preflight, server
+from tacker_k8s_mgmt.remote.ssh import probe, session
+from tacker_k8s_mgmt.remote.ssh.connector import Ways
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
+from tacker_k8s_mgmt.remote.ssh.logins import Logins
+from tacker_k8s_mgmt.request.models import SSH_PORT
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.secret_references import FILE, SECRET_REF
+
+_PARALLEL = 8
+_IN_BARBICAN = "only a hook asks Barbican"
+_SILENT = "the Ansible server could not be asked"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    :param where: file, host or path.
+    :param skipped: why it was not looked at, "" if it was.
+    """
+
+    name: str
+    where: str
+    findings: tuple[str, ...] = ()
+    skipped: str = ""
+
+    @property
+    def result(self) -> str:
+        """In words, for the table."""
+        if self.skipped:
+            return f"not checked: {self.skipped}"
+        count = len(self.findings)
+        return f"{count} problem{'s' if count > 1 else ''}" if count else "good"
+
+
+class Site:
+    """What the parameters name, looked at from here.
+
+    :param warnings: what is noticed goes there.
+    """
+
+    def __init__(
+        self, given: InstallParams, args: argparse.Namespace, warnings: list[str]
+    ) -> None:
+        self._params = given
+        self._args = args
+        self._warnings = warnings
+        self._logins = Logins(given, args.key_directory)
+        self._ways = Ways(given, self._logins, self, args.connect_timeout)
+        self._session: session.Session | None = None
+
+    def checks(self) -> Iterator[Check]:
+        """Look at everything.
+
+        :raises UsageError: a file that was named cannot be used.
+        """
+        # What is wrong with the command line is told before anybody is waited for.
+        listed = []
+        if self._args.machines:
+            listed = vm_input.listed(self._args.machines, self._params)
+        yield from self._secrets()
+        yield self._package()
+        owner = str(self._args.vnf_instance_id or "")
+        name = vim_name(self._params, owner or "(id)")
+        yield Check("VIM name", name, skipped="only Tacker knows the others")
+        try:
+            yield from self._server(owner)
+            yield from self._machines(listed)
+        finally:
+            if self._session is not None:
+                self._session.close()
+            self._ways.close()
+
+    def _secrets(self) -> Iterator[Check]:
+        for kind, skipped in ((FILE, ""), (SECRET_REF, _IN_BARBICAN)):
+            uses = [
+                one for one in self._params.references if one.reference.kind == kind
+            ]
+            if uses:
+                where = ", ".join(one.attribute for one in uses)
+                yield Check(f"secrets by {kind}", where, skipped=skipped)
+
+    def _hidden(self, *structures: str) -> str:
+        """Why logins of these structures cannot be tried; "" if they can."""
+        hidden = [
+            use.attribute
+            for use in self._params.references
+            if use.location[0] in structures and not use.is_known
+        ]
+        return f"{' and '.join(hidden)}: {_IN_BARBICAN}" if hidden else ""
+
+    def _on_the_way(self, connection: str) -> tuple[str, ...]:
+        bastion = self._params.bastion
+        return ("bastion",) if bastion and connection in bastion.used_for else ()
+
+    def _package(self) -> Check:
+        title, package = "load balancer's script", self._args.package
+        if self._params.load_balancer is None:
+            return Check(title, "", skipped="there is no external_lb_param")
+        path = self._params.load_balancer.script_path
+        if package is None:
+            return Check(title, path, skipped="give --package")
+        try:
+            files = archive.read(Path(package))
+        except errors.PackageError as error:
+            return Check(title, package, error.problems)
+        return Check(title, path, tuple(request_check.script(self._params, files)))
+
+    def _server(self, owner: str) -> Iterator[Check]:
+        ansible = self._params.ansible
+        hidden = self._hidden("ansible", *self._on_the_way("ansible"))
+        found = preflight.Readiness(self._logins.findings())
+        if not hidden:
+            look = preflight.look
+            found = look(self._params, self._logins, self._connected, owner)
+        yield self._keys(found.keys)
+        host = f"{ansible.username}@{ansible.host}:{ansible.port}"
+        bastion = self._params.bastion
+        if bastion is not None and "ansible" not in bastion.used_for:
+            unknown = self._hidden("bastion")
+            why = "" if unknown else self._ways.finding()
+            where = f"{bastion.username}@{bastion.host}:{bastion.port}"
+            yield Check("bastion", where, (why,) if why else (), unknown)
+        keyless = "" if self._session or found.connection else "its key cannot be used"
+        keyless = hidden or keyless
+        yield Check("Ansible server", host, found.connection, keyless)
+        unasked = _SILENT if keyless or found.connection else ""
+        installed = " with ".join(filter(None, (ansible.kubespray_root, ansible.venv)))
+        yield Check("kubespray and Ansible", installed, found.installed, unasked)
+        yield Check("cluster's directory", ansible.directory, found.directory, unasked)
+
+    def _keys(self, findings: Sequence[str]) -> Check:
+        keys = [one.private_key for one in self._params.accounts() if one.private_key]
+        unknown = {
+            ".".join(use.location).removesuffix("_passphrase")
+            for use in self._params.references
+            if not use.is_known
+        }
+        named = [key.attribute for key in keys if key.attribute not in unknown]
+        # Of another one only a text in its place would be found damaged.
+        found = tuple(text for text in findings if text.split()[0] in named)
+        why = _IN_BARBICAN if keys else "there are none in the request"
+        return Check("private keys", ", ".join(named), found, "" if named else why)
+
+    def _connected(self) -> session.Session:
+        if self._session is None or not self._session.alive:
+            self._session = self._ways.server()
+        return self._session
+
+    def add(self, keys: HostKeys) -> None:
+        """Record nothing."""
+
+    def load(self) -> HostKeys:
+        """The host keys that the conductor has recorded."""
+        path = os.path.join(self._args.state_path, server.KNOWN_HOSTS)
+        try:
+            known = server.ReadOnlyKeyFile(path).load()
+        except OSError as error:
+            self._warnings.append(
+                f"{path} cannot be read ({error.strerror}), so the host key of the "
+                "Ansible server was not compared: be root or the conductor's user"
+            )
+            return HostKeys()
+        return HostKeys(known.text(), known.label)
+
+    def _machines(self, listed: Sequence[Machine]) -> Iterator[Check]:
+        if not self._args.machines:
+            yield Check("VMs", "", skipped="give --machines")
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            logins = pool.map(self._login, listed)
+            ports = pool.map(self._port, listed)
+            for machine, login, port in zip(listed, logins, ports, strict=True):
+                where = f"{machine.role.value} {machine.ssh_address}"
+                yield Check("login and sudo", where, login, self._untried(machine))
+                unasked = _SILENT if port is None else self._detour()
+                yield Check("from the Ansible server", where, port or (), unasked)
+
+    def _detour(self) -> str:
+        bastion = self._params.bastion
+        led = bastion is not None and bastion.carries_playbooks
+        return "it goes through the bastion" if led else ""
+
+    def _untried(self, machine: Machine) -> str:
+        structure = self._params.account(machine.role).attribute
+        return self._hidden(structure, *self._on_the_way("vms"))
+
+    def _login(self, machine: Machine) -> tuple[str, ...]:
+        if self._untried(machine):
+            return ()
+        account = self._params.account(machine.role)
+        with suppress(errors.PrivateKeyError):
+            endpoint = self._ways.machine(account, machine.ssh_address, SSH_PORT)
+            why = probe.login(endpoint, self._logins.redact, self._args.connect_timeout)
+            return (why,) if why else ()
+        return (f"{account.attribute}: the private key cannot be used",)
+
+    def _port(self, machine: Machine) -> tuple[str, ...] | None:
+        if self._session is None or not self._session.alive:
+            return None
+        if self._detour():
+            return ()
+        why = probe.port(self._session, machine.ssh_address, SSH_PORT)
+        return (why,) if why else ()

@@ -1,0 +1,197 @@
+"""``tacker-k8s-mgmt cluster``: a cluster as it is, next to what Tacker takes it for."""
+
+import argparse
+import json
+import logging
+import sys
+import uuid
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import rich.box
+from rich.table import Table
+from rich.text import Text
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cli import common
+from tacker_k8s_mgmt.cli.render.console import Console, aligned
+from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
+from tacker_k8s_mgmt.status.facts import Cell, Report, Row
+
+NAME = "cluster"
+_ID = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
+EXAMPLES = {
+    "check": (
+        f"tacker-k8s-mgmt cluster check {_ID}",
+        f"tacker-k8s-mgmt cluster check {_ID} --json",
+    ),
+}
+_AGREE, _DIFFERS, _UNASKED = 0, 1, 2
+_EXIT_CODES = "0 they agree, 1 they differ, 2 something could not be asked"
+
+_DESCRIPTION = """\
+Show what Heat, the inventory on the Ansible server, the cluster's API, the load
+balancer and Tacker, where it keeps the cluster as a VIM, say of each VM, what differs,
+and what to do about it. VNF instances of both of Tacker's APIs are known.
+
+It changes nothing and takes no lock: no operation is kept waiting, and while one works
+on the cluster, differences are its work in progress. Hosts whose SSH key no operation
+has recorded are not asked. The load balancer is asked by the script of the VNF package,
+which is copied into a directory of its own there and removed again.
+
+Run it on a conductor's host as the user of the conductor, or as root: it reads
+tacker.conf, Tacker's database, the VNF package and the recorded host keys."""
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the group to the command line."""
+    verbs = common.add_group(
+        subparsers, NAME, "compare a cluster with what Tacker takes it for", EXAMPLES
+    )
+    verb = common.add_verb(
+        verbs,
+        "check",
+        _check,
+        "compare Heat, inventory, cluster, load balancer and VIM; changes nothing",
+        EXAMPLES["check"],
+        _EXIT_CODES,
+    )
+    verb.description = _DESCRIPTION
+    verb.add_argument("vnf", type=uuid.UUID, metavar="VNF_INSTANCE_ID")
+    verb.add_argument(
+        "--config-file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="Tacker's configuration; may be given several times (default: where the "
+        "conductor looks for it)",
+    )
+    verb.add_argument(
+        "--json", action="store_true", help="the comparison as one JSON object"
+    )
+
+
+def _check(args: argparse.Namespace) -> int:
+    _hush()
+    console = Console()
+    try:
+        with (
+            Console(stderr=True).status("Asking …"),
+            _opened(str(args.vnf), args.config_file) as instance,
+        ):
+            report = Survey(instance.params, instance.vnf_id, instance.view).take()
+    except errors.K8sMgmtError as error:
+        common.complain(str(error))
+        return _UNASKED
+    if args.json:
+        print(json.dumps(_document(instance, report), indent=2))
+    else:
+        _tell(console, instance, report)
+    return _code(report)
+
+
+def _hush() -> None:
+    """Keep what libraries log and warn of off the screen: the report says what failed.
+
+    Whoever wants it all the same starts Python with ``-W``.
+    """
+    logging.getLogger().addHandler(logging.NullHandler())
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+
+
+def _opened(vnf_id: str, config_files: Sequence[str]) -> Any:
+    # Imported late: Tacker is large, and not everywhere where the other commands are.
+    try:
+        from tacker_k8s_mgmt.hooks import lookup
+    except ImportError as error:
+        raise errors.TackerError(
+            detail=f"Tacker is not installed beside this program: {error}.",
+            hint="Use the tacker-k8s-mgmt of the conductor's Python environment.",
+        ) from error
+    return lookup.opened(vnf_id, config_files)
+
+
+def _code(report: Report) -> int:
+    if report.failures:
+        return _UNASKED
+    return _DIFFERS if report.differs else _AGREE
+
+
+# For programs
+
+
+def _document(instance: Any, report: Report) -> dict[str, Any]:
+    return {
+        "vnf_instance_id": instance.vnf_id,
+        "vnf_instance_name": instance.name,
+        "open_operation": instance.operation or None,
+        "agree": _code(report) == _AGREE,
+        "not_asked": {one.value: text for one, text in report.failures.items()},
+        "rows": [_row_document(row, report) for row in report.rows],
+    }
+
+
+def _row_document(row: Row, report: Report) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "role": row.role.value,
+        "server_id": row.server_id,
+        "address": row.address,
+        **{source.value: row.cells[source].text for source in report.sources},
+        "differences": [
+            {"what": finding.text, "remedy": finding.remedy} for finding in row.findings
+        ],
+    }
+
+
+# For people
+
+
+def _tell(console: Console, instance: Any, report: Report) -> None:
+    name = f" ({instance.name})" if instance.name else ""
+    console.say(f"VNF instance {instance.vnf_id}{name}", "bold")
+    if instance.operation:
+        console.say(
+            f"Not over: {instance.operation}. What differs may be its work.", "yellow"
+        )
+    heads = ["VM", *(one.title.upper() for one in report.sources)]
+    rows = [[row.cells[source] for source in report.sources] for row in report.rows]
+    names = [row.name for row in report.rows]
+    if console.is_terminal:
+        console.print(_table(heads, names, rows))
+    else:
+        for line in _lines(heads, names, rows):
+            console.say(line)
+    _tell_differences(console, report)
+    for source, text in report.failures.items():
+        console.say(f"Could not be asked: {source.title}.", "bold red")
+        console.say(f"  {text}")
+    if _code(report) == _AGREE:
+        console.say("They agree.", "bold green")
+
+
+def _table(heads: Sequence[str], names: Sequence[str], rows: Any) -> Table:
+    table = Table(*heads, box=rich.box.SIMPLE_HEAD)
+    for name, cells in zip(names, rows, strict=True):
+        table.add_row(Text(name), *(_coloured(cell) for cell in cells))
+    return table
+
+
+def _coloured(cell: Cell) -> Text:
+    return Text(cell.text, style="bold red" if cell.findings else "")
+
+
+def _lines(heads: Sequence[str], names: Sequence[str], rows: Any) -> Iterable[str]:
+    texts = [list(heads)]
+    for name, cells in zip(names, rows, strict=True):
+        texts.append([name, *(cell.text for cell in cells)])
+    return aligned(texts)
+
+
+def _tell_differences(console: Console, report: Report) -> None:
+    for row in report.rows:
+        for finding in row.findings:
+            console.say(f"{row.name}: {finding.text}.", "red")
+            console.say(f"  {finding.remedy}")

@@ -1,0 +1,173 @@
+"""``tacker-k8s-mgmt csar``: VNF packages."""
+
+import argparse
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tacker_k8s_mgmt.cli import common, documents
+from tacker_k8s_mgmt.cli.common import UsageError
+from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.csar.api import APIS, V1
+from tacker_k8s_mgmt.csar.build import build
+from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.csar.customize import Site
+from tacker_k8s_mgmt.errors import PackageError
+
+NAME = "csar"
+EXAMPLES = {
+    "build": (
+        "tacker-k8s-mgmt csar build simple -o simple.zip",
+        "tacker-k8s-mgmt csar build simple -o simple.zip --force \\\n"
+        "      --image ubuntu-24.04 --flavor m1.large --flavor externalLB=m1.small",
+        "tacker-k8s-mgmt csar build simple --api v2 -o simple-v2.zip",
+    ),
+    "check": (
+        "tacker-k8s-mgmt csar check simple.zip",
+        "tacker-k8s-mgmt csar check simple.zip --request instantiate.json",
+    ),
+}
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the group to the command line."""
+    verbs = common.add_group(subparsers, NAME, "build and check VNF packages", EXAMPLES)
+    _add_build(verbs)
+    verb = common.add_verb(
+        verbs,
+        "check",
+        _check,
+        "find everything that is wrong with a package",
+        EXAMPLES["check"],
+    )
+    verb.add_argument("package", type=Path, metavar="PACKAGE.zip")
+    verb.add_argument(
+        "--request",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a request body to hold against the package as well; may be repeated, - "
+        "reads standard input",
+    )
+
+
+def _add_build(verbs: Any) -> None:
+    verb = common.add_verb(
+        verbs, "build", _build, "build a package and check it", EXAMPLES["build"]
+    )
+    verb.add_argument("flavour", help="deployment flavour, for instance: simple")
+    verb.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: FLAVOUR.zip"
+    )
+    verb.add_argument("--force", action="store_true", help="replace an existing FILE")
+    verb.add_argument(
+        "--api",
+        choices=sorted(APIS),
+        default=V1.name,
+        help="Tacker's API that operates the VNF (default: %(default)s)",
+    )
+    verb.add_argument(
+        "--types",
+        type=Path,
+        metavar="DIR",
+        help=f"SOL001 types to use instead of ours: {', '.join(sources.TYPES)}",
+    )
+    verb.add_argument(
+        "--source",
+        type=Path,
+        metavar="DIR",
+        help="your own VNFD and HOT: vnfd/FLAVOUR and hot/FLAVOUR, laid out as in "
+        f"{sources.samples()}, or the directory of a package, with Definitions and "
+        "BaseHOT/FLAVOUR; its scripts are replaced where this driver needs its own",
+    )
+    for option, text in (("--image", "image"), ("--flavor", "Nova flavour")):
+        verb.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="[VDU=]NAME",
+            help=f"your site's name of the {text}, for one VDU or for all others",
+        )
+    verb.add_argument(
+        "--vnfd-id",
+        type=uuid.UUID,
+        metavar="UUID",
+        help="another VNFD id: Tacker takes only one package of each",
+    )
+
+
+def _build(args: argparse.Namespace) -> int:
+    output = args.output or Path(f"{args.flavour}.zip")
+    wrong = _usage_problem(args, output)
+    if wrong:
+        raise UsageError(wrong)
+    names = Site(
+        images=_by_vdu(args.image),
+        flavors=_by_vdu(args.flavor),
+        vnfd_id=str(args.vnfd_id) if args.vnfd_id else None,
+    )
+    try:
+        built = build(
+            args.flavour,
+            output,
+            source=args.source,
+            types=args.types,
+            api=APIS[args.api],
+            names=names,
+        )
+    except PackageError as error:
+        _tell(f"{output} was not written", error.problems)
+        return 1
+    print(f"{built.path}: {len(built.files)} files, SHA-256 {built.sha256}")
+    for name in built.replaced:
+        print(f"replaced by this driver's: {name}")
+    return 0
+
+
+def _usage_problem(args: argparse.Namespace, output: Path) -> str:
+    source = args.source or sources.samples(APIS[args.api])
+    known = sources.flavours(source)
+    if not known:
+        return (
+            f"{source} has no deployment flavour: there is neither vnfd/FLAVOUR/"
+            "Definitions with hot/FLAVOUR, nor Definitions with BaseHOT/FLAVOUR"
+        )
+    if args.flavour not in known:
+        return f"no flavour {args.flavour} in {source} (it has: {', '.join(known)})"
+    if output.exists() and not args.force:
+        return f"{output} exists; --force replaces it"
+    if not output.parent.is_dir():
+        return f"there is no directory {output.parent}"
+    if args.types and not args.types.is_dir():
+        return f"--types: there is no directory {args.types}"
+    return ""
+
+
+def _by_vdu(values: Iterable[str]) -> dict[str, str]:
+    """``["NAME", "VDU=NAME"]`` by VDU, "" for the one without."""
+    pairs = [value.rpartition("=") for value in values]
+    return {vdu: name for vdu, _, name in pairs}
+
+
+def _check(args: argparse.Namespace) -> int:
+    if not args.package.is_file():
+        raise UsageError(f"there is no file {args.package}")
+    requests = [documents.load(path) for path in args.request]
+    report = check(args.package, {one.name: one.value for one in requests})
+    doubled = [f"{one.name}: {text}" for one in requests for text in one.warnings]
+    flavours = f"flavours: {', '.join(report.flavours) or 'none'}"
+    if report.problems:
+        _tell(str(args.package), report.problems)
+    else:
+        print(f"{args.package}: no problems ({flavours})")
+    for warning in (*report.warnings, *doubled):
+        print(f"warning: {warning}")
+    return common.PROBLEMS if report.problems else common.OK
+
+
+def _tell(subject: str, problems: Iterable[str]) -> None:
+    listed = list(problems)
+    print(f"{subject}: {len(listed)} problem(s)")
+    for number, problem in enumerate(listed, 1):
+        print(f"{number:>3}. {problem}")

@@ -1,0 +1,163 @@
+"""``tacker-k8s-mgmt inventory``: what an instantiation would write, before it does."""
+
+import argparse
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tacker_k8s_mgmt.cli import common, dry_run, masking, vm_input
+from tacker_k8s_mgmt.cli.commands import params
+from tacker_k8s_mgmt.cli.common import UsageError
+from tacker_k8s_mgmt.errors import DiscoveryError
+from tacker_k8s_mgmt.model import redaction
+from tacker_k8s_mgmt.model.load_balancer import install_arguments
+from tacker_k8s_mgmt.model.nodes import Machine
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology.heat_stack import Machines
+
+NAME = "inventory"
+EXAMPLES = {
+    "preview": (
+        "tacker-k8s-mgmt inventory preview instantiate.json",
+        "tacker-k8s-mgmt inventory preview instantiate.json --workers 5",
+        "tacker-k8s-mgmt inventory preview instantiate.json \\\n"
+        "      --machines machines.json --output-dir preview --reveal",
+    ),
+}
+_SHOWN = ("hosts.yaml", "vars.json")
+
+
+def add_parser(subparsers: Any) -> None:
+    """Add the group to the command line."""
+    verbs = common.add_group(
+        subparsers, NAME, "what an instantiation would write", EXAMPLES
+    )
+    verb = common.add_verb(
+        verbs,
+        "preview",
+        _preview,
+        "show inventory, variables, load balancer and VIM; secrets are masked",
+        EXAMPLES["preview"],
+    )
+    params.add_request(verb)
+    for option, number, text in (
+        ("--control-planes", 1, "control-plane VMs"),
+        ("--workers", 2, "worker VMs"),
+    ):
+        verb.add_argument(
+            option,
+            type=common.count,
+            metavar="N",
+            help=f"assume so many {text}, at example addresses (default: {number})",
+        )
+    verb.add_argument(
+        "--machines",
+        metavar="FILE",
+        help="the VMs, as a JSON list of objects with role (control-plane, worker or "
+        "load-balancer), ssh_address and, where they differ, address and server_id",
+    )
+    verb.add_argument(
+        "--output-dir",
+        type=Path,
+        metavar="DIR",
+        help="write the files to DIR, mode 0600, instead of showing them",
+    )
+    verb.add_argument(
+        "--force", action="store_true", help="replace existing files in DIR"
+    )
+    verb.add_argument(
+        "--reveal", action="store_true", help="with --output-dir: do not mask secrets"
+    )
+
+
+def _preview(args: argparse.Namespace) -> int:
+    if args.reveal and not args.output_dir:
+        raise UsageError("--reveal needs --output-dir: secrets are never shown")
+    if args.machines and (args.control_planes, args.workers) != (None, None):
+        raise UsageError("--machines says how many VMs there are; leave out the others")
+    given = params.given(args)
+    if given.absent:
+        raise UsageError(f"{given.name} cannot be previewed. {given.absent}")
+    if given.found is None:
+        params.tell(given)
+        return common.PROBLEMS
+    listed = _machines(args, given.found)
+    try:
+        found = vm_input.search(given.found, listed)
+    except DiscoveryError as error:
+        for problem in error.problems:
+            print(f"problem: {problem}")
+        return common.PROBLEMS
+    files, record = _rehearsed(given.found, found, reveal=args.reveal)
+    for warning in given.warnings:
+        print(f"warning: {warning}")
+    place = f"{given.found.ansible.directory} on {given.found.ansible.host}"
+    if args.output_dir:
+        _write(args.output_dir, files, force=args.force)
+    for name, text in files.items():
+        if args.output_dir:
+            print(f"{name}: in {args.output_dir}, for {place}")
+        else:
+            print(f"==> {name} in {place}\n{text}")
+    _tell_rest(given.found, found, record)
+    return common.OK
+
+
+def _rehearsed(
+    given: InstallParams, found: Machines, *, reveal: bool
+) -> tuple[Mapping[str, str], dry_run.Record]:
+    """The files to be shown, and the rest of what the operation does."""
+    if reveal:
+        record = dry_run.rehearse(given, found)
+        return {name: record.files[name] for name in _SHOWN}, record
+    # The text of a private key goes into no file here, but its digest into a name.
+    record = dry_run.rehearse(masking.masked(given, but=("private_key",)), found)
+    without_keys = redaction.Redactor(
+        line
+        for account in given.accounts()
+        if account.private_key and not account.private_key.path
+        for line in redaction.in_private_key(
+            account.private_key.given.get_secret_value()
+        )
+    )
+    return {name: without_keys(record.files[name]) for name in _SHOWN}, record
+
+
+def _write(directory: Path, files: Mapping[str, str], *, force: bool) -> None:
+    try:
+        directory.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{directory} cannot be made: {error.strerror}") from error
+    there = [name for name in files if (directory / name).exists()]
+    if there and not force:
+        listed = " and ".join(str(directory / name) for name in there)
+        raise UsageError(f"there is {listed} already; --force replaces it")
+    for name, text in files.items():
+        common.write_new(directory / name, text, force=force)
+
+
+def _tell_rest(given: InstallParams, found: Machines, record: dry_run.Record) -> None:
+    if record.balancer and found.load_balancer and given.load_balancer:
+        script = ["bash", given.load_balancer.script_path, "install"]
+        command = shlex.join([*script, *install_arguments(record.balancer)])
+        print(f"load balancer: on {found.load_balancer.ssh_address}, as root")
+        print(f"  {command}")
+        if "-" in install_arguments(record.balancer):
+            print("  (a proxy's URL is read from standard input)")
+    print(f"playbook: {', '.join(record.playbooks)}")
+    if record.vim:
+        print(f"VIM: {record.vim.name} at {record.vim.auth_url}")
+    for use in given.references:
+        if not use.is_known:
+            named = json.dumps(use.reference.as_given())
+            print(f"secret: {use.attribute}: {named}, {params.RESOLVED_LATER}")
+
+
+def _machines(args: argparse.Namespace, given: InstallParams) -> list[Machine]:
+    if not args.machines:
+        planes = 1 if args.control_planes is None else args.control_planes
+        workers = 2 if args.workers is None else args.workers
+        return vm_input.assumed(given, planes, workers)
+    return vm_input.listed(args.machines, given)

@@ -1,0 +1,183 @@
+"""An instantiation that touches nothing: the real steps on a site that only records.
+
+What is shown is therefore what the operation itself would write and call, in its order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pydantic import SecretStr
+
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.model.load_balancer import BalancerSpec, BalancerStatus
+from tacker_k8s_mgmt.model.nodes import Machine, Node
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology.heat_stack import Machines
+
+_VNF = "<VNF instance id>"
+_ASSUMED_MTU = 1500  # bytes, of the VMs' interfaces
+
+
+@dataclass
+class Record:
+    """What an instantiation would do.
+
+    :param files: by name in the cluster's directory, in the order of writing.
+    :param balancer: what would be installed on the load balancer, if there is one.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    playbooks: list[str] = field(default_factory=list)
+    balancer: BalancerSpec | None = None
+    vim: ports.VimSpec | None = None
+
+
+def rehearse(params: InstallParams, machines: Machines) -> Record:
+    """Take all steps of an instantiation on these VMs.
+
+    :raises K8sMgmtError: what the operation would refuse.
+    """
+    site = _Site(params, machines)
+    work = Instantiate(
+        params,
+        _VNF,
+        cast(ports.Site, site),
+        cast(ports.Clock, site),
+        ready_timeout=0,
+        poll_interval=0,
+        on_progress=lambda progress: None,
+    )
+    for step in work.steps():
+        if step.probe is None or not step.probe():
+            step.act()
+            if step.verify is not None:
+                step.verify()
+    return site.record
+
+
+@dataclass(frozen=True)
+class _ReadyNode:
+    name: str
+    ready: bool = True
+    reason: str = ""
+    unschedulable: bool = False
+
+
+class _Access:
+    token = SecretStr("")
+    ca_certificate = ""
+
+
+class _Site:
+    """All is well at this site. It is its own work directory, cluster and so on."""
+
+    def __init__(self, params: InstallParams, machines: Machines) -> None:
+        self.record = Record()
+        self.path = params.ansible.directory
+        self._params = params
+        self._machines = machines
+
+    @property
+    def workdir(self) -> "_Site":
+        return self
+
+    @property
+    def playbooks(self) -> "_Site":
+        return self
+
+    @property
+    def vims(self) -> "_Site":
+        return self
+
+    def cluster(self, control_plane: Node) -> "_Site":
+        return self
+
+    def balancer(self, machine: Machine) -> "_Balancer":
+        return _Balancer(self.record)
+
+    def machines(self) -> Machines:
+        return self._machines
+
+    # Nothing is found to be wrong
+
+    def package_findings(self) -> Sequence[str]:
+        return ()
+
+    def server_findings(self) -> Sequence[str]:
+        return ()
+
+    def name_taken(self, name: str) -> bool:
+        return False
+
+    def lock(self, patience: float | None = None) -> None:
+        pass
+
+    def wait_reachable(self, machines: Sequence[Machine]) -> None:
+        pass
+
+    def identity(self, node: Node) -> ports.MachineIdentity:
+        return ports.MachineIdentity("", "", _ASSUMED_MTU)
+
+    def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:
+        pass
+
+    def save_host_keys(self) -> None:
+        pass
+
+    def now(self) -> float:
+        return 0.0
+
+    # The cluster's directory
+
+    def claim(self) -> None:
+        pass
+
+    def read(self, name: str) -> str | None:
+        return self.record.files.get(name)
+
+    def write(self, name: str, text: str) -> bool:
+        self.record.files[name] = text
+        return True
+
+    # The playbook, the cluster and its VIM
+
+    def done(self, request: PlaybookRequest) -> bool:
+        return False
+
+    def run(self, request: PlaybookRequest, nodes: int, on_progress: Any) -> None:
+        self.record.playbooks.append(request.playbook)
+
+    def nodes(self) -> Sequence[_ReadyNode]:
+        members = inventory.parse(self.record.files[inventory.FILE_NAME])
+        return [_ReadyNode(node.name) for node in members]
+
+    def admin_access(self) -> _Access:
+        return _Access()
+
+    def register(self, spec: ports.VimSpec) -> str:
+        self.record.vim = spec
+        return ""
+
+
+class _Balancer:
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def install(self, spec: BalancerSpec) -> None:
+        self._record.balancer = spec
+
+    def status(self) -> BalancerStatus:
+        port = self._record.balancer.api_port if self._record.balancer else None
+        return BalancerStatus(
+            active=True,
+            enabled=True,
+            current=True,
+            api_port=port,
+            control_planes=(),
+            workers=(),
+            services=(),
+        )

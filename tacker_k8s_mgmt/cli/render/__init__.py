@@ -1,0 +1,1 @@
+"""Operations for people: on a terminal and as a page."""

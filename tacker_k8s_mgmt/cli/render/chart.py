@@ -1,0 +1,274 @@
+"""Operations as charts: where each bar begins and ends, and what stands beside it."""
+
+import bisect
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, pairwise
+
+from tacker_k8s_mgmt.cli.render.timeline import (
+    Look,
+    Operation,
+    SlowTask,
+    Step,
+    Timeline,
+    in_words,
+)
+
+_SLOWEST = 8
+_LEAST_TICKS = 4
+_TICKS = (
+    *(0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600),
+    *(7200, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600),
+)
+_KINDS = {"": "running", "already so": "same", "failed": "failed"}
+_UNDER_WAY = "under way"
+_CUT_OFF = "cut off"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar on an axis; in per cent of its length.
+
+    :param kind: done, same, failed, running, play or task.
+    """
+
+    left: float
+    width: float
+    kind: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a chart: a step, a play or a task.
+
+    :param plays: the plays of the playbook that the step runs.
+    """
+
+    label: str
+    took: str
+    bar: Bar
+    note: str = ""
+    plays: tuple["Row", ...] = ()
+
+
+@dataclass(frozen=True)
+class HookChart:
+    """The work of one hook.
+
+    :param title: which try it is; "" for the first.
+    :param gap: what was between the hook before it and this one.
+    :param share: its part of the whole operation in per cent.
+    :param ticks: place in per cent and label of each line of the axis.
+    :param tasks: the slowest ones of its playbooks.
+    """
+
+    name: str
+    title: str
+    state: str
+    took: str
+    started: str
+    error: str
+    gap: str
+    share: float
+    ticks: tuple[tuple[float, str], ...]
+    rows: tuple[Row, ...]
+    tasks: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class OperationChart:
+    """One operation with all its hooks and retries.
+
+    :param note: what is to be said of its end.
+    """
+
+    name: str
+    state: str
+    took: str
+    started: str
+    note: str
+    hooks: tuple[HookChart, ...]
+
+
+def draw(timeline: Timeline, now: float) -> tuple[OperationChart, ...]:
+    """The charts of all operations, the newest first.
+
+    :param now: seconds since the epoch, for what is under way.
+    """
+    found = [_operation(hooks, timeline, now) for hooks in timeline.occurrences()]
+    return tuple(reversed(found))
+
+
+def clock(at: float) -> str:
+    """A time on the machine that draws, with its zone."""
+    return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(at))
+
+
+def _operation(
+    hooks: Sequence[Operation], timeline: Timeline, now: float
+) -> OperationChart:
+    last = hooks[-1]
+    is_newest = last is timeline.last
+    total = sum(map(_length, hooks))
+    return OperationChart(
+        name=last.name.replace("_", " ").capitalize() or "Unknown operation",
+        state=_UNDER_WAY if is_newest and not last.final else _state(last, is_newest),
+        took=in_words(last.last - hooks[0].started),
+        started=clock(hooks[0].started),
+        note=_note(last, is_newest, now),
+        hooks=tuple(
+            _hook(hooks, number, 100 * _length(hook) / total, hook is timeline.last)
+            for number, hook in enumerate(hooks)
+        ),
+    )
+
+
+def _length(hook: Operation) -> float:
+    return max(hook.seconds, hook.last - hook.started, 0.001)
+
+
+def _state(hook: Operation, is_newest: bool) -> str:
+    if hook.ended is not None:
+        return hook.outcome
+    return _UNDER_WAY if is_newest else _CUT_OFF
+
+
+def _note(last: Operation, is_newest: bool, now: float) -> str:
+    if last.final:
+        return ""
+    ago = f"last sign of life {in_words(now - last.last)} ago" if is_newest else ""
+    said = last.meanwhile if last.ended is not None else _way(last) if is_newest else ""
+    return "; ".join(text for text in (said, ago) if text)
+
+
+def _way(hook: Operation) -> str:
+    """How far a playbook was at the last look, and how long it still took."""
+    step = hook.current
+    if step is None or not step.looks:
+        return ""
+    look = step.looks[-1]
+    told = (f"play {look.play}/{look.plays}, task {look.tasks}", look.estimate)
+    return ", ".join(filter(None, told))
+
+
+def _hook(
+    hooks: Sequence[Operation], number: int, share: float, is_newest: bool
+) -> HookChart:
+    hook, before = hooks[number], hooks[:number]
+    tries = 1 + sum(one.hook == hook.hook for one in before)
+    # All tries have one scale, so that their bars can be compared.
+    scale = max(_length(one) for one in hooks if one.hook == hook.hook)
+    axis = _Axis(hook.started, scale)
+    return HookChart(
+        name=hook.hook,
+        title=f"try {tries}" if tries > 1 else "",
+        state=_state(hook, is_newest),
+        took=in_words(_length(hook)),
+        started=clock(hook.started),
+        error=hook.error,
+        gap=_gap(before[-1], hook) if before else "",
+        share=round(share, 3),
+        ticks=tuple(axis.ticks()),
+        rows=tuple(_step(step, axis, hook) for step in hook.steps),
+        tasks=tuple(_tasks(hook)),
+    )
+
+
+def _gap(before: Operation, hook: Operation) -> str:
+    seconds = in_words(hook.started - before.last)
+    if before.ended is None or before.failed:
+        return f"{seconds} until the retry"
+    return f"{seconds} for Tacker and Heat"
+
+
+class _Axis:
+    """Where a time is between the left and the right end of a chart."""
+
+    def __init__(self, start: float, length: float) -> None:
+        self._start = start
+        self._length = length
+
+    def bar(self, start: float, end: float, kind: str, title: str) -> Bar:
+        left, right = self._per_cent(start), self._per_cent(end)
+        return Bar(left, round(max(right - left, 0), 3), kind, title)
+
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        fitting = bisect.bisect_right(_TICKS, self._length / _LEAST_TICKS)
+        step = _TICKS[max(fitting - 1, 0)]
+        for number in range(int(self._length / step) + 1):
+            yield self._per_cent(self._start + number * step), _short(number * step)
+
+    def _per_cent(self, at: float) -> float:
+        return round(min(max(100 * (at - self._start) / self._length, 0), 100), 3)
+
+
+def _short(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:g} s"
+    if seconds >= 3600:
+        return f"{seconds / 3600:g} h"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02} min" if rest else f"{minutes} min"
+
+
+def _end(step: Step, hook: Operation) -> float:
+    return hook.last if step.ended is None else step.ended
+
+
+def _step(step: Step, axis: _Axis, hook: Operation) -> Row:
+    end = _end(step, hook)
+    took = in_words(end - step.started if step.ended is None else step.seconds)
+    kind = _KINDS.get(step.outcome, "done")
+    return Row(
+        label=step.name,
+        took=took,
+        bar=axis.bar(step.started, end, kind, f"{step.place} {step.name}: {took}"),
+        note="" if step.outcome == "done" else step.outcome or _state(hook, True),
+        plays=tuple(_plays(step, axis, end)),
+    )
+
+
+def _plays(step: Step, axis: _Axis, end: float) -> Iterator[Row]:
+    """Each play from the first look that found it to the first that found the next."""
+    looks = groupby(step.looks, key=lambda look: look.play)
+    started = [next(found) for play, found in looks if play > 0]
+    for look, until in _with_ends(started, end):
+        is_last = look is started[-1] and step.outcome != "done"
+        took = in_words(until - look.time)
+        label = f"{look.play}/{look.plays} {look.play_name}"
+        kind = _KINDS.get(step.outcome, "play") if is_last else "play"
+        bar = axis.bar(look.time, until, kind, f"{label}: {took}")
+        yield Row(label, took, bar)
+
+
+def _tasks(hook: Operation) -> Iterator[Row]:
+    """The tasks that took the longest."""
+    found = [one for step in hook.steps for one in _slow_tasks(step, hook)]
+    found.sort(key=lambda one: one.seconds, reverse=True)
+    for one in found[:_SLOWEST]:
+        width = round(100 * one.seconds / found[0].seconds, 3)
+        took = in_words(one.seconds)
+        yield Row(one.task, took, Bar(0, width, "task", took), one.play)
+
+
+def _slow_tasks(step: Step, hook: Operation) -> Iterator[SlowTask]:
+    """As Ansible timed them, or until it has told, measured from look to look."""
+    if step.slowest:
+        yield from (one for one in step.slowest if one.seconds > 0)
+        return
+    for look, until in _with_ends(_first_looks(step), _end(step, hook)):
+        if look.task and until > look.time:
+            yield SlowTask(look.task, look.play_name, until - look.time)
+
+
+def _first_looks(step: Step) -> list[Look]:
+    """The first look that found each task."""
+    return [next(found) for _, found in groupby(step.looks, key=lambda one: one.tasks)]
+
+
+def _with_ends(started: Sequence[Look], end: float) -> Iterator[tuple[Look, float]]:
+    times = chain((look.time for look in started), (end,))
+    for look, (_, until) in zip(started, pairwise(times), strict=True):
+        yield look, until

@@ -1,0 +1,180 @@
+"""Tells operations on a terminal or into a pipe."""
+
+import time
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+
+import rich.console
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from tacker_k8s_mgmt.cli.render.timeline import (
+    Look,
+    Operation,
+    Step,
+    Timeline,
+    in_words,
+)
+
+_PIPE_SECONDS = 10.0
+_BAR_WIDTH = 30
+_SLOWEST = 3
+_STYLES = {"failed": "bold red", "completed": "bold green"}
+
+
+class Console(rich.console.Console):
+    """A console that leaves a broken pipe to whoever started the command."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+    def say(self, text: str, style: str = "") -> None:
+        """Print one line as it is, however long."""
+        self.print(
+            text, style=style or None, markup=False, highlight=False, soft_wrap=True
+        )
+
+
+def clock(at: float) -> str:
+    """A time of day on the machine that shows it."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table without colours or lines, for a pipe."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        padded = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+        yield "  ".join(padded).rstrip()
+
+
+class Teller:
+    """Tells what is added to a timeline, one line for each step.
+
+    On a terminal the step that is under way is shown live below the lines; in a pipe
+    its progress is a line of its own every ten seconds at most. To be used as a
+    context: the end takes the live part off the screen.
+    """
+
+    def __init__(self, console: Console, timeline: Timeline) -> None:
+        self._console = console
+        self._timeline = timeline
+        self._told = 0.0
+        is_screen = console.is_terminal and not console.is_dumb_terminal
+        self._spinner = Spinner("dots")
+        self._live = (
+            Live(
+                console=console,
+                get_renderable=self._picture,
+                refresh_per_second=5,
+                transient=True,
+            )
+            if is_screen
+            else None
+        )
+
+    def __enter__(self) -> "Teller":
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def tell(self, operation: Operation, event: str) -> None:
+        """Tell what *event* has changed in *operation*."""
+        match event:
+            case "operation-start":
+                self.begin(operation)
+            case "progress" if operation.current and not self._live:
+                self._progress(operation.current)
+            case "step-end":
+                self.step(operation.steps[-1])
+            case "operation-end":
+                self.end(operation)
+
+    def say(self, text: str, style: str = "") -> None:
+        """Tell something else."""
+        self._console.say(text, style)
+
+    def begin(self, operation: Operation) -> None:
+        """Tell that it has begun."""
+        at = clock(operation.started)
+        steps = "1 step" if operation.total == 1 else f"{operation.total} steps"
+        self.say(f"{operation.hook}  {at}  ({steps})", "bold")
+
+    def step(self, step: Step) -> None:
+        """Tell how a step has ended."""
+        self.say(
+            f"{step.place:>7} {step.name:<48} {step.outcome:<10} "
+            f"{in_words(step.seconds):>12}",
+            "red" if step.failed else "",
+        )
+        slow = [one for one in step.slowest if one.seconds >= 1][:_SLOWEST]
+        if slow:
+            told = "; ".join(f"{one.task} {in_words(one.seconds)}" for one in slow)
+            self.say(f"{'':>7} slowest tasks: {told}", "dim")
+
+    def _progress(self, step: Step) -> None:
+        look = step.looks[-1]
+        if look.time - self._told >= _PIPE_SECONDS:
+            self._told = look.time
+            told = "; ".join(filter(None, (look.text, look.estimate)))
+            self.say(f"{step.place:>7} {step.name}: {told}")
+
+    def end(self, operation: Operation) -> None:
+        """Tell how it has ended, and what Tacker does then."""
+        self.say(
+            f"{operation.hook} {operation.outcome} after {in_words(operation.seconds)}",
+            _STYLES.get(operation.outcome, ""),
+        )
+        if operation.error:
+            self.say(operation.error, "red")
+        if operation.meanwhile:
+            self.say(f"{operation.meanwhile}.", "dim")
+
+    # The live part
+
+    def _picture(self) -> RenderableType:
+        operation = self._timeline.last
+        if operation is None or operation.final:
+            return ""
+        if operation.ended is not None:
+            return self._head(f"waiting for {operation.next_hook}", operation.ended)
+        step = operation.current
+        if step is None:
+            return self._head(operation.hook, operation.started)
+        head = self._head(f"{operation.hook} {step.place} {step.name}", step.started)
+        return Group(head, *_progress(step.looks[-1])) if step.looks else head
+
+    def _head(self, text: str, since: float) -> RenderableType:
+        return _row(self._spinner, f"{text}  {in_words(time.time() - since)}")
+
+
+def _progress(look: Look) -> Iterator[RenderableType]:
+    """Counters first: names may be longer than the screen is wide."""
+    bar = ProgressBar(look.plays or None, max(look.play - 1, 0), width=_BAR_WIDTH)
+    counters = f"play {look.play}/{look.plays}, task {look.tasks}"
+    told = [counters, f"{look.results} results of hosts", look.estimate]
+    yield _row(" ", bar, ", ".join(filter(None, told)))
+    yield _row(" ", f"{look.play_name}: {look.task}" if look.task else look.play_name)
+
+
+def _row(*cells: RenderableType) -> RenderableType:
+    row = Table.grid(padding=(0, 1))
+    row.add_row(*(_words(cell) if isinstance(cell, str) else cell for cell in cells))
+    return row
+
+
+def _words(text: str) -> Text:
+    return Text(text, overflow="ellipsis", no_wrap=True)

@@ -1,0 +1,290 @@
+"""Operations as their journal tells them: values for whoever shows them.
+
+A journal may be of an older release, cut off or damaged. So every field of a record may
+be missing or of another type, and what is shown never depends on it.
+"""
+
+import math
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacker_k8s_mgmt.model import playbook_estimates
+
+FAILED = "failed"
+
+_HEAT: Mapping[str, str] = {
+    "instantiate": "create the VMs",
+    "terminate": "delete the VMs",
+    "heal": "rebuild the VMs",
+    "scale": "change the number of VMs",
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at a playbook that is under way.
+
+    :param play: which of ``plays``, from 1; 0 before the first.
+    :param tasks: how many tasks were started.
+    :param results: how many results of hosts had come.
+    :param estimate: how long it still took, in words; "" where that was not known.
+    """
+
+    time: float
+    text: str
+    play: int
+    plays: int
+    play_name: str
+    task: str
+    tasks: int
+    results: int
+    estimate: str = ""
+
+
+@dataclass(frozen=True)
+class SlowTask:
+    """One of the tasks of a playbook that took longest, as Ansible timed it."""
+
+    task: str
+    play: str
+    seconds: float
+
+
+@dataclass
+class Step:
+    """One step of an operation.
+
+    :param ended: None while it is under way, and for ever if it was cut off.
+    :param outcome: ``done``, ``already so`` or ``failed``; "" until it has ended.
+    :param seconds: as the operation itself measured them.
+    :param slowest: of its playbook, the longest first; none until that has ended.
+    """
+
+    number: int
+    total: int
+    name: str
+    started: float
+    ended: float | None = None
+    outcome: str = ""
+    seconds: float = 0.0
+    looks: list[Look] = field(default_factory=list)
+    slowest: tuple[SlowTask, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome == FAILED
+
+    @property
+    def place(self) -> str:
+        """Its number among the operation's steps."""
+        return f"{self.number}/{self.total}"
+
+
+@dataclass
+class Operation:
+    """The work of one hook.
+
+    :param api: Tacker's, ``v1`` or ``v2``.
+    :param last: time of the last record.
+    :param outcome: ``completed`` or ``failed``; "" until it has ended.
+    """
+
+    run: str
+    hook: str
+    api: str
+    started: float
+    last: float
+    total: int = 0
+    steps: list[Step] = field(default_factory=list)
+    ended: float | None = None
+    outcome: str = ""
+    seconds: float = 0.0
+    error: str = ""
+
+    @property
+    def name(self) -> str:
+        """What Tacker calls the operation that the hook belongs to."""
+        return self.hook.removesuffix("_start").removesuffix("_end")
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome == FAILED
+
+    @property
+    def next_hook(self) -> str:
+        """The hook that Tacker calls when it has done its own part; "" for none.
+
+        The v1 API calls ``scale_start`` for a scale-in and nothing after it.
+        """
+        if not self.hook.endswith("_start") or self.failed:
+            return ""
+        return (
+            "" if (self.api, self.hook) == ("v1", "scale_start") else f"{self.name}_end"
+        )
+
+    @property
+    def final(self) -> bool:
+        """Whether it has ended and no other hook of its operation follows by itself."""
+        return self.ended is not None and not self.next_hook
+
+    @property
+    def meanwhile(self) -> str:
+        """What Tacker does after this hook, in words; "" when nothing is left to do."""
+        if self.failed or not self.hook.endswith("_start"):
+            return ""
+        work = _HEAT.get(self.name, "change the stack")
+        follows = f"{self.next_hook} follows" if self.next_hook else "no hook follows"
+        return f"Tacker now has Heat {work}; {follows}"
+
+    @property
+    def current(self) -> Step | None:
+        """The step that was begun last, if it has not ended."""
+        if self.steps and self.steps[-1].ended is None:
+            return self.steps[-1]
+        return None
+
+
+class Timeline:
+    """The operations of one VNF instance, in the order in which they began."""
+
+    def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
+        self._runs: dict[str, Operation] = {}
+        for record in records:
+            self.add(record)
+
+    @property
+    def operations(self) -> list[Operation]:
+        return list(self._runs.values())
+
+    @property
+    def last(self) -> Operation | None:
+        """The operation that began last."""
+        return next(reversed(self._runs.values()), None)
+
+    def occurrences(self) -> list[list[Operation]]:
+        """The hooks of each operation together, with those of its retries.
+
+        Journals know hooks only. A hook belongs to what went before when that is of
+        the same operation and has not come to its end.
+        """
+        found: list[list[Operation]] = []
+        for operation in self.operations:
+            before = found[-1][-1] if found else None
+            same = before is not None and before.name == operation.name
+            if before is None or not same or (before.final and not before.failed):
+                found.append([])
+            found[-1].append(operation)
+        return found
+
+    def add(self, record: Mapping[str, Any]) -> Operation:
+        """Take in one record; the operation that it belongs to.
+
+        Events that are not known only show that the operation is alive.
+        """
+        operation = self._operation(record)
+        operation.last = max(operation.last, _number(record, "time"))
+        match record.get("event"):
+            case "operation-start":
+                operation.total = int(_number(record, "steps"))
+            case "step-start":
+                operation.steps.append(_step(record))
+                # How many there are may show only after the first ones.
+                operation.total = max(operation.total, operation.steps[-1].total)
+            case "progress":
+                if operation.current:
+                    operation.current.looks.append(_look(record))
+                    operation.current.slowest += tuple(_slowest(record))
+            case "step-end":
+                _end_step(operation, record)
+            case "operation-end":
+                operation.ended = operation.last
+                operation.outcome = _text(record, "outcome")
+                operation.seconds = _number(record, "seconds")
+                operation.error = _text(record, "error")
+        return operation
+
+    def _operation(self, record: Mapping[str, Any]) -> Operation:
+        run = _text(record, "run")
+        if run not in self._runs:
+            at = _number(record, "time")
+            hook, api = _text(record, "hook"), _text(record, "api") or "v1"
+            self._runs[run] = Operation(run, hook, api, started=at, last=at)
+        return self._runs[run]
+
+
+def _step(record: Mapping[str, Any]) -> Step:
+    number, total = (int(_number(record, key)) for key in ("number", "total"))
+    return Step(number, total, _text(record, "step"), _number(record, "time"))
+
+
+def _end_step(operation: Operation, record: Mapping[str, Any]) -> None:
+    if operation.current is None:
+        operation.steps.append(_step(record))
+    step = operation.steps[-1]
+    step.ended = _number(record, "time")
+    step.outcome = _text(record, "outcome")
+    step.seconds = _number(record, "seconds")
+
+
+def _look(record: Mapping[str, Any]) -> Look:
+    play, plays, tasks, results = (
+        int(_number(record, key)) for key in ("play", "plays", "tasks", "results")
+    )
+    return Look(
+        time=_number(record, "time"),
+        text=_text(record, "text"),
+        play=play,
+        plays=plays,
+        play_name=_text(record, "play_name"),
+        task=_text(record, "task"),
+        tasks=tasks,
+        results=results,
+        estimate=_estimate(record),
+    )
+
+
+def _estimate(record: Mapping[str, Any]) -> str:
+    runs = int(_number(record, "former_runs"))
+    return (
+        playbook_estimates.in_words(_number(record, "left"), runs) if runs > 0 else ""
+    )
+
+
+def _slowest(record: Mapping[str, Any]) -> Iterator[SlowTask]:
+    listed = record.get("slowest")
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, Mapping):
+            seconds = _number(one, "seconds")
+            yield SlowTask(_text(one, "task"), _text(one, "play"), seconds)
+
+
+def _number(record: Mapping[str, Any], key: str) -> float:
+    value = record.get(key)
+    if isinstance(value, int | float) and math.isfinite(value):
+        return float(value)
+    return 0.0
+
+
+def _text(record: Mapping[str, Any], key: str) -> str:
+    """A text that does nothing to a terminal: names of tasks come from elsewhere."""
+    value = record.get(key)
+    text = value if isinstance(value, str) else ""
+    return "".join(" " if _is_control(character) else character for character in text)
+
+
+def _is_control(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs")
+
+
+def in_words(seconds: float) -> str:
+    """A duration as one says it: ``4.2 s``, ``42 s``, ``3 min 20 s``, ``1 h 5 min``."""
+    if seconds < 9.95:
+        return f"{max(seconds, 0):.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    parts = (f"{minutes} min" if minutes else "", f"{rest} s" if rest else "")
+    return " ".join(part for part in parts if part)

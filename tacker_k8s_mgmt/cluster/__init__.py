@@ -1,1 +1,0 @@
-"""Values and decisions about a cluster; no I/O."""

@@ -1,0 +1,271 @@
+"""Requests against a package: what would fail once Tacker and Heat are at work."""
+
+import ast
+import difflib
+import posixpath
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tacker_k8s_mgmt.csar import hot, request_schemas, vms, vnfd, vnfd_rules
+from tacker_k8s_mgmt.csar.api import V1, V2, Api
+from tacker_k8s_mgmt.csar.request import Request, external_cps
+from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.model import load_balancer
+from tacker_k8s_mgmt.request import key_aliases, params
+from tacker_k8s_mgmt.request.params import InstallParams
+
+_USER_DATA = "lcm-operation-user-data"
+_USER_DATA_CLASS = "lcm-operation-user-data-class"
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What requests are held against.
+
+    :param descriptor_id: of the VNFD; "" where it could not be read.
+    :param bases: the Base HOT of each flavour that has a usable one.
+    :param api: Tacker's API that the package is for.
+    """
+
+    files: Mapping[str, bytes]
+    descriptor_id: str
+    flavours: Mapping[str, vnfd.Flavour]
+    bases: Mapping[str, hot.BaseHot]
+    api: Api = V1
+
+
+@dataclass
+class Findings:
+    """What is wrong with a request, and what is only odd."""
+
+    problems: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def findings(
+    request: Request, contents: Contents, stored: Request | None = None
+) -> Findings:
+    """Hold a request against a package.
+
+    :param stored: the instantiate request that a scale or heal request comes after.
+    """
+    found = Findings(list(request.problems))
+    match request.operation:
+        case request_schemas.CREATE:
+            found.problems += _create(request, contents)
+        case request_schemas.INSTANTIATE:
+            _instantiate(request, contents, found)
+        case request_schemas.SCALE:
+            found.problems += _scale(request, contents, stored)
+            _override(request, contents, stored, found)
+        case request_schemas.HEAL | request_schemas.TERMINATE | "":
+            _override(request, contents, stored, found)
+        case request_schemas.CHANGE_EXT_CONN:
+            found.problems += _reconnected(request, contents)
+            found.problems += _chosen_user_data(request, contents)
+            _override(request, contents, stored, found)
+        case request_schemas.CHANGE_VNFPKG:
+            found.problems += _create(request, contents)
+            found.problems += _chosen_user_data(request, contents)
+            _override(request, contents, stored, found)
+    return found
+
+
+def _create(request: Request, contents: Contents) -> Iterator[str]:
+    wanted = request.body.get("vnfdId")
+    if contents.descriptor_id and str(wanted).lower() != contents.descriptor_id.lower():
+        yield f"vnfdId: the package's descriptor_id is {contents.descriptor_id}"
+
+
+def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
+    flavour = contents.flavours.get(str(request.body.get("flavourId")))
+    if flavour is None:
+        found.problems.append(_unknown("flavourId", "flavour", contents.flavours))
+        # The only one must be meant; what else is wrong is worth knowing, too.
+        others = list(contents.flavours.values())
+        flavour = others[0] if len(others) == 1 else None
+    if flavour is not None:
+        found.problems += _level(request, flavour)
+        found.problems += _links(request, flavour)
+        found.warnings += _link_ports(request)
+    found.problems += _user_data(request, contents)
+    if not request.concerns_us:
+        found.problems.append(
+            f"additionalParams: there is no {params.ATTRIBUTE}, so the driver does "
+            "nothing with the VMs"
+        )
+        return
+    try:
+        given = params.parse(request.additional_params)
+    except ParamError as error:
+        found.problems += error.problems
+        given = vms.reduced(request)
+    if given is None:
+        return
+    found.warnings += given.warnings
+    found.problems += script(given, contents.files)
+    base = contents.bases.get(flavour.id) if flavour else None
+    if flavour is not None and base is not None:
+        look = vms.Look(request, given, flavour, base)
+        found.problems += look.problems()
+        found.warnings += look.warnings()
+        found.warnings += _unused(request, base)
+
+
+def _unknown(attribute: str, kind: str, known: Collection[str]) -> str:
+    return f"{attribute}: the package has no such {kind} (it has: {_listed(known)})"
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
+
+
+def _level(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
+    level = request.body.get("instantiationLevelId")
+    if level and level not in flavour.levels:
+        yield _unknown("instantiationLevelId", "level", flavour.levels)
+
+
+def _links(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
+    """What ``extVirtualLinks`` connects, against what the VNFD leaves open."""
+    every, external = flavour.of_type(vnfd.CP), vnfd_rules.external_cps(flavour)
+    seen: set[str] = set()
+    for cp in (str(cp.get("cpdId")) for cp in external_cps(request.body)):
+        if cp not in every:
+            near = difflib.get_close_matches(cp, external, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            yield f"extVirtualLinks: the VNFD has no connection point {cp}{hint}"
+        elif cp not in external:
+            link = flavour.requirement(cp, "virtual_link")
+            yield f"extVirtualLinks: {cp} is connected to {link} by the VNFD"
+        elif cp in seen:
+            yield f"extVirtualLinks: {cp} is connected twice"
+        seen.add(cp)
+    for cp in sorted(external - seen):
+        yield f"extVirtualLinks: there is no entry for {cp}"
+
+
+def _reconnected(request: Request, contents: Contents) -> Iterator[str]:
+    """Connection points that no flavour of the package leaves open."""
+    external = {
+        cp for one in contents.flavours.values() for cp in vnfd_rules.external_cps(one)
+    }
+    for cp in (str(cp.get("cpdId")) for cp in external_cps(request.body)):
+        if cp not in external:
+            yield (
+                f"extVirtualLinks: {cp} is no external connection point (there are: "
+                f"{_listed(external)})"
+            )
+
+
+def _chosen_user_data(request: Request, contents: Contents) -> Iterator[str]:
+    """Whether the user data are there that only some requests name."""
+    if _USER_DATA in request.additional_params:
+        yield from _user_data(request, contents)
+
+
+def _link_ports(request: Request) -> Iterator[str]:
+    for cp in external_cps(request.body):
+        given = cp.get("cpConfig")
+        ways = given.values() if isinstance(given, Mapping) else sequence(given)
+        if any("linkPortId" in mapping(one) for one in ways):
+            yield (
+                f"extVirtualLinks: linkPortId of {cp.get('cpdId')} has no effect "
+                "unless the package's user data reads it; the Base HOT makes the ports"
+            )
+
+
+def _user_data(request: Request, contents: Contents) -> Iterator[str]:
+    """As Tacker looks for it (v1: ``openstack.py``, ``create``; v2: ``_make_hot``)."""
+    given = request.additional_params
+    path, name = given.get(_USER_DATA), given.get(_USER_DATA_CLASS)
+    if contents.api is V2 and path is None and name is None:
+        return
+    if not isinstance(path, str) or not isinstance(name, str):
+        yield (
+            f"additionalParams: {_USER_DATA} and {_USER_DATA_CLASS} must be given, or "
+            "Tacker does not use the Base HOT"
+            if contents.api is V1
+            else f"additionalParams: {_USER_DATA} and {_USER_DATA_CLASS} go together"
+        )
+        return
+    content = contents.files.get(posixpath.normpath(path))
+    if content is None:
+        yield f"additionalParams.{_USER_DATA}: the package has no file {path}"
+    elif name not in _classes(content):
+        yield f"additionalParams.{_USER_DATA_CLASS}: {path} has no class {name}"
+
+
+def _classes(source: bytes) -> set[str]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return set()
+    return {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def script(given: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
+    """What is wrong with the load balancer's script in a package's files."""
+    if given.load_balancer is None:
+        return
+    path = given.load_balancer.script_path
+    if path not in files:
+        yield f"external_lb_param.script_path: the VNF package has no file {path}"
+    elif why := load_balancer.unusable(files[path]):
+        yield f"external_lb_param.script_path: {path}: {why}"
+
+
+def _unused(request: Request, base: hot.BaseHot) -> Iterator[str]:
+    """Names that nobody reads: most likely a slip of the pen."""
+    ours = (params.ATTRIBUTE, key_aliases.camel(params.ATTRIBUTE))
+    read = {*base.top.parameters, _USER_DATA, _USER_DATA_CLASS, *ours}
+    for name in request.additional_params:
+        if name not in read:
+            near = difflib.get_close_matches(name, read, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            yield f"additionalParams.{name}: nobody reads it{hint}"
+
+
+def _scale(
+    request: Request, contents: Contents, stored: Request | None
+) -> Iterator[str]:
+    chosen = contents.flavours.get(str(stored.body.get("flavourId")) if stored else "")
+    flavours = (chosen,) if chosen else contents.flavours.values()
+    aspects = {
+        name: one for flavour in flavours for name, one in flavour.aspects.items()
+    }
+    aspect = str(request.body.get("aspectId"))
+    if aspect not in aspects:
+        yield _unknown("aspectId", "scaling aspect", aspects)
+        return
+    most = dig(aspects[aspect], "max_scale_level")
+    steps = request.body.get("numberOfSteps", 1)
+    if isinstance(most, int) and isinstance(steps, int) and not 0 < steps <= most:
+        yield f"numberOfSteps: it must be from 1 to the max_scale_level, {most}"
+
+
+def _override(
+    request: Request, contents: Contents, stored: Request | None, found: Findings
+) -> None:
+    """What a scale or heal request changes of the parameters."""
+    if not request.concerns_us:
+        return
+    if stored is None:
+        found.warnings.append(
+            f"additionalParams.{params.ATTRIBUTE}: it was not checked; give the "
+            "instantiate request that it changes as well"
+        )
+        return
+    try:
+        given = params.merged(
+            stored.additional_params,
+            request.additional_params,
+            upgrade=request.may_upgrade,
+        )
+    except ParamError as error:
+        found.problems += error.problems
+    else:
+        if given is not None:
+            found.problems += script(given, contents.files)
+            found.warnings += given.warnings

@@ -1,0 +1,112 @@
+"""One call of a hook: what it is about, and how its steps are run and recorded."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from oslo_config import cfg
+from oslo_log import log
+
+from tacker_k8s_mgmt import config, journal
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.runner import Runner, Step, SystemClock
+from tacker_k8s_mgmt.lifecycle.state import Operation
+from tacker_k8s_mgmt.model.playbook_runs import Progress
+from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.request.params import InstallParams
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+Work = TypeVar("Work", bound=Operation)
+_LOG_SECONDS = 60.0  # between two lines about one play
+
+
+class Hook:
+    """One call of a hook for one VNF instance.
+
+    :param conf: Tacker's configuration as it was read.
+    :param api: Tacker's, ``v1`` or ``v2``.
+    """
+
+    def __init__(
+        self, name: str, vnf_id: str, conf: cfg.ConfigOpts, api: str = "v1"
+    ) -> None:
+        config.register(conf)
+        self.options = conf[config.GROUP]
+        self.state_path = config.state_path(conf)
+        self.name = name
+        self.clock = SystemClock()
+        self._vnf_id = vnf_id
+        self._play = 0
+        self._logged = 0.0
+        self._journal = journal.Journal(
+            self.state_path,
+            vnf_id,
+            name,
+            LOG.warning,
+            api=api,
+            keep=self.options.journal_keep,
+        )
+
+    def run(
+        self,
+        steps: Sequence[Step],
+        secrets: Sequence[str] = (),
+        on_failure: Callable[[], str] = lambda: "",
+    ) -> None:
+        """Take *steps*; *secrets* are kept out of every error text."""
+        redact = Redactor(secrets)
+        runner = Runner(self.name, self._journal, self.clock, redact, on_failure)
+        runner.run(steps)
+
+    def operation(
+        self,
+        kind: Callable[..., Work],
+        params: InstallParams,
+        site: ports.Site,
+        **arguments: Any,
+    ) -> Work:
+        """An operation on the cluster's nodes, with the limits of the options."""
+        return kind(
+            params,
+            self._vnf_id,
+            site,
+            self.clock,
+            ready_timeout=self.options.ready_timeout,
+            poll_interval=self.options.poll_interval,
+            on_progress=self.progress,
+            **arguments,
+        )
+
+    def progress(self, progress: Progress) -> None:
+        """Record how far a playbook is: in the journal each change, in the log each
+        play, and each minute of a long one.
+        """
+        now = self.clock.now()
+        if progress.play_number != self._play or now - self._logged >= _LOG_SECONDS:
+            self._play, self._logged = progress.play_number, now
+            told = filter(None, (progress.where(), progress.estimate()))
+            LOG.info("%s: %s", self.name, "; ".join(told))
+        self._journal.record("progress", text=progress.where(), **_fields(progress))
+
+
+def _fields(progress: Progress) -> dict[str, Any]:
+    """What the journal has of a look at a playbook, besides its text."""
+    fields: dict[str, Any] = {
+        "play": progress.play_number,
+        "plays": progress.plays,
+        "play_name": progress.play,
+        "task": progress.task,
+        "tasks": progress.tasks,
+        "results": progress.results,
+    }
+    left = progress.left
+    if left is not None and progress.former is not None:
+        fields |= {"left": round(left), "former_runs": progress.former.runs}
+    if progress.recap is not None:
+        # Only at the end: it holds for the whole run.
+        fields["slowest"] = [
+            {"task": one.task, "play": one.play, "seconds": round(one.seconds, 1)}
+            for one in progress.slowest
+        ]
+    return fields

@@ -1,0 +1,237 @@
+"""The cluster as a Kubernetes VIM in Tacker's registry (v1 API).
+
+A VIM is ours by its id, which the VNF instance's metadata keeps, or, when an operation
+was cut off before that was saved, by the mark in its description. Never by its name
+alone: another project, or another VNF, may use the same one.
+"""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from oslo_log import log
+from oslo_utils import uuidutils
+from tacker import manager, objects
+from tacker.extensions import nfvo
+from tacker.plugins.common import constants
+from tacker.vnflcm import utils as vnflcm_utils
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks.v1 import database
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.status.facts import Vim
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+METADATA_KEY = "k8s_mgmt_vim_id"
+_TYPE = "kubernetes"
+# Seconds for Tacker, Barbican and the cluster's API, which Tacker asks without a limit.
+_LIMIT = 180.0
+
+T = TypeVar("T")
+
+
+class Instance(Protocol):
+    """What of Tacker's ``VnfInstance`` is used here."""
+
+    id: str
+    tenant_id: str
+    vnf_metadata: dict[str, str] | None
+    vim_connection_info: list[Any]
+
+    def save(self) -> None: ...
+
+
+def _plugin() -> Any:
+    return manager.TackerManager.get_service_plugins()[constants.NFVO]
+
+
+class VimRegistry:
+    """Tacker's registry, seen from one VNF instance."""
+
+    def __init__(self, context: Any, instance: Instance) -> None:
+        self._context = context
+        self._instance = instance
+        self._plugin = _plugin()
+        self._mark = f"Kubernetes cluster of VNF instance {instance.id}"
+
+    def name_taken(self, name: str) -> bool:
+        """Whether a VIM in this project that is not ours has this *name*."""
+        own = self._find()
+        return any(
+            vim["name"] == name and vim["id"] != own
+            for vim in self._ask(self._plugin.get_vims)
+            if vim["tenant_id"] == self._instance.tenant_id
+        )
+
+    def register(self, spec: ports.VimSpec) -> str:
+        """Get or create the VIM, and name it in the VNF instance.
+
+        One that shows to another address is of a cluster that is gone, and replaced.
+        The instance is saved at once, so that a later failure cannot lose the id.
+
+        :returns: the VIM's id.
+        :raises VimError: Tacker refused, e.g. it cannot reach the API.
+        """
+        if self._find("auth_url") not in (None, spec.auth_url):
+            self.remove()
+        vim_id = self._get_or_create(spec)
+        self._remember(vim_id, spec.auth_url)
+        return vim_id
+
+    def in_use(self) -> bool:
+        """Whether a VNF other than ours runs on the cluster.
+
+        Tacker's ``NfvoPlugin.delete_vim`` refuses then, even for a terminated VNF that
+        has not been deleted.
+        """
+        vim_id = self._find()
+        if vim_id is None:
+            return False
+        try:
+            self._ask(lambda own: self._plugin.is_vim_still_in_use(own, vim_id))
+        except nfvo.VimInUseException:
+            return True
+        return False
+
+    def remove(self) -> bool:
+        """Take the VIM out of the registry and out of the VNF instance.
+
+        :returns: False when there was none.
+        :raises VimError: it is still used.
+        """
+        vim_id = self._find()
+        if vim_id is not None:
+            try:
+                self._ask(self._delete, _LIMIT)
+            except nfvo.VimInUseException:
+                raise errors.VimError(
+                    detail=f"The VIM {vim_id} of the cluster is still used by a VNF.",
+                    hint="Terminate and delete the VNFs that run on it, then retry.",
+                ) from None
+            except Exception as exc:
+                raise errors.VimError(
+                    detail=f"Tacker did not delete the VIM {vim_id}: {exc}"
+                ) from exc
+        self._forget()
+        return vim_id is not None
+
+    def registered(self) -> tuple[Vim, ...]:
+        """The cluster's VIM, if there is one. Changes nothing."""
+        vim = self._entry()
+        if vim is None:
+            return ()
+        # The first one is the VIM of the VNF itself.
+        others = (self._instance.vim_connection_info or [])[1:]
+        named = any(info.vim_id == vim["id"] for info in others)
+        return (Vim(vim["id"], vim["name"], vim["auth_url"], named),)
+
+    def _find(self, attribute: str = "id") -> str | None:
+        vim = self._entry()
+        return None if vim is None else str(vim[attribute])
+
+    def _entry(self) -> dict[str, Any] | None:
+        return self._ask(self._look)
+
+    def _ask(self, question: Callable[[Any], T], limit: float | None = None) -> T:
+        return database.ask(self._context, question, limit)
+
+    def _look(self, context: Any) -> dict[str, Any] | None:
+        stored = (self._instance.vnf_metadata or {}).get(METADATA_KEY)
+        for vim in self._plugin.get_vims(context):
+            if vim["type"] != _TYPE:
+                continue
+            if vim["id"] == stored or self._is_marked(vim):
+                return dict(vim)
+        return None
+
+    def _is_marked(self, vim: dict[str, Any]) -> bool:
+        # Anybody may write a description; an administrator sees every project's VIMs.
+        ours = vim["tenant_id"] == self._instance.tenant_id
+        return bool(ours and vim.get("description") == self._mark)
+
+    def _get_or_create(self, spec: ports.VimSpec) -> str:
+        try:
+            return self._ask(partial(self._create, spec), _LIMIT)
+        except Exception as exc:
+            # Not chained: Tacker logs the chain, and the client's error may quote the
+            # token.
+            reason = Redactor([spec.token.get_secret_value()])(str(exc))
+            raise errors.VimError(
+                detail=f"Tacker did not register the cluster at {spec.auth_url} as VIM "
+                f"{spec.name!r}: {reason}",
+                hint="The conductor must reach that address and [k8s_vim] use_barbican "
+                "must be True; then retry.",
+            ) from None
+
+    def _create(self, spec: ports.VimSpec, context: Any) -> str:
+        # When it is repeated, the first time may have got through.
+        if known := self._look(context):
+            return str(known["id"])
+        body = {
+            "name": spec.name,
+            "description": self._mark,
+            "type": _TYPE,
+            "tenant_id": self._instance.tenant_id,
+            "auth_url": spec.auth_url,
+            "vim_project": {"name": "default"},
+            "auth_cred": {
+                "bearer_token": spec.token.get_secret_value(),
+                "ssl_ca_cert": spec.ca_certificate,
+            },
+            "is_default": False,
+            "extra": {},
+        }
+        vim = self._plugin.create_vim(context, {"vim": body})
+        LOG.info("Registered VIM %s for %s", vim["id"], spec.auth_url)
+        return str(vim["id"])
+
+    def _delete(self, context: Any) -> None:
+        if known := self._look(context):
+            self._plugin.delete_vim(context, known["id"])
+
+    def _remember(self, vim_id: str, auth_url: str) -> None:
+        # A new dict: Tacker does not see a change inside the old one.
+        metadata = dict(self._instance.vnf_metadata or {})
+        self._instance.vnf_metadata = {**metadata, METADATA_KEY: vim_id}
+        others = self._without(vim_id) or [self._default_vim()]
+        info = objects.VimConnectionInfo(
+            id=uuidutils.generate_uuid(),
+            vim_id=vim_id,
+            vim_type=_TYPE,
+            access_info={"auth_url": auth_url},
+            interface_info={},
+            extra={},
+        )
+        # Appended: Tacker takes the first one for the VIM of the VNF itself.
+        self._instance.vim_connection_info = [*others, info]
+        self._instance.save()
+
+    def _default_vim(self) -> Any:
+        """What Tacker names in a new VNF instance, and not any more in one whose
+        instantiation was rolled back: the VIM that it takes when none is named.
+        """
+        vim = self._ask(lambda own: vnflcm_utils._get_vim(own, None))
+        return objects.VimConnectionInfo(
+            id=uuidutils.generate_uuid(),
+            vim_id=vim["vim_id"],
+            vim_type=vim["vim_type"],
+            access_info={},
+            interface_info={},
+            extra=vim["extra"],
+        )
+
+    def _forget(self) -> None:
+        metadata = dict(self._instance.vnf_metadata or {})
+        vim_id = metadata.pop(METADATA_KEY, None)
+        if vim_id is None:
+            return
+        self._instance.vnf_metadata = metadata
+        self._instance.vim_connection_info = self._without(vim_id)
+        self._instance.save()
+
+    def _without(self, vim_id: str) -> list[Any]:
+        infos = self._instance.vim_connection_info or []
+        return [info for info in infos if info.vim_id != vim_id]

@@ -1,0 +1,144 @@
+"""Tacker's v2 operation "scale": workers come and go.
+
+Tacker counts what is in ``vnfcResourceInfo``, adds or takes off what the operation is
+granted, and gives Heat the sum as the group's size (``userdata_default.py``). VMs that
+an operation has left behind which ended with `fail` are not in it.
+"""
+
+import logging
+from collections import Counter
+from functools import partial
+
+from oslo_log import log
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks.v2.context import V2Hook
+from tacker_k8s_mgmt.hooks.v2.heat import resources_of
+from tacker_k8s_mgmt.hooks.v2.request import Call
+from tacker_k8s_mgmt.hooks.v2.site import V2Site
+from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
+from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut, ScaleOutRollback
+from tacker_k8s_mgmt.lifecycle.steps import preflight
+from tacker_k8s_mgmt.topology.heat_stack import StackResource
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+_SCALE_OUT_FAILED = (
+    "`retry` goes on from here; `rollback` takes the new workers out of the cluster "
+    "and deletes their VMs; after `fail` the next heal joins them."
+)
+_REFUSED = (
+    "To give the operation up send `fail`: `rollback` would delete every VM that "
+    "Tacker does not count, also one that an earlier operation has left."
+)
+_SERVER = "OS::Nova::Server"
+_GONE = "DELETE_COMPLETE"
+# Between the hooks of an operation.
+_SERVERS = "servers"
+
+
+def start(hook: V2Hook) -> None:
+    """Check a scale-out before VMs exist; take workers out whose VMs will go."""
+    call = hook.call
+    params = hook.merged(hints.FAIL)
+    counted = Step("see that Tacker counts every VM", partial(_see_counted, call))
+    with hook.site(params) as site:
+        if call.request["type"] == "SCALE_OUT":
+            steps = (
+                counted,
+                preflight.Preflight(params, call.vnf_id, site).step(),
+                Step("see that it is workers that come", partial(_see, hook, site)),
+            )
+            hook.run(steps, params.secrets(), lambda: _REFUSED)
+            call.between[_SERVERS] = call.servers()
+            return
+        stacks = (*call.removed(), *call.members())
+        work = hook.operation(ScaleIn, params, site, stacks=stacks)
+        hook.run((counted, *work.steps()), params.secrets(), work.left)
+
+
+def _see_counted(call: Call) -> None:
+    """See that Heat has no VM that would cost another one its life.
+
+    Of a group that gets a smaller size, Heat deletes the members that it has failed at,
+    then the oldest ones.
+
+    :raises UnsupportedOperation: there are more than Tacker counts.
+    """
+    there = [
+        (one.physical_id, (one.stack_id, one.name)) for one in healthy_servers(call)
+    ]
+    # A retry may find what the operation itself has made.
+    more = call.uncounted(there) - Counter(call.added())
+    if more:
+        raise errors.UnsupportedOperation(
+            detail=f"Heat has {more.total()} VM(s) of an operation that was given up "
+            "with `fail`, which Tacker does not count: it would have Heat delete other "
+            "workers.",
+            hint="Nothing was changed. Send `fail` for this operation, heal one worker "
+            "(which joins them and has Tacker count them), then scale.",
+        )
+
+
+def _see(hook: V2Hook, site: V2Site) -> None:
+    """See that the VMs that come are none of the control plane.
+
+    :raises UnsupportedOperation: they are.
+    """
+    planes = [one.server_id for one in site.machines().control_planes]
+    if set(hook.call.vdus(planes)) & set(hook.call.added()):
+        aspect = hook.call.request.get("aspectId")
+        raise errors.UnsupportedOperation(
+            detail=f"The scaling aspect {aspect} is that of the control plane, which "
+            "cannot be scaled; nothing was changed.",
+            hint="Send `fail` for this operation, and take the aspect out of the VNFD.",
+        )
+
+
+def end(hook: V2Hook) -> None:
+    """Make workers of the VMs that Tacker has added."""
+    if hook.call.request["type"] != "SCALE_OUT":
+        return
+    params = hook.merged(hints.VMS_GO)
+    now = set(hook.call.servers())
+    # Without scale_start nobody knows which are new; those that are no members join.
+    new = now - set(hook.call.between.get(_SERVERS, now))
+    with hook.site(params) as site:
+        work = hook.operation(
+            ScaleOut,
+            params,
+            site,
+            stacks=new,
+            way_on=lambda before: _SCALE_OUT_FAILED,
+            takes_back=False,
+        )
+        hook.run(work.steps(), params.secrets(), work.left)
+
+
+def rollback_start(hook: V2Hook) -> None:
+    """Take new workers out of the cluster before Tacker deletes their VMs."""
+    there = {one.physical_id for one in _servers(hook.call)}
+    if not there - set(hook.call.servers()):
+        # It was refused before a VM was made, and may be for what is needed here.
+        LOG.info("There is no new VM whose part in the cluster were to be taken back")
+        return
+    params = hook.merged(hints.FAIL_ALREADY)
+    with hook.site(params) as site:
+        work = hook.operation(ScaleOutRollback, params, site, known=hook.call.servers())
+        hook.run(work.steps(), params.secrets(), work.left)
+
+
+def healthy_servers(call: Call) -> list[StackResource]:
+    """Those that Heat has not failed at."""
+    return [one for one in _servers(call) if not one.status.endswith("_FAILED")]
+
+
+def _servers(call: Call) -> list[StackResource]:
+    """The servers in the Heat stack."""
+    return [
+        one
+        for one in resources_of(call)
+        if one.type == _SERVER and one.physical_id and one.status != _GONE
+    ]

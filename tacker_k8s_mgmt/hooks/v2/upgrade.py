@@ -1,0 +1,123 @@
+"""Tacker's v2 operation "change current VNF package": the cluster's upgrade.
+
+Tacker runs the scripts of the new package (``conductor_v2.py``), and between the hooks
+updates the Heat stack as the user data say; those of our packages leave it as it is. A
+rollback runs the scripts of the package that the VNF instance had before.
+"""
+
+import logging
+from collections.abc import Iterator
+
+from oslo_log import log
+from oslo_utils.uuidutils import is_uuid_like
+from tacker.sol_refactored.common import vnfd_utils
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks.v2 import scale_status
+from tacker_k8s_mgmt.hooks.v2.context import V2Hook
+from tacker_k8s_mgmt.hooks.v2.request import Call
+from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords
+from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade
+from tacker_k8s_mgmt.lifecycle.upgrade_check import UpgradeStart
+from tacker_k8s_mgmt.request.params import ATTRIBUTE
+from tacker_k8s_mgmt.topology import upgrade_plan
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+_USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
+_SERVER_ONLY = ("ansible", "bastion")
+
+
+def start(hook: V2Hook) -> None:
+    """Refuse what cannot work before anything is changed."""
+    see_vms_stay(hook.call)
+    if not hook.call.names_parameters:
+        return
+    params = hook.merged(hints.FAIL, upgrade=True)
+    if params.cluster.kubernetes_version is None:
+        return
+    with hook.site(params) as site:
+        work = hook.operation(UpgradeStart, params, site)
+        hook.run(work.steps(), params.secrets(), work.left)
+
+
+def end(hook: V2Hook) -> None:
+    """Bring the nodes to the Kubernetes version that the request names."""
+    if not hook.call.names_parameters:
+        LOG.info("The request has no %s: only the package changes", ATTRIBUTE)
+        return
+    params = hook.merged(hints.FAIL_ALREADY, upgrade=True)
+    if params.cluster.kubernetes_version is None:
+        LOG.info("No Kubernetes version is asked for: only the package changes")
+        return
+    with hook.site(params) as site:
+        work = hook.operation(Upgrade, params, site)
+        hook.run(work.steps(), params.secrets(), work.left)
+    hook.call.store({ATTRIBUTE: upgrade_plan.kept(hook.call.stored[ATTRIBUTE], params)})
+
+
+def rollback_start(hook: V2Hook) -> None:
+    """Refuse to go back to the former package when nodes are newer already.
+
+    :raises UnsupportedOperation: an upgrade has begun.
+    """
+    scale_status.remember(hook.call)
+    if not hook.call.names_parameters:
+        return
+    params = hook.merged(hints.FAIL_ALREADY, needed=_SERVER_ONLY, upgrade=True)
+    with hook.site(params) as site:
+        record = ClusterRecords(site, params.ansible.host).upgrade()
+    if record.aim:
+        raise errors.UnsupportedOperation(
+            detail=f"The upgrade to Kubernetes {record.aim} has begun, and Kubernetes "
+            "cannot go back; nothing was changed.",
+            hint="Mend what it has failed at and send `retry`, which goes on; or send "
+            "`fail`, and the same change of package later.",
+        )
+
+
+def rollback_end(hook: V2Hook) -> None:
+    """Mend what Tacker's rollback leaves out."""
+    scale_status.restore(hook.call)
+
+
+def see_vms_stay(call: Call) -> None:
+    """See that Tacker will not touch the VMs.
+
+    :raises UnsupportedOperation: with everything that would make it.
+    """
+    findings = list(_touching(call))
+    if findings:
+        raise errors.UnsupportedOperation(
+            detail="A change of the VNF package upgrades Kubernetes on the VMs that "
+            f"there are, and replaces none: {'; '.join(findings)}; nothing was "
+            "changed.",
+            hint=hints.FAIL_ALREADY,
+        )
+
+
+def _touching(call: Call) -> Iterator[str]:
+    if call.given.get("vdu_params"):
+        yield "additionalParams.vdu_params must be []"
+    missing = [name for name in _USER_DATA if not call.given.get(name)]
+    if missing:
+        yield (
+            f"additionalParams must have {' and '.join(missing)} as the request of the "
+            "instantiation, for without them Tacker sets images and flavours anew"
+        )
+    yield from _other_images(call)
+
+
+def _other_images(call: Call) -> Iterator[str]:
+    """VDUs for which the new package names another image than their VMs have."""
+    vnfd = vnfd_utils.Vnfd(str(call.request["vnfdId"]))
+    vnfd.init_from_csar_dir(call.package)
+    named = vnfd.get_sw_image(call.instance["instantiatedVnfInfo"]["flavourId"])
+    for vdu, used in sorted(call.images().items()):
+        # An NFVO that grants images by their ids has the last word about names.
+        if vdu in named and named[vdu] != used and not is_uuid_like(used):
+            yield (
+                f"the new package names the image {named[vdu]} for {vdu}, whose VMs "
+                f"have {used}"
+            )

@@ -1,0 +1,97 @@
+"""The cluster as a Kubernetes VIM in the VNF instance (v2 API).
+
+Tacker's v2 API has no registry that a hook could write to; a VIM is an entry of
+``vimConnectionInfo``. Tacker takes the first entry for the VIM of the VNF itself
+(``vnf_instance_utils.py``, ``select_vim_info``), so ours comes last. MariaDB keeps the
+order of keys in a JSON column; MySQL sorts them by length in bytes, then by the bytes.
+So ours is the longest. Which one is ours, its ``vimId`` says.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tacker_k8s_mgmt.hooks.v2.request import cluster_vim_id
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.status.facts import Vim
+
+VIM_TYPE = "ETSINFV.KUBERNETES.V_1"
+
+
+class Connections:
+    """The VIMs of one VNF instance.
+
+    :param instance: the VNF instance, as Tacker passes it; it is changed in place.
+    """
+
+    def __init__(self, instance: dict[str, Any]) -> None:
+        self._instance = instance
+        self._vim_id = cluster_vim_id(instance["id"])
+
+    def name_taken(self, name: str) -> bool:
+        """Whether another VIM has this name: in the v2 API names need not differ."""
+        return False
+
+    def register(self, spec: ports.VimSpec) -> str:
+        """Name the cluster in the VNF instance.
+
+        :returns: the VIM's id, always the same for one VNF instance.
+        """
+        self.remove()
+        infos = self._infos()
+        infos[_longest(f"k8s_{spec.name}", infos)] = {
+            "vimId": self._vim_id,
+            "vimType": VIM_TYPE,
+            "interfaceInfo": {
+                "endpoint": spec.auth_url,
+                "ssl_ca_cert": spec.ca_certificate,
+            },
+            "accessInfo": {"bearer_token": spec.token.get_secret_value()},
+        }
+        return self._vim_id
+
+    def settle(self) -> None:
+        """Have the cluster's entry, if there is one, sort behind every other.
+
+        Earlier releases gave it a shorter key, and a request may have added a longer
+        one since.
+        """
+        infos = self._instance.get("vimConnectionInfo") or {}
+        for name in self._ours(infos):
+            entry = infos.pop(name)
+            infos[_longest(name, infos)] = entry
+
+    def in_use(self) -> bool:
+        """Whether another VNF runs on the cluster, which nobody knows in the v2 API."""
+        return False
+
+    def registered(self) -> tuple[Vim, ...]:
+        """The cluster, if it is named. Changes nothing."""
+        infos = self._instance.get("vimConnectionInfo") or {}
+        return tuple(
+            Vim(self._vim_id, name, infos[name]["interfaceInfo"]["endpoint"], True)
+            for name in self._ours(infos)
+        )
+
+    def remove(self) -> bool:
+        """Take the cluster out of the VNF instance.
+
+        :returns: False when it was not there.
+        """
+        infos = self._infos()
+        ours = self._ours(infos)
+        for name in ours:
+            del infos[name]
+        return bool(ours)
+
+    def _ours(self, infos: Mapping[str, Any]) -> list[str]:
+        return [name for name in infos if infos[name].get("vimId") == self._vim_id]
+
+    def _infos(self) -> dict[str, Any]:
+        infos: dict[str, Any] = self._instance.setdefault("vimConnectionInfo", {})
+        return infos
+
+
+def _longest(name: str, others: Iterable[str]) -> str:
+    """Lengthen a key, if need be, until it is longer than every other."""
+    longest = max((len(other.encode()) for other in others), default=0)
+    return name.ljust(longest + 1, "_")

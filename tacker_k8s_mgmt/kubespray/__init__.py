@@ -1,0 +1,1 @@
+"""What changes when kubespray releases: inventory, variables, capabilities; no I/O."""

@@ -1,0 +1,249 @@
+"""The inventory on the Ansible server: where a cluster's names live.
+
+Written whole from values, never edited. The text holds the nodes' passwords, so the
+file's mode must be 0600. How to log in to a worker also lives here: a later operation
+may bring other credentials for the VMs that it makes, and those that are there keep
+their own.
+"""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from tacker_k8s_mgmt.errors import ClusterError
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.request.bastion import ssh_common_args
+from tacker_k8s_mgmt.request.params import InstallParams
+
+try:
+    # An inventory of some hundred nodes takes the other one a quarter of a second.
+    from yaml import CSafeLoader as _SafeLoader
+except ImportError:
+    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
+
+FILE_NAME = "hosts.yaml"
+_HEADER = "# Written by tacker-k8s-mgmt. Changes are lost, but for workers' logins.\n"
+_TEMPLATE_MARKS = ("{{", "{%", "{#")
+_LOGIN = (
+    "ansible_user",
+    "ansible_password",
+    "ansible_ssh_private_key_file",
+    "ansible_become_password",
+)
+
+
+class _Unsafe(str):
+    """Text that Ansible must not take for a template."""
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+class _Loader(_SafeLoader):
+    pass
+
+
+_Dumper.add_representer(
+    _Unsafe,
+    lambda dumper, text: dumper.represent_scalar("!unsafe", str(text), style="'"),
+)
+_Loader.add_constructor("!unsafe", lambda _, node: str(node.value))
+
+
+def render(
+    nodes: Sequence[Node],
+    params: InstallParams,
+    *,
+    previous: str = "",
+    renewed: Container[str] = (),
+    without_etcd: Container[str] = (),
+) -> str:
+    """The inventory as YAML, with the groups that kubespray knows since v2.16.
+
+    The order of the nodes is kept: kubespray's leading control plane is the first of
+    its group.
+
+    :param previous: the text of the inventory so far. A worker that is the same VM in
+        it keeps the login that it has there.
+    :param renewed: names of workers that get the parameters' login all the same.
+    :param without_etcd: names of control planes whose etcd member is gone already.
+    :raises ClusterError: a label is to tell compute hosts that are not known.
+    """
+    _refuse_unknown_hosts(nodes, params)
+    kept = _worker_logins(previous) if previous else {}
+
+    def login(node: Node) -> Mapping[str, str]:
+        if node.role is Role.WORKER and node.name not in renewed:
+            return kept.get(node.server_id) or _login(node, params)
+        return _login(node, params)
+
+    control_planes = [node.name for node in nodes if node.role is Role.CONTROL_PLANE]
+    workers = [node.name for node in nodes if node.role is Role.WORKER]
+    document = {
+        "all": {
+            "hosts": {
+                node.name: _host_vars(node, params, login(node)) for node in nodes
+            },
+            **_group_vars(params),
+            "children": {
+                "kube_control_plane": _group(control_planes),
+                "etcd": _group(
+                    name for name in control_planes if name not in without_etcd
+                ),
+                "kube_node": _group(workers),
+                "calico_rr": _group(()),
+                "k8s_cluster": {
+                    "children": {
+                        "kube_control_plane": {},
+                        "kube_node": {},
+                        "calico_rr": {},
+                    },
+                    # Of a group without localhost: it would inherit it from `all`,
+                    # and kubespray's local tasks need no root.
+                    "vars": {"ansible_become": True},
+                },
+            },
+        }
+    }
+    return _HEADER + yaml.dump(
+        document, Dumper=_Dumper, sort_keys=False, width=float("inf")
+    )
+
+
+def _refuse_unknown_hosts(nodes: Sequence[Node], params: InstallParams) -> None:
+    labels = {
+        Role.CONTROL_PLANE: params.control_plane.compute_host_label,
+        Role.WORKER: params.workers.compute_host_label,
+    }
+    unknown = [n for n in nodes if labels[n.role] and not n.compute_host]
+    if unknown:
+        vms = ", ".join(f"{node.server_id} ({node.name})" for node in unknown)
+        raise ClusterError(
+            detail="compute_host_label: Nova does not tell on which compute host these "
+            f"VMs run: {vms}.",
+            hint="Look at them with `openstack server show`, as the VIM's user.",
+        )
+
+
+def parse(text: str) -> tuple[Node, ...]:
+    """The nodes of a rendered inventory, in its order.
+
+    :raises ClusterError: if the text is not an inventory of ours.
+    """
+    nodes = _nodes_in(text)
+    if nodes is None:
+        raise ClusterError(
+            detail="The inventory on the Ansible server is not as it was written.",
+            hint=f"Restore {FILE_NAME} in the cluster's directory.",
+        )
+    return tuple(node for node, _ in nodes)
+
+
+def _worker_logins(text: str) -> dict[str, Mapping[str, str]]:
+    """By server id, the variables with which Ansible logs in to each worker."""
+    return {
+        node.server_id: {name: str(host[name]) for name in _LOGIN if name in host}
+        for node, host in _nodes_in(text) or ()
+        if node.role is Role.WORKER
+    }
+
+
+def _nodes_in(text: str) -> tuple[tuple[Node, Mapping[str, Any]], ...] | None:
+    """The nodes, each with all its variables; None if it is no inventory of ours."""
+    # No error is chained from here: the parser's quote the text, passwords and all.
+    try:
+        everything = yaml.load(text, Loader=_Loader)["all"]  # noqa: S506
+        workers = everything["children"]["kube_node"]["hosts"]
+        return tuple(
+            (_node(name, host, name in workers), host)
+            for name, host in everything["hosts"].items()
+        )
+    except (yaml.YAMLError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def _node(name: str, host: Mapping[str, Any], is_worker: bool) -> Node:
+    return Node(
+        name=name,
+        role=Role.WORKER if is_worker else Role.CONTROL_PLANE,
+        server_id=host["tacker_server_id"],
+        ssh_address=host["ansible_host"],
+        address=host["ip6"] if "ip6" in host else host["ip"],
+        etcd_member_name=host.get("etcd_member_name", ""),
+        aspect_id=host.get("tacker_aspect_id", ""),
+        compute_host=host.get("tacker_compute_host", ""),
+    )
+
+
+def _host_vars(
+    node: Node, params: InstallParams, login: Mapping[str, str]
+) -> dict[str, Any]:
+    # Other releases than those that know ip6 make no cluster without IPv4.
+    suffix = "6" if params.address_family == "ipv6" else ""
+    member = (
+        {"etcd_member_name": node.etcd_member_name} if node.etcd_member_name else {}
+    )
+    return {
+        "ansible_host": node.ssh_address,
+        f"ip{suffix}": node.address,
+        f"access_ip{suffix}": node.address,
+        **member,
+        **{name: _text(value) for name, value in login.items()},
+        **_kubelet_vars(node, params),
+        "tacker_server_id": node.server_id,
+        **({"tacker_aspect_id": node.aspect_id} if node.aspect_id else {}),
+        **({"tacker_compute_host": node.compute_host} if node.compute_host else {}),
+    }
+
+
+def _kubelet_vars(node: Node, params: InstallParams) -> dict[str, Any]:
+    """What a node says of itself when it joins."""
+    is_worker = node.role is Role.WORKER
+    group = params.workers if is_worker else params.control_plane
+    own = params.workers.aspect(node.aspect_id) if is_worker else None
+    given = (*group.node_labels, *(own.node_labels if own else ()))
+    pairs = (label.partition("=") for label in given)
+    labels = {key: value for key, _, value in pairs}
+    if group.compute_host_label and node.compute_host:
+        labels[group.compute_host_label] = node.compute_host
+    taints = [*group.node_taints, *(own.node_taints if own else ())]
+    found: dict[str, Any] = {"node_labels": labels} if labels else {}
+    if taints:
+        found["node_taints"] = list(dict.fromkeys(taints))
+    openstack = params.cluster.openstack
+    if openstack and openstack.cloud_controller:
+        # By its name the cloud controller would not find the server.
+        server = {"providerID": f"openstack:///{node.server_id}"}
+        found["kubelet_config_extra_args"] = server
+    return found
+
+
+def _group_vars(params: InstallParams) -> dict[str, Any]:
+    bastion, account = params.bastion, params.bastion_account
+    if bastion is None or account is None or not bastion.carries_playbooks:
+        return {}
+    way = ssh_common_args(bastion, account, params.ansible.directory)
+    return {"vars": {"ansible_ssh_common_args": _text(way)}}
+
+
+def _login(node: Node, params: InstallParams) -> dict[str, str]:
+    account = params.account(node.role)
+    login = {"ansible_user": account.username}
+    password = account.password.get_secret_value() if account.password else ""
+    if account.private_key:
+        path = f"{params.ansible.directory}/{account.private_key.file_name}"
+        login["ansible_ssh_private_key_file"] = path
+    else:
+        login["ansible_password"] = password
+    return login | ({"ansible_become_password": password} if password else {})
+
+
+def _text(value: str) -> str:
+    return _Unsafe(value) if any(mark in value for mark in _TEMPLATE_MARKS) else value
+
+
+def _group(names: Iterable[str]) -> Mapping[str, Any]:
+    return {"hosts": {name: {} for name in names}}

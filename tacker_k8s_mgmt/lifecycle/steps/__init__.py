@@ -1,0 +1,1 @@
+"""Steps that operations share."""

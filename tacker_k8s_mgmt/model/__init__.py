@@ -1,0 +1,1 @@
+"""Values that know nothing above them: nodes, pods, drains, quorum, playbook runs."""

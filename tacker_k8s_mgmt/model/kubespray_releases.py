@@ -1,0 +1,265 @@
+"""What kubespray's releases call things and ask for.
+
+Read off the releases v2.24 to v2.31 and the development line after it: ``galaxy.yml``,
+``playbooks/ansible_version.yml`` and the assertions of ``roles/validate_inventory``.
+Playbooks, groups and variables that this driver uses have the same names
+in all of them; what differs is in :data:`RELEASES`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from tacker_k8s_mgmt.model.drain import DrainPolicy
+from tacker_k8s_mgmt.model.nodes import Node, api_url, member_number
+
+#: Playbooks, relative to ``kubespray_root_path``. From v2.29 on, those with a hyphen
+#: have twins with an underscore.
+CLUSTER = "cluster.yml"
+SCALE = "scale.yml"
+REMOVE_NODE = "remove-node.yml"
+FACTS = "playbooks/facts.yml"
+UPGRADE = "upgrade-cluster.yml"
+
+
+@dataclass(frozen=True)
+class Networks:
+    """What one address family's networks are called, and what they are by default.
+
+    The same in all releases.
+    """
+
+    pods: str
+    services: str
+    pods_variable: str
+    services_variable: str
+
+
+NETWORKS: Mapping[str, Networks] = MappingProxyType(
+    {
+        "ipv4": Networks(
+            "10.233.64.0/18",
+            "10.233.0.0/18",
+            "kube_pods_subnet",
+            "kube_service_addresses",
+        ),
+        "ipv6": Networks(
+            "fd85:ee78:d8a6:8607::1:0/112",
+            "fd85:ee78:d8a6:8607::1000/116",
+            "kube_pods_subnet_ipv6",
+            "kube_service_addresses_ipv6",
+        ),
+    }
+)
+#: The first release that makes clusters without IPv4.
+IPV6_SINCE = (2, 28)
+
+#: Variables that this driver sets, and where a user has a say in them. An extra
+#: variable holds for every host and beats the inventory, so a user's ``ip`` would give
+#: every node the same address.
+RESERVED: Mapping[str, str] = MappingProxyType(
+    {
+        "kube_pods_subnet": "use master_node.pod_cidr",
+        "kube_service_addresses": "use master_node.cluster_cidr",
+        "ipv4_stack": "use address_family",
+        "http_proxy": "use proxy.http_proxy",
+        "https_proxy": "use proxy.https_proxy",
+        "no_proxy": "use proxy.no_proxy",
+        "additional_no_proxy": "use proxy.no_proxy",
+        "no_proxy_exclude_workers": "it is set when there is a proxy",
+        "supplementary_addresses_in_ssl_keys": "it is made from the VMs' addresses",
+        "loadbalancer_apiserver": "use external_lb_param",
+        "kube_apiserver_port": "it is 6443; external_lb_param.api_port is free",
+        "kube_override_hostname": "nodes have the names of the inventory",
+        "kube_config_dir": "admin.conf is looked for in /etc/kubernetes",
+        **dict.fromkeys(
+            (
+                *("ip", "access_ip", "ip6", "access_ip6"),
+                *("etcd_member_name", "tacker_server_id"),
+                *("tacker_aspect_id", "tacker_compute_host"),
+            ),
+            "it is set for each node in the inventory",
+        ),
+        **dict.fromkeys(
+            (
+                *("node", "reset_nodes", "allow_ungraceful_removal"),
+                *("skip_confirmation", "delete_nodes_confirmation"),
+                "reset_confirmation",
+            ),
+            "it belongs to the removal of a node",
+        ),
+        **dict.fromkeys(
+            ("kube_control_plane", "kube_node", "etcd", "calico_rr", "k8s_cluster"),
+            "it is a group of the inventory",
+        ),
+    }
+)
+
+
+#: Further ones where address_family is ipv6; with ipv4 they make a cluster of both.
+RESERVED_IPV6: Mapping[str, str] = MappingProxyType(
+    {
+        "ipv6_stack": "use address_family",
+        "enable_dual_stack_networks": "use address_family",
+        "kube_pods_subnet_ipv6": "use master_node.pod_cidr",
+        "kube_service_addresses_ipv6": "use master_node.cluster_cidr",
+    }
+)
+
+
+def reserved(variable: str, address_family: str = "ipv4") -> str:
+    """Why a user may not set a variable and what to do instead; "" if he may."""
+    if variable.startswith("ansible_"):
+        return "it tells Ansible how to reach the nodes"
+    if address_family == "ipv6" and variable in RESERVED_IPV6:
+        return RESERVED_IPV6[variable]
+    return RESERVED.get(variable, "")
+
+
+def limit_without(names: Iterable[str]) -> tuple[str, ...]:
+    """The arguments that leave these hosts out of a run; none where there are none.
+
+    A host that does not answer would end a play that gathers everybody's facts for all
+    others too. Some plays run on ``localhost``, which is not among ``all``.
+    """
+    shut_out = [f"!{name}" for name in names]
+    return ("--limit", ":".join(["all", "localhost", *shut_out])) if shut_out else ()
+
+
+#: What is limited to the control planes, and joins one of them: kubespray's
+#: docs/operations/nodes.md, "Adding an etcd node".
+CONTROL_PLANES = ("etcd", "kube_control_plane")
+ETCD_PEER_PORT = 2380
+
+
+def limit_to_control_planes(without: Iterable[str] = ()) -> tuple[str, ...]:
+    """The arguments that limit a run to the control planes, without these hosts."""
+    return ("--limit", ",".join([*CONTROL_PLANES, *(f"!{name}" for name in without)]))
+
+
+def member_variables(planes: Iterable[Node]) -> dict[str, Any]:
+    """What ``cluster.yml`` has to hear of etcd's members when control planes change.
+
+    A member that joins is otherwise told (``roles/etcd/tasks/join_etcd_member.yml`` of
+    all releases) that the others are ``etcd1``, ``etcd2``, ... by their places in the
+    group. When one of these is its own name, two members are taken for one, and etcd
+    does not start. And those that are there would be told another order, for which all
+    of them are restarted at once; so theirs is the one of the beginning, by number.
+
+    :param planes: the control planes that are members, or become one.
+    """
+    members = sorted(planes, key=lambda one: (member_number(one), one.etcd_member_name))
+    pairs = [
+        f"{one.etcd_member_name}={api_url(one.address, ETCD_PEER_PORT)}"
+        for one in members
+    ]
+    return {"etcd_retries": 10, "etcd_peer_addresses": ",".join(pairs)}
+
+
+def removal_variables(*, dead: bool = False, undrained: bool = False) -> dict[str, Any]:
+    """What ``remove-node.yml`` wants to hear besides the nodes' names.
+
+    Source: kubespray's docs/operations/nodes.md, "Removing nodes". Of the two
+    confirmations newer releases want one and older ones the other.
+
+    :param dead: the hosts cannot be logged in to.
+    :param undrained: some pods could not leave; kubespray's own drain may fail too.
+    """
+    variables: dict[str, Any] = {
+        "skip_confirmation": True,
+        "delete_nodes_confirmation": "yes",
+    }
+    if dead:
+        variables["reset_nodes"] = False
+    if dead or undrained:
+        variables["allow_ungraceful_removal"] = True
+    return variables
+
+
+def upgrade_variables(policy: DrainPolicy, batch: Sequence[str] = ()) -> dict[str, Any]:
+    """What ``upgrade-cluster.yml`` wants to hear.
+
+    kubespray drains a node that is Ready and not cordoned, and uncordons it afterwards;
+    one that somebody else has cordoned it leaves so. The same in all releases.
+
+    :param policy: for the control planes, which kubespray drains itself. A drain that
+        an API server's restart cuts off is tried once more.
+    :param batch: workers, cordoned and drained already; all are upgraded at once.
+    """
+    force = policy.on_failure == "force" or policy.disable_eviction
+    return {
+        "drain_nodes": True,
+        "drain_grace_period": policy.grace_period,
+        "drain_timeout": f"{policy.timeout}s",
+        "drain_retries": 1,
+        "drain_retry_delay_seconds": 10,
+        "drain_fallback_enabled": force,
+        "drain_fallback_grace_period": policy.grace_period,
+        "drain_fallback_timeout": f"{policy.timeout}s",
+        "upgrade_node_always_cordon": False,
+        "upgrade_node_fail_if_drain_fails": True,
+        "upgrade_node_uncordon_after_drain_failure": True,
+        # Nobody is there to type an answer.
+        "upgrade_node_confirm": False,
+        "upgrade_node_post_upgrade_confirm": False,
+        **({"serial": len(batch)} if batch else {}),
+    }
+
+
+#: The first releases that take base URLs for downloads (``github_url``, ...), a CA for
+#: a registry's mirror, and several logins of registries with CRI-O.
+BASE_URLS_SINCE = (2, 25)
+REGISTRY_CA_SINCE = (2, 28)
+CRIO_LOGINS_SINCE = (2, 30)
+
+
+@dataclass(frozen=True)
+class Release:
+    """What one minor release wants.
+
+    :param ansible: ansible-core from (included) and to (excluded).
+    :param leading_v: whether ``kube_version`` is written ``v1.31.9`` or ``1.31.9``.
+    :param network_plugins: what ``kube_network_plugin`` may be.
+    """
+
+    ansible: tuple[str, str]
+    leading_v: bool
+    network_plugins: frozenset[str]
+
+    def kube_version(self, version: str) -> str:
+        """A Kubernetes version as this release writes it."""
+        plain = version.removeprefix("v")
+        return f"v{plain}" if self.leading_v else plain
+
+
+_PLUGINS = frozenset(
+    {"calico", "cilium", "cloud", "cni", "custom_cni", "flannel", "kube-ovn"}
+    | {"kube-router", "macvlan", "none"}
+)
+_WITH_WEAVE = _PLUGINS | {"weave"}
+_WITHOUT_NONE = _WITH_WEAVE - {"none"}
+
+RELEASES: Mapping[tuple[int, int], Release] = MappingProxyType(
+    {
+        (2, 24): Release(("2.15.5", "2.17.0"), True, _WITHOUT_NONE),
+        (2, 25): Release(("2.16.4", "2.17.0"), True, _WITHOUT_NONE),
+        (2, 26): Release(("2.16.4", "2.17.0"), True, _WITHOUT_NONE),
+        (2, 27): Release(("2.16.4", "2.17.0"), True, _WITH_WEAVE),
+        (2, 28): Release(("2.16.4", "2.17.0"), False, _WITH_WEAVE),
+        (2, 29): Release(("2.17.3", "2.18.0"), False, _PLUGINS),
+        (2, 30): Release(("2.17.3", "2.18.0"), False, _PLUGINS),
+        (2, 31): Release(("2.18.0", "2.19.0"), False, _PLUGINS),
+        (2, 32): Release(("2.18.0", "2.19.0"), False, _PLUGINS),
+    }
+)
+#: What the development line calls itself; not a release yet.
+DEVELOPMENT = max(RELEASES)
+#: The known releases, for people.
+KNOWN = "v{}.{} to v{}.{}".format(*min(RELEASES), *max(RELEASES.keys() - {DEVELOPMENT}))
+#: What ``kube_network_plugin`` is in all of them where nobody says otherwise.
+DEFAULT_NETWORK_PLUGIN = "calico"
+#: Every network plugin of any of them.
+NETWORK_PLUGINS: frozenset[str] = frozenset().union(
+    *(release.network_plugins for release in RELEASES.values())
+)

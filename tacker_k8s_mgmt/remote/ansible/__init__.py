@@ -1,0 +1,1 @@
+"""The Ansible server: the cluster's directory, its lock, playbook runs."""

@@ -1,0 +1,149 @@
+#!/bin/bash
+# Runs one playbook, detached from whoever asked for it; all that is known of the run
+# is in its directory. Started by runner.py as
+#   env K8S_MGMT_RUN=<run directory> setsid -f bash run.sh \
+#       WORKDIR RUN_ID LATEST KUBESPRAY_ROOT VENV FORKS MOST PLAYBOOK [ARGUMENT...]
+# LATEST is the run that had the lock last when this one was decided on; it, VENV and
+# FORKS may be empty. MOST limits the forks that this server decides on. No argument holds
+# a secret.
+set -u
+workdir=${1:?} id=${2:?} latest=$3 root=${4:?} venv=$5 forks=$6 most=${7:?} playbook=${8:?}
+shift 8
+run=$workdir/runs/$id
+operators_umask=$(umask)
+umask 077
+exec </dev/null >>"$run/log" 2>&1
+# Either may be a link that is led to another release while this run goes on.
+root=$(readlink -m -- "$root") venv=${venv:+$(readlink -m -- "$venv")}
+
+record() { # FILE TEXT: appears whole or not at all
+    printf '%s\n' "$2" >"$1.tmp" && sync "$1.tmp" && mv "$1.tmp" "$1"
+}
+
+# One run per cluster. Ansible inherits the lock, so it is held as long as any of the
+# two lives. A moment's patience: whoever follows a run tests the lock.
+exec 9<>"$workdir/run.lock"
+if ! flock -w 3 9 || [ "$(<"$workdir/run.lock")" != "$latest" ] ||
+    [ -n "$(led "$workdir")" ]; then
+    # Another run was quicker, and whoever asked for this one has to look again.
+    rm -rf -- "$run"
+    exit 75
+fi
+echo "$id" >"$workdir/run.lock"
+stat=$(<"/proc/$$/stat")
+read -ra stat <<<"${stat##*) }"
+boot=$(</proc/sys/kernel/random/boot_id)
+record "$run/pid" "$$ ${stat[19]} $boot $(date +%s.%3N)"
+
+# A run that was killed left its connections behind.
+for directory in "$workdir"/runs/*/; do
+    disconnect "$directory"
+done
+earlier=("$workdir"/runs/*/)
+for ((i = 0; i < ${#earlier[@]} - 10; i++)); do
+    # The clock may have been set back since the others were named.
+    [ "${earlier[i]}" = "$run/" ] || rm -rf -- "${earlier[i]}"
+done
+
+child='' ended=''
+end() {
+    ended=yes
+    echo "ERROR! the run is ended on request"
+    [ -n "$child" ] && kill -TERM "$child" 2>/dev/null
+}
+trap end TERM INT HUP
+
+# A Unix socket's path may have some 100 characters, a work directory's more.
+control=$(mktemp -d /tmp/k8s-mgmt.XXXXXX)
+record "$run/control" "$control"
+# While one node works, the others may have nothing to do for long; kubespray's own
+# ansible.cfg keeps their connections for as long.
+ssh_options=(
+    -o ControlMaster=auto -o ControlPersist=30m -o ConnectTimeout=30
+    -o ServerAliveInterval=10 -o ServerAliveCountMax=6
+    # The driver has seen and recorded each of them: no other key is taken, of no kind.
+    -o StrictHostKeyChecking=yes -o GlobalKnownHostsFile=/dev/null
+    -o "'UserKnownHostsFile=\"$workdir/known_hosts\"'"
+)
+if [ -n "$venv" ]; then
+    export VIRTUAL_ENV=$venv PATH=$venv/bin:$PATH
+fi
+export LC_ALL=C.UTF-8 # Ansible insists on UTF-8
+# Named, since Ansible ignores the one of a world-writable current directory.
+[ -e "$root/ansible.cfg" ] && export ANSIBLE_CONFIG=$root/ansible.cfg
+
+configured() { # OPTION: whether the file that Ansible reads has it, in any section
+    local file
+    for file in "${ANSIBLE_CONFIG-}" ~/.ansible.cfg /etc/ansible/ansible.cfg; do
+        [ -e "$file" ] || continue
+        grep -qiE "^$1[[:space:]]*[=:]" "$file"
+        return
+    done
+    return 1
+}
+
+# Ansible starts no more processes than a play has hosts, so what this server can bear
+# does for a small cluster as well. 5 is Ansible's own default.
+bearable_forks() {
+    local cores memory
+    cores=$(nproc) memory=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
+    printf '%s\n' $((10 * cores)) $((memory / 100)) "$most" |
+        sort -n | awk 'NR == 1 { print ($1 > 5 ? $1 : 5) }'
+}
+
+# Fewer round trips for each task; nodes with requiretty are refused before.
+if [ -z "${ANSIBLE_PIPELINING-}${ANSIBLE_SSH_PIPELINING-}" ] && ! configured pipelining; then
+    export ANSIBLE_PIPELINING=True
+fi
+if [ -z "$forks" ] && [ -z "${ANSIBLE_FORKS-}" ] && ! configured forks; then
+    forks=$(bearable_forks)
+fi
+[ -n "$forks" ] && export ANSIBLE_FORKS=$forks
+# Facts never expire: kubespray reads those of all nodes, and a dead one gives no new ones.
+# Their files have the nodes' names, by which those of VMs that are made anew are deleted.
+callbacks=${ANSIBLE_CALLBACK_PLUGINS:-~/.ansible/plugins/callback:/usr/share/ansible/plugins/callback}
+export K8S_MGMT_EVENTS=$run/events.jsonl K8S_MGMT_LOG=$run/log \
+    ANSIBLE_CALLBACK_PLUGINS=$run/plugins:$callbacks \
+    ANSIBLE_CACHE_PLUGIN=jsonfile ANSIBLE_CACHE_PLUGIN_CONNECTION=$workdir/facts \
+    ANSIBLE_CACHE_PLUGIN_PREFIX='' ANSIBLE_CACHE_PLUGIN_TIMEOUT=0 \
+    ANSIBLE_SSH_ARGS="${ssh_options[*]}" ANSIBLE_SSH_CONTROL_PATH_DIR=$control \
+    ANSIBLE_HOST_KEY_CHECKING=True ANSIBLE_LOCAL_TEMP=$run/tmp \
+    ANSIBLE_SSH_RETRIES=2 ANSIBLE_RETRY_FILES_ENABLED=False ANSIBLE_NOCOLOR=1 PYTHONUNBUFFERED=1
+
+# The kind of this run: how long it takes is judged by others of it.
+release=$(sed -n 's/^version: *["v]*\([0-9][0-9.]*\).*/\1/p' "$root/galaxy.yml" 2>/dev/null)
+if [ -n "$release" ]; then
+    case " $* " in *" --limit "*) limited=', limited' ;; *) limited='' ;; esac
+    export K8S_MGMT_KIND="$playbook, kubespray $release$limited"
+    export K8S_MGMT_HISTORY=${XDG_CACHE_HOME:-~/.cache}/tacker-k8s-mgmt/durations.jsonl
+fi
+
+# Ansible would make it open to others, and facts hold the hosts' environment.
+mkdir -p "$workdir/facts"
+if cd "$root"; then
+    # What kubespray puts on this server is the operator's, not ours.
+    (
+        umask "$operators_umask"
+        exec ansible-playbook -i "$workdir/hosts.yaml" --become-user=root \
+            -e "@$workdir/vars.json" -e "@$run/vars.json" "$@" "$playbook"
+    ) &
+    child=$!
+    # Of a child that is killed bash would write a line of this script.
+    {
+        wait "$child"
+        rc=$?
+        while kill -0 "$child"; do # a trap ended the wait, not the child
+            wait "$child"
+            rc=$?
+        done
+    } 2>/dev/null
+    if [ -z "$ended" ] && ((rc > 128)) && signal=$(kill -l "$rc" 2>/dev/null); then
+        echo "ERROR! ansible-playbook was killed: $signal"
+    fi
+else
+    rc=1
+fi
+
+disconnect "$run"
+rm -rf -- "$run/tmp"
+record "$run/rc" "$rc $(date +%s.%3N)"

@@ -1,0 +1,293 @@
+"""Playbook runs on the Ansible server that outlive the connection.
+
+A run is started detached and followed by short calls, so a dropped session or a
+restarted conductor attaches to it again. What lies on the server is in
+:mod:`.run_directory`.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Concatenate, ParamSpec, TypeVar
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import playbook_runs
+from tacker_k8s_mgmt.model.playbook_runs import (
+    DEFAULT_FORKS,
+    Forks,
+    PlaybookRequest,
+    Progress,
+    RunRecord,
+)
+from tacker_k8s_mgmt.remote.ansible.run_directory import (
+    START_LIMIT,
+    RunDirectories,
+    View,
+)
+from tacker_k8s_mgmt.remote.backoff import Backoff
+from tacker_k8s_mgmt.remote.ssh.session import Session
+
+LOG = logging.getLogger(__name__)
+
+_PATIENCE = 30.0  # seconds without contact, before or after the run itself
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class _Limits:
+    total: float
+    idle: float
+
+    def passed(self, view: View) -> str:
+        """Return which limit the run has passed, in words, or ""."""
+        if view.started is not None and view.now - view.started > self.total:
+            return f"it ran longer than {self.total:g} s"
+        if view.silence > self.idle:
+            return f"it reported nothing for more than {self.idle:g} s"
+        return ""
+
+
+class PlaybookRunner:
+    """Runs playbooks for one cluster, one at a time. For one thread.
+
+    :param connect: gives a session with the Ansible server, the same one as long as it
+        lives; opening another one has its own deadline. One that breaks is closed here.
+    :param workdir: the cluster's directory there; ``hosts.yaml`` is the inventory, and
+        ``vars.json``, if there, variables of every run.
+    :param kubespray_root: the checkout; playbooks run in it, with its ``ansible.cfg``.
+    :param venv: the virtual environment with Ansible; None for the login's PATH.
+    :param forks: how many hosts Ansible works on at the same time.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], Session],
+        workdir: str,
+        kubespray_root: str,
+        venv: str | None = None,
+        forks: Forks = DEFAULT_FORKS,
+    ) -> None:
+        self._connect = connect
+        self._dirs = RunDirectories(workdir, kubespray_root, venv or "", forks)
+
+    def run(
+        self,
+        request: PlaybookRequest,
+        *,
+        total: float,
+        idle: float,
+        poll: float = 5.0,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+    ) -> RunRecord:
+        """Run a playbook to its end, or attach to the live run of the same request.
+
+        :param total: seconds that the run may take, counted on the server.
+        :param idle: seconds without a new event, and seconds without contact.
+        :param poll: seconds between two looks at a run that goes on; its end is seen
+            at once.
+        :param on_progress: called after each change.
+        :raises PlaybookFailed: exit code other than 0.
+        :raises PlaybookTimeout: a limit passed; the run's processes were ended.
+        :raises PlaybookLost: the run vanished without an exit code.
+        :raises BusyError: a run of another request is live and within the limits.
+        :raises RemoteError: no contact for too long; a started run goes on.
+        """
+        limits = _Limits(total, idle)
+        run = self._patiently(_PATIENCE, self._attach_or_start, request, limits)
+        return self._follow(request, run, limits, poll, on_progress)
+
+    def last(self) -> RunRecord | None:
+        """Return the live run, else the newest one, else None.
+
+        :raises RemoteError: the server could not be asked.
+        """
+        return self._patiently(_PATIENCE, self._last)
+
+    def stop(self) -> bool:
+        """End the live run with all its processes; return whether there was one.
+
+        :raises RemoteError: it could not be ended.
+        """
+        live = self._patiently(_PATIENCE, self._look)
+        if live.live:
+            self._patiently(_PATIENCE, self._end, live.run)
+        return live.live
+
+    def _last(self, session: Session) -> RunRecord | None:
+        view = self._dirs.look(session)
+        return None if view.state == "absent" else self._dirs.record(session, view)
+
+    def _look(self, session: Session) -> View:
+        return self._dirs.look(session)
+
+    def _end(self, session: Session, run: str) -> None:
+        self._dirs.end(session, run)
+
+    def _attach_or_start(
+        self, session: Session, request: PlaybookRequest, limits: _Limits
+    ) -> str:
+        """Return the id of a run of this request that has begun."""
+        waiting, beaten = Backoff(START_LIMIT), False
+        while True:
+            view = self._dirs.look(session)
+            if beaten and not view.live:
+                # The quicker one has ended; if it was the same, so is its outcome.
+                view = self._dirs.look(session, view.latest)
+            if (view.live or beaten) and self._is_wanted(session, view, request):
+                run = view.run
+                LOG.info("%s: attached to run %s", session.host, run)
+            else:
+                self._make_room(session, view, limits)
+                run = self._dirs.start(session, request, view)
+                LOG.info("%s: started run %s", session.host, run)
+            if self._has_begun(session, run):
+                return run
+            if waiting.spent():
+                raise errors.RemoteError(
+                    detail=f"On {session.host}, {request.playbook} could not be started"
+                    ": another run was always quicker, or `flock` is missing."
+                )
+            beaten = True
+
+    def _is_wanted(
+        self, session: Session, view: View, request: PlaybookRequest
+    ) -> bool:
+        return self._dirs.record(session, view).digest == request.digest
+
+    def _make_room(self, session: Session, view: View, limits: _Limits) -> None:
+        """End a live run that is over the limits: nobody seems to watch it."""
+        if not view.live:
+            return
+        reason = limits.passed(view)
+        if not reason:
+            record = self._dirs.record(session, view)
+            raise errors.BusyError(
+                playbook=record.playbook, run=view.run, host=session.host
+            )
+        LOG.warning("%s: run %s is ended: %s", session.host, view.run, reason)
+        self._dirs.end(session, view.run)
+
+    def _has_begun(self, session: Session, run: str) -> bool:
+        """Wait until the run has its lock; False if another run was quicker."""
+        waiting = Backoff(START_LIMIT, first=0.05, longest=0.5)
+        while True:
+            state = self._dirs.look(session, run).state
+            if state != "starting" or waiting.spent():
+                return state != "absent"
+            waiting.pause()
+
+    def _follow(
+        self,
+        request: PlaybookRequest,
+        run: str,
+        limits: _Limits,
+        poll: float,
+        on_progress: Callable[[Progress], None],
+    ) -> RunRecord:
+        progress, offset, wait = Progress(), 0, 0.0
+        starting = Backoff(START_LIMIT, first=0.05, longest=poll)
+        while True:
+            view, after = self._look_again(limits, run, offset, progress, wait)
+            offset += view.consumed
+            if after != progress:
+                on_progress(after)
+            progress = after
+            wait = 0.0
+            if view.more:
+                continue
+            if not view.live:
+                return self._patiently(
+                    _PATIENCE, self._conclude, request, view, progress
+                )
+            if reason := limits.passed(view):
+                return self._patiently(
+                    _PATIENCE, self._give_up, request, view, progress, reason
+                )
+            if view.state == "running":
+                wait = poll
+            else:
+                starting.pause()  # without its lock there is no end to wait for
+
+    def _look_again(
+        self, limits: _Limits, run: str, offset: int, progress: Progress, wait: float
+    ) -> tuple[View, Progress]:
+        """Read on; who gives up here leaves a run that goes on, and has to know."""
+        work = run, offset, progress, wait
+        try:
+            return self._patiently(limits.idle, self._read_on, *work)
+        except errors.RemoteError as error:
+            goes_on = f"The playbook run {run} goes on by itself; retry attaches to it."
+            error.hint = f"{error.hint} {goes_on}".lstrip()
+            raise
+
+    def _read_on(
+        self, session: Session, run: str, offset: int, progress: Progress, wait: float
+    ) -> tuple[View, Progress]:
+        view = self._dirs.look(session, run, offset, wait)
+        return view, playbook_runs.fold(progress, view.lines, session.redact)
+
+    def _conclude(
+        self, session: Session, request: PlaybookRequest, view: View, end: Progress
+    ) -> RunRecord:
+        log = self._dirs.log(view.run)
+        if view.rc is None:
+            raise errors.PlaybookLost(
+                playbook=request.playbook, host=session.host, log=log
+            )
+        if view.rc != 0:
+            # Of a run that was killed no failure is known to be its end.
+            killed = 128 < view.rc <= 192
+            failures = () if killed else playbook_runs.described(end.failures)
+            raise errors.PlaybookFailed(
+                playbook=request.playbook,
+                host=session.host,
+                rc=view.rc,
+                failures=failures or (self._dirs.last_words(session, view.run),),
+                log=log,
+            )
+        return self._dirs.record(session, view)
+
+    def _give_up(
+        self,
+        session: Session,
+        request: PlaybookRequest,
+        view: View,
+        progress: Progress,
+        reason: str,
+    ) -> RunRecord:
+        self._dirs.end(session, view.run)
+        ended = self._dirs.look(session, view.run)
+        if ended.rc == 0:
+            return self._dirs.record(session, ended)  # it came to its end meanwhile
+        raise errors.PlaybookTimeout(
+            playbook=request.playbook,
+            host=session.host,
+            reason=reason,
+            last=progress.where(),
+            log=self._dirs.log(view.run),
+        )
+
+    def _patiently(
+        self,
+        patience: float,
+        work: Callable[Concatenate[Session, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Do what can be done again, with new sessions while the connection breaks."""
+        silence: Backoff | None = None
+        while True:
+            session: Session | None = None
+            try:
+                session = self._connect()
+                return work(session, *args, **kwargs)
+            except (errors.ConnectError, errors.CommandTimeout) as error:
+                if session is not None:
+                    session.close()
+                silence = silence or Backoff(patience)
+                if silence.spent():
+                    raise
+                LOG.warning("contact with the Ansible server lost: %s", error)
+                silence.pause()

@@ -1,0 +1,1 @@
+"""kubectl and etcdctl on the control planes."""

@@ -1,0 +1,101 @@
+"""An administrator's account in the cluster, and access with it."""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import SecretStr
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote.backoff import Backoff
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
+
+ACCOUNT = "tacker-k8s-mgmt-admin"
+NAMESPACE = "kube-system"
+
+
+@dataclass(frozen=True)
+class ClusterAccess:
+    """An administrator's access to the API.
+
+    :param ca_certificate: PEM; what the API server's certificate is verified with.
+    """
+
+    token: SecretStr
+    ca_certificate: str
+
+
+def admin_access(client: KubeClient, limit: float) -> ClusterAccess:
+    """Make the account, if it is not there, and return its access.
+
+    :param limit: seconds until the cluster has to have issued the token.
+    :raises RemoteError: kubectl failed or the node cannot be reached.
+    :raises ClusterError: no token within the limit.
+    """
+    # The token controller removes a Secret whose account it does not know yet.
+    secret = ("secret", ACCOUNT, "-n", NAMESPACE, "--ignore-not-found")
+    waiting = Backoff(limit)
+    while True:
+        client.run("apply", "-f", "-", stdin=json.dumps(_MANIFEST))
+        access = client.get(*secret, read=_access)
+        if access is not None:
+            return access
+        if waiting.spent():
+            raise errors.ClusterError(
+                detail=f"Secret {NAMESPACE}/{ACCOUNT} holds no token after "
+                f"{limit:g} s.",
+                hint="Look whether kube-controller-manager runs, and retry.",
+            )
+        waiting.pause()
+
+
+def _access(secret: Mapping[str, Any]) -> ClusterAccess | None:
+    """Return what the Secret holds, or None while it is incomplete."""
+    data = secret.get("data") or {}
+    try:
+        token = base64.b64decode(data["token"], validate=True).decode()
+        certificate = base64.b64decode(data["ca.crt"], validate=True).decode()
+    except (KeyError, TypeError, binascii.Error, UnicodeDecodeError):
+        return None
+    if not token or not certificate:
+        return None
+    return ClusterAccess(SecretStr(token), certificate)
+
+
+_MANIFEST: Mapping[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "List",
+    "items": [
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": ACCOUNT, "namespace": NAMESPACE},
+        },
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": ACCOUNT},
+            "roleRef": {
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": "cluster-admin",
+            },
+            "subjects": [
+                {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
+            ],
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "type": "kubernetes.io/service-account-token",
+            "metadata": {
+                "name": ACCOUNT,
+                "namespace": NAMESPACE,
+                "annotations": {"kubernetes.io/service-account.name": ACCOUNT},
+            },
+        },
+    ],
+}

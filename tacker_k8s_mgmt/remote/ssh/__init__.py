@@ -1,0 +1,1 @@
+"""SSH: logins, sessions, host keys, bastions; the only code that knows paramiko."""

@@ -1,0 +1,65 @@
+"""Whole files on another host, over SFTP: compared, written aside, renamed into place.
+
+The SFTP client is only described here: paramiko stays in :mod:`.session`.
+"""
+
+import posixpath
+import secrets
+import stat
+from contextlib import AbstractContextManager, suppress
+from typing import Any, Protocol
+
+
+class Sftp(Protocol):
+    """What is needed of paramiko's SFTP client."""
+
+    def lstat(self, path: str) -> Any: ...
+    def open(self, filename: str, mode: str = "r") -> AbstractContextManager[Any]: ...
+    def chmod(self, path: str, mode: int) -> None: ...
+    def posix_rename(self, oldpath: str, newpath: str) -> None: ...
+    def remove(self, path: str) -> None: ...
+
+
+def read(sftp: Sftp, path: str) -> bytes | None:
+    """Return the content, or None if there is no such file."""
+    try:
+        with sftp.open(path, "r") as file:
+            content: bytes = file.read()
+            return content
+    except FileNotFoundError:
+        return None
+
+
+def replace(sftp: Sftp, path: str, content: bytes, mode: int) -> bool:
+    """Make the file have this content and mode; return whether that changed anything.
+
+    A symbolic link at ``path`` is replaced, not followed.
+    """
+    if _same(sftp, path, content):
+        if stat.S_IMODE(sftp.lstat(path).st_mode) == mode:
+            return False
+        sftp.chmod(path, mode)
+        return True
+    folder, name = posixpath.split(path)
+    temp = posixpath.join(folder, f".{name}.{secrets.token_hex(4)}")
+    try:
+        with sftp.open(temp, "wx") as file:
+            # Before the content: nobody else may read it, not even briefly.
+            sftp.chmod(temp, mode)
+            file.write(content)
+        sftp.posix_rename(temp, path)
+    except OSError:
+        with suppress(OSError):
+            sftp.remove(temp)
+        raise
+    return True
+
+
+def _same(sftp: Sftp, path: str, content: bytes) -> bool:
+    try:
+        found = sftp.lstat(path)
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(found.st_mode) or found.st_size != len(content):
+        return False
+    return read(sftp, path) == content

@@ -1,0 +1,116 @@
+"""The accounts of the parameters, made ready for use."""
+
+import threading
+from collections.abc import Mapping
+
+from pydantic import SecretStr
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import redaction
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.remote.ssh import private_keys
+from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint, Way
+from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
+from tacker_k8s_mgmt.request.bastion import PASSWORD_FILE
+from tacker_k8s_mgmt.request.params import InstallParams
+
+
+class Logins:
+    """Everything to log in with in one operation; threads may share it.
+
+    :param key_directory: where files with private keys may lie on this host.
+    """
+
+    def __init__(self, params: InstallParams, key_directory: str) -> None:
+        self._params = params
+        self._directory = key_directory
+        self._opened: dict[PrivateKey, SecretStr] = {}
+        self._redactor = Redactor(params.secrets())
+        self._lock = threading.Lock()
+
+    def redact(self, text: str) -> str:
+        """The text without the parameters' secrets and those of opened keys."""
+        return self._redactor(text)
+
+    def findings(self) -> tuple[str, ...]:
+        """What is wrong with the private keys, each with its attribute."""
+        found = []
+        for account in self._params.accounts():
+            try:
+                self._private_key(account)
+            except errors.PrivateKeyError as error:
+                found.append(str(error).rstrip("."))
+        return tuple(found)
+
+    def endpoint(
+        self,
+        account: Account,
+        host: str,
+        port: int = 22,
+        *,
+        known_as: str = "",
+        via: Way | None = None,
+    ) -> Endpoint:
+        """Where and as whom to log in; see :class:`Endpoint`.
+
+        :raises PrivateKeyError: the account's key cannot be used.
+        """
+        return Endpoint(
+            host,
+            account.username,
+            account.password,
+            port,
+            self._private_key(account),
+            account.host_keys,
+            known_as,
+            via,
+        )
+
+    def secret_files(self) -> Mapping[str, str]:
+        """What Ansible needs to log in besides the inventory, by file name.
+
+        Private keys without passphrases, and the password of the bastion.
+
+        :raises PrivateKeyError: a key cannot be used.
+        """
+        found = {}
+        roles = (Role.CONTROL_PLANE, Role.WORKER)
+        accounts = [self._params.account(role) for role in roles]
+        bastion, on_bastion = self._params.bastion, self._params.bastion_account
+        if bastion and on_bastion and bastion.carries_playbooks:
+            accounts.append(on_bastion)
+            if on_bastion.password:
+                text = on_bastion.password.get_secret_value()
+                found[PASSWORD_FILE] = f"{text}\n"
+        for account in accounts:
+            key = self._private_key(account)
+            if key and account.private_key:
+                found[account.private_key.file_name] = key.get_secret_value()
+        return found
+
+    def _private_key(self, account: Account) -> SecretStr | None:
+        key = account.private_key
+        if key is None:
+            return None
+        with self._lock:
+            if key not in self._opened:
+                self._opened[key] = SecretStr(self._open(key))
+                texts = [one.get_secret_value() for one in self._opened.values()]
+                lines = [
+                    line for text in texts for line in redaction.in_private_key(text)
+                ]
+                self._redactor = Redactor([*self._params.secrets(), *lines])
+            return self._opened[key]
+
+    def _open(self, key: PrivateKey) -> str:
+        passphrase = key.passphrase.get_secret_value() if key.passphrase else None
+        try:
+            text = key.given.get_secret_value()
+            if key.path:
+                text = private_keys.read(key.path, self._directory)
+            return private_keys.opened(text, passphrase)
+        except private_keys.UnusableKey as error:
+            reason = str(error)
+        # Not chained: nothing of what a library said about the key leaves this place.
+        raise errors.PrivateKeyError(attribute=key.attribute, reason=reason)

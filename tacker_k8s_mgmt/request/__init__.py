@@ -1,0 +1,1 @@
+"""``k8s_cluster_installation_param``: models, checks, changes and secrets; no I/O."""

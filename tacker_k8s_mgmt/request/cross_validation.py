@@ -1,0 +1,174 @@
+"""What only several attributes together, or their values as written, can tell.
+
+Works on the request as it was read, not on the finished model, so that these problems
+are reported beside those of single attributes.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from itertools import combinations
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.request import field_types
+from tacker_k8s_mgmt.request.key_aliases import Location, Reading
+
+_POD_CIDR = ("master_node", "pod_cidr")
+_CLUSTER_CIDR = ("master_node", "cluster_cidr")
+_NODE_CIDR = ("proxy", "k8s_node_cidr")
+_DIRECTORY = ("ansible", "transferring_inventory_path")
+_INSTALLED = (("ansible", "kubespray_root_path"), ("ansible", "venv_path"))
+_FAMILY = ("address_family",)
+#: Structures with a login, and how its attributes begin there.
+LOGINS = (
+    ("ansible", ""),
+    ("master_node", ""),
+    ("worker_node", ""),
+    ("external_lb_param", "ssh_"),
+    ("bastion", ""),
+)
+_VARIABLES = "kubespray_vars"
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class _Range(NamedTuple):
+    name: str
+    network: IPv4Network | IPv6Network
+    shown: str
+
+
+def problems(reading: Reading) -> Iterator[str]:
+    """Sentences about logins, networks, directories and variables."""
+    yield from _logins(reading)
+    yield from _families(reading)
+    yield from _overlaps(reading)
+    yield from _shared_directories(reading)
+    yield from _refused_variables(reading)
+
+
+def warnings(reading: Reading) -> Iterator[str]:
+    """Sentences about values that are taken otherwise than they were written."""
+    for location in (_POD_CIDR, _CLUSTER_CIDR, _NODE_CIDR):
+        network = _network(reading.get(*location))
+        if network and str(network) != reading.get(*location):
+            yield f"{reading.dotted(*location)}: is taken as {network}"
+    for scheme in ("http_proxy", "https_proxy"):
+        if _has_odd_port(reading.get("proxy", scheme)):
+            name = reading.dotted("proxy", scheme)
+            yield f"{name}: the URL has no valid port"
+
+
+def _logins(reading: Reading) -> Iterator[str]:
+    for name, prefix in LOGINS:
+        if not isinstance(reading.get(name), Mapping):
+            continue
+        password, key = f"{prefix}password", f"{prefix}private_key"
+        given = [_given(reading.get(name, one)) for one in (password, key)]
+        if not any(given):
+            yield f"{reading.dotted(name)}: {password} or {key} is missing"
+        passphrase = (name, f"{key}_passphrase")
+        if _given(reading.get(*passphrase)) and not given[1]:
+            yield f"{reading.dotted(*passphrase)}: there is no {key} that it opens"
+
+
+def _given(value: Any) -> bool:
+    return field_types.blank_is_absent(value) is not None
+
+
+def _family(reading: Reading) -> str:
+    written = reading.get(*_FAMILY)
+    return written if written in ("ipv4", "ipv6") else "ipv4"
+
+
+def _families(reading: Reading) -> Iterator[str]:
+    family = _family(reading)
+    for location in (_POD_CIDR, _CLUSTER_CIDR):
+        network = _network(reading.get(*location))
+        if network and f"ipv{network.version}" != family:
+            name = reading.dotted(*location)
+            yield f"{name}: must be of the family that address_family names, {family}"
+
+
+def _overlaps(reading: Reading) -> Iterator[str]:
+    defaults = kubespray_releases.NETWORKS[_family(reading)]
+    ranges = [
+        *_range(reading, _POD_CIDR, defaults.pods),
+        *_range(reading, _CLUSTER_CIDR, defaults.services),
+        *_range(reading, _NODE_CIDR, None),
+    ]
+    for one, other in combinations(ranges, 2):
+        if one.network.version == other.network.version and one.network.overlaps(
+            other.network
+        ):
+            yield f"{one.name}: {one.shown} overlaps {other.name} ({other.shown})"
+
+
+def _range(reading: Reading, location: Location, default: str | None) -> list[_Range]:
+    written = reading.get(*location)
+    name = reading.dotted(*location)
+    network = _network(written)
+    if network:
+        return [_Range(name, network, str(network))]
+    if default and not written:
+        return [_Range(name, ip_network(default), f"kubespray's default {default}")]
+    return []
+
+
+def _network(written: Any) -> IPv4Network | IPv6Network | None:
+    if not isinstance(written, str) or "/" not in written:
+        return None
+    try:
+        return ip_network(written.strip(), strict=False)
+    except ValueError:
+        return None
+
+
+def _shared_directories(reading: Reading) -> Iterator[str]:
+    directory = reading.get(*_DIRECTORY)
+    if not isinstance(directory, str) or not directory.startswith("/"):
+        return
+    for location in _INSTALLED:
+        installed = reading.get(*location)
+        if isinstance(installed, str) and _holds(directory, installed):
+            yield (
+                f"{reading.dotted(*_DIRECTORY)}: is deleted with the cluster, so "
+                f"{reading.dotted(*location)} must not be in it"
+            )
+
+
+def _holds(directory: str, path: str) -> bool:
+    return PurePosixPath(path).is_relative_to(PurePosixPath(directory))
+
+
+def _refused_variables(reading: Reading) -> Iterator[str]:
+    variables, family = reading.get(_VARIABLES), _family(reading)
+    if not isinstance(variables, Mapping):
+        return
+    for name, value in variables.items():
+        shown = reading.dotted(_VARIABLES, str(name))
+        if not isinstance(name, str) or not _VARIABLE_NAME.fullmatch(name):
+            listed = reading.dotted(_VARIABLES)
+            yield f"{listed}: {repr(name)[:64]} is not the name of a variable"
+        elif reason := kubespray_releases.reserved(name, family):
+            yield f"{shown}: cannot be set here; {reason}"
+        elif not _fits_json(value):
+            yield f"{shown}: cannot be written as JSON"
+
+
+def _fits_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _has_odd_port(url: Any) -> bool:
+    try:
+        return isinstance(url, str) and urlsplit(url).port == 0
+    except ValueError:
+        return True

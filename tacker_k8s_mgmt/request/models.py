@@ -1,0 +1,304 @@
+"""The structures of which the parameters are made, attribute by attribute.
+
+Every field's description is the text of the user documentation.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.request import field_types, option_types
+from tacker_k8s_mgmt.request import host_keys as public_keys
+from tacker_k8s_mgmt.request.key_aliases import Structure
+
+API_PORT = 6443
+SSH_PORT = 22
+
+_ABOUT_LOGIN = (
+    "Password of that user, for the login and for sudo. Not needed with {key}; if both "
+    "are given, the key logs in and the password serves sudo."
+)
+_ABOUT_KEY = (
+    "SSH private key of that user: its text (RSA, ECDSA or Ed25519, in OpenSSH's or a "
+    "PEM format), or the absolute path of a file with it on Tacker's conductor, below "
+    "the directory that the option [k8s_mgmt] key_directory names."
+)
+_ABOUT_LOCK = "Passphrase of that key, if it has one."
+
+
+class AnsibleServer(Structure):
+    """The pre-built server on which kubespray lies and from which it is run."""
+
+    host: field_types.Host = Field(
+        alias="ip_address", description="IP address or host name of the Ansible server."
+    )
+    port: field_types.Port = Field(
+        default=SSH_PORT, description="SSH port of the Ansible server."
+    )
+    username: field_types.Name = Field(description="User name on the Ansible server.")
+    password: field_types.OptionalSecret = Field(
+        default=None, description=_ABOUT_LOGIN.format(key="private_key")
+    )
+    private_key: field_types.OptionalPrivateKey = Field(
+        default=None, description=_ABOUT_KEY
+    )
+    private_key_passphrase: field_types.OptionalSecret = Field(
+        default=None, description=_ABOUT_LOCK
+    )
+    host_key: public_keys.OptionalHostKey = Field(
+        default=None,
+        description=f"SSH host key of that server: {public_keys.ABOUT}",
+    )
+    kubespray_root: field_types.AbsolutePath = Field(
+        alias="kubespray_root_path",
+        description="Absolute path of the kubespray checkout on the Ansible server.",
+    )
+    venv: field_types.OptionalAbsolutePath = Field(
+        default=None,
+        alias="venv_path",
+        description="Absolute path of the Python virtual environment that holds the "
+        "ansible-core this kubespray wants. Without it, the one on the user's PATH is "
+        "taken.",
+    )
+    directory: field_types.OwnedDirectory = Field(
+        alias="transferring_inventory_path",
+        description="Absolute path of the directory for this cluster's inventory, "
+        "variables and playbook runs. It is made, belongs to this VNF alone and is "
+        "deleted when the VNF is terminated.",
+    )
+    forks: field_types.OptionalForks = Field(
+        default=None,
+        description="How many hosts Ansible works on at the same time, from 1 to 200: "
+        "each takes a process of some 100 MB on the Ansible server. Default: forks of "
+        "the checkout's ansible.cfg; without it, 10 for each core of the server and "
+        "one for each 100 MiB of its available memory, whichever is less, at least 5 "
+        "and at most 100 (8 with a bastion in between).",
+    )
+    allow_unknown_release: field_types.Flag = Field(
+        default=False,
+        description="Go on with a kubespray that this driver does not know, newer or "
+        f"older than {kubespray_releases.KNOWN}. Default: refuse it.",
+    )
+
+
+class NodeGroup(Structure):
+    """The VMs of one role, found in the Heat stack by the names of their ports."""
+
+    ignored: ClassVar[Mapping[str, str]] = {
+        "vdu_id": "the names of the ports, and aspect_id, tell which VMs are meant"
+    }
+
+    aspect_id: field_types.OptionalName = Field(
+        default=None,
+        description="Name of the Heat group (AutoScalingGroup or ResourceGroup) that "
+        "holds the VMs; the same as the scaling aspect. Without it, or when there is "
+        "no such resource, the whole stack is searched.",
+    )
+    ssh_cp: field_types.Name = Field(
+        alias="ssh_cp_name",
+        description="Heat resource (port or floating IP) with the address for SSH.",
+    )
+    nic_cp: field_types.OptionalName = Field(
+        default=None,
+        alias="nic_cp_name",
+        description="Heat resource (port) whose address the node uses in the cluster. "
+        "Default: that of ssh_cp_name, or the port behind it if it is a floating IP.",
+    )
+    username: field_types.Name = Field(description="User name on the VMs; needs sudo.")
+    password: field_types.OptionalSecret = Field(
+        default=None, description=_ABOUT_LOGIN.format(key="private_key")
+    )
+    private_key: field_types.OptionalPrivateKey = Field(
+        default=None, description=_ABOUT_KEY
+    )
+    private_key_passphrase: field_types.OptionalSecret = Field(
+        default=None, description=_ABOUT_LOCK
+    )
+    host_keys: public_keys.HostKeys = Field(
+        default=(),
+        description="List of SSH host keys of these VMs. Of each VM: "
+        f"{public_keys.ABOUT}",
+    )
+    node_labels: tuple[option_types.Label, ...] = Field(
+        default=(),
+        description="List of labels for the nodes, each key=value.",
+    )
+    node_taints: tuple[option_types.Taint, ...] = Field(
+        default=(),
+        description="List of taints for the nodes, each key=value:effect; effects are "
+        "NoSchedule, PreferNoSchedule and NoExecute.",
+    )
+    compute_host_label: option_types.OptionalLabelKey = Field(
+        default=None,
+        description="Key of a label, such as CIS-node, that tells each node's compute "
+        "host: its name in Nova or, where the VIM's user may not see that, Nova's "
+        "hostId, which is the same for all VMs of a project on one host. Default: no "
+        "such label.",
+    )
+
+
+class WorkerAspect(Structure):
+    """The workers of one scaling aspect, with labels and taints of their own."""
+
+    aspect_id: field_types.Name = Field(
+        description="Name of the Heat group that holds the VMs; the same as the "
+        "scaling aspect."
+    )
+    ssh_cp: field_types.OptionalName = Field(
+        default=None,
+        alias="ssh_cp_name",
+        description="Heat resource with the address for SSH. Default: worker_node's.",
+    )
+    nic_cp: field_types.OptionalName = Field(
+        default=None,
+        alias="nic_cp_name",
+        description="Heat resource with the address in the cluster. Default: "
+        "worker_node's.",
+    )
+    node_labels: tuple[option_types.Label, ...] = Field(
+        default=(),
+        description="List of further labels for the nodes, each key=value; of a key "
+        "that worker_node has too, this one counts.",
+    )
+    node_taints: tuple[option_types.Taint, ...] = Field(
+        default=(),
+        description="List of further taints for the nodes, each key=value:effect.",
+    )
+
+
+class WorkerGroup(NodeGroup):
+    """The worker VMs, of one scaling aspect or of several."""
+
+    aspects: tuple[WorkerAspect, ...] = Field(
+        default=(),
+        description="List of scaling aspects of workers that have labels and taints of "
+        "their own; their login is worker_node's. The workers are theirs and those of "
+        "worker_node.aspect_id.",
+    )
+
+    def aspect(self, aspect_id: str) -> WorkerAspect | None:
+        """The aspect of this id, if it has labels of its own."""
+        return next((one for one in self.aspects if one.aspect_id == aspect_id), None)
+
+
+class ControlPlaneGroup(NodeGroup):
+    """The VMs of the control plane, and the cluster's networks."""
+
+    ignored: ClassVar[Mapping[str, str]] = {
+        **NodeGroup.ignored,
+        "cluster_cp_name": "the API's address is the load balancer's, or else the "
+        "control plane's",
+        "cluster_fip_name": "the API's address is the load balancer's, or else the "
+        "control plane's",
+    }
+
+    pod_cidr: field_types.OptionalNetwork = Field(
+        default=None,
+        description="Network for pods, of the family that address_family names. "
+        f"Default: kubespray's, {kubespray_releases.NETWORKS['ipv4'].pods} or "
+        f"{kubespray_releases.NETWORKS['ipv6'].pods}.",
+    )
+    service_cidr: field_types.OptionalNetwork = Field(
+        default=None,
+        alias="cluster_cidr",
+        description="Network for services, of the same family. "
+        f"Default: kubespray's, {kubespray_releases.NETWORKS['ipv4'].services} or "
+        f"{kubespray_releases.NETWORKS['ipv6'].services}.",
+    )
+
+
+class Proxy(Structure):
+    """The HTTP proxy through which the nodes reach the outer world."""
+
+    http_proxy: field_types.OptionalProxyUrl = Field(
+        default=None, description="URL of the proxy for http; may hold credentials."
+    )
+    https_proxy: field_types.OptionalProxyUrl = Field(
+        default=None, description="URL of the proxy for https; may hold credentials."
+    )
+    no_proxy: field_types.ListOfNames = Field(
+        default=(),
+        description="Addresses, networks and names to be reached without the proxy, "
+        "separated by commas; the cluster's own are added.",
+    )
+    node_cidr: field_types.OptionalNetwork = Field(
+        default=None,
+        alias="k8s_node_cidr",
+        description="Network of the nodes; reached without the proxy.",
+    )
+
+
+class LoadBalancer(Structure):
+    """The VM in front of the cluster and the script that sets it up."""
+
+    ssh_cp: field_types.Name = Field(
+        alias="ssh_cp_name",
+        description="Heat resource (port or floating IP) with the address for SSH.",
+    )
+    nic_cp: field_types.OptionalName = Field(
+        default=None,
+        alias="nic_cp_name",
+        description="Heat resource (port) with the address that the nodes use. "
+        "Default: that of ssh_cp_name, or the port behind it if it is a floating IP.",
+    )
+    username: field_types.Name = Field(
+        alias="ssh_username", description="User name on the load balancer; needs sudo."
+    )
+    password: field_types.OptionalSecret = Field(
+        default=None,
+        alias="ssh_password",
+        description=_ABOUT_LOGIN.format(key="ssh_private_key"),
+    )
+    private_key: field_types.OptionalPrivateKey = Field(
+        default=None, alias="ssh_private_key", description=_ABOUT_KEY
+    )
+    private_key_passphrase: field_types.OptionalSecret = Field(
+        default=None, alias="ssh_private_key_passphrase", description=_ABOUT_LOCK
+    )
+    host_key: public_keys.OptionalHostKey = Field(
+        default=None,
+        alias="ssh_host_key",
+        description=f"SSH host key of the load balancer: {public_keys.ABOUT}",
+    )
+    script_path: field_types.PackagePath = Field(
+        description="Path of the load balancer's script in the VNF package."
+    )
+    api_port: field_types.Port = Field(
+        default=API_PORT,
+        description="Port at which the load balancer offers the Kubernetes API.",
+    )
+
+
+class DrainPolicy(Structure):
+    """How pods leave a node before it is taken out of the cluster."""
+
+    timeout: field_types.Seconds = Field(
+        default=300,
+        description="Seconds that the drain of one node may take. Default: 300.",
+    )
+    grace_period: field_types.GracePeriod = Field(
+        default=-1,
+        description="Seconds that each pod gets to end; -1 stands for the pod's own "
+        "terminationGracePeriodSeconds. Default: -1.",
+    )
+    on_failure: Literal["abort", "force"] = Field(
+        default="abort",
+        description="What to do when pods cannot leave in time, for example because "
+        "of a PodDisruptionBudget: abort stops before a node is removed, force removes "
+        "the node with them. Default: abort.",
+    )
+    delete_emptydir_data: field_types.Flag = Field(
+        default=True,
+        description="Evict pods with emptyDir volumes too, whose data is lost; "
+        "without it such a pod fails the drain. Default: true.",
+    )
+    disable_eviction: field_types.Flag = Field(
+        default=False,
+        description="Delete pods in place of evicting them, which passes over "
+        "PodDisruptionBudgets. Default: false.",
+    )
+    parallel: field_types.Count = Field(
+        default=5, description="How many nodes are drained at once. Default: 5."
+    )

@@ -1,0 +1,208 @@
+"""Options of a cluster that do not go together, whatever the kubespray.
+
+Works on the request as it was read, as :mod:`.cross_validation` does.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tacker_k8s_mgmt.kubespray import network, option_variables
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.request.field_types import blank_is_absent
+from tacker_k8s_mgmt.request.key_aliases import Location, Reading
+
+_CLUSTER = "cluster"
+_CREDENTIAL = tuple(
+    f"application_credential_{part}" for part in ("id", "name", "secret")
+)
+
+
+def problems(reading: Reading) -> Iterator[str]:
+    """Sentences about the options."""
+    yield from _labels(reading)
+    yield from _network(reading)
+    yield from _registries(reading)
+    yield from _openstack(reading)
+    yield from _webhook(reading)
+    yield from _said_twice(reading)
+
+
+def warnings(reading: Reading) -> Iterator[str]:
+    """Sentences about what has no effect."""
+    for place in _items(reading, "private_registry_connection_info"):
+        if _given(reading, *place, "certificate_path"):
+            yield (
+                f"{reading.dotted(*place, 'certificate_path')}: is not sent to the "
+                "nodes; put the CA certificate into the image of the VMs and name it "
+                "in cluster.registries with ca_file"
+            )
+        if _given(reading, *place, "hosts_string"):
+            yield (
+                f"{reading.dotted(*place, 'hosts_string')}: is not written to the "
+                "nodes; the registry's name has to be in the DNS or in the image of "
+                "the VMs"
+            )
+
+
+def _labels(reading: Reading) -> Iterator[str]:
+    ids: set[Any] = set()
+    for place in _items(reading, "worker_node", "aspects"):
+        aspect_id = reading.get(*place, "aspect_id")
+        if isinstance(aspect_id, str) and aspect_id in ids:
+            yield f"{reading.dotted(*place, 'aspect_id')}: the aspect is given twice"
+        ids.add(str(aspect_id))
+        own = reading.get("worker_node", "compute_host_label")
+        yield from _label_twice(reading, (*place, "node_labels"), own)
+    for role in ("master_node", "worker_node"):
+        own = reading.get(role, "compute_host_label")
+        yield from _label_twice(reading, (role, "node_labels"), own)
+
+
+def _label_twice(reading: Reading, place: Location, key: Any) -> Iterator[str]:
+    """A label that is also the one of the compute host."""
+    given = reading.get(*place)
+    for label in given if isinstance(given, list) and isinstance(key, str) else ():
+        if str(label).partition("=")[0] == key:
+            name = reading.dotted(place[0], "compute_host_label")
+            yield f"{reading.dotted(*place)}: {name} sets this label already"
+
+
+def _network(reading: Reading) -> Iterator[str]:
+    place = (_CLUSTER, "network")
+    given = reading.get(*place, "plugin")
+    plugin = blank_is_absent(given) or kubespray_releases.DEFAULT_NETWORK_PLUGIN
+    if not isinstance(plugin, str):
+        return
+    if plugin not in kubespray_releases.NETWORK_PLUGINS:
+        known = ", ".join(sorted(kubespray_releases.NETWORK_PLUGINS))
+        yield f"{reading.dotted(*place, 'plugin')}: must be one of {known}"
+        return
+    encapsulation, mtu = (
+        reading.get(*place, "encapsulation"),
+        reading.get(*place, "mtu"),
+    )
+    offered = network.ENCAPSULATIONS.get(plugin, ())
+    family = reading.get("address_family")
+    name = reading.dotted(*place, "encapsulation")
+    if encapsulation is not None and encapsulation not in offered:
+        choice = " or ".join(offered) or "nothing: it has no such choice"
+        yield f"{name}: with {plugin} it can be {choice}"
+    elif encapsulation == "ipip" and family == "ipv6":
+        yield f"{name}: ipip carries no IPv6, which address_family asks for"
+    name = reading.dotted(*place, "mtu")
+    if mtu is not None and plugin not in network.MTU_VARIABLES:
+        settable = ", ".join(sorted(network.MTU_VARIABLES))
+        yield f"{name}: {plugin} finds out by itself; it can be set for {settable}"
+    elif family == "ipv6" and type(mtu) is int and mtu < 1280:
+        yield f"{name}: IPv6, which address_family asks for, needs 1280 at least"
+
+
+def _registries(reading: Reading) -> Iterator[str]:
+    engine = reading.get(_CLUSTER, "container_manager") or "containerd"
+    prefixes: set[Any] = set()
+    for place in (
+        *_items(reading, _CLUSTER, "registries"),
+        *_items(reading, "private_registry_connection_info"),
+    ):
+        name = reading.dotted(*place)
+        if _given(reading, *place, "username") != _given(reading, *place, "password"):
+            yield f"{name}: username and password go together"
+        if engine != "containerd" and _given(reading, *place, "ca_file"):
+            yield f"{reading.dotted(*place, 'ca_file')}: is for containerd only"
+        if engine == "docker":
+            yield from _docker(reading, place)
+        prefix = reading.get(*place, "prefix" if place[0] == _CLUSTER else "server")
+        if isinstance(prefix, str) and prefix in prefixes:
+            yield f"{name}: the registry is given twice"
+        prefixes.add(str(prefix))
+
+
+def _docker(reading: Reading, place: Location) -> Iterator[str]:
+    if _given(reading, *place, "password"):
+        yield (
+            f"{reading.dotted(*place, 'password')}: kubespray logs Docker in to no "
+            "registry; use containerd or crio"
+        )
+    if (
+        _given(reading, *place, "mirrors")
+        and reading.get(*place, "prefix") != "docker.io"
+    ):
+        yield (
+            f"{reading.dotted(*place, 'mirrors')}: Docker has mirrors of docker.io "
+            "only; use containerd or crio"
+        )
+
+
+def _openstack(reading: Reading) -> Iterator[str]:
+    place = (_CLUSTER, "openstack")
+    if reading.get(_CLUSTER, "storage", "cinder") is True and not isinstance(
+        reading.get(*place), Mapping
+    ):
+        name = reading.dotted(_CLUSTER, "storage", "cinder")
+        yield f"{name}: needs cluster.openstack, with the login at OpenStack"
+    if not isinstance(reading.get(*place), Mapping):
+        return
+    name = reading.dotted(*place)
+    credential = [part for part in _CREDENTIAL if _given(reading, *place, part)]
+    user = [part for part in ("username", "password") if _given(reading, *place, part)]
+    if credential and user:
+        yield f"{name}: has both an application credential and a user; give one of them"
+    elif credential:
+        for part in _CREDENTIAL:
+            if part not in credential:
+                yield f"{name}: {part} is missing; kubespray wants id, name and secret"
+    else:
+        wanted = (("username",), ("password",), ("project_id", "project_name"))
+        for choice in (*wanted, ("domain_id", "domain_name")):
+            if not any(_given(reading, *place, part) for part in choice):
+                yield (
+                    f"{name}: {' or '.join(choice)} is missing, and there is no "
+                    "application credential"
+                )
+    for part in ("load_balancer_subnet_id", "load_balancer_floating_network_id"):
+        if (
+            _given(reading, *place, part)
+            and reading.get(*place, "cloud_controller") is not True
+        ):
+            yield f"{reading.dotted(*place, part)}: needs cloud_controller: true"
+
+
+def _webhook(reading: Reading) -> Iterator[str]:
+    place = (_CLUSTER, "authentication", "webhook")
+    if (
+        _given(reading, *place, "ca_certificate")
+        and reading.get(*place, "skip_tls_verify") is True
+    ):
+        yield (
+            f"{reading.dotted(*place, 'skip_tls_verify')}: leaves ca_certificate "
+            "without effect; give one of them"
+        )
+
+
+def _said_twice(reading: Reading) -> Iterator[str]:
+    """A variable of the user's beside the attribute that stands for it."""
+    variables = reading.get("kubespray_vars")
+    if not isinstance(variables, Mapping):
+        return
+    for location, names in option_variables.VARIABLES.items():
+        if not _given(reading, *location) or reading.get(*location) is False:
+            continue
+        for name in names:
+            if name in variables:
+                shown = reading.dotted("kubespray_vars", name)
+                yield (
+                    f"{shown}: cannot be set beside {reading.dotted(*location)}, which "
+                    "stands for it"
+                )
+
+
+def _given(reading: Reading, *location: str) -> bool:
+    return blank_is_absent(reading.get(*location)) not in (None, [])
+
+
+def _items(reading: Reading, *location: str) -> Iterator[Location]:
+    value = reading.get(*location)
+    if isinstance(value, list):
+        for number, item in enumerate(value):
+            if isinstance(item, Mapping):
+                yield (*location, str(number))

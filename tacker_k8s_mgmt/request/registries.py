@@ -1,0 +1,162 @@
+"""Private registries and mirrors, and what the container engines call them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr
+
+from tacker_k8s_mgmt.request import field_types, option_types
+from tacker_k8s_mgmt.request.key_aliases import Structure
+
+_DOCKER_HUB = "docker.io"
+
+
+class Registry(Structure):
+    """A registry, the mirrors that answer for it, and the login there."""
+
+    prefix: option_types.Registry = Field(
+        description="The registry as it stands in the names of images: docker.io, or "
+        "registry.example.org:5000."
+    )
+    mirrors: tuple[option_types.Url, ...] = Field(
+        default=(),
+        description="List of URLs that are asked in its place, in this order. Default: "
+        "the registry itself, by https.",
+    )
+    username: option_types.OptionalText = Field(
+        default=None, description="User name at these, where they want a login."
+    )
+    password: option_types.OptionalSecret = Field(
+        default=None, description="Password of that user."
+    )
+    ca_file: option_types.OptionalFile = Field(
+        default=None,
+        description="Absolute path, on every node, of a file with their CA certificate "
+        "(containerd, from v2.28 on). The image of the VMs has to hold it.",
+    )
+    skip_tls_verify: field_types.Flag = Field(
+        default=False,
+        description="Take images from them whatever their certificate. Default: false.",
+    )
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The URLs that are asked."""
+        return self.mirrors or (f"https://{self.prefix}",)
+
+
+class PrivateRegistry(Structure):
+    """A registry as the kubeadm driver's user guide describes it."""
+
+    connection_type: option_types.Connection = Field(
+        description="0 for http, 1 for https."
+    )
+    server: option_types.Registry = Field(
+        description="Host of the registry, with its port."
+    )
+    username: option_types.OptionalText = Field(
+        default=None, description="User name, where the registry wants a login."
+    )
+    password: option_types.OptionalSecret = Field(
+        default=None, description="Password of that user."
+    )
+    certificate_path: field_types.PackagePath | None = Field(
+        default=None,
+        description="Not sent to the nodes: put the CA certificate into the image of "
+        "the VMs and use cluster.registries with ca_file.",
+    )
+    hosts_string: option_types.OptionalText = Field(
+        default=None,
+        description="Not written to the nodes: the registry's name has to be in the "
+        "DNS or in the image of the VMs.",
+    )
+
+    def as_registry(self) -> Registry:
+        """The same in the words of ``cluster.registries``."""
+        scheme = "https" if self.connection_type else "http"
+        return Registry(
+            prefix=self.server,
+            mirrors=(f"{scheme}://{self.server}",),
+            username=self.username,
+            password=self.password,
+        )
+
+
+def variables(registries: Sequence[Registry], engine: str) -> dict[str, Any]:
+    """Variables for a container engine: containerd, crio or docker.
+
+    Docker knows mirrors of docker.io only, and no logins; what it cannot do is refused
+    before (:mod:`.option_conflicts`).
+    """
+    if not registries:
+        return {}
+    if engine == "docker":
+        return _for_docker(registries)
+    logins = [
+        {
+            "registry": urlsplit(url).netloc,
+            "username": registry.username,
+            "password": registry.password.get_secret_value(),
+        }
+        for registry in registries
+        for url in registry.hosts
+        if registry.username and isinstance(registry.password, SecretStr)
+    ]
+    if engine == "crio":
+        found: dict[str, Any] = {"crio_registries": [_for_crio(r) for r in registries]}
+    else:
+        found = {"containerd_registries_mirrors": [_mirrored(r) for r in registries]}
+    return found | ({f"{engine}_registry_auth": logins} if logins else {})
+
+
+def _mirrored(registry: Registry) -> dict[str, Any]:
+    ca = {"ca": registry.ca_file} if registry.ca_file else {}
+    return {
+        "prefix": registry.prefix,
+        "mirrors": [
+            {
+                "host": url,
+                "capabilities": ["pull", "resolve"],
+                "skip_verify": registry.skip_tls_verify,
+                **ca,
+            }
+            for url in registry.hosts
+        ],
+    }
+
+
+def _for_crio(registry: Registry) -> dict[str, Any]:
+    mirrors = [
+        {
+            "location": url.partition("://")[2],
+            "insecure": registry.skip_tls_verify or url.startswith("http://"),
+        }
+        for url in registry.mirrors
+    ]
+    return {
+        "prefix": registry.prefix,
+        "location": registry.prefix,
+        "insecure": registry.skip_tls_verify,
+        # kubespray's template asks every registry for it.
+        "unqualified": False,
+        **({"mirrors": mirrors} if mirrors else {}),
+    }
+
+
+def _for_docker(registries: Sequence[Registry]) -> dict[str, Any]:
+    mirrors = _unique(
+        url for one in registries if one.prefix == _DOCKER_HUB for url in one.mirrors
+    )
+    insecure = _unique(
+        urlsplit(url).netloc
+        for one in registries
+        for url in one.hosts
+        if one.skip_tls_verify or url.startswith("http://")
+    )
+    found: dict[str, Any] = {"docker_registry_mirrors": mirrors} if mirrors else {}
+    return found | ({"docker_insecure_registries": insecure} if insecure else {})
+
+
+def _unique(items: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(items))

@@ -1,0 +1,1 @@
+"""What ``cluster check`` compares and reports; no I/O."""

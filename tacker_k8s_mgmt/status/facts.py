@@ -1,0 +1,157 @@
+"""What the places that know of a cluster say about it, and what is made of that.
+
+Five places are asked, each on its own: Heat, the inventory on the Ansible server, the
+cluster's API, the load balancer and Tacker's VIM registry.
+"""
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.topology.heat_stack import Machines
+
+
+class Source(enum.Enum):
+    """Who is asked."""
+
+    HEAT = "heat"
+    INVENTORY = "inventory"
+    CLUSTER = "cluster"
+    BALANCER = "load_balancer"
+    VIM = "vim"
+
+    @property
+    def title(self) -> str:
+        """Its name in a sentence."""
+        names = {"heat": "Heat", "vim": "VIM"}
+        return names.get(self.value, self.value.replace("_", " "))
+
+
+class NodeObject(Protocol):
+    """What of a Node object is compared."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def ready(self) -> bool: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def unschedulable(self) -> bool: ...
+
+    @property
+    def internal_ip(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Vim:
+    """The cluster in Tacker's VIM registry.
+
+    :param named: the VNF instance names it in its ``vimConnectionInfo``.
+    """
+
+    vim_id: str
+    name: str
+    auth_url: str
+    named: bool
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many VMs a group has.
+
+    :param group: its name in Heat; in Tacker's v2 API the VDU's.
+    :param heat: as Heat has it.
+    :param tacker: as Tacker takes it to be.
+    :param remedy: what makes Tacker's number right.
+    """
+
+    group: str
+    heat: int
+    tacker: int
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What each said; None where it could not be asked.
+
+    :param inventory: empty where there is none.
+    :param joined: ids of the servers whose join is recorded; None: nothing is recorded.
+    :param balancer: None also where none was asked for.
+    :param vims: none or one.
+    :param counts: of the groups of VMs.
+    """
+
+    machines: Machines | None = None
+    inventory: tuple[Node, ...] | None = None
+    joined: frozenset[str] | None = None
+    nodes: tuple[NodeObject, ...] | None = None
+    balancer: BalancerStatus | None = None
+    vims: tuple[Vim, ...] | None = None
+    counts: tuple[Count, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that differs.
+
+    :param text: what, about the row that it belongs to.
+    :param remedy: what the operator can do about it.
+    """
+
+    text: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one place says of one row, in a word or two."""
+
+    text: str
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One VM, or what somebody takes for one.
+
+    :param server_id: of Heat, or else of the inventory; "" if neither has it.
+    :param address: in the cluster's network, likewise.
+    """
+
+    name: str
+    role: Role
+    server_id: str
+    address: str
+    cells: Mapping[Source, Cell]
+
+    @property
+    def findings(self) -> Iterator[Finding]:
+        """Everything that differs, column by column."""
+        for cell in self.cells.values():
+            yield from cell.findings
+
+
+@dataclass(frozen=True)
+class Report:
+    """The comparison.
+
+    :param sources: who was to be asked, in the order of the columns.
+    :param failures: who could not be asked, and why.
+    """
+
+    rows: tuple[Row, ...]
+    sources: tuple[Source, ...]
+    failures: Mapping[Source, str]
+
+    @property
+    def differs(self) -> bool:
+        """Whether anything that is known differs."""
+        return any(True for row in self.rows for _ in row.findings)

@@ -1,0 +1,1 @@
+"""Which VMs, members and connection points there are, by identity; no I/O."""
