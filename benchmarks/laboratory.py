@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks import figures, package
 from benchmarks.figures import OperationFigures
-from lab import inside, settings
+from lab import client, settings
 from lab.cloud.addresses import ANSIBLE_SERVER_ADDRESS, CONTROLLER_ADDRESS
 from lab.settings import ROOT
 from tacker_k8s_mgmt import journal
@@ -85,7 +85,7 @@ class Cluster:
     """
 
     def __init__(self, vnfd_id: str, level: str) -> None:
-        self._tacker = inside.tacker()
+        self._tacker = client.tacker()
         name = f"benchmark-{uuid.uuid4().hex[:6]}"
         self._id = str(self._tacker.create(vnfd_id, name)["id"])
         self._directory = f"/home/ansible/clusters/{name}"
@@ -131,7 +131,7 @@ class Cluster:
         self._tacker.wait(operation, "COMPLETED", tick=seen.look)
         seconds = time.monotonic() - began
         listing = _RUNS.format(directory=self._directory)
-        told = inside.on_host(ANSIBLE_SERVER_ADDRESS, "sh", "-c", listing)
+        told = client.on_host(ANSIBLE_SERVER_ADDRESS, "sh", "-c", listing)
         return seen.figures(name, seconds, figures.playbook_runs(told))
 
     def _worker(self) -> str:
@@ -152,7 +152,7 @@ def measure(
         other one the first of it alone, for ten workers take minutes of Heat's time.
     :returns: the figures, and what failed: a run ends with its first failure.
     """
-    tacker = inside.tacker()
+    tacker = client.tacker()
     csar = package.make(scratch)
     uploaded = tacker.upload_package(csar, {"benchmark": uuid.uuid4().hex})
     found: list[OperationFigures] = []

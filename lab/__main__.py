@@ -9,7 +9,7 @@ from pathlib import Path
 from lab import LabError, demo, kind, pins
 from lab.artifacts import cli as artifacts
 from lab.cloud import cli as hosts
-from lab.control import Lab
+from lab.manager import Lab
 from lab.report import Report
 from lab.settings import CACHE, STATE, Settings, from_environment
 

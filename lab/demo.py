@@ -1,4 +1,4 @@
-"""``python3 -m lab demo``: the lab, and in it the journey of lab/tour.py."""
+"""``python3 -m lab demo``: the lab, and in it the journey of lab/demo_script.py."""
 
 import argparse
 import time
@@ -10,7 +10,7 @@ from lab.real import checkout
 from lab.settings import from_environment
 
 if TYPE_CHECKING:
-    from lab.control import Lab
+    from lab.manager import Lab
 
 
 def add_parser(subparsers: Any) -> None:
@@ -28,7 +28,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(lab: "Lab", args: argparse.Namespace) -> None:
-    """Start the lab and become the tour in it."""
+    """Start the lab and become the demo's script in it."""
     began = time.time()
     if args.real and not args.kubespray:
         args.kubespray = checkout.DEFAULT
@@ -36,4 +36,4 @@ def run(lab: "Lab", args: argparse.Namespace) -> None:
     settings = from_environment(args.state, args.cache)
     python = environments.program(settings, "tacker", "python")
     words = "python3 -m lab" + (f" --state {args.state}" if args.state else "")
-    lab.execute([str(python), "-m", "lab.tour", words, str(began)])
+    lab.execute([str(python), "-m", "lab.demo_script", words, str(began)])

@@ -1,7 +1,7 @@
 """The namespaces of one lab, seen from the machine: make, enter, end.
 
 Network, mounts, processes, IPC and host name of a lab are its own. They hang on one
-process, the anchor; see anchor.py.
+process, its init; see init.py.
 """
 
 import os
@@ -24,7 +24,7 @@ from lab.settings import (
     places,
 )
 
-ANCHOR = Path(__file__).with_name("anchor.py")
+INIT = Path(__file__).with_name("init.py")
 START_LIMIT = 20.0
 END_LIMIT = 30.0
 FLAGS = ("--net", "--mount", "--pid", "--ipc", "--uts")
@@ -37,9 +37,9 @@ class Namespace:
         self._settings = settings
 
     def pid(self) -> int | None:
-        """The anchor's process number on the machine, while it runs."""
+        """The init process's number on the machine, while it runs."""
         try:
-            pid, started = self._settings.anchor.read_text().split()
+            pid, started = self._settings.init.read_text().split()
         except (FileNotFoundError, ValueError):
             return None
         return int(pid) if start_time(int(pid)) == started else None
@@ -52,12 +52,12 @@ class Namespace:
         if self.pid():
             return
         errors = self._settings.state / "anchor.log"
-        # Mounts stay shared until the anchor changes that: unshare cannot in a chroot.
+        # Mounts stay shared until init changes that: unshare cannot in a chroot.
         make = ["unshare", *FLAGS, "--fork", "--propagation", "unchanged"]
-        anchor = [SYSTEM_PYTHON, "-I", str(ANCHOR), str(self._settings.anchor)]
+        init = [SYSTEM_PYTHON, "-I", str(INIT), str(self._settings.init)]
         with errors.open("w") as log:
             process = subprocess.Popen(
-                [*make, *anchor],
+                [*make, *init],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -88,9 +88,9 @@ class Namespace:
         deadline = time.monotonic() + END_LIMIT
         while self.pid():
             if time.monotonic() > deadline:
-                raise LabError(f"Process {pid} (the lab's anchor) does not end")
+                raise LabError(f"Process {pid} (the lab's init) does not end")
             time.sleep(0.02)
-        self._settings.anchor.unlink(missing_ok=True)
+        self._settings.init.unlink(missing_ok=True)
 
     def argv(self, command: Sequence[str], cwd: Path = Path("/")) -> list[str]:
         """What runs a command in the namespaces.
@@ -102,7 +102,7 @@ class Namespace:
             raise LabError("The lab does not run: python3 -m lab up", 3)
         nsenter = shutil.which("nsenter", path=PATH) or "nsenter"
         # --root and --wd: the machine may itself be a chroot. --wd leads to the
-        # anchor's directory, so env has to change to the one that is wanted.
+        # init's directory, so env has to change to the one that is wanted.
         enter = [nsenter, "--target", str(pid), *FLAGS, "--root", "--wd", "--"]
         return [*enter, "env", "-C", str(cwd), *command]
 

@@ -85,7 +85,7 @@ class Settings:
         return self.state / "cloud"
 
     @property
-    def anchor(self) -> Path:
+    def init(self) -> Path:
         """Record of the process that holds the lab's namespaces."""
         return self.state / "anchor.pid"
 

@@ -11,7 +11,7 @@ from lab.report import Report
 from lab.settings import Settings, from_environment
 
 if TYPE_CHECKING:
-    from lab.control import Lab
+    from lab.manager import Lab
 
 
 def add_parser(subparsers: Any) -> None:

@@ -11,7 +11,7 @@ from lab import releases
 from lab.settings import ROOT, SYSTEM_PYTHON
 
 if TYPE_CHECKING:
-    from lab.control import Lab
+    from lab.manager import Lab
 
 
 def add_parser(subparsers: Any) -> None:

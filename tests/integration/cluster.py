@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from lab import inside
+from lab import client
 from lab.cloud import ansible_server, base
 from lab.cloud.hosts import Host
 from lab.patience import Patience
@@ -48,7 +48,7 @@ class Cluster:
         self.directory = like.directory if like else f"{home}/clusters/{name}"
         self._operation = ""
         self._seen: set[str] = set()
-        self._known_api: inside.ClusterApi | None = None
+        self._known_api: client.ClusterApi | None = None
         self._known_at = ("", "")
         self.body: dict[str, Any] = {}
 
@@ -200,7 +200,7 @@ class Cluster:
 
     def stacks(self) -> list[str]:
         """Names of the VNF's Heat stacks, nested ones included."""
-        return [name for name in inside.stacks() if self.id in name]
+        return [name for name in client.stacks() if self.id in name]
 
     def servers(self) -> dict[str, str]:
         """Server id and name of the VNF's VMs."""
@@ -212,14 +212,14 @@ class Cluster:
 
     def hosts(self) -> list[Host]:
         """The VMs that bear the VNF instance's id in their name."""
-        return [host for host in inside.hosts() if self.id in host.name]
+        return [host for host in client.hosts() if self.id in host.name]
 
     def workers(self) -> dict[str, str]:
         """Server id of each worker VM by its address in the cluster."""
         found = [one for one, vdu in self.servers().items() if vdu == "workerNode"]
         return {
             next(a for a in host.addresses if a.startswith("10.10.")): host.id
-            for host in inside.hosts()
+            for host in client.hosts()
             if host.id in found
         }
 
@@ -235,8 +235,8 @@ class Cluster:
         """Call the script by hand on the load balancer's VM."""
         script = (ROOT / "scripts" / "install_external_lb.sh").read_text()
         server = self.server("externalLB")
-        inside.on_host(server, "tee", "/tmp/lb.sh", stdin=script)
-        told = inside.on_host(server, "bash", "/tmp/lb.sh", verb, *arguments)
+        client.on_host(server, "tee", "/tmp/lb.sh", stdin=script)
+        told = client.on_host(server, "bash", "/tmp/lb.sh", verb, *arguments)
         return dict(json.loads(told)) if verb == "status" else {}
 
     def inventory(self, in_order: bool = False) -> list[str]:
@@ -260,14 +260,14 @@ class Cluster:
     @staticmethod
     def address(server: str) -> str:
         """Where a VM is reached from outside."""
-        found = next(host for host in inside.hosts() if host.id == server)
+        found = next(host for host in client.hosts() if host.id == server)
         return next(a for a in found.addresses if a.startswith("10.99."))
 
-    def _api(self) -> inside.ClusterApi:
+    def _api(self) -> client.ClusterApi:
         """The API where it is now, as the control plane of now tells it."""
         where = (self.server("masterNode"), f"{self.balancer_address()}:6443")
         if self._known_api is None or self._known_at != where:
-            self._known_api = inside.ClusterApi(*where, self.kubeconfig)
+            self._known_api = client.ClusterApi(*where, self.kubeconfig)
             self._known_at = where
         return self._known_api
 
@@ -304,7 +304,7 @@ class Cluster:
         assert self.vim_name not in vims
         assert "No such file" in self._lab.ansible(f"ls -d {self.directory} 2>&1; true")
         assert self.stacks() == []
-        assert [host for host in inside.hosts() if host.id in self._seen] == []
+        assert [host for host in client.hosts() if host.id in self._seen] == []
 
     @staticmethod
     def assert_no_secret_in(text: str) -> None:
@@ -321,7 +321,7 @@ def eventually(what: Callable[[], Found]) -> Found:
     For what nobody promised to hold at once: an operation that is COMPLETED did. It may
     take as long as something in the lab moves.
     """
-    patience = Patience(inside.moved, SILENCE)
+    patience = Patience(client.moved, SILENCE)
     while True:
         if found := what():
             return found

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lab import inside, settings
+from lab import client, settings
 from lab.tacker_api import Tacker
 from tacker_k8s_mgmt.cli import main
 from tests.integration import cnf
@@ -83,7 +83,7 @@ class Lab:
 
     @staticmethod
     def _client() -> Tacker:
-        return inside.tacker()
+        return client.tacker()
 
     @contextlib.contextmanager
     def instance(
@@ -181,7 +181,7 @@ class Lab:
     @contextlib.contextmanager
     def options(self, section: str = "k8s_mgmt", **values: float) -> Iterator[None]:
         """A conductor that has these values of our options, or of others."""
-        path = inside.state() / "etc" / "tacker.conf"
+        path = client.state() / "etc" / "tacker.conf"
         before = path.read_text()
         # Of an option that is set twice the last one counts.
         lines = "".join(f"{name} = {value}\n" for name, value in values.items())
@@ -232,7 +232,7 @@ class Lab:
 
     def ansible(self, line: str) -> str:
         """What a shell line prints on the Ansible server, as root."""
-        return inside.on_host(ANSIBLE_SERVER, "sh", "-c", line)
+        return client.on_host(ANSIBLE_SERVER, "sh", "-c", line)
 
     @staticmethod
     def logs(services: str = "*") -> str:
@@ -240,7 +240,7 @@ class Lab:
 
         :param services: a pattern for the names of the services.
         """
-        written = (inside.state() / "log").glob(f"{services}.log")
+        written = (client.state() / "log").glob(f"{services}.log")
         journals = settings.from_environment().journals.rglob("*")
         return "".join(
             path.read_text(errors="replace")
@@ -251,12 +251,12 @@ class Lab:
 
 def cloud(*words: str) -> None:
     """A verb of the lab's cloud."""
-    inside.command([inside.SYSTEM_PYTHON, "-m", "lab.cloud", *words])
+    client.command([client.SYSTEM_PYTHON, "-m", "lab.cloud", *words])
 
 
 def services(*words: str) -> None:
     """A verb for the lab's services."""
-    inside.command([inside.SYSTEM_PYTHON, "-m", "lab.services", *words], limit=600)
+    client.command([client.SYSTEM_PYTHON, "-m", "lab.services", *words], limit=600)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import contextlib
 import socket
 from collections.abc import Iterator
 
-from lab import inside
+from lab import client
 from tests.integration.cluster import Cluster, eventually
 
 PORT = 8080
@@ -26,7 +26,7 @@ def held_open(cluster: Cluster, server: str) -> Iterator[None]:
     :param server: the worker that answers; it alone does.
     """
     line = f"python3 -c '{ECHO}' >/dev/null 2>&1 & echo $!"
-    pid = inside.on_host(server, "sh", "-c", line).strip()
+    pid = client.on_host(server, "sh", "-c", line).strip()
     expose = ("--port", str(PORT), "--node-port", str(NODE_PORT))
     cluster.balancer("expose", "echo", *expose)
     try:
@@ -36,7 +36,7 @@ def held_open(cluster: Cluster, server: str) -> Iterator[None]:
             assert connection.recv(100) == b"still there?"
     finally:
         cluster.balancer("unexpose", "echo")
-        inside.on_host(server, "kill", pid)
+        client.on_host(server, "kill", pid)
 
 
 def _answered(cluster: Cluster) -> socket.socket | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lab import inside, settings
+from lab import client, settings
 from tacker_k8s_mgmt.cli import main
 from tests.documents import account, blocks, running
 
@@ -45,7 +45,7 @@ class Guide:
         # One of the places where Tacker looks for its configuration.
         config = place / ".tacker" / "tacker.conf"
         config.parent.mkdir()
-        config.symlink_to(inside.state() / "etc" / "tacker.conf")
+        config.symlink_to(client.state() / "etc" / "tacker.conf")
         self._environment = {
             **os.environ,
             "HOME": str(place),
@@ -96,7 +96,7 @@ class Guide:
         :param values: the test's own, by placeholder.
         """
         (block,) = (one for one in blocks.statements() if words in one)
-        inside.in_database("tacker", running.with_values(block, values))
+        client.in_database("tacker", running.with_values(block, values))
 
     def says(self, scene: str, **values: str) -> str:
         """The commands of a scene as a program for bash."""

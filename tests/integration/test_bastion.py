@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab import inside
+from lab import client
 from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL, mac_of
 from tests.integration.conftest import ANSIBLE_SERVER, VM_ACCOUNT, Cluster, Lab
 from tests.unit.remote import keys
@@ -26,14 +26,14 @@ KEY = keys.make("ed25519", passphrase="open sesame")
 
 
 def cloud(verb: str, *arguments: str, stdin: str | None = None) -> None:
-    inside.command(
-        [inside.SYSTEM_PYTHON, "-m", "lab.cloud", verb, *arguments], stdin=stdin
+    client.command(
+        [client.SYSTEM_PYTHON, "-m", "lab.cloud", verb, *arguments], stdin=stdin
     )
 
 
 def logins(host: str) -> list[str]:
     """The accepted logins on a host, each with the address it came from."""
-    log = inside.on_host(host, "cat", "/var/log/sshd.log")
+    log = client.on_host(host, "cat", "/var/log/sshd.log")
     return [line for line in log.splitlines() if line.startswith("Accepted ")]
 
 
@@ -51,9 +51,9 @@ def host_key() -> Iterator[str]:
     cloud("create", stdin=json.dumps(document))
     home = f"/home/{VM_ACCOUNT.name}/.ssh"
     script = f"mkdir -p {home} && cat >{home}/authorized_keys && chown -R 1001 {home}"
-    inside.on_host("bastion", "sh", "-c", script, stdin=f"{KEY.public}\n")
+    client.on_host("bastion", "sh", "-c", script, stdin=f"{KEY.public}\n")
     path = "/etc/ssh/ssh_host_ed25519_key.pub"
-    yield inside.on_host("bastion", "ssh-keygen", "-l", "-f", path).strip()
+    yield client.on_host("bastion", "ssh-keygen", "-l", "-f", path).strip()
     cloud("delete", HOST_ID)
 
 
@@ -68,8 +68,8 @@ RULES = (
 def on_both(verb: str, rule: str) -> None:
     """A routing rule where SSH connections begin."""
     command = ["ip", "rule", verb, *rule.split()]
-    inside.command(command)
-    inside.on_host(ANSIBLE_SERVER, *command)
+    client.command(command)
+    client.on_host(ANSIBLE_SERVER, *command)
 
 
 @pytest.fixture(scope="module")
@@ -121,12 +121,12 @@ class TestBastion:
 
     def test_there_is_no_other_way(self, cluster):
         for server in cluster.servers():
-            host = next(one for one in inside.hosts() if one.id == server)
+            host = next(one for one in client.hosts() if one.id == server)
             for address in host.addresses:
                 with pytest.raises(OSError, match=r"Permission denied|unreachable"):
                     socket.create_connection((address, 22), 5)
                 look = f"timeout 5 bash -c 'echo >/dev/tcp/{address}/22' 2>&1; true"
-                told = inside.on_host(ANSIBLE_SERVER, "sh", "-c", look)
+                told = client.on_host(ANSIBLE_SERVER, "sh", "-c", look)
                 assert "Permission denied" in told or "unreachable" in told, told
 
     def test_its_secrets_are_in_files_for_the_owner_alone(self, lab, cluster):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import inside
+from lab import client
 from tests.integration.conftest import (
     ANSIBLE_SERVER,
     PARAMETERS,
@@ -83,7 +83,7 @@ def impatient(tmp_path) -> Path:
 
 
 def check(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]:
-    config = str(inside.state() / "etc" / "tacker.conf")
+    config = str(client.state() / "etc" / "tacker.conf")
     command = [sys.executable, "-m", "tacker_k8s_mgmt.cli", "cluster", "check"]
     done = subprocess.run(
         [*command, cluster.id, "--config-file", config, *arguments],
@@ -108,10 +108,10 @@ def differences(done: subprocess.CompletedProcess[str]) -> dict[str, list[str]]:
 def traces(lab: Lab, cluster: Cluster) -> tuple[str, str, str, str]:
     """Everything that a look must not change."""
     listing = f"cd {cluster.directory} && find . -printf '%p %s %T@\\n' | sort"
-    known = inside.state() / "data" / "tacker" / "state" / "k8s_mgmt" / "known_hosts"
+    known = client.state() / "data" / "tacker" / "state" / "k8s_mgmt" / "known_hosts"
     vms = (cluster.server("externalLB"), cluster.server("masterNode"))
     files = "find /tmp /etc -xdev -mindepth 1 -printf '%p %s %T@\\n' | sort"
-    left = "".join(inside.on_host(vm, "sh", "-c", files) for vm in vms)
+    left = "".join(client.on_host(vm, "sh", "-c", files) for vm in vms)
     show = json.dumps(cluster.show(), sort_keys=True)
     return lab.ansible(listing), known.read_text(), left, show
 
@@ -285,8 +285,8 @@ class TestGuide:
     def test_secret(self, guide):
         url = guide.does("secret", stdin="a password\n").strip()
         show = ["openstack", "secret", "get", url, "--payload", "-f", "value"]
-        assert inside.command(show) == "a password\n"
-        inside.command(["openstack", "secret", "delete", url])
+        assert client.command(show) == "a password\n"
+        client.command(["openstack", "secret", "delete", url])
 
     def test_stack_updated(self, cluster, guide):
         guide.does("stack updated", VNF_INSTANCE_ID=cluster.id)

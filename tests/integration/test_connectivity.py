@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab import inside
+from lab import client
 from tacker_k8s_mgmt.kubespray import inventory
 from tests.integration.conftest import PARAMETERS, REQUESTS, Cluster, Lab
 from tests.integration.test_scaling import consistent
@@ -66,7 +66,7 @@ class Moving:
         own = self.cluster.servers()
         return {
             host.id: next(a for a in host.addresses if a.startswith("10.99."))
-            for host in inside.hosts()
+            for host in client.hosts()
             if host.id in own
         }
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from lab import inside
+from lab import client
 from tests.integration.conftest import PHASE, Cluster, Lab, services
 from tests.integration.test_scaling import consistent, names
 
@@ -167,7 +167,7 @@ def update_stack(error: str) -> None:
     """Run the command that the error tells."""
     command = re.search("`(openstack stack update [^`]+)`", error)
     assert command is not None, error
-    inside.command(command[1].split(), limit=300)
+    client.command(command[1].split(), limit=300)
 
 
 def test_what_a_termination_left_goes_with_a_rollback(lab, cluster, balancer):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from lab import inside
+from lab import client
 from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember, refusal
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.ssh import session as ssh_session
@@ -39,7 +39,7 @@ def control_planes(cluster: Cluster) -> dict[str, str]:
     found = [one for one, vdu in cluster.servers().items() if vdu == "masterNode"]
     return {
         "control-plane-" + inner(host.addresses).replace(".", "-"): host.id
-        for host in inside.hosts()
+        for host in client.hosts()
         if host.id in found
     }
 
@@ -51,12 +51,12 @@ def inner(addresses: tuple[str, ...]) -> str:
 def etcdctl(server: str, *words: str) -> Any:
     """What etcdctl tells on a control plane, as JSON, whatever its exit code."""
     line = f"{ETCDCTL} {' '.join(words)} -w json; true"
-    return json.loads(inside.on_host(server, "sh", "-c", line))
+    return json.loads(client.on_host(server, "sh", "-c", line))
 
 
 def asked_over_ssh(server: str) -> tuple[EtcdMember, ...]:
     """What the driver learns of etcd on a control plane."""
-    host = next(one for one in inside.hosts() if one.id == server)
+    host = next(one for one in client.hosts() if one.id == server)
     address = next(one for one in host.addresses if one.startswith("10.99."))
     endpoint = Endpoint(address, "ubuntu", SecretStr("ubuntu"))
     keys = HostKeys(label="the test's host keys")
@@ -78,7 +78,7 @@ def judged(members: tuple[EtcdMember, ...], leaving: str) -> str:
 
 
 def power(verb: str, server: str) -> None:
-    inside.command([inside.SYSTEM_PYTHON, "-m", "lab.cloud", verb, server])
+    client.command([client.SYSTEM_PYTHON, "-m", "lab.cloud", verb, server])
 
 
 class Api:
@@ -119,7 +119,7 @@ class TestHighAvailability:
 
     def test_what_the_guide_prints_shows_them(self, cluster, guide):
         (server, *_) = control_planes(cluster).values()
-        told = inside.on_host(server, "bash", "-c", guide.says("etcd"))
+        told = client.on_host(server, "bash", "-c", guide.says("etcd"))
         assert told.count("| started |") == 3
         assert told.count(" is healthy: ") == 3
         assert "| RAFT TERM |" in told
@@ -183,7 +183,7 @@ class TestHighAvailability:
         eventually(lambda: state()[dead] == "DOWN")
         kubectl = "kubectl --kubeconfig /etc/kubernetes/admin.conf"
         line = f"{kubectl} get configmap kept -o name"
-        assert "configmap/kept" in inside.on_host(living, "sh", "-c", line)
+        assert "configmap/kept" in client.on_host(living, "sh", "-c", line)
         members = asked_over_ssh(living)
         assert [one.healthy for one in members].count(True) == 2
         assert judged(members, dead) == ""
@@ -230,7 +230,7 @@ def assert_healed(cluster: Cluster, name: str, order: list[str]) -> None:
     kubectl = f"kubectl --kubeconfig {ADMIN} --server https://127.0.0.1:6443"
     name_of = f"--tls-server-name {cluster.balancer_address()}"
     line = f"{kubectl} {name_of} get --raw /readyz"
-    assert inside.on_host(after[name], "sh", "-c", line) == "ok"
+    assert client.on_host(after[name], "sh", "-c", line) == "ok"
 
 
 def refused(cluster: Cluster, server: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lab import inside, releases
+from lab import client, releases
 from lab.cloud import base
 from tests.integration.conftest import ANSIBLE_SERVER, Cluster, Lab
 
@@ -41,7 +41,7 @@ kill -HUP $(cat /run/sshd.pid)
 
 def act_as(release: str) -> None:
     """Have the stand-in for kubespray on the Ansible server act as a release."""
-    inside.command([inside.SYSTEM_PYTHON, "-m", "lab.cloud", "kubespray", release])
+    client.command([client.SYSTEM_PYTHON, "-m", "lab.cloud", "kubespray", release])
 
 
 def key(prefix: str = "") -> dict[str, str]:
@@ -137,12 +137,12 @@ def host_keys(lab: Lab, cluster: Cluster) -> set[str]:
 def other_host_keys(*servers: str) -> Iterator[None]:
     """VMs that show other host keys than they had."""
     for server in servers:
-        inside.on_host(server, "sh", "-c", NEW_KEY)
+        client.on_host(server, "sh", "-c", NEW_KEY)
     try:
         yield
     finally:
         for server in servers:
-            inside.on_host(server, "sh", "-c", OLD_KEY)
+            client.on_host(server, "sh", "-c", OLD_KEY)
 
 
 class TestOptions:
@@ -233,11 +233,11 @@ class TestOptions:
 
     def test_nobody_has_logged_in_with_a_password(self, lab, cluster):
         for server in cluster.servers():
-            log = inside.on_host(server, "cat", "/var/log/sshd.log")
+            log = client.on_host(server, "cat", "/var/log/sshd.log")
             accepted = [one for one in log.splitlines() if "Accepted" in one]
             assert accepted
             assert [one for one in accepted if "Accepted publickey" not in one] == []
-        log = inside.on_host(ANSIBLE_SERVER, "cat", "/var/log/sshd.log")
+        log = client.on_host(ANSIBLE_SERVER, "cat", "/var/log/sshd.log")
         line = f"Accepted password for {base.KEYED.name} "
         assert line not in log
         text = lab.ansible(f"cat {shlex.quote(cluster.directory)}/hosts.yaml")

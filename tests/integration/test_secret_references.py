@@ -10,7 +10,7 @@ from pathlib import Path
 import pymysql
 import pytest
 
-from lab import inside, settings
+from lab import client, settings
 from tests.integration.conftest import (
     PROXY_SECRET,
     SERVER_ACCOUNT,
@@ -31,7 +31,7 @@ def in_barbican(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     file = tmp_path_factory.mktemp("secret") / "password"
     file.write_text(VM_ACCOUNT.password)
     store = ["openstack", "secret", "store", "--name", "nodes", "--file", str(file)]
-    url = inside.command([*store, "-f", "value", "-c", "Secret href"]).strip()
+    url = client.command([*store, "-f", "value", "-c", "Secret href"]).strip()
     yield url
     with contextlib.suppress(RuntimeError):  # it is gone, if all went well
         forget(url)
@@ -39,7 +39,7 @@ def in_barbican(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def forget(url: str) -> None:
     """Delete a secret in Barbican."""
-    inside.command(["openstack", "secret", "delete", url])
+    client.command(["openstack", "secret", "delete", url])
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab import inside, settings
+from lab import client, settings
 from tests.integration.conftest import (
     ANSIBLE_SERVER,
     SECRETS,
@@ -115,16 +115,16 @@ class TestSecrets:
             Cluster.assert_no_secret_in(path.read_text(errors="replace"))
 
     def test_in_no_file_that_others_may_read(self, clusters):
-        hosts = [host.id for host in inside.hosts()]
+        hosts = [host.id for host in client.hosts()]
         assert len(hosts) == 9
         texts = " ".join(f"-e {secret}" for secret in SECRETS)
         for host in hosts:
             find = f"find {WRITTEN} -xdev -type f -size +0"
-            count = inside.on_host(host, "sh", "-c", f"{find} | wc -l")
+            count = client.on_host(host, "sh", "-c", f"{find} | wc -l")
             assert int(count) > 10
             search = f"xargs -0 -r grep -laF {texts}; true"
             line = f"{find} -perm /o+r -print0 | {search}"
-            assert inside.on_host(host, "sh", "-c", line) == "", host
+            assert client.on_host(host, "sh", "-c", line) == "", host
 
     def test_where_it_has_to_be_it_is_for_nobody_else(self, lab, one):
         found = lab.ansible(f"grep -rlF {SECRETS[1]} /run/lab/disk")

@@ -11,7 +11,7 @@ from pathlib import Path
 import amqp
 import pytest
 
-from lab import inside, settings
+from lab import client, settings
 from tacker_k8s_mgmt import journal
 from tests.integration.conftest import (
     CONDUCTOR,
@@ -71,7 +71,7 @@ def hooks(conductor: str, cluster: Cluster) -> list[str]:
 
 
 def main_process(conductor: str) -> int:
-    record = inside.state() / "run" / f"{conductor}.json"
+    record = client.state() / "run" / f"{conductor}.json"
     return int(json.loads(record.read_text())["pid"])
 
 

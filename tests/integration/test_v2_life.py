@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab import inside
+from lab import client
 from tests.integration.conftest import PARAMETERS, Guide, eventually
 from tests.integration.connection import PORT
 from tests.integration.guide import id_in
@@ -234,7 +234,7 @@ class TestLife:
             lab.tacker.delete(id_in(made))
         (guide.place / "password.txt").write_text("secret")
         url = guide.does("v2 secret").strip()
-        inside.command(["openstack", "secret", "delete", url])
+        client.command(["openstack", "secret", "delete", url])
         cluster.kubectl("get", "nodes")
         token = guide.does("v2 token", kubeconfig=str(cluster.kubeconfig))
         assert token == cluster.vim_for_a_cnf()["accessInfo"]["bearer_token"]

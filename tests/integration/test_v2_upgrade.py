@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab import inside
+from lab import client
 from tests.integration.conftest import PARAMETERS, eventually
 from tests.integration.test_interruptions import attached, plays_on, wait_until_attached
 from tests.integration.test_scaling import (
@@ -91,11 +91,11 @@ def api_servers(cluster: ClusterV2) -> dict[str, str]:
     planes = [one for one, vdu in cluster.servers().items() if vdu == "masterNode"]
     ask = "kubectl --kubeconfig /etc/kubernetes/admin.conf --server {} get --raw "
     told = {}
-    for host in inside.hosts():
+    for host in client.hosts():
         if host.id in planes:
             inner = next(a for a in host.addresses if a.startswith("10.10."))
             line = ask.format(f"https://{inner}:6443") + "/version"
-            answer = json.loads(inside.on_host(host.id, "sh", "-c", line))
+            answer = json.loads(client.on_host(host.id, "sh", "-c", line))
             told[inner] = answer["gitVersion"]
     return told
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from lab import inside, settings
+from lab import client, settings
 from lab.services.rest import Session
 from lab.tacker_api import TackerV2
 from tacker_k8s_mgmt.csar import sources
@@ -101,7 +101,7 @@ class LabV2(Lab):
 
     @staticmethod
     def _client() -> TackerV2:
-        return inside.tacker_v2()
+        return client.tacker_v2()
 
     def keep_secrets_in_barbican(self, parameters: dict[str, Any]) -> None:
         """Let our parameters name their secrets in place of saying them."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from lab import inside
+from lab import client
 from lab.cloud import base
 from lab.cloud.addresses import mac_of
 from lab.cloud.hosts import Host, Hosts
@@ -22,7 +22,7 @@ from lab.cloud.settings import Settings
 from lab.cloud.systemd import cgroups
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "install_external_lb.sh"
-CLOUD = inside.state() / "cloud"
+CLOUD = client.state() / "cloud"
 LIMIT = 30.0
 OPTIONS = (
     *("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null"),
@@ -55,7 +55,7 @@ class Machine:
 
     def console(self, script: str) -> str:
         """What a script prints on the host's console."""
-        return inside.command(self.cloud.enter(self.host, ["bash", "-c", script]))
+        return client.command(self.cloud.enter(self.host, ["bash", "-c", script]))
 
     def ssh(
         self, account: base.Account, script: str, stdin: str | None = None
@@ -124,7 +124,7 @@ def test_a_user_logs_in_with_the_key_and_becomes_root(machine, tmp_path):
     key.write_bytes((CLOUD / base.KEY_FILE).read_bytes())
     key.chmod(0o600)
     old = ("-P", base.KEY_PASSPHRASE)
-    inside.command(["ssh-keygen", "-q", "-p", "-f", str(key), *old, "-N", ""])
+    client.command(["ssh-keygen", "-q", "-p", "-f", str(key), *old, "-N", ""])
     to = f"{base.KEYED.name}@{machine.address}"
     done = _run(["ssh", "-i", str(key), *OPTIONS, to, "sudo id -un"])
     assert (done.returncode, done.stdout) == (0, "root\n"), done.stderr
@@ -164,7 +164,7 @@ def test_the_load_balancers_script_runs_haproxy_with_systemd(machine):
     run = f"cat >/root/lb.sh; bash /root/lb.sh install --control-plane m={PEER}"
     script = SCRIPT.read_text()
     argv = machine.cloud.enter(machine.host, ["bash", "-c", run])
-    assert inside.command(argv, stdin=script).strip() == "changed"
+    assert client.command(argv, stdin=script).strip() == "changed"
     assert machine.console("systemctl is-active haproxy").strip() == "active"
     assert machine.console("systemctl is-enabled haproxy").strip() == "enabled"
     again = "bash /root/lb.sh add-worker w=10.99.0.252; systemctl is-active haproxy"

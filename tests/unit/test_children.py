@@ -15,7 +15,7 @@ import pytest
 from tests.tree import ROOT
 
 LIMIT = 60  # seconds without anything new
-#: Stands for ``python3 -m lab``. Like a lab's anchor, what it starts outlives it.
+#: Stands for ``python3 -m lab``. Like a lab's init, what it starts outlives it.
 LAB = """
 import os, subprocess, sys, time
 number, verb = sys.argv[1:3]

@@ -11,7 +11,7 @@ import pytest
 import requests
 import yaml
 
-from lab import inside
+from lab import client
 from tests.unit.lab.kube import make_certificate
 
 ANSWER = b'{"kind": "NodeList", "items": [{"kind": "Node"}]}'
@@ -60,7 +60,7 @@ def backend(tmp_path: Path) -> Iterator[Backend]:
 @pytest.fixture
 def api(
     backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> inside.ClusterApi:
+) -> client.ClusterApi:
     certificate, key = (
         base64.b64encode((tmp_path / f"server.{part}").read_bytes()).decode()
         for part in ("crt", "key")
@@ -70,8 +70,8 @@ def api(
         "clusters": [{"cluster": {"certificate-authority-data": certificate}}],
         "users": [{"user": user}],
     }
-    monkeypatch.setattr(inside, "on_host", lambda *_: yaml.safe_dump(config))
-    return inside.ClusterApi("host", backend.address, tmp_path / "kubeconfig")
+    monkeypatch.setattr(client, "on_host", lambda *_: yaml.safe_dump(config))
+    return client.ClusterApi("host", backend.address, tmp_path / "kubeconfig")
 
 
 def test_a_list_is_read_again_when_a_connection_ends_without_an_answer(backend, api):
@@ -81,7 +81,7 @@ def test_a_list_is_read_again_when_a_connection_ends_without_an_answer(backend, 
 
 
 def test_a_list_is_not_asked_for_without_end(backend, api, monkeypatch):
-    monkeypatch.setattr(inside, "AGAIN", inside.AGAIN.new(total=1))
+    monkeypatch.setattr(client, "AGAIN", client.AGAIN.new(total=1))
     backend.drop = 10
     with pytest.raises(requests.RequestException):
         api.items("/api/v1/nodes")

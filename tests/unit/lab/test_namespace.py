@@ -49,7 +49,7 @@ def test_a_lab_that_does_not_run_is_not_entered_and_kills_nobody(
     lab, monkeypatch, record
 ):
     if record is not None:
-        lab.anchor.write_text(record)
+        lab.init.write_text(record)
     killed = []
     monkeypatch.setattr(namespace.os, "kill", lambda *args: killed.append(args))
     assert Namespace(lab).pid() is None
@@ -60,8 +60,8 @@ def test_a_lab_that_does_not_run_is_not_entered_and_kills_nobody(
     assert killed == []
 
 
-def test_a_command_enters_all_namespaces_of_the_anchor(lab, tmp_path):
-    lab.anchor.write_text(own_record())
+def test_a_command_enters_all_namespaces_of_init(lab, tmp_path):
+    lab.init.write_text(own_record())
     argv = Namespace(lab).argv(["ls", "a b"], tmp_path)
     enter, command = argv[: argv.index("--")], argv[argv.index("--") + 1 :]
     assert enter[1:3] == ["--target", str(os.getpid())]
@@ -70,7 +70,7 @@ def test_a_command_enters_all_namespaces_of_the_anchor(lab, tmp_path):
 
 
 def test_a_running_lab_is_not_started_again(lab, monkeypatch):
-    lab.anchor.write_text(own_record())
+    lab.init.write_text(own_record())
     monkeypatch.setattr(namespace.subprocess, "Popen", None)
     Namespace(lab).start()
 

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from lab import inside, patience, tacker_api
+from lab import client, patience, tacker_api
 from lab.tacker_api import Tacker
 
 AUTH = {"auth_url": "http://127.0.0.1:1", "username": "u", "password": "p"}
@@ -92,14 +92,14 @@ def test_what_conductors_heat_and_driver_write_counts_as_movement(
         journals / "k8s-mgmt.log",
         journals / "journal" / "some.jsonl",
     ):
-        before = inside.moved()
+        before = client.moved()
         path.write_text("a line\n")
-        assert inside.moved() != before, path
-        before = inside.moved()
+        assert client.moved() != before, path
+        before = client.moved()
         with path.open("a") as file:
             file.write("another\n")
-        assert inside.moved() != before, path
-    before = inside.moved()
+        assert client.moved() != before, path
+    before = client.moved()
     for name in ("tacker-server.log", "keystone.log", "heat-api.log"):
         (tmp_path / "log" / name).write_text("a look of the test's\n")
-    assert inside.moved() == before
+    assert client.moved() == before

@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.table import Table
 
-from lab import inside, settings
+from lab import client, settings
 from lab.real import request
 from lab.real.site import Site
 from tacker_k8s_mgmt import journal
@@ -41,8 +41,8 @@ class Tour:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._journals = str(settings.from_environment().journals)
-        self._tacker = inside.tacker()
-        self._site = Site.find(inside.state())
+        self._tacker = client.tacker()
+        self._site = Site.find(client.state())
 
     def go(self) -> None:
         """Package, instantiate, show."""
@@ -67,7 +67,7 @@ class Tour:
 
     def _package(self) -> dict[str, Any]:
         self._title("VNF package")
-        csar = inside.state() / "simple.zip"
+        csar = client.state() / "simple.zip"
         self._say(f"$ tacker-k8s-mgmt csar build simple -o {csar}")
         if command_line(["csar", "build", "simple", "-o", str(csar), "--force"]):
             raise RuntimeError("the package could not be built")
@@ -137,7 +137,7 @@ class Tour:
         vim = self._vim(instance)
         kubeconfig = settings.from_environment().state / "kubeconfig"
         address = vim["auth_url"].removeprefix("https://")
-        api = inside.ClusterApi(_server(instance, "masterNode"), address, kubeconfig)
+        api = client.ClusterApi(_server(instance, "masterNode"), address, kubeconfig)
         self._title("The cluster, by the real kubectl through the load balancer")
         self._say("$ kubectl get nodes -o wide")
         self._say(api.kubectl("get", "nodes", "-o", "wide").rstrip())
@@ -150,14 +150,14 @@ class Tour:
 
     def _draw(self, vnf_id: str) -> None:
         self._title("Where the time went")
-        page = inside.state() / "timeline.html"
+        page = client.state() / "timeline.html"
         words = ["runs", "show", vnf_id, "--html", str(page), "--force"]
         words += ["--state-path", self._journals]
         self._say(f"$ tacker-k8s-mgmt {' '.join(words)}")
         command_line(words)
 
     def _show_machines(self, instance: dict[str, Any]) -> None:
-        addresses = {host.id: host.addresses for host in inside.hosts()}
+        addresses = {host.id: host.addresses for host in client.hosts()}
         table = Table("VDU", "server", "addresses")
         info = instance["instantiatedVnfInfo"]
         for vnfc in info["vnfcResourceInfo"]:
@@ -198,7 +198,7 @@ def _server(instance: dict[str, Any], vdu: str) -> str:
 
 
 def main(lab: str, began: float) -> int:
-    """Take the tour; the exit code.
+    """Run the script; the exit code.
 
     :param lab: the words of the lab's command, for the hints.
     :param began: when the demo began, seconds since the epoch.

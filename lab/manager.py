@@ -177,7 +177,7 @@ class Lab:
         if pid is None:
             self._report.line(f"No lab runs in {self._settings.state}.")
             return 3
-        self._report.line(f"Lab in {self._settings.state}, anchor process {pid}")
+        self._report.line(f"Lab in {self._settings.state}, init process {pid}")
         return self._inside("status")
 
     def end(self, verb: str, names: Sequence[str], *, kill: bool) -> int:
