@@ -25,7 +25,7 @@ from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.remote import heat
 from tacker_k8s_mgmt.topology import heat_stack
 from tacker_k8s_mgmt.topology.heat_stack import Machines
-from tests.unit.lifecycle import fakes
+from tests.helpers import fakes
 
 TOP = "stack"
 GROUP = "group"

@@ -32,17 +32,18 @@ LEFT_OUT = "left out: needs root"
 #: ignored tests scripts, Ansible and kubectl through the same few calls of paramiko, or
 #: the models of pydantic with values of which there is no end.
 VERSIONED = (
-    *("tests/unit/cli", "tests/unit/cluster", "tests/unit/csar", "tests/unit/hooks"),
-    *("tests/unit/remote", "tests/contract/test_package.py"),
+    *("tests/unit/cli", "tests/unit/hooks", "tests/unit/remote", "tests/unit/csar"),
+    *("tests/unit/status", "tests/unit/topology", "tests/unit/kubespray"),
+    *("tests/unit/request", "tests/unit/model", "tests/contract/test_package.py"),
     *("tests/contract/test_v1_life.py", "tests/contract/test_v2_life.py"),
-    "--ignore=tests/unit/cluster/test_params_properties.py",
-    "--ignore=tests/unit/remote/test_drain.py",
-    "--ignore=tests/unit/remote/test_evacuation.py",
-    "--ignore=tests/unit/remote/test_events_plugin.py",
-    "--ignore=tests/unit/remote/test_kubectl.py",
-    "--ignore=tests/unit/remote/test_playbook.py",
-    "--ignore=tests/unit/remote/test_run_with_ansible.py",
-    "--ignore=tests/unit/remote/test_ways.py",
+    "--ignore=tests/unit/request/test_params_properties.py",
+    "--ignore=tests/unit/remote/kubernetes/test_drain.py",
+    "--ignore=tests/unit/remote/kubernetes/test_node_cleanup.py",
+    "--ignore=tests/unit/remote/ansible/test_events_plugin.py",
+    "--ignore=tests/unit/remote/kubernetes/test_cluster.py",
+    "--ignore=tests/unit/remote/ansible/test_runner.py",
+    "--ignore=tests/unit/remote/ansible/test_run_with_ansible.py",
+    "--ignore=tests/unit/remote/ssh/test_connector.py",
 )
 
 

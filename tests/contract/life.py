@@ -27,8 +27,8 @@ from tacker_k8s_mgmt.remote.ssh import session
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
-from tests.unit.lifecycle import fakes
-from tests.unit.remote.sshd import PASSWORD, USER
+from tests.helpers import fakes
+from tests.helpers.sshd import PASSWORD, USER
 
 GIVEN = json.load(sys.stdin)
 HOME = Path(GIVEN["home"])

@@ -20,7 +20,7 @@ from tacker.db.nfvo import nfvo_db_plugin
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, driver, vim
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
-from tests.contract.test_v1_driver import saved_instance
+from tests.contract.v1_instances import saved_instance
 
 objects.register_all()
 

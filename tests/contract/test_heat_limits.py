@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.hooks.v2 import heat as v2_heat
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.remote import heat
 from tests.contract.openstack_api import OpenStack, silent
-from tests.unit.cluster.samples import parsed
+from tests.helpers.samples import parsed
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 LIMIT = 60  # seconds; what has no limit of its own takes longer

@@ -28,8 +28,8 @@ from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.versions import minor, numbers
 from tacker_k8s_mgmt.request.models import DrainPolicy
-from tests.unit.cluster.rich import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
-from tests.unit.cluster.samples import parsed
+from tests.helpers.full_request import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
+from tests.helpers.samples import parsed
 
 ROOTS = [Path(one) for one in os.environ.get("KUBESPRAY_ROOTS", "").split(":") if one]
 VENVS = [Path(one) for one in os.environ.get("KUBESPRAY_VENVS", "").split(":") if one]

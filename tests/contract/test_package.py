@@ -4,37 +4,32 @@ Tacker's own code runs here, from the upload to what it sends to Heat; only its
 database and Heat itself are stand-ins.
 """
 
-import copy
 import json
 import logging
 import re
 import types
-from pathlib import Path
 
 import pytest
 import yaml
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from tacker import context as tacker_context
 from tacker import objects
 from tacker.api.schemas import vnf_lcm
 from tacker.api.validation import validators
-from tacker.common import csar_utils, exceptions, utils
+from tacker.common import csar_utils, exceptions
 from tacker.conf import CONF
 from tacker.extensions import vnfm
 from tacker.vnflcm import utils as vnflcm_utils
-from tacker.vnflcm import vnflcm_driver
 from tacker.vnfm.infra_drivers.openstack import openstack
 
 from tacker_k8s_mgmt.csar import archive, sources
 from tacker_k8s_mgmt.csar import request as request_check
 from tacker_k8s_mgmt.csar.api import V1
 from tacker_k8s_mgmt.csar.build import build
-from tests.unit.csar import specification
+from tests.contract.onboarding import PACKAGE, VNF, hashing_driver, instantiate, request
+from tests.helpers import specification
 
-PACKAGE = "9c9c9c9c-0000-4000-8000-000000000001"
-VNF = "9c9c9c9c-0000-4000-8000-000000000002"
 HOOKS = [
     f"{operation}_{moment}"
     for operation in (
@@ -79,50 +74,6 @@ def tacker(onboarded, monkeypatch):
         lambda *_: types.SimpleNamespace(package_uuid=PACKAGE),
     )
     return onboarded
-
-
-def request(body):
-    """A request body as Tacker's API hands it on."""
-    snake = utils.convert_camelcase_to_snakecase(copy.deepcopy(body))
-    return objects.InstantiateVnfRequest.obj_from_primitive(snake, None)
-
-
-class Heat:
-    """Takes the place of Tacker's Heat client and keeps what would be sent."""
-
-    def __init__(self):
-        self.created = None
-
-    def find_stack(self, **_):
-        return None
-
-    def create(self, fields):
-        self.created = fields
-        return {"stack": {"id": "stack"}}
-
-
-def instantiate(tacker, monkeypatch, body, **vnf):
-    """What Tacker's OpenStack driver sends to Heat for an instantiation."""
-    heat = Heat()
-    monkeypatch.setattr(openstack.hc, "HeatClient", lambda *_, **__: heat)
-    text = yaml.dump(tacker.flavours[0]["tpl_dict"])
-    vnf_dict = {
-        "id": VNF,
-        "attributes": {},
-        "vnfd": {"attributes": {"vnfd_simple": text}},
-        **vnf,
-    }
-    openstack.OpenStack().create(
-        None,
-        tacker_context.get_admin_context_without_session(),
-        vnf_dict,
-        {},
-        vnf_package_path=str(tacker.path),
-        inst_req_info=request(body),
-        grant_info={},
-        vnf_instance=types.SimpleNamespace(id=VNF, vnfd_id="vnfd"),
-    )
-    return heat.created, vnf_dict
 
 
 # --- upload
@@ -259,14 +210,6 @@ def test_the_request_names_files_of_the_package(onboarded):
 
 
 # --- hooks
-
-
-def hashing_driver():
-    """Tacker's driver of operations with our management driver's hash."""
-    driver = object.__new__(vnflcm_driver.VnfLcmDriver)
-    installed = Path(sources.__file__).parents[1] / "kubespray_mgmt.py"
-    driver._mgmt_driver_hash = {sources.DRIVER: driver._get_file_hash(installed)}
-    return driver
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.build import build
-from tests.contract import test_package as tackers
-from tests.unit.csar import sampledriver
+from tests.contract import onboarding as tackers
+from tests.helpers import sampledriver
 
 
 @pytest.fixture(scope="module")

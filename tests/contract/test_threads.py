@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from tests.unit.remote.sshd import Sshd
+from tests.helpers.sshd import Sshd
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 150  # seconds; a deadlock lasts longer

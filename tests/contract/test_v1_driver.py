@@ -24,10 +24,10 @@ import tacker_k8s_mgmt.kubespray_mgmt
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import driver, vim
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
+from tests.contract.v1_instances import GOOD, NAME, instance, saved_instance
 
 objects.register_all()
 
-NAME = "mgmt-drivers-kubespray"
 #: Never change this: packages in the field carry a file with exactly this hash.
 SHIM_SHA256 = "541dfb1b44cd1d1c1158d16d37f80beb79668f235ab6ce46a894ae068ae00d70"
 
@@ -46,40 +46,6 @@ def manager():
     return driver_manager.DriverManager(
         "tacker.tacker.mgmt.drivers", ["vnflcm_noop", NAME]
     )
-
-
-def instance(additional_params=None):
-    info = types.SimpleNamespace(additional_params=additional_params, instance_id=None)
-    return types.SimpleNamespace(
-        id=str(uuid.uuid4()),
-        tenant_id="tenant",
-        vnfd_id="vnfd",
-        vnf_metadata={},
-        vim_connection_info=[],
-        instantiated_vnf_info=info,
-        saved=0,
-    )
-
-
-ACCOUNT = {"username": "ubuntu", "password": "s3cret-word"}
-GOOD = {
-    "k8s_cluster_installation_param": {
-        "ansible": {
-            "ip_address": "192.0.2.5",
-            "kubespray_root_path": "/opt/kubespray",
-            "transferring_inventory_path": "/srv/clusters/one",
-            **ACCOUNT,
-        },
-        "master_node": {"ssh_cp_name": "m_ssh", "nic_cp_name": "m_nic", **ACCOUNT},
-        "worker_node": {"ssh_cp_name": "w_ssh", "nic_cp_name": "w_nic", **ACCOUNT},
-        "external_lb_param": {
-            "ssh_cp_name": "lb_ssh",
-            "ssh_username": "ubuntu",
-            "ssh_password": "s3cret-word",
-            "script_path": "Scripts/lb.sh",
-        },
-    }
-}
 
 
 def bad_params():
@@ -219,11 +185,6 @@ class FakePlugin:
             raise nfvo.VimInUseException(vim_id=vim_id)
 
 
-class Saved(types.SimpleNamespace):
-    def save(self):
-        self.saved += 1
-
-
 @pytest.fixture
 def plugin(monkeypatch):
     fake = FakePlugin()
@@ -233,12 +194,6 @@ def plugin(monkeypatch):
 
 def spec(name="cluster"):
     return VimSpec(name, "https://192.0.2.9:6443", SecretStr("t0ken"), "CA")
-
-
-def saved_instance():
-    one = Saved(**vars(instance()))
-    one.vim_connection_info = [types.SimpleNamespace(vim_id="openstack")]
-    return one
 
 
 class TestVims:

@@ -10,8 +10,8 @@ from tacker import context as tacker_context
 
 from tacker_k8s_mgmt.hooks.v1 import rollback, site, vim
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
-from tests.unit.cluster.samples import parsed
-from tests.unit.cluster.stacks import SIMPLE
+from tests.helpers.heat_stacks import SIMPLE
+from tests.helpers.samples import parsed
 
 CONTEXT = tacker_context.get_admin_context()
 

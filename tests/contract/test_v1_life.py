@@ -16,11 +16,9 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, scale_level
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
-from tests.contract.test_v1_driver import GOOD, NAME, instance
-from tests.contract.test_v1_scale_level import DEFINITIONS
-from tests.unit.lifecycle.fakes import VNF, FakeSite, Role, machine
-from tests.unit.lifecycle.operations import instantiated
-from tests.unit.lifecycle.test_scale import FIFTY_FIVE, FIVE, MASTER, SIX
+from tests.contract.v1_instances import DEFINITIONS, GOOD, NAME, instance
+from tests.helpers.fakes import VNF, FakeSite, Role, machine
+from tests.helpers.operations import FIFTY_FIVE, FIVE, MASTER, SIX, instantiated
 
 objects.register_all()
 

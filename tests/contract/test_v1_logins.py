@@ -14,10 +14,10 @@ from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.remote import site
 from tacker_k8s_mgmt.remote.ansible import site as server_site
-from tests.unit.cluster.samples import parsed
-from tests.unit.remote import keys
+from tests.helpers import ssh_keys
+from tests.helpers.samples import parsed
 
-KEY = keys.make("ed25519")
+KEY = ssh_keys.make("ed25519")
 PROJECT = "0d1c5a3e8f6b4b7f9c2d"
 WORKER = Machine(Role.WORKER, "server-7", "192.0.2.7", "10.0.0.7")
 

@@ -14,11 +14,11 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.hooks.v1 import scale_level
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
+from tests.contract.v1_instances import DEFINITIONS
 
 objects.register_all()
 
 GROUP = "worker_instance"
-DEFINITIONS = "vnfd/simple/Definitions/kubernetes_df_simple.yaml"
 HOT = "hot/simple/base_hot_top.yaml"
 #: Of the sample package: two workers at level 0, and one more with each.
 INITIAL, MAX_LEVEL = 2, 7

@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.hooks.v1 import driver as v1_driver
 from tacker_k8s_mgmt.hooks.v1 import keystone, requests
 from tacker_k8s_mgmt.request import params
 from tests.contract.key_manager import BYTES_ID, PASSWORD, TEXT_ID, by_id
-from tests.unit.cluster.samples import changed, request
+from tests.helpers.samples import changed, request
 
 objects.register_all()
 CONTEXT = tacker_context.get_admin_context()

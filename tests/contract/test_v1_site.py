@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.hooks.v1 import vim
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.remote import site
 from tacker_k8s_mgmt.remote.ansible import site as server_site
-from tests.unit.lifecycle.fakes import params
+from tests.helpers.fakes import params
 
 MACHINES = tuple(
     Machine(Role.WORKER, f"server-{number}", f"192.0.2.{number}", f"10.0.0.{number}")

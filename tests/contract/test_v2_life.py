@@ -13,57 +13,21 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tests.contract import v2_world
-from tests.unit.lifecycle import fakes
+from tests.contract.v2_operations import (
+    EIGHT,
+    FIFTY_FIVE,
+    FIVE,
+    MASTER,
+    REPEATED,
+    heal,
+    instantiate,
+    no_secrets,
+    scale,
+    terminate,
+)
+from tests.helpers import fakes
 
 pytestmark = pytest.mark.usefixtures("quick_hooks")
-
-FIVE, FIFTY_FIVE = "worker-10-10-0-5", "worker-10-10-0-55"
-MASTER, EIGHT = "control-plane-10-10-0-4", "worker-10-10-0-8"
-SECRETS = ("n0de-secret", "serv3r-secret", "b4lancer-secret", "v1m-secret")
-#: A later request repeats what is not kept.
-REPEATED = fakes.additional_params()
-
-
-def instantiate(tacker, vim="vim1", **changes):
-    request = {
-        "flavourId": "simple",
-        "instantiationLevelId": "instantiation_level_1",
-        "vimConnectionInfo": {vim: v2_world.VIM},
-        "additionalParams": fakes.additional_params(**changes),
-    }
-    tacker.operate("INSTANTIATE", request)
-
-
-def scale(tacker, kind, params=REPEATED):
-    tacker.operate(
-        "SCALE",
-        {
-            "type": kind,
-            "aspectId": "worker_instance",
-            "numberOfSteps": 1,
-            "additionalParams": params,
-        },
-    )
-
-
-def heal(tacker, *vnfcs, params=REPEATED, **more):
-    request = {"additionalParams": {**params, **more}}
-    if vnfcs:
-        request["vnfcInstanceId"] = list(vnfcs)
-    tacker.operate("HEAL", request)
-
-
-def terminate(tacker, kind="GRACEFUL", params=REPEATED):
-    tacker.operate("TERMINATE", {"terminationType": kind, "additionalParams": params})
-
-
-def no_secrets(tacker):
-    """Nothing that others see has a secret in it."""
-    seen = json.dumps([tacker.instance.get("metadata"), tacker.data])
-    files = [path.read_text() for path in tacker.state.rglob("*") if path.is_file()]
-    for secret in (*SECRETS, "t0ken"):
-        assert secret not in seen
-        assert all(secret not in text for text in files)
 
 
 class TestInstantiate:

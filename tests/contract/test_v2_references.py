@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from tests.contract.test_v2_life import (
+from tests.contract.v2_operations import (
     FIFTY_FIVE,
     FIVE,
     MASTER,
@@ -17,7 +17,7 @@ from tests.contract.test_v2_life import (
     scale,
     terminate,
 )
-from tests.unit.lifecycle import fakes
+from tests.helpers import fakes
 
 
 def reference(tmp_path, name, secret):

@@ -14,8 +14,8 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tests.contract import v2_world
-from tests.contract.test_v2_life import instantiate, no_secrets
-from tests.unit.lifecycle import fakes
+from tests.contract.v2_operations import instantiate, no_secrets
+from tests.helpers import fakes
 
 #: What must not be loaded for a VNF that is none of ours.
 HEAVY = ("tacker", "oslo_config", "oslo_log", "pydantic", "paramiko", "eventlet")

@@ -16,16 +16,16 @@ from tacker_k8s_mgmt.hooks.v2 import context, settings, upgrade
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.request import params as parameters
 from tests.contract import v2_world
-from tests.unit.lifecycle import fakes, upgrading
-from tests.unit.lifecycle.upgrading import NEW, OLD
+from tests.helpers import fakes, upgrades
+from tests.helpers.upgrades import NEW, OLD
 
 IMAGE = "ubuntu-24.04-server-cloudimg-amd64"
 SAMPLE = sources.samples(V2) / "requests" / "change-vnfpkg.json"
 #: A later request repeats what is not kept.
-REPEATED = upgrading.stored()["k8s_cluster_installation_param"]
+REPEATED = upgrades.stored()["k8s_cluster_installation_param"]
 
 
-class Site(upgrading.UpgradingSite):
+class Site(upgrades.UpgradingSite):
     """A fake site that is used as the hooks use the real one."""
 
     def __enter__(self):
@@ -56,7 +56,7 @@ def made(package, site, tmp_path, monkeypatch):
     config.write_text(f"[k8s_mgmt]\nstate_path = {tmp_path}/state\n")
     monkeypatch.setenv("TACKER_K8S_MGMT_CONFIG", str(config))
     monkeypatch.setattr(context, "V2Site", lambda *_: site)
-    kept = parameters.without_secrets(upgrading.stored())
+    kept = parameters.without_secrets(upgrades.stored())
     vnfcs = [
         {
             "id": f"{vdu}-1",

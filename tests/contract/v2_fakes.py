@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
-from tests.unit.lifecycle import fakes
+from tests.helpers import fakes
 
 
 class Site(fakes.FakeSite):

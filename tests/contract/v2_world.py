@@ -18,7 +18,7 @@ from tacker.sol_refactored.common import vnfd_utils
 from tacker.sol_refactored.conductor import vnflcm_driver_v2
 
 from tests.contract.v2_fakes import Site
-from tests.unit.lifecycle import fakes
+from tests.helpers import fakes
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIM = "Scripts/kubespray_mgmt_v2.py"
@@ -44,14 +44,14 @@ _PRODUCT = {
 _BEFORE = """\
 import runpy, sys
 sys.path.insert(0, {root!r})
-from tacker_k8s_mgmt.hooks import script
-read = script.Streams.read
+from tacker_k8s_mgmt.hooks.v2 import process
+read = process.Streams.read
 def enter(self):
     given = read(self)
     from tests.contract import v2_fakes
     v2_fakes.enter({world!r})
     return given
-script.Streams.read = enter
+process.Streams.read = enter
 runpy.run_path({shim!r}, run_name="__main__")
 """
 

@@ -12,8 +12,8 @@ import pytest
 
 from lab import client
 from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL, mac_of
+from tests.helpers import ssh_keys
 from tests.integration.conftest import ANSIBLE_SERVER, VM_ACCOUNT, Cluster, Lab
-from tests.unit.remote import keys
 
 BASTION = "10.99.0.9"
 HOST_ID = "0b5e7f3a-6f0e-4f57-9d3a-5b1f5c6f9a10"
@@ -22,7 +22,7 @@ LOGIN = {
     "username": VM_ACCOUNT.name,
     "password": VM_ACCOUNT.password,
 }
-KEY = keys.make("ed25519", passphrase="open sesame")
+KEY = ssh_keys.make("ed25519", passphrase="open sesame")
 
 
 def cloud(verb: str, *arguments: str, stdin: str | None = None) -> None:
@@ -93,7 +93,7 @@ class TestBastion:
     def test_another_host_key_than_the_given_one_is_refused_before_a_vm_exists(
         self, lab, host_key
     ):
-        other = keys.make("ed25519").public
+        other = ssh_keys.make("ed25519").public
         before = len(logins("bastion"))
         with lab.instance("between", bastion={**LOGIN, "host_key": other}) as made:
             error = made.instantiate("FAILED_TEMP")

@@ -3,14 +3,13 @@
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from lab import client
+from tests.integration.cluster_checks import NODES, check, differences, roles
 from tests.integration.conftest import (
     ANSIBLE_SERVER,
     PARAMETERS,
@@ -32,9 +31,7 @@ ROLES = {
     "workerNode": "worker",
     "externalLB": "load-balancer",
 }
-NODES = ["control-plane", "worker", "worker"]
 FAULT = {"task": PHASE, "host": "worker-*", "message": "kubelet is not healthy"}
-LIMIT = 300  # seconds
 
 
 @pytest.fixture(scope="module")
@@ -70,39 +67,12 @@ def test_failed_playbook_is_named_without_a_secret(failure):
     cluster.assert_no_secret_in(error)
 
 
-def roles(nodes):
-    return sorted(name.split("-10-")[0] for name in nodes)
-
-
 @pytest.fixture
 def impatient(tmp_path) -> Path:
     """Configuration that goes on top of Tacker's."""
     path = tmp_path / "impatient.conf"
     path.write_text("[k8s_mgmt]\nconnect_timeout = 2\n")
     return path
-
-
-def check(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]:
-    config = str(client.state() / "etc" / "tacker.conf")
-    command = [sys.executable, "-m", "tacker_k8s_mgmt.cli", "cluster", "check"]
-    done = subprocess.run(
-        [*command, cluster.id, "--config-file", config, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
-    assert done.stderr == ""
-    cluster.assert_no_secret_in(done.stdout)
-    return done
-
-
-def differences(done: subprocess.CompletedProcess[str]) -> dict[str, list[str]]:
-    """What differs, by row."""
-    rows = json.loads(done.stdout)["rows"]
-    found = {row["name"]: [one["what"] for one in row["differences"]] for row in rows}
-    return {name: texts for name, texts in found.items() if texts}
 
 
 def traces(lab: Lab, cluster: Cluster) -> tuple[str, str, str, str]:

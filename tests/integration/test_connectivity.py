@@ -10,8 +10,8 @@ import pytest
 from lab import client
 from tacker_k8s_mgmt.kubespray import inventory
 from tests.integration.conftest import PARAMETERS, REQUESTS, Cluster, Lab
-from tests.integration.test_scaling import consistent
 from tests.integration.v2 import ClusterV2, LabV2, sample
+from tests.integration.workloads import consistent
 
 pytestmark = pytest.mark.lab
 

@@ -9,7 +9,7 @@ import pytest
 
 from lab import client
 from tests.integration.conftest import PHASE, Cluster, Lab, services
-from tests.integration.test_scaling import consistent, names
+from tests.integration.workloads import consistent, names
 
 pytestmark = pytest.mark.lab
 

@@ -16,8 +16,8 @@ from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.ssh import session as ssh_session
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
+from tests.integration.cluster_checks import roles
 from tests.integration.conftest import Cluster, Lab, eventually
-from tests.integration.test_cluster_life import roles
 
 pytestmark = pytest.mark.lab
 

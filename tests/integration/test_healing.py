@@ -4,18 +4,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.integration.cluster_checks import check, kill
 from tests.integration.conftest import (
     CONDUCTOR,
     Cluster,
     Guide,
     Lab,
-    cloud,
     eventually,
     services,
 )
 from tests.integration.connection import PORT, held_open
-from tests.integration.test_cluster_life import check
-from tests.integration.test_scaling import (
+from tests.integration.workloads import (
     WORKLOADS,
     agents_run,
     budget,
@@ -36,12 +35,6 @@ def cluster(lab: Lab) -> Iterator[Cluster]:
         made.kubectl("apply", "-f", "-", stdin=WORKLOADS)
         running(made)
         yield made
-
-
-def kill(cluster: Cluster, server: str) -> None:
-    """Switch a VM off and wait until the cluster has noticed."""
-    cloud("kill", server)
-    eventually(lambda: not all(cluster.ready_nodes().values()))
 
 
 def break_scale_out(lab: Lab, cluster: Cluster) -> None:

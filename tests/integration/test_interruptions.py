@@ -7,12 +7,12 @@ import pytest
 
 from tests.integration.conftest import (
     ANSIBLE_SERVER,
-    CONDUCTOR,
     PHASE,
     Lab,
     eventually,
     services,
 )
+from tests.integration.interruptions import attached, plays_on, wait_until_attached
 
 pytestmark = pytest.mark.lab
 
@@ -23,25 +23,10 @@ HANG = {"task": PHASE, "host": "worker-*", "until": GO}
 TOO_MANY = {"type": "SCALE_OUT", "aspectId": "worker_instance", "numberOfSteps": 1000}
 
 
-def plays_on(lab: Lab, cluster) -> bool:
-    """Whether a run of the cluster holds its lock."""
-    lock = f"{cluster.directory}/run.lock"
-    return "free" not in lab.ansible(f"flock -n {lock} echo free; true")
-
-
 def abort_connections(host: str) -> None:
     """Spare the wait until their silence is noticed, where the kernel knows how to."""
     abort = ["ss", "--kill", "dst", host]
     subprocess.run(abort, capture_output=True, timeout=20, check=False)
-
-
-def attached(lab: Lab, run: str) -> int:
-    """How often the driver says that it has attached to a run."""
-    return lab.logs(f"{CONDUCTOR}*").count(f"attached to run {run}")
-
-
-def wait_until_attached(lab: Lab, run: str, times: int) -> None:
-    eventually(lambda: attached(lab, run) >= times)
 
 
 class TestOneRun:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.helpers import sampledriver
 from tests.integration.conftest import ANSIBLE_SERVER, PARAMETERS, Cluster, Lab
-from tests.unit.csar import sampledriver
 
 pytestmark = pytest.mark.lab
 

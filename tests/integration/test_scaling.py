@@ -6,44 +6,19 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from tests.integration.conftest import ROOT, Cluster, Lab, eventually
+from tests.integration.conftest import ROOT, Cluster, Lab
 from tests.integration.connection import held_open
+from tests.integration.workloads import (
+    WORKLOADS,
+    agents_run,
+    budget,
+    consistent,
+    machine_ids,
+    names,
+    pods,
+    running,
+)
 
-WORKLOADS = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  replicas: 4
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      containers: [{name: web, image: web}]
-      volumes: [{name: scratch, emptyDir: {}}]
----
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: agent}
-spec:
-  selector: {matchLabels: {app: agent}}
-  template:
-    metadata: {labels: {app: agent}}
-    spec: {containers: [{name: agent, image: agent}]}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: bare, labels: {app: bare}}
-spec: {containers: [{name: bare, image: bare}]}
-"""
-BUDGET = """
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata: {{name: web-budget}}
-spec:
-  minAvailable: {at_least}
-  selector: {{matchLabels: {{app: web}}}}
-"""
 #: For the four VMs of an instantiation; then each worker's name begins with that of an
 #: earlier one, and what is free again comes first.
 POOLS = [("10.10.0.2", "10.10.0.5"), *[(f"10.10.0.{n}0",) * 2 for n in range(2, 10)]]
@@ -75,73 +50,6 @@ def cluster(crowded: Lab) -> Iterator[Cluster]:
         made.kubectl("apply", "-f", "-", stdin=WORKLOADS)
         running(made)
         yield made
-
-
-def pods(cluster: Cluster, label: str) -> list[dict[str, str]]:
-    """Name, node and phase of the pods with this label."""
-    return [
-        {
-            "name": pod["metadata"]["name"],
-            "node": pod["spec"].get("nodeName", ""),
-            "phase": pod["status"].get("phase", ""),
-        }
-        for pod in cluster.pods(label)
-        if "deletionTimestamp" not in pod["metadata"]
-    ]
-
-
-def running(cluster: Cluster, replicas: int = 4) -> None:
-    """Wait until every replica of the deployment runs."""
-
-    def phases() -> list[str]:
-        return [one["phase"] for one in pods(cluster, "app=web")]
-
-    eventually(lambda: phases() == ["Running"] * replicas)
-
-
-def agents_run(cluster: Cluster) -> None:
-    """Wait until a pod of the daemon set runs on each worker, and on no lost node."""
-    workers, nodes = names(cluster), set(cluster.ready_nodes())
-
-    def placed() -> bool:
-        found = pods(cluster, "app=agent")
-        settled = {one["phase"] for one in found} == {"Running"}
-        return settled and workers <= {one["node"] for one in found} <= nodes
-
-    eventually(placed)
-
-
-def names(cluster: Cluster) -> set[str]:
-    """Names of the worker nodes, all of which are Ready."""
-    nodes = cluster.ready_nodes()
-    assert all(nodes.values()), nodes
-    return {name for name in nodes if name.startswith("worker-")}
-
-
-def consistent(cluster: Cluster, workers: int) -> set[str]:
-    """Heat, the cluster, the inventory and the load balancer name the same workers."""
-    found = names(cluster)
-    addresses = {name.removeprefix("worker-").replace("-", ".") for name in found}
-    assert len(found) == workers
-    assert set(cluster.workers()) == addresses
-    listed = {name for name in cluster.inventory() if name.startswith("worker-")}
-    assert listed == found
-    assert cluster.routes() == found
-    return found
-
-
-def machine_ids(cluster: Cluster) -> dict[str, str]:
-    """What each node's kubelet says its machine is."""
-    return {
-        node["metadata"]["name"]: node["status"]["nodeInfo"]["machineID"]
-        for node in cluster.nodes()
-    }
-
-
-def budget(cluster: Cluster, at_least: int) -> None:
-    """A PodDisruptionBudget for the four replicas of the deployment."""
-    text = BUDGET.format(at_least=at_least)
-    cluster.kubectl("apply", "-f", "-", stdin=text)
 
 
 def begun_by(name: str, others: Iterable[str]) -> list[str]:

@@ -21,8 +21,8 @@ from tests.integration.conftest import (
     eventually,
     services,
 )
-from tests.integration.test_interruptions import attached, plays_on
-from tests.integration.test_scaling import consistent
+from tests.integration.interruptions import attached, plays_on
+from tests.integration.workloads import consistent
 
 pytestmark = pytest.mark.lab
 

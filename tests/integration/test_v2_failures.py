@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.integration.cluster_checks import check
 from tests.integration.conftest import PHASE, VM_ACCOUNT, eventually
-from tests.integration.test_cluster_life import check
-from tests.integration.test_interruptions import attached, plays_on, wait_until_attached
-from tests.integration.test_scaling import consistent, names
+from tests.integration.interruptions import attached, plays_on, wait_until_attached
 from tests.integration.v2 import ClusterV2, LabV2
+from tests.integration.workloads import consistent, names
 
 pytestmark = pytest.mark.lab
 

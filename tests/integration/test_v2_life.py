@@ -6,19 +6,19 @@ from collections.abc import Iterator
 import pytest
 
 from lab import client
+from tests.integration.cluster_checks import NODES, check, differences, kill, roles
 from tests.integration.conftest import PARAMETERS, Guide, eventually
 from tests.integration.connection import PORT
 from tests.integration.guide import id_in
-from tests.integration.test_cluster_life import NODES, check, differences, roles
-from tests.integration.test_healing import kill, machine_ids
-from tests.integration.test_scaling import (
+from tests.integration.v2 import KUBERNETES, OPENSTACK, ClusterV2, LabV2
+from tests.integration.workloads import (
     WORKLOADS,
     budget,
     consistent,
+    machine_ids,
     pods,
     running,
 )
-from tests.integration.v2 import KUBERNETES, OPENSTACK, ClusterV2, LabV2
 
 pytestmark = pytest.mark.lab
 

@@ -9,8 +9,9 @@ import pytest
 
 from lab import client
 from tests.integration.conftest import PARAMETERS, eventually
-from tests.integration.test_interruptions import attached, plays_on, wait_until_attached
-from tests.integration.test_scaling import (
+from tests.integration.interruptions import attached, plays_on, wait_until_attached
+from tests.integration.v2 import REQUESTS, ClusterV2, LabV2
+from tests.integration.workloads import (
     WORKLOADS,
     budget,
     consistent,
@@ -18,7 +19,6 @@ from tests.integration.test_scaling import (
     names,
     running,
 )
-from tests.integration.v2 import REQUESTS, ClusterV2, LabV2
 
 pytestmark = pytest.mark.lab
 

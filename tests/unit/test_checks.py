@@ -2,6 +2,7 @@
 
 import configparser
 import os
+import re
 import subprocess
 import sys
 
@@ -88,3 +89,17 @@ def test_only_these_run_without_the_lowest_versions():
     assert without == {
         *("balancer", "benchmarks", "documents", "lab", "lifecycle", "prepare")
     }
+
+
+def test_no_test_module_imports_another():
+    tests = all_checks.ROOT / "tests"
+    found = {
+        str(path.relative_to(tests)): lines
+        for path in tests.rglob("*.py")
+        if (
+            lines := re.findall(
+                r"^ *(?:from|import) .*\btest_.*", path.read_text(), re.M
+            )
+        )
+    }
+    assert found == {}

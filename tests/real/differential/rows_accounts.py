@@ -4,9 +4,9 @@ import base64
 import json
 from typing import Any
 
+from tests.helpers import kubeapi
 from tests.real.differential.rows import Row, comparable, http, kubectl, manifest_list
 from tests.real.differential.site import Site
-from tests.unit.lab import kube
 
 _ADMIN = "an-administrator"
 
@@ -41,21 +41,21 @@ def _claims(token: str) -> Any:
 def _secret(site: Site) -> Any:
     path = f"/api/v1/namespaces/kube-system/secrets/{_ADMIN}"
     secret = site.wait(lambda: (s := site.get(path)).get("data") and s)
-    token = kube.secret_value(secret, "token")
+    token = kubeapi.secret_value(secret, "token")
     site.kept["admin"] = token
     return {
         "keys": sorted(secret["data"]),
         "type": secret["type"],
         "annotations": sorted(secret["metadata"]["annotations"]),
-        "namespace": kube.secret_value(secret, "namespace"),
-        "ca": kube.secret_value(secret, "ca.crt") == site.ca.read_text(),
+        "namespace": kubeapi.secret_value(secret, "namespace"),
+        "ca": kubeapi.secret_value(secret, "ca.crt") == site.ca.read_text(),
         "token": _claims(token),
     }
 
 
 def _no_account(site: Site) -> Any:
     """A Secret for an account that does not exist."""
-    secret = dict(kube.admin_manifests("nobody")[2])
+    secret = dict(kubeapi.admin_manifests("nobody")[2])
     path = "/api/v1/namespaces/kube-system/secrets"
     made = site.request("POST", path, secret)
     site.wait(lambda: site.request("GET", f"{path}/nobody").status == 404)
@@ -82,13 +82,13 @@ ROWS = (
     kubectl(
         "accounts: the driver's manifest",
         "apply -f -",
-        stdin=manifest_list(*kube.admin_manifests(_ADMIN)),
+        stdin=manifest_list(*kubeapi.admin_manifests(_ADMIN)),
     ),
     Row("accounts: the Secret with its token", _secret),
     kubectl(
         "accounts: the manifest again",
         "apply -f -",
-        stdin=manifest_list(*kube.admin_manifests(_ADMIN)),
+        stdin=manifest_list(*kubeapi.admin_manifests(_ADMIN)),
     ),
     http(
         "accounts: namespaces, which Tacker asks with it",

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from tests.helpers import kubeapi
 from tests.real.differential.rows import (
     Row,
     do,
@@ -13,7 +14,6 @@ from tests.real.differential.rows import (
     shown,
 )
 from tests.real.differential.site import Site
-from tests.unit.lab import kube
 
 _PODS = "/api/v1/namespaces/default/pods"
 _BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -113,7 +113,7 @@ _EVICTION = {
 
 
 def _agent() -> Any:
-    manifest = kube.deployment(
+    manifest = kubeapi.deployment(
         "agent", 1, tolerations=[{"operator": "Exists"}], **_PLACE
     )
     manifest["kind"] = "DaemonSet"
@@ -149,7 +149,7 @@ def _held(site: Site) -> Any:
 
 
 def _second(**spec: Any) -> str:
-    second = kube.budget("web", **spec)
+    second = kubeapi.budget("web", **spec)
     second["metadata"]["name"] = "second"
     return json.dumps(second)
 
@@ -158,12 +158,12 @@ ROWS = (
     kubectl(
         "workloads: apply",
         "apply -f -",
-        stdin=manifest_list(kube.deployment("web", 2, **_PLACE), _agent()),
+        stdin=manifest_list(kubeapi.deployment("web", 2, **_PLACE), _agent()),
     ),
     kubectl(
         "workloads: apply again",
         "apply -f -",
-        stdin=manifest_list(kube.deployment("web", 2, **_PLACE), _agent()),
+        stdin=manifest_list(kubeapi.deployment("web", 2, **_PLACE), _agent()),
     ),
     do("workloads: two pods", _keep_pod),
     kubectl(
@@ -210,7 +210,7 @@ ROWS = (
     kubectl(
         "budgets: one that blocks",
         "apply -f -",
-        stdin=json.dumps(kube.budget("web", minAvailable=2)),
+        stdin=json.dumps(kubeapi.budget("web", minAvailable=2)),
     ),
     do("budgets: counted", _allowed(0)),
     http(
@@ -241,7 +241,7 @@ ROWS = (
     kubectl(
         "budgets: applied otherwise",
         "apply -f -",
-        stdin=json.dumps(kube.budget("web", maxUnavailable="50%")),
+        stdin=json.dumps(kubeapi.budget("web", maxUnavailable="50%")),
     ),
     kubectl(
         "budgets: both kinds",

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from .sandbox import HAPROXY, INSTALL, Sandbox
+from tests.unit.balancer.sandbox import HAPROXY, INSTALL, Sandbox
 
 WEB = ("expose", "web", "--port", "80", "--node-port", "30080")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .sandbox import INSTALL, Sandbox
+from tests.unit.balancer.sandbox import INSTALL, Sandbox
 
 ADD = ("add-worker", "new=10.10.0.99")
 

@@ -18,9 +18,15 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, parse_status
-
-from .sandbox import HAPROXY, Sandbox
-from .servers import ApiServer, Echo, Worker, free_ports, make_certificate, serving
+from tests.helpers.backends import (
+    ApiServer,
+    Echo,
+    Worker,
+    free_ports,
+    make_certificate,
+    serving,
+)
+from tests.unit.balancer.sandbox import HAPROXY, Sandbox
 
 SYSTEMCTL = """#!/usr/bin/env bash
 cd "$(dirname "$0")" || exit

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .sandbox import INSTALL, SCRIPT, Sandbox
+from tests.unit.balancer.sandbox import INSTALL, SCRIPT, Sandbox
 
 LOG = 'echo "${0##*/} $* http=${http_proxy-} https=${https_proxy-}" >>%s/tool-calls\n'
 INSTALLS = '[[ "$*" != *install* ]] || $PUT'

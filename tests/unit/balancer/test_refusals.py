@@ -2,7 +2,7 @@
 
 import pytest
 
-from .sandbox import INSTALL, Sandbox
+from tests.unit.balancer.sandbox import INSTALL, Sandbox
 
 CP = ("--control-plane", "cp=10.0.0.1")
 WEB = ("expose", "web", "--port", "80", "--node-port", "30080")

@@ -22,8 +22,7 @@ from tacker_k8s_mgmt.model.load_balancer import (
 )
 from tacker_k8s_mgmt.remote.load_balancer import Balancer
 from tacker_k8s_mgmt.remote.ssh.channel import Result
-
-from .sandbox import SCRIPT, Sandbox
+from tests.unit.balancer.sandbox import SCRIPT, Sandbox
 
 SPEC = BalancerSpec(
     api_port=8443,

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from .sandbox import CONTROL_PLANES, INSTALL, SCRIPT, WORKERS, Sandbox
+from tests.unit.balancer.sandbox import (
+    CONTROL_PLANES,
+    INSTALL,
+    SCRIPT,
+    WORKERS,
+    Sandbox,
+)
 
 GOLDEN = Path(__file__).parent / "golden" / "haproxy.cfg"
 WEB = ("expose", "web", "--port", "80", "--node-port", "30080")

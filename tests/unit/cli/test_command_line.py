@@ -3,9 +3,7 @@
 import importlib.metadata
 import json
 import os
-import re
 import runpy
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -16,29 +14,11 @@ import setuptools
 from tacker_k8s_mgmt import cli
 from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.errors import ClusterError
+from tests.unit.cli.bodies import installation, simple
+from tests.unit.cli.command_line import VERBS, commands_in, help_of
 
-from .bodies import installation, simple
-
-VERBS = [(group.NAME, verb) for group in cli.groups() for verb in group.EXAMPLES]
 ROOT = Path(__file__).resolve().parents[3]
 MODULE = [sys.executable, "-m", "tacker_k8s_mgmt.cli"]
-
-
-def help_of(capsys, *words):
-    with pytest.raises(SystemExit) as caught:
-        main([*words, "--help"])
-    assert caught.value.code == 0
-    return capsys.readouterr().out
-
-
-def commands_in(text):
-    """The command lines of this program in a text, without what a shell does."""
-    joined = text.replace("\\\n", " ")
-    for line in re.findall(r"^[\s$#]*(tacker-k8s-mgmt .*)$", joined, re.MULTILINE):
-        words = shlex.split(line, comments=True)[1:]
-        for end in ("<", ">", "|"):
-            words = [word for word in words if not word.startswith(end)]
-        yield words
 
 
 def test_a_command_needs_its_own_group_alone():

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import cli
-
-from .journals import VNF
-from .test_command_line import VERBS, commands_in
+from tests.unit.cli.command_line import VERBS, commands_in
+from tests.unit.cli.journals import VNF
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [ROOT / "README.rst", *sorted((ROOT / "doc" / "source").glob("*.rst"))]

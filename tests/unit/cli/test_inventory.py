@@ -12,8 +12,16 @@ from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.model import load_balancer, nodes
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.request import params as cluster_params
-
-from .bodies import FILE, KEY, MARK, SECRET_REF, installation, named, secretive, simple
+from tests.unit.cli.bodies import (
+    FILE,
+    KEY,
+    MARK,
+    SECRET_REF,
+    installation,
+    named,
+    secretive,
+    simple,
+)
 
 
 @pytest.fixture

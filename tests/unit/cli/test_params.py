@@ -10,8 +10,7 @@ from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.csar.api import V2
 from tacker_k8s_mgmt.csar.sources import samples
 from tacker_k8s_mgmt.request.params import ATTRIBUTE
-
-from .bodies import (
+from tests.unit.cli.bodies import (
     FILE,
     KEY,
     MARK,

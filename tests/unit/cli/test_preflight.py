@@ -22,11 +22,10 @@ from tacker_k8s_mgmt.csar import archive, build
 from tacker_k8s_mgmt.errors import ConnectionLost
 from tacker_k8s_mgmt.remote.ansible import preflight as server_preflight
 from tacker_k8s_mgmt.remote.ansible.work_directory import MARKER
-from tests.unit.remote import keys
-from tests.unit.remote.sshd import PASSWORD, USER, Sshd
-
-from .bodies import SECRET_REF, installation, simple
-from .test_command_line import commands_in, help_of
+from tests.helpers import ssh_keys
+from tests.helpers.sshd import PASSWORD, USER, Sshd
+from tests.unit.cli.bodies import SECRET_REF, installation, simple
+from tests.unit.cli.command_line import commands_in, help_of
 
 OWNER = str(uuid.UUID(int=7))
 LOGINS = ("ansible", "master_node", "worker_node", "external_lb_param")
@@ -239,7 +238,7 @@ class TestServer:
     def test_a_recorded_host_key_that_changed(self, findings, sshd, tmp_path):
         (tmp_path / "state").mkdir()
         known = tmp_path / "state" / "known_hosts"
-        pair = keys.make("ecdsa-256").public
+        pair = ssh_keys.make("ecdsa-256").public
         known.write_text(f"[127.0.0.1]:{sshd.port} {pair}\n")
         (text,) = findings()["Ansible server"]
         assert "is not the one that was recorded" in text
@@ -278,7 +277,7 @@ class TestKeys:
     def test_keys_may_lie_in_the_directory_that_is_given(
         self, findings, body, sshd, tmp_path
     ):
-        pair = keys.make("ed25519")
+        pair = ssh_keys.make("ed25519")
         sshd.authorized.add(pair.public)
         (tmp_path / "key").write_text(pair.private)
         installation(body)["ansible"]["private_key"] = str(tmp_path / "key")
@@ -428,7 +427,7 @@ class TestPasswords:
         assert typed == ["Password of external_lb_param, user ansible: "]
 
     def test_a_key_is_enough(self, findings, body, typed, sshd):
-        pair = keys.make("ed25519")
+        pair = ssh_keys.make("ed25519")
         sshd.authorized.add(pair.public)
         del installation(body)["ansible"]["password"]
         installation(body)["ansible"]["private_key"] = pair.private

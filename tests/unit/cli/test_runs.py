@@ -16,8 +16,7 @@ import pytest
 
 from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.cli.commands import runs as runs_module
-
-from .journals import ERROR, VNF, Recorder, completed, failed
+from tests.unit.cli.journals import ERROR, VNF, Recorder, completed, failed
 
 COMMAND = [sys.executable, "-m", "tacker_k8s_mgmt.cli", "runs"]
 LIMIT = 60

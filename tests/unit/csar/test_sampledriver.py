@@ -10,8 +10,7 @@ from tacker_k8s_mgmt.csar import archive, meta, sources
 from tacker_k8s_mgmt.csar.build import build
 from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.errors import PackageError
-
-from . import sampledriver
+from tests.helpers import sampledriver
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ import lab
 from tacker_k8s_mgmt.csar import archive, meta, request, sources, vnfd
 from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.request import params
-from tests.unit.csar.specification import instantiate
+from tests.helpers.specification import instantiate
 
 DF = "Definitions/kubernetes_df_simple.yaml"
 HOT = "BaseHOT/simple/base_hot_top.yaml"

@@ -16,8 +16,8 @@ from benchmarks import __main__ as benchmarks
 from lab import __main__ as lab
 from tacker_k8s_mgmt.csar import api, sources
 from tests.documents import account, blocks, running
+from tests.helpers import sampledriver
 from tests.tree import ROOT
-from tests.unit.csar import sampledriver
 
 PARAMETERS = "k8s_cluster_installation_param"
 

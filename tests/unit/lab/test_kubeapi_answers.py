@@ -26,8 +26,7 @@ from lab.kubeapi.routes import Target
 from lab.kubeapi.selectors import check_selectors
 from lab.kubeapi.settings import Settings
 from lab.kubeapi.verbs import Request, serve
-
-from . import kube as bed
+from tests.helpers import kubeapi as bed
 
 ADMIN = Identity("admin", frozenset({"system:masters"}))
 

@@ -18,8 +18,7 @@ from lab.kubeapi.resources import (
 )
 from lab.kubeapi.settings import Settings
 from lab.kubeapi.store import Store
-
-from . import kube as bed
+from tests.helpers import kubeapi as bed
 
 DEDICATED = {"key": "dedicated", "value": "db", "effect": "NoExecute"}
 UNREACHABLE = "node.kubernetes.io/unreachable"

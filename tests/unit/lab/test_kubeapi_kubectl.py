@@ -6,8 +6,7 @@ import pytest
 
 from lab.kubeapi.listening import Listener
 from lab.kubeapi.server import start, stop
-
-from . import kube as bed
+from tests.helpers import kubeapi as bed
 
 pytestmark = pytest.mark.skipif(not bed.KUBECTL, reason="no kubectl on PATH")
 

@@ -14,8 +14,8 @@ from lab.kubeapi.cluster import Cluster
 from lab.kubeapi.etcd.wire import Files
 from lab.kubeapi.listening import Listener, Replication
 from lab.kubeapi.server import Server, start, stop
-from tests.unit.lab.kube import ADMIN_TOKEN, QUICK, wait_for
-from tests.unit.lab.test_kubeapi_etcd import Ensemble, free_port
+from tests.helpers.kubeapi import ADMIN_TOKEN, QUICK, wait_for
+from tests.unit.lab.etcd_ensemble import Ensemble, free_port
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

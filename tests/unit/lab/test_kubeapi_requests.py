@@ -7,8 +7,7 @@ import pytest
 
 from lab.kubeapi.listening import Listener
 from lab.kubeapi.server import start, stop
-
-from . import kube as bed
+from tests.helpers import kubeapi as bed
 
 POD = "/api/v1/namespaces/default/pods"
 

@@ -11,8 +11,7 @@ import pytest
 
 from lab.kubeapi.listening import Listener
 from lab.kubeapi.server import start, stop
-
-from . import kube as bed
+from tests.helpers import kubeapi as bed
 
 LAB = Path(__file__).parents[3] / "lab"
 KUBELET = LAB / "kubespray/roles/kubeadm/files/kubelet.py"

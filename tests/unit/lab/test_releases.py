@@ -14,8 +14,8 @@ from tacker_k8s_mgmt.kubespray import checkout, inventory, variables
 from tacker_k8s_mgmt.kubespray.checkout import Checkout, Wanted, ansible_version_from
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.versions import minor, numbers
-from tests.unit.cluster.rich import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
-from tests.unit.cluster.samples import parsed
+from tests.helpers.full_request import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
+from tests.helpers.samples import parsed
 
 SOURCE = Path(__file__).parents[3] / "lab/kubespray"
 SKIPPED = shutil.ignore_patterns("__pycache__")

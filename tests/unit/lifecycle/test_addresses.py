@@ -7,8 +7,8 @@ import pytest
 
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.model.nodes import Role
-from tests.unit.lifecycle.fakes import FakeSite, machine, params
-from tests.unit.lifecycle.operations import run
+from tests.helpers.fakes import FakeSite, machine, params
+from tests.helpers.operations import run
 
 
 def test_without_a_load_balancer_the_vim_is_the_first_control_plane():

@@ -14,16 +14,17 @@ from tacker_k8s_mgmt.lifecycle.runner import Runner
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.topology.connection_points import Attachment
-from tests.unit.lifecycle.available import AvailableSite
-from tests.unit.lifecycle.fakes import (
-    VNF,
-    FakeClock,
-    FakeJournal,
-    FakeSite,
-    params,
+from tests.helpers.control_planes import AvailableSite
+from tests.helpers.fakes import VNF, FakeClock, FakeJournal, FakeSite, params
+from tests.helpers.operations import (
+    FIFTY_FIVE,
+    FIVE,
+    MASTER,
+    heal_end,
+    heal_start,
+    instantiated,
+    run,
 )
-from tests.unit.lifecycle.operations import heal_end, heal_start, instantiated, run
-from tests.unit.lifecycle.test_scale import FIFTY_FIVE, FIVE, MASTER
 
 BALANCER = {
     "ssh_cp_name": "lb_ssh",

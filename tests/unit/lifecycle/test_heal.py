@@ -8,38 +8,21 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Role
-from tests.unit.lifecycle.fakes import FakeClock, FakeSite, machine
-from tests.unit.lifecycle.operations import heal_end, heal_start, instantiated
-from tests.unit.lifecycle.test_scale import (
+from tests.helpers.fakes import FakeClock, FakeSite, machine
+from tests.helpers.operations import (
     FIFTY_FIVE,
     FIVE,
     MASTER,
     SIX,
+    heal_end,
+    heal_start,
+    instantiated,
+    rebuild,
+    silenced,
     state,
 )
 
 WEB = ExposedService("web", 8080, 30080, ())
-
-
-def rebuild(site: FakeSite, *servers: str) -> tuple[str, ...]:
-    """What Heat does between the hooks: a new server on each old port."""
-    new = {server: f"{server}-anew" for server in servers}
-
-    def built(one):
-        return replace(one, server_id=new.get(one.server_id, one.server_id))
-
-    site.workers = [built(one) for one in site.workers]
-    site.load_balancer = built(site.load_balancer)
-    site.dead -= set(servers)
-    return tuple(new.values())
-
-
-def silenced(site: FakeSite, name: str) -> None:
-    """The kubelet of a node that accepts logins does not report."""
-    site.cluster_nodes = [
-        replace(node, ready=False, reason="quiet") if node.name == name else node
-        for node in site.cluster_nodes
-    ]
 
 
 def heal(site: FakeSite, *servers: str) -> None:

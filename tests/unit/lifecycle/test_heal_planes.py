@@ -8,11 +8,19 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Role
-from tests.unit.lifecycle.available import AvailableSite
-from tests.unit.lifecycle.fakes import machine
-from tests.unit.lifecycle.operations import heal_end, heal_start, scale_in, scale_out
-from tests.unit.lifecycle.test_heal import silenced
-from tests.unit.lifecycle.test_scale import FIFTY_FIVE, FIVE, SIX, state
+from tests.helpers.control_planes import AvailableSite
+from tests.helpers.fakes import machine
+from tests.helpers.operations import (
+    FIFTY_FIVE,
+    FIVE,
+    SIX,
+    heal_end,
+    heal_start,
+    scale_in,
+    scale_out,
+    silenced,
+    state,
+)
 
 ONE, TWO, THREE = (f"control-plane-10-10-0-{n}" for n in (1, 2, 3))
 FORTY_ONE = "control-plane-10-10-0-41"

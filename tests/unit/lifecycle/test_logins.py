@@ -2,10 +2,19 @@
 
 import yaml
 
-from tests.unit.lifecycle.fakes import FakeSite, changed_params
-from tests.unit.lifecycle.operations import heal_end, heal_start, scale_in, scale_out
-from tests.unit.lifecycle.test_heal import rebuild
-from tests.unit.lifecycle.test_scale import FIFTY_FIVE, FIVE, MASTER, SIX, grown
+from tests.helpers.fakes import FakeSite, changed_params
+from tests.helpers.operations import (
+    FIFTY_FIVE,
+    FIVE,
+    MASTER,
+    SIX,
+    grown,
+    heal_end,
+    heal_start,
+    rebuild,
+    scale_in,
+    scale_out,
+)
 
 OLD, NEW = "n0de-secret", "another-one"
 WORKERS = changed_params(worker_node={"password": NEW})

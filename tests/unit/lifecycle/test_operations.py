@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.request.params import InstallParams
-from tests.unit.lifecycle.fakes import (
+from tests.helpers.fakes import (
     VNF,
     FakeClock,
     FakeJournal,
@@ -23,7 +23,7 @@ from tests.unit.lifecycle.fakes import (
     machine,
     params,
 )
-from tests.unit.lifecycle.operations import run, scale_out
+from tests.helpers.operations import run, scale_out
 
 NAMES = ["control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"]
 EFFECTS = (

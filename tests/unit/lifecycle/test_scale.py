@@ -8,35 +8,20 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.model.nodes import Role
-from tests.unit.lifecycle.fakes import (
-    FakeNode,
-    FakeSite,
-    changed_params,
-    machine,
-    params,
+from tests.helpers.fakes import FakeNode, FakeSite, changed_params, machine, params
+from tests.helpers.operations import (
+    FIFTY_FIVE,
+    FIVE,
+    MASTER,
+    SEVEN,
+    SIX,
+    grown,
+    instantiated,
+    run,
+    scale_in,
+    scale_out,
+    state,
 )
-from tests.unit.lifecycle.operations import instantiated, run, scale_in, scale_out
-
-MASTER, FIVE, FIFTY_FIVE = (
-    "control-plane-10-10-0-4",
-    "worker-10-10-0-5",
-    "worker-10-10-0-55",
-)
-SIX, SEVEN = "worker-10-10-0-6", "worker-10-10-0-7"
-
-
-def state(site: FakeSite) -> tuple[object, ...]:
-    """What an operator would look at, and what the next operation builds on."""
-    routes = sorted(name for name, _ in site.routes)
-    # Host keys are recorded as soon as they are seen, and forgotten with the VM.
-    files = {name: site.files[name] for name in site.files if name != "services.json"}
-    return site.members, site.listed, routes, site.cordoned, files, site.pods
-
-
-def grown(*numbers: int) -> FakeSite:
-    site = instantiated()
-    site.workers += [machine(Role.WORKER, number) for number in numbers]
-    return site
 
 
 def highly_available() -> FakeSite:

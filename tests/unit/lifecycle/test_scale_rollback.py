@@ -6,8 +6,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOutRollback
-from tests.unit.lifecycle.operations import run, scale_out
-from tests.unit.lifecycle.test_scale import SIX, grown, state
+from tests.helpers.operations import SIX, grown, run, scale_out, state
 
 KNOWN = ("server-4", "server-5", "server-55", "server-9")
 FAULTS = [

@@ -7,8 +7,8 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tests.unit.lifecycle.fakes import FakeSite
-from tests.unit.lifecycle.operations import run
+from tests.helpers.fakes import FakeSite
+from tests.helpers.operations import run
 
 
 class Handled(logging.Handler):

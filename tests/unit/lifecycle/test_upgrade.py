@@ -8,9 +8,9 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.request.params import merged
 from tacker_k8s_mgmt.topology import upgrade_plan as versions
-from tests.unit.lifecycle.fakes import machine
-from tests.unit.lifecycle.operations import heal_start, scale_out
-from tests.unit.lifecycle.upgrading import (
+from tests.helpers.fakes import machine
+from tests.helpers.operations import heal_start, scale_out
+from tests.helpers.upgrades import (
     NEW,
     OLD,
     UpgradingSite,

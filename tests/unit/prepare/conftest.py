@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .sandbox import ANSIBLES, Sandbox, make_origin, make_wheel
+from tests.unit.prepare.sandbox import ANSIBLES, Sandbox, make_origin, make_wheel
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,16 @@ from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ssh import session as ssh_session
 from tests.documents import account
-from tests.unit.remote.sshd import Sshd
-
-from .sandbox import ANSIBLES, SCRIPT, USER, Sandbox, git, make_wheel, write
+from tests.helpers.sshd import Sshd
+from tests.unit.prepare.sandbox import (
+    ANSIBLES,
+    SCRIPT,
+    USER,
+    Sandbox,
+    git,
+    make_wheel,
+    write,
+)
 
 
 def test_the_first_call_tells_what_it_does_and_what_to_write_into_requests(first):

@@ -5,9 +5,9 @@ import contextlib
 import pytest
 
 from tacker_k8s_mgmt.remote.ssh import session as ssh_session
-from tests.unit.lab.kube import make_certificate
-from tests.unit.remote import kube
-from tests.unit.remote.sshd import PASSWORD, Sshd
+from tests.helpers import kubectl_server
+from tests.helpers.kubeapi import make_certificate
+from tests.helpers.sshd import PASSWORD, Sshd
 
 
 @pytest.fixture
@@ -49,6 +49,6 @@ def api_certificate(tmp_path_factory):
 @pytest.fixture
 def site(sshd, api_certificate):
     """A cluster of m1, w1, w10 and w2 behind the SSH server."""
-    site = kube.open_site(sshd, *api_certificate)
+    site = kubectl_server.open_site(sshd, *api_certificate)
     yield site
-    kube.close_site(site)
+    kubectl_server.close_site(site)

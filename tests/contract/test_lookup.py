@@ -1,0 +1,328 @@
+"""``cluster check`` with Tacker's own configuration, database and objects."""
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker import context as tacker_context
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks.v1 import lookup, vim
+from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.remote.ssh import session
+from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
+from tacker_k8s_mgmt.status.facts import Vim
+from tests.helpers.fakes import additional_params, params
+
+CONTEXT = tacker_context.get_admin_context()
+ROOT = Path(__file__).resolve().parent.parent.parent
+NOBODY = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
+CONFIGURATION = """
+[DEFAULT]
+state_path = {place}/state
+[database]
+connection = sqlite:///{place}/tacker.sqlite
+[k8s_mgmt]
+connect_timeout = 1
+"""
+
+
+def python(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("tacker")
+
+
+@pytest.fixture(scope="module")
+def config_file(place):
+    path = place / "tacker.conf"
+    path.write_text(CONFIGURATION.format(place=place))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def known(place, config_file):
+    """Ids of the VNF instances, by what they are."""
+    given = additional_params()
+    # Nobody listens there.
+    ansible = given["k8s_cluster_installation_param"]["ansible"]
+    ansible |= {"ip_address": "127.0.0.1", "port": 1}
+    wanted = place / "params.json"
+    wanted.write_text(json.dumps(given))
+    made = python("-m", "tests.contract.tacker_database", config_file, str(wanted))
+    assert made.returncode == 0, made.stderr
+    return json.loads(made.stdout.splitlines()[-1])
+
+
+@pytest.fixture
+def _quick(request, monkeypatch):
+    """What is started has done its imports, unless a test has it start alone."""
+    if "alone" not in request.fixturenames:
+        program = request.getfixturevalue("python_for_commands")
+        monkeypatch.setattr(sys, "executable", program)
+
+
+@pytest.fixture
+def check(config_file, _quick):
+    def run(vnf_id, *arguments, files=(config_file,)):
+        words = [word for file in files for word in ("--config-file", file)]
+        command = ("-m", "tacker_k8s_mgmt.cli", "cluster", "check", vnf_id)
+        return python(*command, *words, *arguments)
+
+    return run
+
+
+def rows_of(place):
+    with sqlite3.connect(place / "tacker.sqlite") as database:
+        return list(database.iterdump())
+
+
+@pytest.mark.usefixtures("alone")
+def test_everything_is_asked_and_nothing_is_written(check, known, place):
+    before = rows_of(place)
+    done = check(known["cluster"], "--json")
+    assert done.returncode == 2, done.stderr
+    told = json.loads(done.stdout)
+    assert told["vnf_instance_name"] == "cluster"
+    assert told["open_operation"] == f"HEAL {known['operation']} is FAILED_TEMP"
+    silent = {"heat", "inventory", "cluster", "load_balancer"}
+    assert set(told["not_asked"]) == silent
+    assert "No SSH connection to ansible@127.0.0.1:1" in told["not_asked"]["inventory"]
+    (balancer,) = told["rows"]
+    assert balancer["vim"] == "-"
+    assert [one["what"] for one in balancer["differences"]] == [
+        "the cluster is no VIM in Tacker"
+    ]
+    assert rows_of(place) == before
+    # Not even the directory in which host keys would be recorded.
+    assert sorted(one.name for one in place.iterdir()) == [
+        "params.json",
+        "tacker.conf",
+        "tacker.sqlite",
+    ]
+
+
+@pytest.mark.usefixtures("alone")
+def test_nothing_but_the_report_is_on_the_screen_and_no_secret(check, known):
+    done = check(known["cluster"])
+    assert done.returncode == 2
+    assert done.stderr == ""
+    assert "Could not be asked: inventory." in done.stdout
+    assert "secret" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("which", "said"),
+    [
+        ("dormant", "is no cluster"),
+        ("terminated", "is not instantiated"),
+        ("broken", "k8s_cluster_installation_param has"),
+    ],
+)
+def test_what_is_no_cluster_is_told(check, known, which, said):
+    done = check(known[which])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+class TestV2:
+    """A VNF instance of the v2 API, whose kept parameters have no secrets."""
+
+    def test_everything_is_asked_and_nothing_is_written(self, check, known, place):
+        before = rows_of(place)
+        done = check(known["v2 cluster"], "--json")
+        assert done.returncode == 2, done.stderr
+        assert "secret" not in done.stdout + done.stderr
+        told = json.loads(done.stdout)
+        assert told["vnf_instance_name"] == "v2 cluster"
+        assert told["open_operation"] == f"HEAL {known['v2 operation']} is FAILED_TEMP"
+        silent = {"heat", "inventory", "cluster", "load_balancer"}
+        assert set(told["not_asked"]) == silent
+        assert (
+            "No SSH connection to ansible@127.0.0.1:1" in told["not_asked"]["inventory"]
+        )
+        (balancer,) = told["rows"]
+        assert [one["what"] for one in balancer["differences"]] == [
+            "the cluster is no VIM in Tacker"
+        ]
+        assert rows_of(place) == before
+
+    @pytest.mark.usefixtures("_quick")
+    def test_secrets_are_those_of_the_last_request_that_was_carried_out(
+        self, known, config_file, tmp_path
+    ):
+        program = tmp_path / "secrets.py"
+        program.write_text(
+            "import sys; from tacker_k8s_mgmt.hooks import lookup\n"
+            "with lookup.opened(sys.argv[1], sys.argv[2:]) as found:\n"
+            "    print(*sorted(set(found.params.secrets())))"
+        )
+        told = python(str(program), known["v2 cluster"], config_file)
+        assert told.stdout.split() == [
+            "b4lancer-secret",
+            "changed-secret",
+            "n0de-secret",
+        ]
+
+    @pytest.mark.parametrize(
+        ("which", "said"),
+        [
+            ("v2 dormant", "is no cluster"),
+            ("v2 terminated", "is not instantiated"),
+            ("v2 forgotten", "ansible.password"),
+        ],
+    )
+    def test_what_cannot_be_looked_at_is_told(self, check, known, which, said):
+        done = check(known[which])
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+
+
+def test_a_vnf_instance_that_is_not_there(check, known):
+    done = check(NOBODY)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"Tacker has no VNF instance {NOBODY}, neither of its v1 nor of its v2 API. "
+        "Look at the ids that `openstack vnflcm list` shows.\n"
+    )
+
+
+def test_no_configuration_at_all(check):
+    done = check(NOBODY, files=())
+    assert done.returncode == 2
+    assert "There is no tacker.conf" in done.stderr
+    assert "--config-file" in done.stderr
+
+
+def test_a_configuration_that_cannot_be_read(check, tmp_path):
+    path = tmp_path / "broken.conf"
+    path.write_text("[DEFAULT\n")
+    done = check(NOBODY, files=(str(path),))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Tacker's configuration could not be read" in done.stderr
+    assert str(path) in done.stderr
+
+
+def test_a_database_that_is_down_is_not_waited_for_and_its_password_not_told(
+    check, tmp_path
+):
+    path = tmp_path / "tacker.conf"
+    url = "mysql+pymysql://tacker:d4tabase-secret@127.0.0.1:1/tacker"
+    path.write_text(f"[database]\nconnection = {url}\nretry_interval = 1000\n")
+    done = check(NOBODY, files=(str(path),))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Tacker's database could not be read" in done.stderr
+    assert "d4tabase-secret" not in done.stderr
+
+
+# The VIM
+
+
+def registry(monkeypatch, *vims, metadata=None, named=()):
+    plugin = types.SimpleNamespace(get_vims=lambda context: list(vims))
+    monkeypatch.setattr(vim, "_plugin", lambda: plugin)
+    infos = [types.SimpleNamespace(vim_id=one) for one in named]
+    instance = types.SimpleNamespace(
+        id="vnf",
+        tenant_id="tenant",
+        vnf_metadata=metadata,
+        vim_connection_info=infos,
+    )
+    return vim.VimRegistry(CONTEXT, instance)
+
+
+def entry(vim_id="v", **changes):
+    mark = "Kubernetes cluster of VNF instance vnf"
+    found = {"id": vim_id, "name": "ours", "type": "kubernetes", "tenant_id": "tenant"}
+    return {**found, "auth_url": "https://lb:6443", "description": mark, **changes}
+
+
+@pytest.mark.parametrize(
+    ("named", "is_named"),
+    [(("openstack", "v"), True), (("openstack",), False), (("v",), False), ((), False)],
+)
+def test_the_vim_and_whether_the_instance_names_it(monkeypatch, named, is_named):
+    found = registry(monkeypatch, entry(), named=named).registered()
+    assert found == (Vim("v", "ours", "https://lb:6443", is_named),)
+
+
+def test_the_vim_is_found_by_the_id_that_the_instance_keeps(monkeypatch):
+    other = entry("other", description="x")
+    kept = entry(description="")
+    found = registry(monkeypatch, other, kept, metadata={vim.METADATA_KEY: "v"})
+    assert [one.vim_id for one in found.registered()] == ["v"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"description": ""}, {"tenant_id": "t2"}, {"type": "openstack"}]
+)
+def test_a_vim_of_others_is_not_the_clusters(monkeypatch, change):
+    assert registry(monkeypatch, entry(**change)).registered() == ()
+
+
+# Host keys
+
+
+@pytest.fixture
+def seen(monkeypatch, tmp_path):
+    monkeypatch.setattr(vim, "_plugin", lambda: None)
+    instance = types.SimpleNamespace(id="vnf", tenant_id="tenant", vnf_metadata={})
+    options = types.SimpleNamespace(connect_timeout=1, key_directory="")
+    return lookup.SeenV1Site(None, instance, params(), options, str(tmp_path / "state"))
+
+
+def test_only_recorded_keys_are_given_to_a_session(seen, monkeypatch):
+    given = []
+
+    def connect(endpoint, *, host_keys, **_):
+        given.append(host_keys)
+        return types.SimpleNamespace(
+            alive=True, close=lambda: None, get=lambda path: b""
+        )
+
+    monkeypatch.setattr(session, "connect", connect)
+    seen.cluster(Machine(Role.CONTROL_PLANE, "s", "192.0.2.1", "10.0.0.1"))
+    assert [type(keys) for keys in given] == [RecordedKeys, RecordedKeys]
+
+
+def test_a_silent_ansible_server_is_waited_for_once(seen, monkeypatch):
+    tries = []
+
+    def connect(endpoint, **_):
+        tries.append(endpoint.host)
+        raise errors.RemoteError(detail="no answer")
+
+    monkeypatch.setattr(session, "connect", connect)
+    machine = Machine(Role.CONTROL_PLANE, "s", "192.0.2.1", "10.0.0.1")
+    for ask in (lambda: seen.workdir, lambda: seen.cluster(machine)):
+        with pytest.raises(errors.RemoteError) as caught:
+            ask()
+    assert tries == ["192.0.2.5"]
+    assert "recorded on the Ansible server 192.0.2.5" in str(caught.value)
+
+
+def test_the_file_of_ansible_servers_keys_is_neither_made_nor_changed(seen, tmp_path):
+    learnt, file = HostKeys(), seen.key_file(str(tmp_path / "state" / "known_hosts"))
+    learnt.trust("192.0.2.5", 22, "ssh-ed25519", "KEY")
+    file.add(learnt)
+    assert file.load().text() == ""
+    assert not (tmp_path / "state").exists()

@@ -1,0 +1,87 @@
+"""The stack of an instantiation that was given up, and the one that comes after it."""
+
+import types
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks.v1 import stale_stack
+from tests.helpers import fakes
+
+
+class Heat:
+    """One stack, which is there for some more looks once it is being deleted."""
+
+    def __init__(self, looks, status="DELETE_IN_PROGRESS"):
+        self.looks, self.status = looks, status
+        self.deleted, self.asked = [], []
+
+    def find_stack(self, name):
+        self.asked.append(name)
+        if self.deleted:
+            self.looks -= 1
+        if self.looks < 0:
+            return None
+        return types.SimpleNamespace(id="stack-1", stack_status=self.status)
+
+    def delete(self, stack_id):
+        self.deleted.append(stack_id)
+
+
+@pytest.fixture
+def site():
+    made = fakes.FakeSite()
+    made.owner = fakes.VNF
+    return made
+
+
+def step_with(monkeypatch, site, heat):
+    monkeypatch.setattr(stale_stack.rollback, "heat_of", lambda *_: heat)
+    instance = types.SimpleNamespace(id=fakes.VNF)
+    return stale_stack.LeftStack(None, instance, site).step()
+
+
+def test_none_is_the_usual_case_and_costs_one_question(monkeypatch, site):
+    heat = Heat(looks=-1)
+    step = step_with(monkeypatch, site, heat)
+    assert step.probe()
+    assert heat.asked == [f"vnflcm_{fakes.VNF}"]
+    assert heat.deleted == []
+
+
+def test_it_is_deleted_and_waited_for(monkeypatch, site):
+    heat = Heat(looks=2)
+    step = step_with(monkeypatch, site, heat)
+    assert not step.probe()
+    step.act()
+    assert heat.deleted == ["stack-1"]
+    assert step.probe()
+
+
+def test_vms_that_another_operation_works_on_are_left_alone(monkeypatch, site):
+    heat = Heat(looks=2)
+    site.faults.add("lock")
+    with pytest.raises(errors.RemoteError):
+        step_with(monkeypatch, site, heat).act()
+    assert heat.deleted == []
+
+
+def test_one_that_heat_does_not_delete_is_an_error_that_says_what_to_do(
+    monkeypatch, site
+):
+    step = step_with(monkeypatch, site, Heat(looks=9, status="DELETE_FAILED"))
+    with pytest.raises(errors.RemoteError, match="DELETE_FAILED") as caught:
+        step.act()
+    assert "openstack stack delete" in str(caught.value)
+
+
+def test_heat_that_does_not_answer_is_an_error(monkeypatch, site):
+    def refuse(*_):
+        raise ConnectionError("no route")
+
+    step = step_with(monkeypatch, site, None)
+    monkeypatch.setattr(stale_stack.rollback, "heat_of", refuse)
+    with pytest.raises(errors.RemoteError, match=r"in vain: no route"):
+        step.probe()

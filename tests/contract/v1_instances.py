@@ -1,0 +1,54 @@
+"""VNF instances and definitions as Tacker's v1 API has them."""
+
+import types
+import uuid
+
+NAME = "mgmt-drivers-kubespray"
+
+
+def instance(additional_params=None):
+    info = types.SimpleNamespace(additional_params=additional_params, instance_id=None)
+    return types.SimpleNamespace(
+        id=str(uuid.uuid4()),
+        tenant_id="tenant",
+        vnfd_id="vnfd",
+        vnf_metadata={},
+        vim_connection_info=[],
+        instantiated_vnf_info=info,
+        saved=0,
+    )
+
+
+ACCOUNT = {"username": "ubuntu", "password": "s3cret-word"}
+GOOD = {
+    "k8s_cluster_installation_param": {
+        "ansible": {
+            "ip_address": "192.0.2.5",
+            "kubespray_root_path": "/opt/kubespray",
+            "transferring_inventory_path": "/srv/clusters/one",
+            **ACCOUNT,
+        },
+        "master_node": {"ssh_cp_name": "m_ssh", "nic_cp_name": "m_nic", **ACCOUNT},
+        "worker_node": {"ssh_cp_name": "w_ssh", "nic_cp_name": "w_nic", **ACCOUNT},
+        "external_lb_param": {
+            "ssh_cp_name": "lb_ssh",
+            "ssh_username": "ubuntu",
+            "ssh_password": "s3cret-word",
+            "script_path": "Scripts/lb.sh",
+        },
+    }
+}
+
+
+class Saved(types.SimpleNamespace):
+    def save(self):
+        self.saved += 1
+
+
+def saved_instance():
+    one = Saved(**vars(instance()))
+    one.vim_connection_info = [types.SimpleNamespace(vim_id="openstack")]
+    return one
+
+
+DEFINITIONS = "vnfd/simple/Definitions/kubernetes_df_simple.yaml"

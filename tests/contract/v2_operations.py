@@ -1,0 +1,54 @@
+"""Operations of Tacker's v2 API on fakes of the site."""
+
+import json
+
+from tests.contract import v2_world
+from tests.helpers import fakes
+
+FIVE, FIFTY_FIVE = "worker-10-10-0-5", "worker-10-10-0-55"
+MASTER, EIGHT = "control-plane-10-10-0-4", "worker-10-10-0-8"
+SECRETS = ("n0de-secret", "serv3r-secret", "b4lancer-secret", "v1m-secret")
+#: A later request repeats what is not kept.
+REPEATED = fakes.additional_params()
+
+
+def instantiate(tacker, vim="vim1", **changes):
+    request = {
+        "flavourId": "simple",
+        "instantiationLevelId": "instantiation_level_1",
+        "vimConnectionInfo": {vim: v2_world.VIM},
+        "additionalParams": fakes.additional_params(**changes),
+    }
+    tacker.operate("INSTANTIATE", request)
+
+
+def scale(tacker, kind, params=REPEATED):
+    tacker.operate(
+        "SCALE",
+        {
+            "type": kind,
+            "aspectId": "worker_instance",
+            "numberOfSteps": 1,
+            "additionalParams": params,
+        },
+    )
+
+
+def heal(tacker, *vnfcs, params=REPEATED, **more):
+    request = {"additionalParams": {**params, **more}}
+    if vnfcs:
+        request["vnfcInstanceId"] = list(vnfcs)
+    tacker.operate("HEAL", request)
+
+
+def terminate(tacker, kind="GRACEFUL", params=REPEATED):
+    tacker.operate("TERMINATE", {"terminationType": kind, "additionalParams": params})
+
+
+def no_secrets(tacker):
+    """Nothing that others see has a secret in it."""
+    seen = json.dumps([tacker.instance.get("metadata"), tacker.data])
+    files = [path.read_text() for path in tacker.state.rglob("*") if path.is_file()]
+    for secret in (*SECRETS, "t0ken"):
+        assert secret not in seen
+        assert all(secret not in text for text in files)

@@ -1,0 +1,195 @@
+"""A site whose cluster has several control planes, and what kubespray does to them."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.quorum import EtcdMember
+from tests.helpers.fakes import FakeCluster, FakePlaybooks, FakeSite, machine, params
+from tests.helpers.operations import run
+
+# An inventory is read some hundred times; the other one takes ten times as long.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Playbooks(FakePlaybooks):
+    """kubespray takes the first of a group for the leader, and refuses to lose it."""
+
+    def _groups(self) -> dict[str, list[str]]:
+        text = self._site.files["hosts.yaml"].replace("!unsafe", "")
+        groups = yaml.load(text, Loader=_LOADER)["all"]["children"]  # noqa: S506
+        return {name: list(groups[name].get("hosts", ())) for name in groups}
+
+    def _cluster(self, request: PlaybookRequest) -> None:
+        """Its role etcd goes on only when all members are well."""
+        site, known = self._site, self._inventory()
+        assert isinstance(site, AvailableSite)
+        planes = [known[name] for name in self._groups()["kube_control_plane"]]
+        if not request.args:
+            site.change("etcd_members", _named(planes))
+            self._join(known.values())
+            return
+        assert request.args[1].startswith("etcd,kube_control_plane")
+        shut_out = request.args[1].split(",!")[1:]
+        live = [node for node in planes if node.name not in shut_out]
+        assert not [node for node in live if node.server_id in site.dead]
+        assert planes[0].address in site.etcd_members, "the first is new"
+        assert all(site.etcd_is_well(one) for one in site.etcd_members)
+        for node in live:
+            if node.address not in site.etcd_members:
+                grown = {**site.etcd_members, **_named([node])}
+                # As etcd does it: by URLs, and two of one name are one member.
+                told = request.extra_vars["etcd_peer_addresses"].split(",")
+                pairs = dict(one.split("=") for one in told)
+                assert set(pairs.values()) == {f"https://{one}:2380" for one in grown}
+                site.change("etcd_members", grown)
+        self._join(live)
+
+    def _remove_node(self, request: PlaybookRequest) -> None:
+        groups, known = self._groups(), self._inventory()
+        for name in request.extra_vars["node"].split(","):
+            assert name != groups["kube_control_plane"][0], "the first"
+            if name in groups["etcd"]:
+                assert known[name].address in self._site.etcd_members, "no member"
+                self._site.leave_etcd(known[name].address)
+        if len(groups["etcd"]) % 2 == 0:
+            told = json.loads(self._site.files["vars.json"])
+            assert told["ignore_assert_errors"] is True
+        super()._remove_node(request)
+
+
+def _named(planes: Sequence[Node]) -> dict[str, str]:
+    return {node.address: node.etcd_member_name for node in planes}
+
+
+class Cluster(FakeCluster):
+    def __init__(self, site: "AvailableSite", node: Node) -> None:
+        super().__init__(site)
+        self._available = site
+        self._node = node
+
+    def nodes(self) -> Sequence[Any]:
+        self._must_serve()
+        return super().nodes()
+
+    def api_problem(self) -> str:
+        self._site.touch("cluster.api_problem")
+        return "" if self._serves() else "connection refused"
+
+    def uncertified(self, addresses: Sequence[str]) -> tuple[str, ...]:
+        self._site.touch("cluster.uncertified")
+        return tuple(set(addresses) & self._available.not_certified)
+
+    def move_cluster_info(self, address: str, server: str) -> bool:
+        self._site.touch("cluster.move_cluster_info")
+        moves = self._available.cluster_info == f"https://{address}:6443"
+        if moves:
+            self._site.change("cluster_info", server)
+        return moves
+
+    def _serves(self) -> bool:
+        site, address = self._available, self._node.address
+        if address in site.api_is_down or address not in site.etcd_members:
+            return False
+        return any(one.leader for one in Etcd(site).members())
+
+    def _must_serve(self) -> None:
+        if not self._serves():
+            raise errors.RemoteError(detail=f"{self._node.name}: connection refused")
+
+
+class Etcd:
+    def __init__(self, site: "AvailableSite") -> None:
+        self._site = site
+
+    def members(self) -> tuple[EtcdMember, ...]:
+        self._site.touch("etcd.members")
+        members = self._site.etcd_members
+        well = [one for one in members if self._site.etcd_is_well(one)]
+        if len(well) <= len(members) / 2:
+            well = []
+        return tuple(
+            EtcdMember(
+                name=name,
+                member_id=f"id-{address}",
+                address=address,
+                healthy=address in well,
+                leader=address in well[:1],
+                problem="" if address in well else "no answer",
+            )
+            for address, name in members.items()
+        )
+
+    def remove(self, member_id: str) -> None:
+        self._site.touch("etcd.remove")
+        self._site.leave_etcd(member_id.removeprefix("id-"))
+
+
+class AvailableSite(FakeSite):
+    """Control planes 1, 2, 3 (41, 42), two workers, a load balancer.
+
+    :ivar etcd_members: names of etcd's members by their address.
+    :ivar api_is_down: addresses of control planes whose API server is down.
+    :ivar cluster_info: where newcomers look for the API.
+    """
+
+    def __init__(self, planes: int = 3, load_balancer: bool = True) -> None:
+        super().__init__(load_balancer)
+        numbers = (1, 2, 3, 41, 42)[:planes]
+        self.control_planes = [machine(Role.CONTROL_PLANE, n) for n in numbers]
+        self.etcd_members: dict[str, str] = {}
+        self.etcd_is_down: set[str] = set()
+        self.api_is_down: set[str] = set()
+        self.not_certified: set[str] = set()
+        self.cluster_info = "https://10.10.0.1:6443"
+        self.wanted = params() if load_balancer else params(external_lb_param=None)
+        run(Instantiate, self, self.wanted)
+        for noted in (self.calls, self.forgotten, self.changes, self.runs):
+            noted.clear()
+
+    @property
+    def playbooks(self) -> Playbooks:
+        return Playbooks(self)
+
+    def cluster(self, control_plane: Node) -> Cluster:
+        super().cluster(control_plane)
+        return Cluster(self, control_plane)
+
+    def etcd(self, control_plane: Node) -> Etcd:
+        super().cluster(control_plane)
+        return Etcd(self)
+
+    def etcd_is_well(self, address: str) -> bool:
+        owners = [one for one in self.control_planes if one.address == address]
+        answers = bool(owners) and owners[0].server_id not in self.dead
+        return answers and address not in self.etcd_is_down
+
+    def leave_etcd(self, address: str) -> None:
+        """Take a member out, if it is there."""
+        members = self.etcd_members
+        kept = {one: members[one] for one in members if one != address}
+        self.change("etcd_members", kept)
+
+    def rebuild(self, *servers: str) -> tuple[str, ...]:
+        """What Heat does between the hooks: a new server on each old port."""
+        new = {server: f"{server}-anew" for server in servers}
+
+        def built(one: Any) -> Any:
+            return machine(one.role, _number(one), new[one.server_id])
+
+        for listed in (self.control_planes, self.workers):
+            listed[:] = [built(m) if m.server_id in new else m for m in listed]
+        if self.load_balancer and self.load_balancer.server_id in new:
+            self.load_balancer = built(self.load_balancer)
+        self.dead -= set(servers)
+        return tuple(new.values())
+
+
+def _number(one: Any) -> int:
+    return int(one.address.rpartition(".")[2])

@@ -1,0 +1,117 @@
+"""Operations on fakes, as the hooks run them."""
+
+from dataclasses import replace
+from typing import Any
+
+from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
+from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.runner import Runner
+from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
+from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.redaction import Redactor
+from tests.helpers.fakes import (
+    VNF,
+    FakeClock,
+    FakeJournal,
+    FakeSite,
+    machine,
+    params,
+)
+
+
+def run(kind: Any, site: FakeSite, wanted: Any = None, **arguments: Any) -> FakeJournal:
+    """Run one operation and return its journal."""
+    wanted = wanted or params()
+    clock, journal = FakeClock(), FakeJournal()
+    work = kind(
+        wanted,
+        VNF,
+        site,
+        clock,
+        ready_timeout=60,
+        poll_interval=5,
+        on_progress=lambda progress: None,
+        **arguments,
+    )
+    redact = Redactor(wanted.secrets())
+    Runner(kind.__name__, journal, clock, redact, work.left).run(work.steps())
+    return journal
+
+
+def instantiated(wanted: Any = None, **options: Any) -> FakeSite:
+    """A site with a whole cluster; what it took is not among its calls."""
+    site = FakeSite(**options)
+    run(Instantiate, site, wanted)
+    site.calls.clear()
+    site.forgotten.clear()
+    site.changes.clear()
+    site.runs.clear()
+    return site
+
+
+def scale_in(site: FakeSite, *servers: str, wanted: Any = None) -> FakeJournal:
+    return run(ScaleIn, site, wanted, stacks=[f"member-{one}" for one in servers])
+
+
+def scale_out(
+    site: FakeSite, *servers: str, wanted: Any = None, **arguments: Any
+) -> FakeJournal:
+    stacks = [f"member-{one}" for one in servers]
+    arguments.setdefault("way_on", "There were {} workers.".format)
+    return run(ScaleOut, site, wanted, stacks=stacks, **arguments)
+
+
+def heal_start(site: FakeSite, *servers: str, wanted: Any = None) -> FakeJournal:
+    return run(HealStart, site, wanted, servers=_vnfcs(servers))
+
+
+def heal_end(site: FakeSite, *servers: str, wanted: Any = None) -> FakeJournal:
+    return run(HealEnd, site, wanted, servers=_vnfcs(servers))
+
+
+def _vnfcs(servers: tuple[str, ...]) -> dict[str, str]:
+    return {server: f"vnfc-of-{server}" for server in servers}
+
+
+def rebuild(site: FakeSite, *servers: str) -> tuple[str, ...]:
+    """What Heat does between the hooks: a new server on each old port."""
+    new = {server: f"{server}-anew" for server in servers}
+
+    def built(one):
+        return replace(one, server_id=new.get(one.server_id, one.server_id))
+
+    site.workers = [built(one) for one in site.workers]
+    site.load_balancer = built(site.load_balancer)
+    site.dead -= set(servers)
+    return tuple(new.values())
+
+
+def silenced(site: FakeSite, name: str) -> None:
+    """The kubelet of a node that accepts logins does not report."""
+    site.cluster_nodes = [
+        replace(node, ready=False, reason="quiet") if node.name == name else node
+        for node in site.cluster_nodes
+    ]
+
+
+MASTER, FIVE, FIFTY_FIVE = (
+    "control-plane-10-10-0-4",
+    "worker-10-10-0-5",
+    "worker-10-10-0-55",
+)
+SIX, SEVEN = "worker-10-10-0-6", "worker-10-10-0-7"
+
+
+def state(site: FakeSite) -> tuple[object, ...]:
+    """What an operator would look at, and what the next operation builds on."""
+    routes = sorted(name for name, _ in site.routes)
+    # Host keys are recorded as soon as they are seen, and forgotten with the VM.
+    files = {name: site.files[name] for name in site.files if name != "services.json"}
+    return site.members, site.listed, routes, site.cordoned, files, site.pods
+
+
+def grown(*numbers: int) -> FakeSite:
+    site = instantiated()
+    site.workers += [machine(Role.WORKER, number) for number in numbers]
+    return site

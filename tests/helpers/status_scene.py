@@ -1,0 +1,112 @@
+"""A cluster as five places tell of it."""
+
+from dataclasses import dataclass, field, replace
+
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Server
+from tacker_k8s_mgmt.model.nodes import Node, Role, name_nodes
+from tacker_k8s_mgmt.status import report
+from tacker_k8s_mgmt.status.facts import Answers, Source, Vim
+from tacker_k8s_mgmt.topology.heat_stack import Machines
+from tests.helpers.samples import REMOVED, machine, parsed
+
+CP, W5, W55 = "control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"
+BALANCER = "load balancer"
+PARAMS = parsed()
+WITHOUT_BALANCER = parsed({"external_lb_param": REMOVED})
+COLUMNS = (Source.HEAT, Source.INVENTORY, Source.CLUSTER, Source.BALANCER, Source.VIM)
+
+
+@dataclass(frozen=True)
+class FakeObject:
+    name: str
+    internal_ip: str
+    ready: bool = True
+    reason: str = ""
+    unschedulable: bool = False
+
+
+@dataclass
+class Scene:
+    """A cluster of which everybody says the same, to be spoiled by a test.
+
+    :ivar gone: the sources that do not answer.
+    """
+
+    planes: list = field(default_factory=lambda: [machine(Role.CONTROL_PLANE, 4)])
+    workers: list = field(
+        default_factory=lambda: [machine(Role.WORKER, 5), machine(Role.WORKER, 55)]
+    )
+    balancer: object = field(default_factory=lambda: machine(Role.LOAD_BALANCER, 9))
+    unfinished: list = field(default_factory=list)
+    elsewhere: list = field(default_factory=list)
+    counts: tuple = ()
+    vims: list = field(
+        default_factory=lambda: [Vim("v", "our-vim", "https://10.99.0.9:6443", True)]
+    )
+
+    def __post_init__(self):
+        nodes = name_nodes([*self.planes, *self.workers])
+        self.listed: dict[str, Node] = {node.name: node for node in nodes}
+        self.joined: set | None = {node.server_id for node in nodes}
+        self.nodes = {node.name: FakeObject(node.name, node.address) for node in nodes}
+        routes = {node.name: Server(node.name, node.address) for node in nodes}
+        self.backends = {CP: replace(routes.pop(CP), state="UP")}
+        self.routes = routes
+        self.balancing: dict = {"active": True, "enabled": True, "current": True}
+        self.port: int | None = 6443
+
+    def node(self, name, **changes):
+        self.nodes[name] = replace(self.nodes[name], **changes)
+
+    def entry(self, name, **changes):
+        self.listed[name] = replace(self.listed[name], **changes)
+
+    def add_worker(self, number):
+        self.workers.append(machine(Role.WORKER, number))
+
+    def answers(self, silent=()) -> Answers:
+        there = [*self.planes, *self.workers, *self.unfinished]
+        servers = [*(one.server_id for one in there), *self.elsewhere]
+        said = Answers(
+            machines=Machines(
+                control_planes=tuple(self.planes),
+                workers=tuple(self.workers),
+                load_balancer=self.balancer,
+                places={one: frozenset({"top"}) for one in servers},
+                unfinished=tuple(self.unfinished),
+                stack_id="stack-7",
+            ),
+            inventory=tuple(self.listed.values()),
+            joined=None if self.joined is None else frozenset(self.joined),
+            nodes=tuple(self.nodes.values()),
+            balancer=BalancerStatus(
+                **self.balancing,
+                api_port=self.port,
+                control_planes=tuple(self.backends.values()),
+                workers=tuple(self.routes.values()),
+                services=(),
+            ),
+            vims=tuple(self.vims),
+            counts=self.counts,
+        )
+        return replace(said, **dict.fromkeys(silent))
+
+
+def rows(scene, params=PARAMS, silent=()):
+    return {row.name: row for row in report.compare(scene.answers(silent), params)}
+
+
+def cells(row, columns=COLUMNS):
+    return [row.cells[column].text for column in columns]
+
+
+def findings(scene, params=PARAMS, silent=()):
+    """Everything that differs, by row."""
+    found = rows(scene, params, silent)
+    told = {name: [one.text for one in row.findings] for name, row in found.items()}
+    return {name: texts for name, texts in told.items() if texts}
+
+
+def remedy(scene, name, silent=()):
+    (found,) = rows(scene, silent=silent)[name].findings
+    return found.remedy

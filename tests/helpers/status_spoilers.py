@@ -1,0 +1,176 @@
+"""Ways in which one of the five places may differ: each spoils a good scene."""
+
+from dataclasses import replace
+
+from tacker_k8s_mgmt.model.load_balancer import Server
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.topology.heat_stack import Unfinished
+from tests.helpers.samples import machine
+from tests.helpers.status_scene import CP, W5, FakeObject
+
+
+def orphan(scene):
+    scene.add_worker(7)
+
+
+def orphan_in_the_cluster(scene):
+    scene.add_worker(7)
+    scene.nodes["worker-10-10-0-7"] = FakeObject("worker-10-10-0-7", "10.10.0.7")
+
+
+def vanished(scene):
+    del scene.workers[0]
+    scene.node(W5, ready=False, reason="no word")
+
+
+def no_node_object(scene):
+    del scene.nodes[W5]
+
+
+def no_control_plane_object(scene):
+    del scene.nodes[CP]
+
+
+def not_ready(scene):
+    scene.node(W5, ready=False, reason="KubeletNotReady: no network.")
+
+
+def control_plane_not_ready(scene):
+    scene.node(CP, ready=False, reason="no word")
+
+
+def cordoned(scene):
+    scene.node(W5, unschedulable=True)
+
+
+def other_node_address(scene):
+    scene.node(W5, internal_ip="10.99.0.5")
+
+
+def stranger(scene):
+    scene.nodes["guest"] = FakeObject("guest", "10.10.0.77")
+
+
+def no_route(scene):
+    del scene.routes[W5]
+
+
+def route_to_nobody(scene):
+    scene.routes["worker-10-10-0-8"] = Server("worker-10-10-0-8", "10.10.0.8")
+
+
+def route_elsewhere(scene):
+    scene.routes[W5] = Server(W5, "10.10.0.66")
+
+
+def no_backend(scene):
+    del scene.backends[CP]
+
+
+def backend_to_nobody(scene):
+    other = "control-plane-10-10-0-8"
+    scene.backends[other] = Server(other, "10.10.0.8", "DOWN")
+
+
+def backend_elsewhere(scene):
+    scene.backends[CP] = Server(CP, "10.10.0.66", "UP")
+
+
+def backend_down(scene):
+    scene.backends[CP] = replace(scene.backends[CP], state="DOWN")
+
+
+def rebuilt(scene):
+    scene.workers[0] = replace(scene.workers[0], server_id="server-new")
+
+
+def rebuilt_and_gone_from_the_cluster(scene):
+    rebuilt(scene)
+    del scene.nodes[W5]
+
+
+def control_plane_rebuilt(scene):
+    scene.planes[0] = replace(scene.planes[0], server_id="server-new")
+
+
+def control_plane_gone(scene):
+    scene.planes = []
+
+
+def control_plane_added(scene):
+    scene.planes.append(machine(Role.CONTROL_PLANE, 6))
+
+
+def unfinished(scene):
+    del scene.workers[0]
+    state = "workerNode is UPDATE_FAILED"
+    scene.unfinished = [Unfinished(Role.WORKER, "server-5", state)]
+
+
+def unfinished_for_unknown_reasons(scene):
+    del scene.workers[0]
+    scene.elsewhere = ["server-5"]
+
+
+def unfinished_and_new(scene):
+    state = "workerNode is CREATE_IN_PROGRESS"
+    scene.unfinished = [Unfinished(Role.WORKER, "server-8", state)]
+
+
+def not_joined(scene):
+    scene.joined.discard("server-5")
+
+
+def moved(scene):
+    scene.entry(W5, address="10.10.0.66")
+    scene.nodes[W5] = FakeObject(W5, "10.10.0.5")
+
+
+def logins_moved(scene):
+    scene.entry(W5, ssh_address="10.99.0.66")
+
+
+def control_plane_moved(scene):
+    scene.entry(CP, address="10.10.0.66")
+
+
+def no_inventory(scene):
+    scene.listed = {}
+    scene.joined = None
+
+
+def balancer_never_set_up(scene):
+    scene.port, scene.routes, scene.backends = None, {}, {}
+
+
+def balancer_at_another_port(scene):
+    scene.port = 8443
+
+
+def balancer_stopped(scene):
+    scene.balancing.update(active=False, current=False)
+    scene.backends[CP] = Server(CP, "10.10.0.4")
+
+
+def balancer_out_of_date(scene):
+    scene.balancing["current"] = False
+
+
+def balancer_not_enabled(scene):
+    scene.balancing["enabled"] = False
+
+
+def balancer_without_vm(scene):
+    scene.balancer = None
+
+
+def no_vim(scene):
+    scene.vims = []
+
+
+def vim_elsewhere(scene):
+    scene.vims = [replace(scene.vims[0], auth_url="https://10.99.0.77:6443")]
+
+
+def vim_unnamed(scene):
+    scene.vims = [replace(scene.vims[0], named=False)]

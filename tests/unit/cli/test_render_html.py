@@ -1,0 +1,348 @@
+"""``runs show --html``: one page that stands alone and shows what the journal tells."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from tacker_k8s_mgmt import journal
+from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.cli.render import chart, html
+from tacker_k8s_mgmt.cli.render.timeline import Timeline, in_words
+from tests.unit.cli.journals import ERROR, VNF, Recorder, completed, failed
+
+VOID = {"meta", "br", "hr", "link", "img", "input"}
+
+
+class Page(HTMLParser):
+    """What is in a page; refuses tags that are not closed as they were opened."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags = []
+        self.attributes = []
+        self.texts = []
+        self._open = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        if data.strip() and "style" not in self._open:
+            self.texts.append(" ".join(data.split()))
+
+    @property
+    def text(self):
+        return " | ".join(self.texts)
+
+
+def written(tmp_path, *options):
+    """The page that the command writes."""
+    path = tmp_path / "page.html"
+    command = ["runs", "show", "--state-path", str(tmp_path), "--html", str(path)]
+    assert main([*command, *options]) == 0
+    return path.read_text()
+
+
+def drawn(records):
+    """The newest operation's chart of these records."""
+    (newest, *_) = chart.draw(Timeline(records), now=2000)
+    return newest
+
+
+def record(event, at, run="r", hook="instantiate_end", **fields):
+    return {"time": at, "run": run, "hook": hook, "event": event, **fields}
+
+
+def look(at, play, tasks, task, plays=3):
+    return record(
+        "progress",
+        at,
+        play=play,
+        plays=plays,
+        play_name=f"Play {play}",
+        task=task,
+        tasks=tasks,
+    )
+
+
+def step(event, at, number=1, **fields):
+    return record(event, at, number=number, total=2, step=f"step {number}", **fields)
+
+
+PLAYBOOK = [
+    record("operation-start", 1000, steps=2),
+    step("step-start", 1000),
+    step("step-end", 1020, outcome="done", seconds=20),
+    step("step-start", 1020, 2),
+    look(1025, 1, 1, "quick"),
+    look(1030, 1, 4, "slow"),
+    look(1050, 1, 4, "slow"),
+    look(1060, 2, 5, "slower"),
+    look(1095, 3, 9, "last"),
+    step("step-end", 1100, 2, outcome="failed", seconds=80),
+    record("operation-end", 1100, outcome="failed", seconds=100, error="why"),
+]
+
+
+def test_it_shows_steps_plays_tasks_and_the_failure(tmp_path):
+    failed(tmp_path)
+    shown = Page(written(tmp_path))
+    for text in (
+        VNF,
+        "own the inventory directory",
+        "run cluster.yml",
+        "1/3 Bootstrap hosts",
+        ERROR,
+    ):
+        assert text in shown.text
+
+
+def test_it_loads_nothing_and_runs_nothing(tmp_path):
+    failed(tmp_path)
+    text = written(tmp_path)
+    shown = Page(text)
+    assert not {"script", "link", "img", "iframe", "object", "base"} & set(shown.tags)
+    named = {name for _, name, _ in shown.attributes}
+    assert not {"src", "href", "srcset", "action"} & named
+    assert not [name for name in named if name.startswith("on")]
+    assert not re.search(r"url\(|@import|https?:", text)
+    (policy,) = [v for t, n, v in shown.attributes if "default-src" in v]
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def test_it_follows_the_colours_of_the_desktop(tmp_path):
+    completed(tmp_path)
+    text = written(tmp_path)
+    assert "@media (prefers-color-scheme: dark)" in text
+    assert '<meta name="color-scheme" content="light dark">' in text
+
+
+EVIL = (
+    "</style><script>alert(1)</script><b onclick='x' title=\"y\">{{ 123 * 457 }}&amp;"
+)
+
+
+def test_every_text_is_escaped(tmp_path):
+    one = Recorder(tmp_path, f"heal_end{EVIL}").begin(1)
+    one.step_start(EVIL)
+    one.progress(task=EVIL)
+    one._journal.record("progress", play=1, plays=2, play_name=EVIL, task=EVIL, tasks=9)
+    one.step_end(EVIL)
+    one.end(EVIL, error=EVIL)
+    shown = Page(written(tmp_path))
+    assert "script" not in shown.tags
+    assert "b" not in shown.tags
+    assert not [value for _, name, value in shown.attributes if name == "onclick"]
+    assert shown.text.count(EVIL) >= 4
+    assert "56211" not in shown.text
+
+
+def test_bars_stand_where_the_time_was(tmp_path):
+    (hook,) = drawn(PLAYBOOK).hooks
+    first, second = hook.rows
+    assert (first.bar.left, first.bar.width, first.bar.kind) == (0, 20, "done")
+    assert (second.bar.left, second.bar.width, second.bar.kind) == (20, 80, "failed")
+    assert [(play.label, play.bar.left, play.bar.width) for play in second.plays] == [
+        ("1/3 Play 1", 25, 35),
+        ("2/3 Play 2", 60, 35),
+        ("3/3 Play 3", 95, 5),
+    ]
+    assert [play.bar.kind for play in second.plays] == ["play", "play", "failed"]
+
+
+def test_the_slowest_tasks_come_first(tmp_path):
+    (hook,) = drawn(PLAYBOOK).hooks
+    assert [(task.label, task.note, task.took) for task in hook.tasks] == [
+        ("slower", "Play 2", "35 s"),
+        ("slow", "Play 1", "30 s"),
+        ("quick", "Play 1", "5.0 s"),
+        ("last", "Play 3", "5.0 s"),
+    ]
+
+
+def test_an_axis_has_a_few_round_marks():
+    for length in (0.001, 0.5, 3, 20, 59, 100, 640, 3000, 7000, 50_000, 400_000):
+        records = [
+            record("operation-start", 1000),
+            record("operation-end", 1000 + length, outcome="completed"),
+        ]
+        (hook,) = drawn(records).hooks
+        marks = [place for place, _ in hook.ticks]
+        assert marks[0] == 0
+        assert marks == sorted(set(marks))
+        assert max(marks) <= 100
+        assert len(marks) <= 12
+
+
+def test_retries_stand_below_each_other_on_one_scale(tmp_path):
+    again = [
+        {**one, "run": "again", "time": one["time"] + 500, "error": ""}
+        for one in PLAYBOOK[:3]
+    ]
+    start = [
+        record("operation-start", 900, "s", "instantiate_start", steps=1),
+        record("operation-end", 905, "s", "instantiate_start", outcome="completed"),
+    ]
+    operation = drawn([*start, *PLAYBOOK, *again])
+    assert [(hook.name, hook.title, hook.state) for hook in operation.hooks] == [
+        ("instantiate_start", "", "completed"),
+        ("instantiate_end", "", "failed"),
+        ("instantiate_end", "try 2", "under way"),
+    ]
+    assert [hook.gap for hook in operation.hooks] == [
+        "",
+        "1 min 35 s for Tacker and Heat",
+        "6 min 40 s until the retry",
+    ]
+    # 20 s are the same length in both tries.
+    assert [hook.rows[0].bar.width for hook in operation.hooks[1:]] == [20, 20]
+    assert operation.state == "under way"
+
+
+@pytest.mark.parametrize(
+    ("hooks", "together"),
+    [
+        (["instantiate_start+", "instantiate_end+"], [2]),
+        (["instantiate_end-", "instantiate_end+"], [2]),
+        (["instantiate_end-", "terminate_end+"], [1, 1]),
+        (["scale_end+", "scale_end+"], [1, 1]),
+        (["scale_start+", "scale_end+"], [1, 1]),
+        (["scale_start-", "scale_start+"], [2]),
+        (["heal_start+", "heal_end-", "heal_end-", "heal_end+", "heal_start+"], [4, 1]),
+    ],
+)
+def test_hooks_of_one_operation_stand_together(hooks, together):
+    records = []
+    for number, hook in enumerate(hooks):
+        outcome = "completed" if hook.endswith("+") else "failed"
+        same = {"run": f"r{number}", "hook": hook[:-1]}
+        records.append(record("operation-start", 10 * number, **same))
+        records.append(record("operation-end", 10 * number, outcome=outcome, **same))
+    assert [len(found) for found in Timeline(records).occurrences()] == together
+
+
+def test_what_was_cut_off_is_not_under_way():
+    cut = PLAYBOOK[:5]
+    after = [{**one, "run": "next", "hook": "heal_end"} for one in PLAYBOOK]
+    newest, cut_off = chart.draw(Timeline([*cut, *after]), now=2000)
+    assert newest.state == "failed"
+    assert cut_off.state == cut_off.hooks[0].state == "cut off"
+    assert chart.draw(Timeline(cut), now=2000)[0].state == "under way"
+
+
+def test_what_is_under_way_says_when_it_was_heard_of():
+    told = "play 1/3, task 1; last sign of life 16 min 15 s ago"
+    assert drawn(PLAYBOOK[:5]).note == told
+    assert drawn(PLAYBOOK[:4]).note == "last sign of life 16 min 20 s ago"
+
+
+def test_what_is_under_way_says_how_much_is_left():
+    last = {**PLAYBOOK[4], "left": 380, "former_runs": 2}
+    told = drawn([*PLAYBOOK[:4], last]).note
+    assert told.startswith("play 1/3, task 1, about 6 min left (two former runs); last")
+
+
+def test_tasks_are_shown_as_ansible_timed_them():
+    timed = [{"task": "first", "play": "P", "seconds": 40.0}]
+    timed += [{"task": "other", "play": "Q", "seconds": 10.0}]
+    last = {**PLAYBOOK[8], "slowest": timed}
+    (hook,) = drawn([*PLAYBOOK[:8], last, *PLAYBOOK[9:]]).hooks
+    assert [(row.label, row.note, row.took, row.bar.width) for row in hook.tasks] == [
+        ("first", "P", "40 s", 100),
+        ("other", "Q", "10 s", 25),
+    ]
+
+
+def test_between_two_hooks_it_says_what_tacker_does():
+    records = [
+        record("operation-start", 1990, hook="instantiate_start"),
+        record("operation-end", 1990, hook="instantiate_start", outcome="completed"),
+    ]
+    operation = drawn(records)
+    assert operation.state == "under way"
+    assert operation.note == (
+        "Tacker now has Heat create the VMs; instantiate_end follows; "
+        "last sign of life 10 s ago"
+    )
+
+
+def test_clocks_that_jump_keep_bars_on_the_page():
+    jumped = [{**one, "time": 3000 - one["time"]} for one in PLAYBOOK]
+    (hook,) = drawn(jumped).hooks
+    for row in hook.rows:
+        assert row.bar.left >= 0
+        assert row.bar.width >= 0
+        assert row.bar.left + row.bar.width <= 100.001
+
+
+def test_a_page_is_replaced_only_by_force(tmp_path, capsys):
+    completed(tmp_path)
+    path = tmp_path / "page.html"
+    path.write_text("mine")
+    command = ["runs", "show", "--state-path", str(tmp_path), "--html", str(path)]
+    assert main(command) == 2
+    assert path.read_text() == "mine"
+    assert "--force replaces it" in capsys.readouterr().err
+    assert main([*command, "--force"]) == 0
+    assert path.read_text().startswith("<!DOCTYPE html>")
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_page_that_cannot_be_written_is_one_line(tmp_path, capsys):
+    completed(tmp_path)
+    command = ["runs", "show", "--state-path", str(tmp_path), "--html"]
+    assert main([*command, str(tmp_path / "no" / "page.html")]) == 2
+    assert "cannot be written: No such file" in capsys.readouterr().err
+
+
+def test_it_is_drawn_of_a_journal_of_thousands_of_records(tmp_path):
+    one = Recorder(tmp_path).begin(1)
+    one.step_start()
+    for number in range(3000):
+        one.progress(play=1 + number // 200, plays=15, tasks=number // 3)
+    one.step_end()
+    one.end()
+    records, _ = journal.read(one.path)
+    shown = Page(html.render(VNF, Timeline(records), now=0))
+    assert shown.tags.count("details") == 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-1, "0.0 s"),
+        (0.04, "0.0 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (59.4, "59 s"),
+        (59.7, "1 min"),
+        (61, "1 min 1 s"),
+        (3599.6, "1 h"),
+        (3660, "1 h 1 min"),
+        (90_000, "25 h"),
+    ],
+)
+def test_durations_are_said_in_words(seconds, words):
+    assert in_words(seconds) == words
+
+
+def test_steps_that_show_only_later_are_counted():
+    common = {"run": "r", "hook": "change_current_package_end"}
+    records = [
+        {**common, "event": "operation-start", "steps": 2},
+        {**common, "event": "step-start", "number": 2, "total": 2, "step": "check"},
+        {**common, "event": "step-start", "number": 3, "total": 9, "step": "run"},
+    ]
+    last = Timeline(records).last
+    assert last is not None
+    assert last.total == 9

@@ -1,0 +1,388 @@
+"""What the options of a cluster become, and that nothing else becomes of them."""
+
+import json
+
+import jinja2
+import pytest
+
+from tacker_k8s_mgmt.errors import ClusterError, ParamError
+from tacker_k8s_mgmt.kubespray import inventory, option_variables, variables
+from tacker_k8s_mgmt.model import kubespray_releases, redaction
+from tacker_k8s_mgmt.request import params
+from tests.helpers.full_request import (
+    BALANCER,
+    CEPHFS_KEY,
+    NIC_MTUS,
+    NODES,
+    RBD_KEYS,
+    REGISTRY_PASSWORD,
+    rich,
+)
+from tests.helpers.samples import (
+    REMOVED,
+    as_json,
+    assert_golden,
+    camelised,
+    changed,
+    parsed,
+    request,
+)
+
+RELEASES = sorted(kubespray_releases.RELEASES)
+ALL = rich((2, 27))
+
+
+def build(changes, nic_mtus=NIC_MTUS):
+    return variables.build(parsed(changes), NODES, BALANCER, nic_mtus=nic_mtus)
+
+
+def added(changes, **others):
+    """What these changes alone bring."""
+    base = build({})
+    built = build(changes, **others)
+    return {name: value for name, value in built.items() if name not in base}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_rich_request_is_the_golden_text_for_each_release(release):
+    name = "v{}.{}".format(*release)
+    built = build(rich(release))
+    assert_golden(f"variables-rich-{name}.json", as_json(built))
+    hosts = inventory.render(NODES, parsed(rich(release)))
+    assert_golden(f"inventory-rich-{name}.yaml", hosts)
+
+
+def test_a_request_without_options_brings_no_variable():
+    assert added({"cluster": {}, "worker_node.node_labels": []}) == {}
+
+
+@pytest.mark.parametrize(
+    "location",
+    sorted(option_variables.VARIABLES),
+    ids=lambda location: ".".join(location),
+)
+def test_an_attribute_becomes_none_but_its_own_variables(location):
+    """Without it, exactly its variables are missing, or they have other values."""
+    with_all = build(ALL)
+    # A whole structure that others need is left away with those.
+    changes = {**ALL, ".".join(location): REMOVED}
+    if location == ("cluster", "openstack", "cloud_controller"):
+        changes["cluster.openstack.load_balancer_subnet_id"] = REMOVED
+        changes["cluster.openstack.load_balancer_floating_network_id"] = REMOVED
+    if location == ("cluster", "renew_certificates"):
+        changes["cluster.renew_certificates"] = False  # it is on by default
+    if location == ("cluster", "network", "mtu"):
+        changes["cluster.network"] = {"plugin": "calico", "encapsulation": "ipip"}
+    elif location[:2] == ("cluster", "network"):
+        changes["cluster.network"] = {
+            name: value
+            for name, value in ALL["cluster.network"].items()
+            if name != location[-1]
+        }
+    elif location in (("cluster", "registries"), ("private_registry_connection_info",)):
+        changes |= {
+            "cluster.registries": REMOVED,
+            "private_registry_connection_info": REMOVED,
+        }
+    without = build(changes)
+    differing = {
+        name for name in with_all if with_all[name] != without.get(name, REMOVED)
+    }
+    if location == ("cluster", "network", "encapsulation"):
+        differing -= {"calico_mtu"}  # it follows from the encapsulation
+    if location == ("cluster", "openstack", "cloud_controller"):
+        differing -= {
+            "external_openstack_lbaas_subnet_id",
+            "external_openstack_lbaas_floating_network_id",
+        }
+    own = {
+        *option_variables.VARIABLES[location],
+        *option_variables.DEFAULTS.get(location, ()),
+    }
+    assert differing <= own
+    in_inventory = location[0] in ("master_node", "worker_node")
+    assert differing or in_inventory
+
+
+class TestBesideKubesprayVars:
+    @pytest.mark.parametrize(
+        "location",
+        sorted(option_variables.VARIABLES),
+        ids=lambda location: ".".join(location),
+    )
+    def test_a_variable_beside_its_attribute_is_refused(self, location):
+        name = option_variables.VARIABLES[location][0]
+        body = changed({**ALL, "kubespray_vars": {name: "x"}})
+        with pytest.raises(ParamError) as caught:
+            params.parse(request(body))
+        assert (
+            f"kubespray_vars.{name}: cannot be set beside {'.'.join(location)}, which "
+            "stands for it"
+        ) in caught.value.problems
+
+    def test_without_the_attribute_it_is_the_users(self):
+        variables_given = {"helm_enabled": True, "kube_network_plugin": "flannel"}
+        built = build({"kubespray_vars": variables_given})
+        assert variables_given.items() <= built.items()
+
+    def test_an_attribute_that_says_no_does_not_matter(self):
+        changes = {"cluster.helm": False, "kubespray_vars": {"helm_enabled": True}}
+        assert build(changes)["helm_enabled"] is True
+
+
+class TestKubernetesVersion:
+    @pytest.mark.parametrize("written", ["1.31.9", "v1.31.9"])
+    @pytest.mark.parametrize(
+        ("checksums", "expected"),
+        [
+            ({"amd64": {"v1.31.9": 0, "v1.31.8": 0}}, "v1.31.9"),
+            ({"amd64": {"1.31.9": 0, "1.31.8": 0}}, "1.31.9"),
+            (None, "1.31.9"),
+        ],
+    )
+    def test_it_is_spelled_as_the_checkout_does(self, written, checksums, expected):
+        built = added({"cluster.kubernetes_version": written})
+        ansible = jinja2.Environment(autoescape=True)
+        ansible.tests["match"] = lambda text, start: text.startswith(start)
+        known = {} if checksums is None else {"kubelet_checksums": checksums}
+        assert ansible.from_string(built.pop("kube_version")).render(known) == expected
+        assert built == {}
+
+
+class TestNetwork:
+    def test_the_mtu_is_left_to_the_plugin_where_nothing_is_said(self):
+        assert added({"cluster.network.plugin": "cilium"}) == {
+            "kube_network_plugin": "cilium"
+        }
+
+    @pytest.mark.parametrize(
+        ("plugin", "variable", "value"),
+        [
+            ("calico", "calico_mtu", 1400),
+            # That of the interface below: cilium takes 50 off for itself.
+            ("cilium", "cilium_mtu", 1450),
+            ("kube-ovn", "kube_ovn_mtu", 1400),
+            ("weave", "weave_mtu", 1400),
+        ],
+    )
+    def test_a_number_is_what_pods_get(self, plugin, variable, value):
+        changes = {"cluster.network": {"plugin": plugin, "mtu": 1400}}
+        assert added(changes)[variable] == value
+
+    def test_an_mtu_to_be_computed_needs_the_nodes(self):
+        with pytest.raises(
+            ClusterError, match=r"Give cluster\.network\.mtu as a number"
+        ):
+            build({"cluster.network.mtu": "nodes"}, nic_mtus=())
+
+    def test_it_is_computed_for_kubesprays_default_plugin(self):
+        assert added({"cluster.network.mtu": "nodes"}) == {"calico_mtu": 1400}
+
+
+class TestRegistries:
+    LOGIN = {"username": "puller", "password": "pull-s3cret"}
+    MIRROR = {"prefix": "docker.io", "mirrors": ["http://10.0.0.3:5000"]}
+    PRIVATE = {"prefix": "10.0.0.4:5000", **LOGIN, "skip_tls_verify": True}
+
+    def test_for_containerd(self):
+        assert added({"cluster.registries": [self.MIRROR, self.PRIVATE]}) == {
+            "containerd_registries_mirrors": [
+                {
+                    "prefix": "docker.io",
+                    "mirrors": [
+                        {
+                            "host": "http://10.0.0.3:5000",
+                            "capabilities": ["pull", "resolve"],
+                            "skip_verify": False,
+                        }
+                    ],
+                },
+                {
+                    "prefix": "10.0.0.4:5000",
+                    "mirrors": [
+                        {
+                            "host": "https://10.0.0.4:5000",
+                            "capabilities": ["pull", "resolve"],
+                            "skip_verify": True,
+                        }
+                    ],
+                },
+            ],
+            "containerd_registry_auth": [{"registry": "10.0.0.4:5000", **self.LOGIN}],
+        }
+
+    def test_for_crio(self):
+        changes = {
+            "cluster.container_manager": "crio",
+            "cluster.registries": [self.MIRROR, self.PRIVATE],
+        }
+        assert added(changes) == {
+            "container_manager": "crio",
+            "crio_registries": [
+                {
+                    "prefix": "docker.io",
+                    "location": "docker.io",
+                    "insecure": False,
+                    "unqualified": False,
+                    "mirrors": [{"location": "10.0.0.3:5000", "insecure": True}],
+                },
+                {
+                    "prefix": "10.0.0.4:5000",
+                    "location": "10.0.0.4:5000",
+                    "insecure": True,
+                    "unqualified": False,
+                },
+            ],
+            "crio_registry_auth": [{"registry": "10.0.0.4:5000", **self.LOGIN}],
+        }
+
+    def test_for_docker(self):
+        private = {"prefix": "10.0.0.4:5000", "skip_tls_verify": True}
+        changes = {
+            "cluster.container_manager": "docker",
+            "cluster.registries": [self.MIRROR, private],
+        }
+        assert added(changes) == {
+            "container_manager": "docker",
+            "docker_registry_mirrors": ["http://10.0.0.3:5000"],
+            "docker_insecure_registries": ["10.0.0.3:5000", "10.0.0.4:5000"],
+        }
+
+    @pytest.mark.parametrize(
+        ("kind", "scheme"), [("0", "http"), (0, "http"), ("1", "https"), (1, "https")]
+    )
+    def test_those_of_the_kubeadm_drivers_guide_are_the_same(self, kind, scheme):
+        given = {"connection_type": kind, "server": "10.0.0.4:5000", **self.LOGIN}
+        assert added({"private_registry_connection_info": [given]}) == added(
+            {
+                "cluster.registries": [
+                    {
+                        "prefix": "10.0.0.4:5000",
+                        "mirrors": [f"{scheme}://10.0.0.4:5000"],
+                        **self.LOGIN,
+                    }
+                ]
+            }
+        )
+
+    def test_what_is_not_sent_to_the_nodes_is_said(self):
+        given = {
+            "connection_type": 1,
+            "server": "r.example.org",
+            "certificate_path": "Files/ca.crt",
+            "hosts_string": "10.0.0.4 r.example.org",
+        }
+        found = parsed({"private_registry_connection_info": [given]}).warnings
+        assert [text.partition(": is not ")[0] for text in found] == [
+            "private_registry_connection_info.0.certificate_path",
+            "private_registry_connection_info.0.hosts_string",
+        ]
+
+
+class TestOpenStack:
+    USER = {
+        "auth_url": "https://cloud:5000/v3",
+        "region": "one",
+        "username": "tacker",
+        "password": "user-s3cret",
+        "project_name": "p",
+        "domain_name": "d",
+    }
+
+    def test_neither_component_means_no_variable(self):
+        assert added({"cluster.openstack": self.USER}) == {}
+
+    def test_what_is_not_given_is_not_left_to_the_environment(self):
+        built = added({"cluster.openstack": self.USER, "cluster.storage.cinder": True})
+        assert built == {
+            "cinder_csi_enabled": True,
+            "persistent_volumes_enabled": True,
+            "storage_classes": [
+                {
+                    "name": "cinder-csi",
+                    "is_default": True,
+                    "parameters": {"csi.storage.k8s.io/fstype": "ext4"},
+                }
+            ],
+            "cinder_auth_url": "https://cloud:5000/v3",
+            "cinder_region": "one",
+            "cinder_username": "tacker",
+            "cinder_password": "user-s3cret",
+            "cinder_tenant_name": "p",
+            "cinder_domain_name": "d",
+            **{
+                f"cinder_{name}": ""
+                for name in (
+                    *("application_credential_id", "application_credential_name"),
+                    *("application_credential_secret", "tenant_id", "domain_id"),
+                    "cacert",
+                )
+            },
+        }
+
+    def test_beside_cinder_the_nodes_directories_are_not_the_default(self):
+        asked = {"cluster.openstack": self.USER, "cluster.storage.local_path": True}
+        name = "local_path_provisioner_is_default_storageclass"
+        assert name not in added(asked)
+        assert added({**asked, "cluster.storage.cinder": True})[name] == "false"
+
+    def test_a_user_may_have_other_storage_classes(self):
+        classes = [{"name": "fast", "parameters": {"type": "nvme"}}]
+        built = added(
+            {
+                "cluster.openstack": self.USER,
+                "cluster.storage.cinder": True,
+                "kubespray_vars": {"storage_classes": classes},
+            }
+        )
+        assert built["storage_classes"] == classes
+        assert built["persistent_volumes_enabled"] is True
+
+    def test_the_cloud_controller_finds_servers_by_their_id(self):
+        changes = {"cluster.openstack": {**self.USER, "cloud_controller": True}}
+        text = inventory.render(NODES, parsed(changes))
+        assert "providerID: openstack:///server-11" in text
+        assert "providerID" not in inventory.render(NODES, parsed())
+
+
+class TestNodes:
+    def test_labels_and_taints_are_those_of_the_role(self):
+        text = inventory.render(NODES, parsed(ALL))
+        assert inventory.parse(text) == NODES
+        control_plane, worker = text.split("worker-10-10-0-11:", 1)
+        assert "example.org/rack: r1" in control_plane
+        assert "example.org/rack" not in worker
+        assert "example.org/kind: video" in worker
+
+    def test_a_label_that_looks_like_a_number_stays_text(self):
+        text = inventory.render(NODES, parsed({"worker_node.node_labels": ["a=1"]}))
+        assert "a: '1'" in text
+
+
+class TestSecrets:
+    SECRETS = (REGISTRY_PASSWORD, *RBD_KEYS, CEPHFS_KEY, "files-s3cret")
+
+    @pytest.mark.parametrize("secret", [*SECRETS, "credential-s3cret"])
+    def test_each_is_known_for_redaction_and_is_in_no_text_of_the_model(self, secret):
+        made = parsed(ALL)
+        assert secret in made.secrets()
+        assert secret not in f"{made!r} {made}"
+        built = json.dumps(build(ALL))
+        assert secret in built
+        assert secret not in redaction.Redactor(made.secrets())(built)
+
+    def test_those_of_the_guides_registries_too(self):
+        given = {
+            "connection_type": 1,
+            "server": "r",
+            "username": "u",
+            "password": "guide-s3cret",
+        }
+        made = parsed({"private_registry_connection_info": [given]})
+        assert "guide-s3cret" in made.secrets()
+        assert "guide-s3cret" not in repr(made)
+
+
+def test_the_rich_request_survives_tackers_camel_case():
+    body = changed(ALL)
+    assert params.parse(request(camelised(body))) == parsed(ALL)

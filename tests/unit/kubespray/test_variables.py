@@ -1,0 +1,219 @@
+import json
+
+import pytest
+
+from tacker_k8s_mgmt.kubespray import variables
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
+from tests.helpers.samples import REMOVED, as_json, assert_golden, machine, parsed
+
+NODES = name_nodes([machine(Role.CONTROL_PLANE, 5), machine(Role.WORKER, 7)])
+BALANCER = Machine(Role.LOAD_BALANCER, "lb", "10.99.0.19", "10.10.0.9")
+PROXY = {
+    "http_proxy": "http://user:pa%20ss@proxy:3128",
+    "https_proxy": "https://proxy:3129",
+    "no_proxy": "192.168.246.0/24, 10.0.0.1,10.10.0.9",
+    "k8s_node_cidr": "10.10.0.0/24",
+}
+EVERYTHING = {
+    "proxy": PROXY,
+    "external_lb_param.api_port": 8443,
+    "kubespray_vars": {
+        "kube_network_plugin": "calico",
+        "helm_enabled": True,
+        "calico_mtu": 1450,
+        "node_labels": {"kind": "vm"},
+    },
+}
+
+
+IPV6 = {
+    "address_family": "ipv6",
+    "master_node.pod_cidr": "fd00:10::/112",
+    "master_node.cluster_cidr": REMOVED,
+    "kubespray_vars": {},
+}
+
+
+#: What is set where the user says nothing, and may be set otherwise.
+USERS = {"auto_renew_certificates", "unsafe_show_logs"}
+
+
+def build(changes, balancer=BALANCER, nodes=NODES):
+    return variables.build(parsed(changes), nodes, balancer)
+
+
+def no_proxy(built) -> list[str]:
+    return built["additional_no_proxy"].split(",")
+
+
+def test_the_simple_clusters_variables_are_the_golden_ones():
+    assert_golden("variables-simple.json", as_json(build({})))
+
+
+def test_everything_at_once_is_the_golden_text():
+    assert_golden("variables-everything.json", as_json(build(EVERYTHING)))
+
+
+def test_nothing_given_leaves_kubesprays_defaults():
+    changes = {
+        "external_lb_param": REMOVED,
+        "master_node.pod_cidr": REMOVED,
+        "master_node.cluster_cidr": REMOVED,
+    }
+    assert build(changes, None) == {
+        "supplementary_addresses_in_ssl_keys": ["10.99.0.5"],
+        "auto_renew_certificates": True,
+        "unsafe_show_logs": "{{ download is defined }}",
+    }
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        {"cluster.offline": {"files_repo": "https://me:secret@mirror.example.org"}},
+        {"kubespray_vars": {"runc_download_url": "http://token@example.org/runc"}},
+        {"kubespray_vars": {"etcd_download_url": "https://s3.example.org/a?sig=s"}},
+        {"proxy": PROXY},
+    ],
+)
+def test_downloads_stay_hidden_where_a_url_holds_a_credential(url):
+    assert "unsafe_show_logs" not in build(url)
+
+
+def test_users_own_word_about_what_is_shown_counts():
+    built = build({"kubespray_vars": {"unsafe_show_logs": False}})
+    assert built["unsafe_show_logs"] is False
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cluster.renew_certificates": False},
+        {"kubespray_vars": {"kube_external_ca_mode": True}},
+    ],
+)
+def test_certificates_are_not_renewed_where_that_is_not_wanted(changes):
+    assert "auto_renew_certificates" not in build(changes)
+
+
+def test_kubesprays_own_word_about_renewal_counts():
+    built = build({"kubespray_vars": {"auto_renew_certificates": False}})
+    assert built["auto_renew_certificates"] is False
+
+
+def test_without_a_load_balancer_nodes_have_kubesprays_own_and_the_vim_any_plane():
+    planes = [machine(Role.CONTROL_PLANE, number) for number in (5, 6, 7)]
+    nodes = name_nodes([*planes, machine(Role.WORKER, 8)])
+    built = build({"external_lb_param": REMOVED}, None, nodes)
+    # Set, it would turn off loadbalancer_apiserver_localhost, which is on by default.
+    assert [name for name in built if name.startswith("loadbalancer")] == []
+    assert built["supplementary_addresses_in_ssl_keys"] == [
+        *("10.99.0.5", "10.99.0.6", "10.99.0.7")
+    ]
+
+
+def test_one_network_alone_is_enough():
+    pods = build({"master_node.cluster_cidr": REMOVED})
+    assert pods["kube_pods_subnet"] == "10.233.64.0/18"
+    assert "kube_service_addresses" not in pods
+    services = build({"master_node.pod_cidr": REMOVED})
+    assert services["kube_service_addresses"] == "10.233.0.0/18"
+    assert "kube_pods_subnet" not in services
+
+
+def test_a_proxys_credentials_arrive_whatever_they_are():
+    url = "http://us&er:p$(id)`x`%22'%23|s@proxy:3128"
+    assert build({"proxy": {"http_proxy": url}})["http_proxy"] == url
+
+
+def test_the_certificate_names_each_address_once():
+    balancer = Machine(Role.LOAD_BALANCER, "lb", "10.99.0.19", "10.99.0.19")
+    addresses = build({}, balancer)["supplementary_addresses_in_ssl_keys"]
+    assert addresses == ["10.99.0.19", "10.99.0.5"]
+
+
+def test_without_a_proxy_url_nothing_is_said_about_proxies():
+    built = build({"proxy": {"no_proxy": "a", "k8s_node_cidr": "10.10.0.0/24"}})
+    assert not [name for name in built if "proxy" in name]
+
+
+def test_one_proxy_url_alone_is_enough():
+    built = build({"proxy": {"https_proxy": "http://proxy:3128"}})
+    assert "http_proxy" not in built
+    assert built["https_proxy"] == "http://proxy:3128"
+    assert no_proxy(built) == [
+        *("10.233.64.0/18", "10.233.0.0/18", "10.99.0.19", "10.10.0.9")
+    ]
+
+
+def test_the_https_proxy_is_not_the_http_one():
+    built = build({"proxy": PROXY})
+    assert built["http_proxy"] != built["https_proxy"] == PROXY["https_proxy"]
+
+
+def test_an_empty_proxy_structure_is_none():
+    assert build({"proxy": {}}) == build({})
+
+
+def test_without_the_proxy_go_nodes_pods_services_and_load_balancer():
+    built = build({"proxy": PROXY})
+    assert no_proxy(built) == [
+        *("192.168.246.0/24", "10.0.0.1", "10.10.0.9"),
+        *("10.10.0.0/24", "10.233.64.0/18", "10.233.0.0/18", "10.99.0.19"),
+    ]
+
+
+def test_kubesprays_own_networks_go_without_the_proxy_where_none_are_given():
+    changes = {"proxy": PROXY, "master_node.pod_cidr": REMOVED}
+    assert "10.233.64.0/18" in no_proxy(build(changes))
+
+
+def test_workers_are_left_to_their_network_where_it_is_known():
+    assert build({"proxy": PROXY})["no_proxy_exclude_workers"] is True
+    without = {**PROXY, "k8s_node_cidr": ""}
+    assert "no_proxy_exclude_workers" not in build({"proxy": without})
+
+
+def test_mtus_are_left_to_the_network_plugin():
+    assert not [name for name in build({"proxy": PROXY}) if "mtu" in name]
+
+
+class TestIPv6:
+    NODES = name_nodes(
+        [
+            Machine(Role.CONTROL_PLANE, "s5", "2001:db8::5", "fd00::5"),
+            Machine(Role.WORKER, "s7", "2001:db8::7", "fd00::7"),
+        ]
+    )
+    BALANCER = Machine(Role.LOAD_BALANCER, "lb", "2001:db8::19", "fd00::9")
+
+    def test_the_golden_text(self):
+        built = build({**IPV6, "proxy": PROXY}, self.BALANCER, self.NODES)
+        assert_golden("variables-ipv6.json", as_json(built))
+
+    def test_no_ipv4_network_of_kubespray_is_left(self):
+        built = build({**IPV6, "proxy": PROXY}, self.BALANCER, self.NODES)
+        assert (built["ipv4_stack"], built["ipv6_stack"]) == (False, True)
+        assert not [name for name in built if name in ("kube_pods_subnet", "ip")]
+        assert "fd85:ee78:d8a6:8607::1000/116" in no_proxy(built)
+
+    def test_every_other_variable_of_ours_is_closed_to_the_user(self):
+        ours = build(IPV6, self.BALANCER, self.NODES)
+        open_ones = {
+            name for name in ours if not kubespray_releases.reserved(name, "ipv6")
+        }
+        assert open_ones - USERS == set()
+
+
+def test_types_survive_json():
+    built = json.loads(json.dumps(build(EVERYTHING)))
+    assert built["no_proxy_exclude_workers"] is True
+    assert built["loadbalancer_apiserver"] == {"address": "10.10.0.9", "port": 8443}
+    assert (built["helm_enabled"], built["calico_mtu"]) == (True, 1450)
+
+
+def test_every_other_variable_of_ours_is_closed_to_the_user():
+    ours = build({**EVERYTHING, "kubespray_vars": {}})
+    open_ones = {name for name in ours if not kubespray_releases.reserved(name)}
+    assert open_ones - USERS == set()

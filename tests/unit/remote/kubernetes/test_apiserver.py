@@ -1,0 +1,158 @@
+"""One API server asked for its health, and the place where newcomers look for one."""
+
+import json
+
+import pytest
+import yaml
+
+from lab.kubeapi.etcd.wire import Files
+from lab.kubeapi.listening import Listener, Replication
+from lab.kubeapi.server import start, stop
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tests.helpers import kubeapi as bed
+from tests.helpers.kubectl_server import SUDO, needs_kubectl
+
+# `get` answers with a file of the test; what is patched is kept.
+KUBECTL = """
+printf '%s\\n' "$*" >>"$HOME/calls"
+while [ $# -gt 0 ]; do
+    case $1 in
+    get | patch) verb=$1 ;;
+    -p) printf '%s' "$2" >"$HOME/patched" ;;
+    esac
+    shift
+done
+[ "$verb" = get ] || exit 0
+[ -e "$HOME/answer" ] && exec cat "$HOME/answer"
+echo "The connection to the server was refused" >&2
+exit 1
+"""
+SERVER = "https://10.10.0.1:6443"
+OTHER = "https://10.10.0.2:6443"
+
+
+@pytest.fixture
+def cluster(sshd, session):
+    sshd.program("kubectl", KUBECTL)
+    sshd.program("sudo", SUDO)
+    return KubeControl(session, "https://10.10.0.4:6443")
+
+
+def cluster_info(server: str) -> str:
+    data = {"certificate-authority-data": "Q0E=", "server": server}
+    config = {"kind": "Config", "clusters": [{"name": "", "cluster": data}]}
+    return json.dumps({"kind": "ConfigMap", "data": {"kubeconfig": json.dumps(config)}})
+
+
+def test_an_api_server_that_is_ready_has_no_problem(cluster, sshd):
+    (sshd.home / "answer").write_text("ok")
+    assert cluster.api_problem() == ""
+    (call,) = (sshd.home / "calls").read_text().splitlines()
+    assert "--server https://10.10.0.4:6443 get --raw /readyz" in call
+
+
+# It refuses twice, is not ready once, and then answers.
+RESTARTING = """
+echo x >>"$HOME/tries"
+case $(wc -l <"$HOME/tries") in
+1 | 2) echo "The connection to the server 10.10.0.4:6443 was refused - did you" >&2 ;;
+3) echo "Error from server (InternalError): an error on the server" >&2 ;;
+*) echo '{"gitVersion": "v1.31.9"}'; exit ;;
+esac
+exit 1
+"""
+
+
+@pytest.fixture
+def restarting(sshd, session):
+    """An API server that restarts; how often it was asked is in ``tries``."""
+    sshd.program("kubectl", RESTARTING)
+    sshd.program("sudo", SUDO)
+    return lambda patience: KubeControl(session, "https://10.10.0.4:6443", patience)
+
+
+def test_one_that_restarts_is_waited_for(restarting, sshd):
+    assert restarting(600).version() == "1.31.9"
+    assert (sshd.home / "tries").read_text().count("x") == 4
+
+
+def test_one_that_restarts_is_no_longer_waited_for_than_it_may_take(restarting, sshd):
+    with pytest.raises(errors.CommandFailed, match="was refused"):
+        restarting(0).version()
+    assert (sshd.home / "tries").read_text().count("x") == 1
+
+
+def test_whether_one_is_ready_is_said_at_once(restarting, sshd):
+    assert "was refused" in restarting(600).api_problem()
+    assert (sshd.home / "tries").read_text().count("x") == 1
+
+
+def test_any_other_failure_is_one_at_once(sshd, session):
+    sshd.program("sudo", SUDO)
+    sshd.program("kubectl", "echo x >>$HOME/tries; echo 'error: unknown' >&2; exit 1")
+    with pytest.raises(errors.CommandFailed, match="error: unknown"):
+        KubeControl(session, patience=600).version()
+    assert (sshd.home / "tries").read_text().count("x") == 1
+
+
+def test_one_that_does_not_answer_is_told_in_kubectls_words(cluster):
+    assert cluster.api_problem() == "The connection to the server was refused"
+
+
+@pytest.fixture
+def without_etcd(sshd, session):
+    """The real kubectl against an API server whose etcd does not answer."""
+    nobody = Replication("http://127.0.0.1:1", ("http://127.0.0.1:1",), Files())
+    tokens = frozenset({bed.ADMIN_TOKEN})
+    server = start(Listener(port=0, admin_tokens=tokens), replication=nobody)
+    there = f"--server=http://127.0.0.1:{server.port} --token={bed.ADMIN_TOKEN}"
+    sshd.program("kubectl", f'shift 5\nexec {bed.KUBECTL} {there} "$@"\n')
+    sshd.program("sudo", SUDO)
+    yield KubeControl(session, "https://10.10.0.4:6443")
+    stop(server)
+
+
+@needs_kubectl
+def test_one_that_is_not_ready_is_told_by_the_checks_that_failed(without_etcd):
+    assert without_etcd.api_problem() == (
+        "not ready: [-]etcd failed, [-]etcd-readiness failed"
+    )
+
+
+def test_a_node_that_cannot_be_reached_is_an_error(cluster, session):
+    session.close()
+    with pytest.raises(errors.RemoteError):
+        cluster.api_problem()
+
+
+def test_cluster_info_is_moved_and_keeps_everything_else(cluster, sshd):
+    (sshd.home / "answer").write_text(cluster_info(SERVER))
+    assert cluster.move_cluster_info("10.10.0.1", OTHER)
+    patched = json.loads((sshd.home / "patched").read_text())
+    config = yaml.safe_load(patched["data"]["kubeconfig"])
+    assert config == {
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": "",
+                "cluster": {"certificate-authority-data": "Q0E=", "server": OTHER},
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [cluster_info("https://10.10.0.11:6443"), cluster_info("https://lb:443"), ""],
+    ids=["a longer address", "a load balancer", "none"],
+)
+def test_cluster_info_of_another_server_stays(cluster, sshd, answer):
+    (sshd.home / "answer").write_text(answer)
+    assert not cluster.move_cluster_info("10.10.0.1", OTHER)
+    assert not (sshd.home / "patched").exists()
+
+
+def test_an_api_server_that_fails_is_no_missing_cluster_info(cluster):
+    with pytest.raises(errors.CommandFailed):
+        cluster.move_cluster_info("10.10.0.1", OTHER)

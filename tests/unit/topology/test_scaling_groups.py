@@ -1,0 +1,57 @@
+"""How many members of a scaling group Heat keeps."""
+
+import pytest
+
+from tacker_k8s_mgmt.topology import scaling_groups
+from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
+from tests.helpers.heat_stacks import (
+    MASTER,
+    RESOURCE_GROUP,
+    SIMPLE,
+    worker,
+    workers_group,
+)
+from tests.helpers.samples import nested
+
+MEMBER = "file:///worker.yaml"
+
+
+def test_every_member_of_a_group_is_counted_and_nothing_else():
+    assert scaling_groups.sizes(SIMPLE) == {"worker_instance": GroupSize(2)}
+    assert scaling_groups.sizes(MASTER) == {}
+
+
+def test_a_group_without_members_has_none():
+    assert scaling_groups.sizes(workers_group()) == {"worker_instance": GroupSize(0)}
+
+
+@pytest.mark.parametrize(
+    ("status", "size"),
+    [
+        ("INIT_COMPLETE", GroupSize(2)),
+        ("CREATE_IN_PROGRESS", GroupSize(2)),
+        ("UPDATE_COMPLETE", GroupSize(2)),
+        ("CHECK_COMPLETE", GroupSize(2)),
+        ("CREATE_FAILED", GroupSize(1, failed=1)),
+        ("UPDATE_FAILED", GroupSize(1, failed=1)),
+        ("CHECK_FAILED", GroupSize(1, failed=1)),
+        ("DELETE_IN_PROGRESS", GroupSize(1)),
+        ("DELETE_FAILED", GroupSize(1)),
+    ],
+)
+def test_members_that_heat_has_failed_at_are_told_from_the_others(status, size):
+    found = workers_group(worker(21, "w-a"))
+    found.append(nested("asg", "member9", MEMBER, "w-b", status))
+    assert scaling_groups.sizes(found) == {"worker_instance": size}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "size"), [(0, 3), (3, 3), (4, 4), (5, 5), (6, 5), (99, 5)]
+)
+def test_no_healthy_member_goes_and_none_comes(wanted, size):
+    assert GroupSize(3, failed=2).nearest(wanted) == size
+
+
+def test_a_group_that_heat_does_not_scale_is_none():
+    found = workers_group(worker(21, "w-a"), kind=RESOURCE_GROUP)
+    assert scaling_groups.sizes(found) == {}
