@@ -108,13 +108,13 @@ def command(argv: Sequence[str], limit: float = 60, stdin: str | None = None) ->
     return done.stdout
 
 
-def on_host(name: str, *argv: str, stdin: str | None = None) -> str:
+def on_host(name: str, *argv: str, stdin: str | None = None, limit: float = 60) -> str:
     """What a command prints on a host's console, as root.
 
     :param name: the host's name, address or the beginning of its id.
     """
     cloud = _cloud()
-    return command(cloud.enter(find(cloud.all(), name), argv), stdin=stdin)
+    return command(cloud.enter(find(cloud.all(), name), argv), limit, stdin)
 
 
 def hosts() -> list[Host]:

@@ -138,7 +138,7 @@ def _of_amd64(manifests: Iterable[Mapping[str, Any]]) -> str:
         for one in manifests
         if one.get("platform", {}).get("architecture") == "amd64"
     )
-    return next(found)
+    return str(next(found))
 
 
 def _descriptor(kind: str, digest: str, size: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from lab import LabError
 
-DEFAULT = "v2.31.0"
+DEFAULT, FORMER = "v2.31.0", "v2.30.0"
 #: By part, the variable of kubespray that chooses its version.
 VARIABLES: Mapping[str, str] = MappingProxyType(
     {
@@ -84,7 +84,7 @@ _NEWEST = Release(
     },
 )
 _FORMER = Release(
-    "v2.30.0",
+    FORMER,
     wanted={
         **_NEWEST.wanted,
         "kubernetes": "1.34.3",

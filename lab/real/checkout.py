@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab import LabError, command
+from lab.artifacts.releases import DEFAULT
 from lab.report import Report
 
 HOME = "https://github.com/kubernetes-sigs/kubespray"
-DEFAULT = "v2.31.0"
 REQUIREMENTS = "requirements.txt"
 LIMIT = 900.0
 _RELEASE = re.compile(r"v\d+\.\d+\.\d+")

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from lab.artifacts import releases
 from lab.cloud.systemd import variables
 from lab.real.site import Site
 from lab.services.mirror import FILES_URL, REGISTRY_ADDRESS
@@ -18,6 +19,7 @@ PARAMETERS = "k8s_cluster_installation_param"
 PLUGIN = "flannel"
 #: A mirror's own checksums: kubespray's are those of the files that projects publish.
 CHECKSUMS = "checksums.yaml"
+KUBERNETES_PROGRAMS = ("kubelet", "kubectl", "kubeadm")
 
 
 def adapted(sample: Mapping[str, Any], site: Site) -> dict[str, Any]:
@@ -37,8 +39,6 @@ def parameters(mirror: Path) -> dict[str, Any]:
         "mirrors": [f"http://{REGISTRY_ADDRESS}"],
         "skip_tls_verify": True,
     }
-    checksums = mirror / CHECKSUMS
-    known = yaml.safe_load(checksums.read_text()) if checksums.exists() else {}
     offline = {"files_repo": FILES_URL, "registry_host": REGISTRY_ADDRESS}
     return {
         "cluster": {
@@ -50,6 +50,35 @@ def parameters(mirror: Path) -> dict[str, Any]:
             **variables.kubespray(),
             # Nothing that is missing in the mirror comes to be there while one waits.
             "download_retries": 1,
-            **known,
+            **_checksums(mirror),
         },
     }
+
+
+def of_kubernetes(release: str, mirror: Path) -> dict[str, dict[str, Any]]:
+    """What a request adds for the Kubernetes and etcd of a release of kubespray's.
+
+    The rest stays as the checkout wants it: containerd, the images' tags.
+
+    :param release: such as ``v2.30.0``.
+    :param mirror: the one of that release.
+    """
+    own = _checksums(mirror)
+    chosen: dict[str, Any] = {}
+    if own:
+        names = ("etcd", *KUBERNETES_PROGRAMS)
+        chosen = {name: own[name] for name in map("{}_binary_checksum".format, names)}
+        # kubespray knows no checksum of what was built, so it cannot choose.
+        chosen["etcd_version"] = releases.find(release).built("etcd")
+    version = kubernetes_version(release)
+    return {"cluster": {"kubernetes_version": version}, "kubespray_vars": chosen}
+
+
+def kubernetes_version(release: str) -> str:
+    """The Kubernetes that a release of kubespray installs, without v."""
+    return releases.find(release).wanted["kubernetes"]
+
+
+def _checksums(mirror: Path) -> dict[str, Any]:
+    path = mirror / CHECKSUMS
+    return yaml.safe_load(path.read_text()) if path.exists() else {}

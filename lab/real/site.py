@@ -38,9 +38,20 @@ class Site:
     mirrors: dict[str, str]
 
     @property
+    def release(self) -> str:
+        """The checkout's own: ``v2.31.0``."""
+        return f"v{self.version}"
+
+    @property
     def mirror(self) -> Path:
         """The mirror of the checkout's own release."""
-        return Path(self.mirrors[f"v{self.version}"])
+        return Path(self.mirrors[self.release])
+
+    @property
+    def others(self) -> dict[str, Path]:
+        """The mirrors of other releases."""
+        own = self.release
+        return {name: Path(p) for name, p in self.mirrors.items() if name != own}
 
     def save(self, state: Path) -> None:
         """Write it where :meth:`load` finds it."""

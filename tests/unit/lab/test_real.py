@@ -3,6 +3,7 @@
 import io
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +101,12 @@ class TestSite:
         site.save(tmp_path)
         assert Site.load(tmp_path) == site
 
+    def test_other_releases_are_apart(self, mirror):
+        mirrors = {"v2.31.0": str(mirror), "v2.30.0": "/older"}
+        site = Site("/cache/kubespray", "2.31.0", "/cache/venv", mirrors)
+        assert site.mirror == mirror
+        assert site.others == {"v2.30.0": Path("/older")}
+
     def test_quick_laboratory_has_none(self, tmp_path):
         assert Site.find(tmp_path) is None
         with pytest.raises(LabError, match="has no real kubespray"):
@@ -130,6 +137,20 @@ class TestRequest:
     def test_mirror_of_published_files_needs_none(self, mirror):
         variables = request.parameters(mirror)["kubespray_vars"]
         assert not [name for name in variables if name.endswith("_checksum")]
+
+    def test_former_kubernetes_comes_with_its_own_checksums(self, mirror):
+        names = ("etcd", *request.KUBERNETES_PROGRAMS, "runc")
+        lines = [f"{name}_binary_checksum: sha256:{name}\n" for name in names]
+        (mirror / request.CHECKSUMS).write_text("".join(lines))
+        changes = request.of_kubernetes("v2.30.0", mirror)
+        assert changes["cluster"] == {"kubernetes_version": "1.34.3"}
+        variables = changes["kubespray_vars"]
+        assert variables.pop("etcd_version") == "3.5.33"
+        assert set(variables) == {f"{name}_binary_checksum" for name in names[:-1]}
+
+    def test_kubespray_knows_those_of_published_files(self, mirror):
+        changes = request.of_kubernetes("v2.30.0", mirror)
+        assert changes["kubespray_vars"] == {}
 
 
 class TestReport:

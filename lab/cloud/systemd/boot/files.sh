@@ -19,12 +19,12 @@ make_root() {
   mount -t overlay lab -o \
     "lowerdir=$HOST_LAYERS,upperdir=$HOST_MOUNT/changes,workdir=$HOST_MOUNT/changes.work" \
     "$HOST_ROOT" || refuse "the kernel refuses an overlay over $HOST_LAYERS"
-  # Where Kubernetes puts what may not lie on an overlay, or is measured as a disk.
-  for dir in var/lib/containerd var/lib/kubelet var/lib/etcd var/log; do
-    mkdir -p "$HOST_ROOT/$dir" "$HOST_MOUNT/data/$dir"
-    cp -a "$HOST_ROOT/$dir/." "$HOST_MOUNT/data/$dir"
-    mount --bind "$HOST_MOUNT/data/$dir" "$HOST_ROOT/$dir"
-  done
+  # What Kubernetes puts there may not lie on an overlay, or is measured as a disk. The
+  # whole of it: kubespray removes directories such as /var/lib/kubelet, which it could
+  # not if they were mount points.
+  mkdir "$HOST_MOUNT/var"
+  cp -a "$HOST_ROOT/var/." "$HOST_MOUNT/var"
+  mount --bind "$HOST_MOUNT/var" "$HOST_ROOT/var"
   # /tmp stays on the disk: kubespray's downloads would be the host's memory.
   mount -t tmpfs -o mode=0755,size=512m run "$HOST_ROOT/run"
   mkdir "$HOST_ROOT/run/lock"
