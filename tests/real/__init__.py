@@ -1,1 +1,1 @@
-"""Tests in a laboratory whose VMs boot systemd; ``make test`` does not run them."""
+"""Scenarios on the real kubespray and real Kubernetes; ``make test-real``."""

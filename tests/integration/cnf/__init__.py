@@ -10,7 +10,9 @@ from tacker_k8s_mgmt.csar import archive, meta, sources
 
 SOURCE = Path(__file__).parent
 NAMESPACE = "default"
-MANIFEST = "Files/web.yaml"
+# Not one directory higher: Tacker takes what is there for VNFDs, each one document
+# (vnflcm/utils.py, _get_flavour_based_vnfd).
+MANIFEST = "Files/kubernetes/web.yaml"
 
 
 def build(path: Path, vnfd_id: str, manifest: str | None = None) -> None:

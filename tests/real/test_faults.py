@@ -1,0 +1,114 @@
+"""What goes wrong at a site while a cluster is made: named, and retried to its end."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from lab import client
+from lab.services import mirror
+from lab.settings import from_environment
+from tests.integration.cluster import Cluster, eventually
+from tests.integration.conftest import ANSIBLE_SERVER, services
+from tests.real.cluster import consistent, named
+from tests.real.conftest import RealLab
+
+pytestmark = pytest.mark.lab
+
+#: Seconds for which the Ansible server is away.
+AWAY = 60
+KUBELET = "kubelet"
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: RealLab) -> Iterator[Cluster]:
+    with lab.instance("faulty") as made:
+        yield made
+
+
+@contextlib.contextmanager
+def spoiled() -> Iterator[None]:
+    """A file of the mirror that is not what its checksum says."""
+    (path,) = (mirror.root(from_environment()) / "files").rglob(KUBELET)
+    target = path.readlink()
+    path.unlink()
+    try:
+        path.write_bytes(target.read_bytes()[:-1] + b"?")
+        yield
+    finally:
+        path.unlink()
+        path.symlink_to(target)
+
+
+@contextlib.contextmanager
+def full(server: str) -> Iterator[None]:
+    """A VM that has no room for downloads."""
+    fill = "cat /dev/zero >/tmp/fill 2>/dev/null; true"
+    client.on_host(server, "sh", "-c", fill)
+    try:
+        yield
+    finally:
+        client.on_host(server, "rm", "-f", "/tmp/fill")
+
+
+def reaches(lab: RealLab, cluster: Cluster, task: str, after: int) -> None:
+    """Wait until the run after so many has come to a task."""
+
+    def there() -> bool:
+        runs = cluster.runs()
+        if len(runs) <= after:
+            return False
+        events = f"cat {cluster.directory}/runs/{runs[-1]}/events.jsonl; true"
+        return task in lab.ansible(events)
+
+    eventually(there)
+
+
+class TestInstantiate:
+    def test_wrong_checksum(self, lab, cluster):
+        with spoiled():
+            error = cluster.instantiate(expect="FAILED_TEMP")
+        assert "checksum" in error.lower()
+        assert KUBELET in error
+        assert "-10-10-0-" in error
+
+    def test_full_disk(self, cluster):
+        address, server = next(iter(cluster.workers().items()))
+        with full(server):
+            error = cluster.handle("retry", "FAILED_TEMP")
+        assert "No space left" in error
+        assert named(address) in error
+
+    def test_mirror_away(self, lab, cluster):
+        runs = len(cluster.runs())
+        cluster.begin("retry")
+        reaches(lab, cluster, "bootstrap_os", runs)
+        services("stop", "--kill", mirror.FILES)
+        try:
+            error = cluster.wait("FAILED_TEMP")
+        finally:
+            services("restart", mirror.FILES)
+        assert "Connection refused" in error
+
+    def test_conductor_killed_and_ansible_server_cut_off(self, lab, cluster):
+        runs = len(cluster.runs())
+        cluster.begin("retry")
+        reaches(lab, cluster, "kubeadm", runs)
+        lab.kill_conductor()
+        cluster.wait("FAILED_TEMP")
+        assert len(cluster.runs()) == runs + 1
+        cluster.begin("retry")
+        time.sleep(10)
+        with lab.cut(ANSIBLE_SERVER):
+            time.sleep(AWAY)
+        with contextlib.suppress(RuntimeError):
+            cluster.wait("COMPLETED")
+        if cluster.occurrence()["operationState"] == "FAILED_TEMP":
+            cluster.handle("retry", "COMPLETED")
+        consistent(cluster, 2)
+
+
+def test_terminate_leaves_nothing(cluster):
+    cluster.terminate()
+    cluster.assert_nothing_left()

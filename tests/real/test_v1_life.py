@@ -1,0 +1,134 @@
+"""The life of a cluster through Tacker's v1 API."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.integration.cluster import Cluster
+from tests.real import workloads
+from tests.real.cluster import (
+    answering_pods,
+    consistent,
+    deploy,
+    kill,
+    named,
+    replicas,
+    settled,
+    uids,
+    versions,
+)
+from tests.real.conftest import RealLab
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    lab: RealLab, record_testsuite_property: Callable[[str, object], None]
+) -> Iterator[Cluster]:
+    with lab.instance("real") as made:
+        made.instantiate()
+        record_testsuite_property("versions", json.dumps(versions(made)))
+        yield made
+
+
+class TestInstantiated:
+    def test_nodes_are_ready_and_the_api_answers_through_the_balancer(self, cluster):
+        consistent(cluster, 2)
+        assert cluster.api("/readyz") == "ok"
+
+    def test_cluster_is_a_vim(self, lab, cluster):
+        vims = [vim for vim in lab.tacker.vims() if vim["name"] == cluster.vim_name]
+        assert [vim["status"] for vim in vims] == ["ACTIVE"]
+
+    def test_cnf_of_tacker_answers_from_pods_of_two_workers(self, lab, cluster):
+        port = workloads.CNF_PORT
+        # Tacker's v1 API wants the Deployment named as the VDU.
+        manifest = workloads.web("web", port, replicas=2, spread=True)
+        with lab.cnf(cluster.vim_name, manifest) as cnf:
+            cnf.instantiate()
+            on = {one["spec"]["nodeName"] for one in cluster.pods("app=web")}
+            assert len(on) == 2
+            assert len(answering_pods(cluster, port=port)) == 2
+
+    def test_workloads_answer_through_every_worker(self, lab, cluster):
+        deploy(cluster)
+        assert len(answering_pods(cluster)) >= 2
+
+
+class TestScaled:
+    def test_out_by_one(self, cluster):
+        before = uids(cluster)
+        cluster.scale("OUT")
+        consistent(cluster, 3)
+        assert before.items() <= uids(cluster).items()
+        settled(cluster)
+
+    def test_out_by_two(self, cluster):
+        before = uids(cluster)
+        cluster.scale("OUT", steps=2)
+        consistent(cluster, 5)
+        assert before.items() <= uids(cluster).items()
+        settled(cluster)
+
+    def test_in_by_one_is_blocked_by_a_budget_first(self, cluster):
+        before = uids(cluster)
+        # On every worker runs one of them, and none may go.
+        replicas(cluster, 10)
+        cluster.kubectl("apply", "-f", "-", stdin=workloads.budget(10))
+        error = cluster.scale("IN", expect="FAILED_TEMP", drain={"timeout": 30})
+        assert "web" in error
+        assert "No node was removed" in error
+        assert uids(cluster) == before
+        assert not [n for n in cluster.nodes() if n["spec"].get("unschedulable")]
+        replicas(cluster, workloads.REPLICAS)
+        cluster.kubectl("delete", "pdb", "web")
+        cluster.handle("retry", "COMPLETED")
+        consistent(cluster, 4)
+        assert len(before) - len(uids(cluster)) == 1
+        settled(cluster)
+        assert len(answering_pods(cluster)) >= 2
+
+
+class TestHealed:
+    def test_worker_that_lives(self, cluster):
+        before = uids(cluster)
+        address, server = next(iter(cluster.workers().items()))
+        cluster.heal(server)
+        consistent(cluster, 4)
+        after = uids(cluster)
+        assert after.pop(named(address)) != before.pop(named(address))
+        assert after == before
+        settled(cluster)
+
+    def test_worker_that_was_killed(self, cluster):
+        before = uids(cluster)
+        address, server = next(iter(cluster.workers().items()))
+        kill(cluster, address, server)
+        cluster.heal(server)
+        consistent(cluster, 4)
+        after = uids(cluster)
+        assert after.pop(named(address)) != before.pop(named(address))
+        assert after == before
+        settled(cluster)
+
+    def test_load_balancer(self, cluster):
+        before = uids(cluster)
+        cluster.heal(cluster.server("externalLB"))
+        consistent(cluster, 4)
+        assert uids(cluster) == before
+        assert cluster.api("/readyz") == "ok"
+
+    def test_whole_vnf(self, lab, cluster):
+        before = uids(cluster)
+        cluster.heal()
+        consistent(cluster, 4)
+        assert not set(before.values()) & set(uids(cluster).values())
+        deploy(cluster)
+        assert len(answering_pods(cluster)) >= 2
+
+
+def test_terminate_leaves_nothing(cluster):
+    cluster.terminate()
+    cluster.assert_nothing_left()

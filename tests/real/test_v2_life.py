@@ -1,0 +1,84 @@
+"""The life of a cluster through Tacker's v2 API."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.integration.v2 import KUBERNETES, OPENSTACK, ClusterV2
+from tests.real import workloads
+from tests.real.cluster import (
+    answering_pods,
+    consistent,
+    deploy,
+    kill,
+    settled,
+    uids,
+    versions,
+)
+from tests.real.conftest import RealLabV2
+
+pytestmark = pytest.mark.lab
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    lab_v2: RealLabV2, record_testsuite_property: Callable[[str, object], None]
+) -> Iterator[ClusterV2]:
+    with lab_v2.instance("real-v2") as made:
+        assert isinstance(made, ClusterV2)
+        lab_v2.keep_secrets_in_barbican(made.parameters)
+        made.instantiate()
+        record_testsuite_property("versions", json.dumps(versions(made)))
+        yield made
+
+
+def test_instantiated(lab_v2, cluster):
+    consistent(cluster, 2)
+    assert cluster.api("/readyz") == "ok"
+    assert cluster.vim_types() == [OPENSTACK, KUBERNETES]
+
+
+def test_cnf_of_tacker_answers_from_pods_of_two_workers(lab_v2, cluster):
+    port = workloads.CNF_PORT
+    manifest = workloads.web("web", port, replicas=2, spread=True)
+    with lab_v2.cnf_on(cluster.vim_for_a_cnf(), manifest) as cnf:
+        cnf.instantiate()
+        assert len({one["spec"]["nodeName"] for one in cluster.pods("app=web")}) == 2
+        assert len(answering_pods(cluster, port=port)) == 2
+
+
+def test_workloads_answer_through_every_worker(cluster):
+    deploy(cluster)
+    assert len(answering_pods(cluster)) >= 2
+
+
+def test_scaled_out(cluster):
+    before = uids(cluster)
+    cluster.scale("OUT")
+    consistent(cluster, 3)
+    assert before.items() <= uids(cluster).items()
+    settled(cluster)
+
+
+def test_scaled_in(cluster):
+    before = uids(cluster)
+    cluster.scale("IN")
+    consistent(cluster, 2)
+    assert uids(cluster).items() < before.items()
+    settled(cluster)
+
+
+def test_killed_worker_is_healed(cluster):
+    before = uids(cluster)
+    address, server = next(iter(cluster.workers().items()))
+    kill(cluster, address, server)
+    cluster.heal(server)
+    consistent(cluster, 2)
+    assert len(before.items() & uids(cluster).items()) == len(before) - 1
+    settled(cluster)
+
+
+def test_terminate_leaves_nothing(cluster):
+    cluster.terminate()
+    cluster.assert_nothing_left()

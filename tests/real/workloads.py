@@ -1,0 +1,92 @@
+"""What runs on a cluster while it is scaled and healed: pods that can be asked."""
+
+from lab.services.mirror import REGISTRY_ADDRESS
+
+#: Made with the mirror: a web server that answers with its pod's name.
+IMAGE = f"{REGISTRY_ADDRESS}/lab/web:1"
+PORT = 8080
+NODE_PORT = 30080
+CNF_PORT = 30081
+REPLICAS = 4
+#: Seconds that a pod has to end; a second is enough for one that does nothing.
+GRACE = 2
+
+_POD = """\
+      terminationGracePeriodSeconds: {grace}
+      containers:
+      - name: web
+        image: {image}
+        ports: [{{containerPort: {port}}}]
+        readinessProbe: {{httpGet: {{path: /, port: {port}}}, periodSeconds: 2}}
+        resources: {{requests: {{cpu: 10m, memory: 8Mi}}, limits: {{memory: 64Mi}}}}
+"""
+
+_WEB = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: {name}}}
+spec:
+  replicas: {replicas}
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec:
+      topologySpreadConstraints:
+      - maxSkew: 1
+        topologyKey: kubernetes.io/hostname
+        whenUnsatisfiable: {unsatisfiable}
+        labelSelector: {{matchLabels: {{app: {name}}}}}
+      volumes: [{{name: scratch, emptyDir: {{}}}}]
+{pod}\
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: {name}}}
+spec:
+  type: NodePort
+  selector: {{app: {name}}}
+  ports: [{{port: 80, targetPort: {port}, nodePort: {node_port}}}]
+"""
+_AGENT = """\
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {{name: agent}}
+spec:
+  selector: {{matchLabels: {{app: agent}}}}
+  template:
+    metadata: {{labels: {{app: agent}}}}
+    spec:
+{pod}\
+"""
+
+
+def manifests() -> str:
+    """A Deployment whose pods have an emptyDir, its Service and a DaemonSet."""
+    return web("web", NODE_PORT, REPLICAS) + _AGENT.format(pod=_pod())
+
+
+def web(name: str, node_port: int, replicas: int, spread: bool = False) -> str:
+    """A Deployment and its Service, which answers on a port of every node.
+
+    :param spread: leave pods waiting rather than have them all on one node.
+    """
+    places = {"name": name, "replicas": replicas, "port": PORT, "node_port": node_port}
+    unsatisfiable = "DoNotSchedule" if spread else "ScheduleAnyway"
+    return _WEB.format(pod=_pod(), unsatisfiable=unsatisfiable, **places)
+
+
+def _pod() -> str:
+    return _POD.format(grace=GRACE, image=IMAGE, port=PORT)
+
+
+def budget(at_least: int) -> str:
+    """A PodDisruptionBudget for the Deployment."""
+    return f"""\
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {{name: web}}
+spec:
+  minAvailable: {at_least}
+  selector: {{matchLabels: {{app: web}}}}
+"""
