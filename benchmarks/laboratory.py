@@ -95,14 +95,15 @@ class Cluster:
         ours["vim_name"] = name
         ours["ansible"]["transferring_inventory_path"] = self._directory
 
-    def life(self, by: Sequence[int]) -> Iterator[OperationFigures]:
+    def life(self, by: Sequence[int], heal: bool = True) -> Iterator[OperationFigures]:
         """Each operation, measured, and a cluster as large as before at the end.
 
         :param by: how many workers each scale-out adds and the next scale-in takes.
         """
         yield self._measure("instantiate", "instantiate", self._body)
-        healed = {"vnfcInstanceId": [self._worker()], "cause": "a benchmark"}
-        yield self._measure("heal 1", "heal", healed)
+        if heal:
+            healed = {"vnfcInstanceId": [self._worker()], "cause": "a benchmark"}
+            yield self._measure("heal 1", "heal", healed)
         for steps in by:
             for kind in ("out", "in"):
                 body = {
