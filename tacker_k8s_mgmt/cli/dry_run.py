@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.load_balancer import BalancerSpec, BalancerStatus
 from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
@@ -42,7 +43,7 @@ def rehearse(params: InstallParams, machines: Machines) -> Record:
     :raises K8sMgmtError: what the operation would refuse.
     """
     site = _Site(params, machines)
-    work = Instantiate(
+    deps = Dependencies(
         params,
         _VNF,
         cast(ports.Site, site),
@@ -51,7 +52,7 @@ def rehearse(params: InstallParams, machines: Machines) -> Record:
         poll_interval=0,
         on_progress=lambda progress: None,
     )
-    for step in work.steps():
+    for step in Instantiate(deps).steps():
         if step.probe is None or not step.probe():
             step.act()
             if step.verify is not None:

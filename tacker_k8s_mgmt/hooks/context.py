@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log
@@ -10,14 +10,13 @@ from oslo_log import log
 from tacker_k8s_mgmt import config, journal
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Runner, Step, SystemClock
-from tacker_k8s_mgmt.lifecycle.state import Operation
+from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.playbook_runs import Progress
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.request.params import InstallParams
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-Work = TypeVar("Work", bound=Operation)
 _LOG_SECONDS = 60.0  # between two lines about one play
 
 
@@ -59,15 +58,9 @@ class Hook:
         runner = Runner(self.name, self._journal, self.clock, redact, on_failure)
         runner.run(steps)
 
-    def operation(
-        self,
-        kind: Callable[..., Work],
-        params: InstallParams,
-        site: ports.Site,
-        **arguments: Any,
-    ) -> Work:
-        """An operation on the cluster's nodes, with the limits of the options."""
-        return kind(
+    def dependencies(self, params: InstallParams, site: ports.Site) -> Dependencies:
+        """What an operation on the cluster's nodes works with."""
+        return Dependencies(
             params,
             self._vnf_id,
             site,
@@ -75,7 +68,6 @@ class Hook:
             ready_timeout=self.options.ready_timeout,
             poll_interval=self.options.poll_interval,
             on_progress=self.progress,
-            **arguments,
         )
 
     def progress(self, progress: Progress) -> None:

@@ -17,7 +17,7 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import polling
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Operation, names_of
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, Operation, names_of
 from tacker_k8s_mgmt.lifecycle.steps.records import MACHINES_FILE, MOVING_FILE, rebuilt
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
@@ -42,9 +42,9 @@ class ConnectivityEnd(Operation):
     """
 
     def __init__(
-        self, *args: Any, asked: Sequence[Attachment] = (), **kwargs: Any
+        self, deps: Dependencies, *, asked: Sequence[Attachment] = (), **kwargs: Any
     ) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(deps)
         self._asked = asked
         self._moved: tuple[Node, ...] = ()
         self._gone: tuple[Node, ...] = ()

@@ -9,14 +9,13 @@ it.
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import names_of
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, names_of
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_join import PlaneJoin
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_leave import PlaneLeave
 from tacker_k8s_mgmt.model import drain, kubespray_releases
@@ -32,8 +31,8 @@ class HealStart(PlaneLeave):
     :param servers: id of the VNFC of every server that is built anew, by server id.
     """
 
-    def __init__(self, *args: Any, servers: Mapping[str, str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:
+        super().__init__(deps)
         self._servers = servers
         # Whoever is healed is not asked about the others.
         self._silent_planes |= set(servers)
@@ -149,8 +148,8 @@ class HealEnd(PlaneJoin):
         new server.
     """
 
-    def __init__(self, *args: Any, servers: Mapping[str, str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:
+        super().__init__(deps)
         self._servers = servers
 
     def steps(self) -> tuple[Step, ...]:

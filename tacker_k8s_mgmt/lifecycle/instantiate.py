@@ -5,12 +5,10 @@ difference in order: the load balancer is installed before ``cluster.yml`` runs,
 the cluster's nodes and its VIM reach the API through it.
 """
 
-from typing import Any
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Operation
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, Operation
 from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.lifecycle.steps.records import MTU_FILE
 from tacker_k8s_mgmt.model import kubespray_releases, nodes
@@ -32,8 +30,8 @@ class Instantiate(Operation):
     :param is_heal: it is the latter.
     """
 
-    def __init__(self, *args: Any, is_heal: bool = False, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies, *, is_heal: bool = False) -> None:
+        super().__init__(deps)
         self._is_heal = is_heal
         self._claimed = False
         self._access: ports.ClusterAccess | None = None

@@ -5,13 +5,12 @@ Tacker calls ``scale_start`` for it, and nothing when the VMs are gone.
 
 import logging
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import names_of
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, names_of
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.topology import membership
@@ -26,8 +25,8 @@ class ScaleIn(Leave):
         (``scale_out_id_list``).
     """
 
-    def __init__(self, *args: Any, stacks: Collection[str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies, *, stacks: Collection[str]) -> None:
+        super().__init__(deps)
         self._stacks = stacks
 
     def steps(self) -> tuple[Step, ...]:

@@ -14,7 +14,7 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Operation, names_of
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, Operation, names_of
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
@@ -33,13 +33,13 @@ class ScaleOut(Join):
 
     def __init__(
         self,
-        *args: Any,
+        deps: Dependencies,
+        *,
         stacks: Collection[str],
         way_on: Callable[[int | None], str],
         takes_back: bool = True,
-        **kwargs: Any,
     ) -> None:
-        super().__init__(*args, **kwargs)
+        super().__init__(deps)
         self._stacks = frozenset(stacks)
         self._way_on = way_on
         self._takes_back = takes_back
@@ -167,8 +167,8 @@ class ScaleOutRollback(Operation):
     :param known: ids of the servers that the VNF had before the scale-out.
     """
 
-    def __init__(self, *args: Any, known: Collection[str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies, *, known: Collection[str]) -> None:
+        super().__init__(deps)
         self._known = frozenset(known)
         self._leaving: tuple[Node, ...] = ()
         self._staying: tuple[Node, ...] = ()

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TypeVar
 
 from oslo_log import log
@@ -24,31 +25,34 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 Reached = TypeVar("Reached")
 
 
-class Operation(Keeper):
-    """One operation on one VNF instance's cluster.
+@dataclass(frozen=True)
+class Dependencies:
+    """What an operation on one VNF instance's cluster works with.
 
     :param ready_timeout: seconds for nodes to become Ready.
     :param poll_interval: longest pause between two looks, seconds.
-    :param on_progress: is told how far a playbook has come.
+    :param on_progress: is called with how far a playbook has come.
     """
 
-    def __init__(
-        self,
-        params: InstallParams,
-        vnf_id: str,
-        site: ports.Site,
-        clock: ports.Clock,
-        *,
-        ready_timeout: float,
-        poll_interval: float,
-        on_progress: Callable[[Progress], None],
-    ) -> None:
-        super().__init__(params, site)
-        self._vnf_id = vnf_id
-        self._clock = clock
-        self._ready_timeout = ready_timeout
-        self._poll_interval = poll_interval
-        self._on_progress = on_progress
+    params: InstallParams
+    vnf_id: str
+    site: ports.Site
+    clock: ports.Clock
+    ready_timeout: float
+    poll_interval: float
+    on_progress: Callable[[Progress], None]
+
+
+class Operation(Keeper):
+    """One operation on one VNF instance's cluster."""
+
+    def __init__(self, deps: Dependencies) -> None:
+        super().__init__(deps.params, deps.site)
+        self._vnf_id = deps.vnf_id
+        self._clock = deps.clock
+        self._ready_timeout = deps.ready_timeout
+        self._poll_interval = deps.poll_interval
+        self._on_progress = deps.on_progress
         self._nodes: tuple[Node, ...] = ()
         #: The control plane that it took out, if its VM is there to join again.
         self._returning: tuple[Node, ...] = ()

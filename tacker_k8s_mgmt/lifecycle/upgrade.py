@@ -18,7 +18,7 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import names_of
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, names_of
 from tacker_k8s_mgmt.lifecycle.upgrade_check import UpgradeStart, named, of_role
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role
@@ -37,8 +37,8 @@ class Upgrade(UpgradeStart):
     How many there are shows when it is known which nodes are pending.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies) -> None:
+        super().__init__(deps)
         self._steps: list[Step] = []
         self._touched = False
         #: The nodes that are being upgraded, and the run that works on them.

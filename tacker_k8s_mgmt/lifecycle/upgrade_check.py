@@ -7,14 +7,13 @@ away. An upgrade that has stopped half-way is taken up again with what it has le
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Operation
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, Operation
 from tacker_k8s_mgmt.model import quorum
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.topology import upgrade_plan
@@ -28,8 +27,8 @@ _ANSWERLESS = (errors.ConnectError, errors.CommandFailed, errors.CommandTimeout)
 class UpgradeStart(Operation):
     """The steps of ``change_current_package_start``: looks, and changes nothing."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies) -> None:
+        super().__init__(deps)
         self._aim = (self._params.cluster.kubernetes_version or "").removeprefix("v")
         self._record = upgrade_plan.Record()
         #: Nodes whose API server or kubelet has another version than is wanted.

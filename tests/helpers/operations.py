@@ -8,8 +8,10 @@ from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.runner import Runner
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
+from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.request.params import InstallParams
 from tests.helpers.fakes import (
     VNF,
     FakeClock,
@@ -20,11 +22,10 @@ from tests.helpers.fakes import (
 )
 
 
-def run(kind: Any, site: FakeSite, wanted: Any = None, **arguments: Any) -> FakeJournal:
-    """Run one operation and return its journal."""
-    wanted = wanted or params()
-    clock, journal = FakeClock(), FakeJournal()
-    work = kind(
+def dependencies(
+    wanted: InstallParams, site: FakeSite, clock: FakeClock
+) -> Dependencies:
+    return Dependencies(
         wanted,
         VNF,
         site,
@@ -32,8 +33,14 @@ def run(kind: Any, site: FakeSite, wanted: Any = None, **arguments: Any) -> Fake
         ready_timeout=60,
         poll_interval=5,
         on_progress=lambda progress: None,
-        **arguments,
     )
+
+
+def run(kind: Any, site: FakeSite, wanted: Any = None, **arguments: Any) -> FakeJournal:
+    """Run one operation and return its journal."""
+    wanted = wanted or params()
+    clock, journal = FakeClock(), FakeJournal()
+    work = kind(dependencies(wanted, site, clock), **arguments)
     redact = Redactor(wanted.secrets())
     Runner(kind.__name__, journal, clock, redact, work.left).run(work.steps())
     return journal

@@ -95,7 +95,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         checkpoint.save(context, vnf_instance, checkpoint.END, kwargs.get("vnf"))
         hook = V1Hook("instantiate_end", context, vnf_instance)
         with hook.site(params) as site:
-            work = hook.operation(Instantiate, params, site)
+            work = Instantiate(hook.dependencies(params, site))
             hook.run(work.steps(), params.secrets(), work.left)
 
     def terminate_start(
@@ -164,7 +164,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         checkpoint.save(context, vnf_instance, checkpoint.START)
         hook = V1Hook("scale_start", context, vnf_instance)
         with hook.site(params) as site:
-            work = hook.operation(ScaleIn, params, site, stacks=scale_out_id_list)
+            work = ScaleIn(hook.dependencies(params, site), stacks=scale_out_id_list)
             hook.run(work.steps(), params.secrets(), work.left)
 
     def scale_end(
@@ -190,10 +190,8 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         checkpoint.save(context, vnf_instance, checkpoint.END)
         hook = V1Hook("scale_end", context, vnf_instance)
         with hook.site(params) as site:
-            work = hook.operation(
-                ScaleOut,
-                params,
-                site,
+            work = ScaleOut(
+                hook.dependencies(params, site),
                 stacks=scale_out_id_list,
                 way_on=lambda before: rollback.way_on(
                     context, vnf_instance, scale_vnf_request.aspect_id, before
@@ -230,7 +228,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
                 hook.run(steps, params.secrets())
                 return
             servers = requests.servers(vnf_instance, heal_vnf_request)
-            work = hook.operation(HealStart, params, site, servers=servers)
+            work = HealStart(hook.dependencies(params, site), servers=servers)
             steps = (scale_level.step(context, vnf_instance, site), *work.steps())
             hook.run(steps, params.secrets(), work.left)
 
@@ -256,9 +254,9 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
             work: Instantiate | HealEnd
             if heal_vnf_request.vnfc_instance_id:
                 servers = requests.servers(vnf_instance, heal_vnf_request)
-                work = hook.operation(HealEnd, params, site, servers=servers)
+                work = HealEnd(hook.dependencies(params, site), servers=servers)
             else:
-                work = hook.operation(Instantiate, params, site, is_heal=True)
+                work = Instantiate(hook.dependencies(params, site), is_heal=True)
             hook.run(work.steps(), params.secrets(), work.left)
 
     def change_external_connectivity_start(
@@ -305,7 +303,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         hook = V1Hook("change_external_connectivity_end", context, vnf_instance)
         with hook.site(params) as site:
             asked = requests.attachments(change_ext_conn_request)
-            work = hook.operation(ConnectivityEnd, params, site, asked=asked)
+            work = ConnectivityEnd(hook.dependencies(params, site), asked=asked)
             hook.run(work.steps(), params.secrets(), work.left)
         checkpoint.clear(vnf_instance)
 

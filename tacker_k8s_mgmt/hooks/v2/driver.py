@@ -87,7 +87,7 @@ def _instantiate_end(hook: V2Hook) -> None:
         hook.call.forget()
         return
     with hook.site(params) as site:
-        work = hook.operation(Instantiate, params, site)
+        work = Instantiate(hook.dependencies(params, site))
         hook.run(work.steps(), params.secrets(), work.left)
     hook.call.store(parameters.without_secrets(hook.call.given))
 
@@ -151,8 +151,8 @@ def _heal_start(hook: V2Hook) -> None:
             return
         call.note_healed()
         servers = {one.server_id: one.vnfc_id for one in call.healed()}
-        work = hook.operation(
-            HealStart, params, site, servers={**servers, **_there(call)}
+        work = HealStart(
+            hook.dependencies(params, site), servers={**servers, **_there(call)}
         )
         hook.run(work.steps(), params.secrets(), work.left)
 
@@ -174,9 +174,9 @@ def _heal_end(hook: V2Hook) -> None:
         work: Instantiate | HealEnd
         if hook.call.request.get("vnfcInstanceId"):
             servers = _there(hook.call)
-            work = hook.operation(HealEnd, params, site, servers=servers)
+            work = HealEnd(hook.dependencies(params, site), servers=servers)
         else:
-            work = hook.operation(Instantiate, params, site, is_heal=True)
+            work = Instantiate(hook.dependencies(params, site), is_heal=True)
         hook.run(work.steps(), params.secrets(), work.left)
 
 
@@ -200,7 +200,7 @@ def _change_external_connectivity_end(hook: V2Hook) -> None:
     """Let the cluster follow to where its VMs are reached now."""
     params = hook.merged(hints.FAIL_ALREADY)
     with hook.site(params) as site:
-        work = hook.operation(ConnectivityEnd, params, site, asked=_asked(hook.call))
+        work = ConnectivityEnd(hook.dependencies(params, site), asked=_asked(hook.call))
         hook.run(work.steps(), params.secrets(), work.left)
 
 
@@ -212,7 +212,7 @@ def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
         return
     params = hook.merged(hints.FAIL_ALREADY)
     with hook.site(params) as site:
-        work = hook.operation(ConnectivityEnd, params, site)
+        work = ConnectivityEnd(hook.dependencies(params, site))
         hook.run(work.steps(), params.secrets(), lambda: _ROLLBACK_AGAIN)
 
 

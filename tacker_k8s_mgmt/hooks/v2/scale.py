@@ -55,7 +55,7 @@ def start(hook: V2Hook) -> None:
             call.between[_SERVERS] = call.servers()
             return
         stacks = (*call.removed(), *call.members())
-        work = hook.operation(ScaleIn, params, site, stacks=stacks)
+        work = ScaleIn(hook.dependencies(params, site), stacks=stacks)
         hook.run((counted, *work.steps()), params.secrets(), work.left)
 
 
@@ -106,10 +106,8 @@ def end(hook: V2Hook) -> None:
     # Without scale_start nobody knows which are new; those that are no members join.
     new = now - set(hook.call.between.get(_SERVERS, now))
     with hook.site(params) as site:
-        work = hook.operation(
-            ScaleOut,
-            params,
-            site,
+        work = ScaleOut(
+            hook.dependencies(params, site),
             stacks=new,
             way_on=lambda before: _SCALE_OUT_FAILED,
             takes_back=False,
@@ -126,7 +124,9 @@ def rollback_start(hook: V2Hook) -> None:
         return
     params = hook.merged(hints.FAIL_ALREADY)
     with hook.site(params) as site:
-        work = hook.operation(ScaleOutRollback, params, site, known=hook.call.servers())
+        work = ScaleOutRollback(
+            hook.dependencies(params, site), known=hook.call.servers()
+        )
         hook.run(work.steps(), params.secrets(), work.left)
 
 

@@ -38,7 +38,7 @@ def start(hook: V2Hook) -> None:
     if params.cluster.kubernetes_version is None:
         return
     with hook.site(params) as site:
-        work = hook.operation(UpgradeStart, params, site)
+        work = UpgradeStart(hook.dependencies(params, site))
         hook.run(work.steps(), params.secrets(), work.left)
 
 
@@ -52,7 +52,7 @@ def end(hook: V2Hook) -> None:
         LOG.info("No Kubernetes version is asked for: only the package changes")
         return
     with hook.site(params) as site:
-        work = hook.operation(Upgrade, params, site)
+        work = Upgrade(hook.dependencies(params, site))
         hook.run(work.steps(), params.secrets(), work.left)
     hook.call.store({ATTRIBUTE: upgrade_plan.kept(hook.call.stored[ATTRIBUTE], params)})
 

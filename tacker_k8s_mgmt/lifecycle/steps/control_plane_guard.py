@@ -1,11 +1,11 @@
 """Whether a control plane may leave: asked of etcd and the API before it does."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.state import names_of
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, names_of
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
 from tacker_k8s_mgmt.model import quorum
 from tacker_k8s_mgmt.model.nodes import Node, Role
@@ -25,8 +25,8 @@ _MANY = (
 class PlaneJudge(Leave):
     """Finds out which control plane leaves, and whether the cluster goes on then."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies) -> None:
+        super().__init__(deps)
         self._plane: Node | None = None
         #: Whether its etcd member is.
         self._is_well = True

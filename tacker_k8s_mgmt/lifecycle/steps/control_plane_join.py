@@ -13,6 +13,7 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import belongs
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
@@ -28,8 +29,8 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 class PlaneJoin(Join):
     """Workers join, and at most one control plane that a heal has taken out."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies) -> None:
+        super().__init__(deps)
         self._plane: Node | None = None
         #: The control planes that are members of etcd when it has joined.
         self._voters: tuple[Node, ...] = ()

@@ -9,13 +9,12 @@ be is judged before anything is touched.
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import names_of
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, names_of
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import PlaneJudge, belongs
 from tacker_k8s_mgmt.lifecycle.steps.load_balancer import Balancing
 from tacker_k8s_mgmt.model import kubespray_releases
@@ -31,8 +30,8 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 class PlaneLeave(PlaneJudge):
     """Workers leave, and at most one control plane."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies) -> None:
+        super().__init__(deps)
         #: Whether the load balancer, by which kubespray reaches the API, is silent.
         self._balancer_is_gone = False
 

@@ -9,14 +9,13 @@ docs/operations/nodes.md, "Adding nodes").
 import abc
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Operation, names_of
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, Operation, names_of
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Machine, Node
@@ -32,8 +31,8 @@ class Join(Operation, abc.ABC):
     workers that this operation is about, and any that an earlier one left behind.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies) -> None:
+        super().__init__(deps)
         self._joining: tuple[Node, ...] = ()
         self._stale: tuple[Node, ...] = ()
         self._vanished: tuple[Node, ...] = ()

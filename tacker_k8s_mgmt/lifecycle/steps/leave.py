@@ -7,14 +7,13 @@ leaving node in it. A drain that fails stops everything before a node is deleted
 
 import logging
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Operation, names_of
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, Operation, names_of
 from tacker_k8s_mgmt.lifecycle.steps.load_balancer import Balancing
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role
@@ -30,8 +29,8 @@ class Leave(Operation):
     A subclass decides who leaves, and calls :meth:`_sort` with them.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, deps: Dependencies) -> None:
+        super().__init__(deps)
         #: Nodes that leave and are in the cluster, alive or dead.
         self._alive: tuple[Node, ...] = ()
         self._dead: tuple[Node, ...] = ()

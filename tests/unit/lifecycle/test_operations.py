@@ -23,7 +23,7 @@ from tests.helpers.fakes import (
     machine,
     params,
 )
-from tests.helpers.operations import run, scale_out
+from tests.helpers.operations import dependencies, run, scale_out
 
 NAMES = ["control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"]
 EFFECTS = (
@@ -49,15 +49,7 @@ EFFECTS = (
 def instantiate(site: FakeSite, wanted: InstallParams | None = None) -> FakeJournal:
     wanted = wanted or params()
     clock, journal = FakeClock(), FakeJournal()
-    work = Instantiate(
-        wanted,
-        VNF,
-        site,
-        clock,
-        ready_timeout=60,
-        poll_interval=5,
-        on_progress=lambda progress: None,
-    )
+    work = Instantiate(dependencies(wanted, site, clock))
     runner = Runner(
         "instantiate_end", journal, clock, Redactor(wanted.secrets()), work.left
     )
