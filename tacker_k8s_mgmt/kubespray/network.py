@@ -1,68 +1,15 @@
-"""Network plugins: how they carry packets, and what that costs of the MTU.
-
-Read off ``roles/network_plugin`` of the known releases of kubespray.
-"""
+"""Network plugins: how they carry packets, and what that costs of the MTU."""
 
 import json
-from collections.abc import Collection, Mapping
-from types import MappingProxyType
+from collections.abc import Collection
 from typing import Any
 
 from tacker_k8s_mgmt.errors import ClusterError
+from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.kubespray_releases import DEFAULT_NETWORK_PLUGIN
 from tacker_k8s_mgmt.request.cluster_options import Cluster
 from tacker_k8s_mgmt.request.option_types import NODES
 
-#: By plugin, the encapsulations that can be chosen; the first is kubespray's default.
-ENCAPSULATIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "calico": ("vxlan", "ipip", "none"),
-        "cilium": ("vxlan", "geneve"),
-        "flannel": ("vxlan", "none"),
-        "kube-ovn": ("geneve",),
-        "weave": ("vxlan",),
-    }
-)
-#: By plugin, the variable with the MTU of the pods' interfaces.
-MTU_VARIABLES: Mapping[str, str] = MappingProxyType(
-    {
-        "calico": "calico_mtu",
-        "cilium": "cilium_mtu",
-        "kube-ovn": "kube_ovn_mtu",
-        "weave": "weave_mtu",
-    }
-)
-_ENCAPSULATION_VARIABLES: Mapping[tuple[str, str], Mapping[str, Any]] = (
-    MappingProxyType(
-        {
-            ("calico", "vxlan"): {
-                "calico_network_backend": "vxlan",
-                "calico_vxlan_mode": "Always",
-                "calico_ipip_mode": "Never",
-            },
-            ("calico", "ipip"): {
-                "calico_network_backend": "bird",
-                "calico_vxlan_mode": "Never",
-                "calico_ipip_mode": "Always",
-            },
-            ("calico", "none"): {
-                "calico_network_backend": "bird",
-                "calico_vxlan_mode": "Never",
-                "calico_vxlan_mode_ipv6": "Never",
-                "calico_ipip_mode": "Never",
-            },
-            ("cilium", "vxlan"): {"cilium_tunnel_mode": "vxlan"},
-            ("cilium", "geneve"): {"cilium_tunnel_mode": "geneve"},
-            ("flannel", "vxlan"): {"flannel_backend_type": "vxlan"},
-            ("flannel", "none"): {"flannel_backend_type": "host-gw"},
-            ("kube-ovn", "geneve"): {"kube_ovn_network_type": "geneve"},
-        }
-    )
-)
-#: Every variable that :func:`variables` may set for an encapsulation.
-ENCAPSULATION_VARIABLES = tuple(
-    dict.fromkeys(name for names in _ENCAPSULATION_VARIABLES.values() for name in names)
-)
 # Bytes that stand before the pod's own IP packet. VXLAN and Geneve: the outer IP
 # header, 8 of UDP, 8 of their own, 14 of the pod's Ethernet frame.
 _OVERHEAD = {"vxlan": 50, "geneve": 50, "ipip": 20, "none": 0}
@@ -103,7 +50,7 @@ def pod_mtu(
 
 
 def _overhead(plugin: str, encapsulation: str | None, address_family: str) -> int:
-    used = encapsulation or ENCAPSULATIONS.get(plugin, ("none",))[0]
+    used = encapsulation or network_plugins.ENCAPSULATIONS.get(plugin, ("none",))[0]
     base = _KUBE_OVN if plugin == "kube-ovn" else _OVERHEAD[used]
     longer = _IPV6_HEADER_IS_LONGER if address_family == "ipv6" and base else 0
     return base + longer
@@ -130,12 +77,14 @@ def variables(
     if network.plugin:
         built["kube_network_plugin"] = plugin
     if network.encapsulation:
-        built |= _ENCAPSULATION_VARIABLES.get((plugin, network.encapsulation), {})
+        chosen = (plugin, network.encapsulation)
+        built |= network_plugins.ENCAPSULATION_SETTINGS.get(chosen, {})
     mtu = network.mtu
     if mtu == NODES:
         mtu = pod_mtu(nic_mtus, plugin, network.encapsulation, address_family)
     if isinstance(mtu, int):
         # Cilium's is that of the interface below; it leaves room for itself.
         below = _overhead(plugin, network.encapsulation, address_family)
-        built[MTU_VARIABLES[plugin]] = mtu + (below if plugin == "cilium" else 0)
+        own = mtu + (below if plugin == "cilium" else 0)
+        built[network_plugins.MTU_VARIABLES[plugin]] = own
     return built

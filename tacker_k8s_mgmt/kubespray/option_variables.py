@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tacker_k8s_mgmt.kubespray import network
+from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.request import registries
 from tacker_k8s_mgmt.request.cluster_options import (
     Authentication,
@@ -78,9 +79,13 @@ VARIABLES: Mapping[Location, tuple[str, ...]] = MappingProxyType(
         ("cluster", "kubernetes_version"): ("kube_version",),
         ("cluster", "container_manager"): ("container_manager",),
         ("cluster", "network", "plugin"): ("kube_network_plugin",),
-        ("cluster", "network", "encapsulation"): network.ENCAPSULATION_VARIABLES,
+        (
+            "cluster",
+            "network",
+            "encapsulation",
+        ): network_plugins.ENCAPSULATION_VARIABLES,
         ("cluster", "network", "mtu"): (
-            *network.MTU_VARIABLES.values(),
+            *network_plugins.MTU_VARIABLES.values(),
             "calico_veth_mtu",
         ),
         ("cluster", "registries"): _REGISTRIES,

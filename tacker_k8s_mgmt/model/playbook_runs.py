@@ -16,7 +16,6 @@ from typing import Any
 
 from tacker_k8s_mgmt.model import playbook_estimates
 from tacker_k8s_mgmt.model.playbook_estimates import Former
-from tacker_k8s_mgmt.request.params import InstallParams
 
 _MESSAGE_CHARS = 300
 _FULL_FAILURES = 3
@@ -38,18 +37,6 @@ class Forks:
 
     wanted: int | None = None
     most: int = 100
-
-    @classmethod
-    def by(cls, params: InstallParams) -> "Forks":
-        """What these parameters ask for.
-
-        Until the first node is reached through a bastion, each fork logs in to it, and
-        sshd drops logins from the tenth on (``MaxStartups``, 10:30:100 by default).
-        """
-        wanted = params.ansible.forks
-        if params.bastion and params.bastion.carries_playbooks:
-            return cls(wanted, most=8)
-        return cls(wanted)
 
 
 DEFAULT_FORKS = Forks()

@@ -6,8 +6,8 @@ Works on the request as it was read, as :mod:`.cross_validation` does.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tacker_k8s_mgmt.kubespray import network, option_variables
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.kubespray import option_variables
+from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
 from tacker_k8s_mgmt.request.field_types import blank_is_absent
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 
@@ -81,7 +81,7 @@ def _network(reading: Reading) -> Iterator[str]:
         reading.get(*place, "encapsulation"),
         reading.get(*place, "mtu"),
     )
-    offered = network.ENCAPSULATIONS.get(plugin, ())
+    offered = network_plugins.ENCAPSULATIONS.get(plugin, ())
     family = reading.get("address_family")
     name = reading.dotted(*place, "encapsulation")
     if encapsulation is not None and encapsulation not in offered:
@@ -90,8 +90,8 @@ def _network(reading: Reading) -> Iterator[str]:
     elif encapsulation == "ipip" and family == "ipv6":
         yield f"{name}: ipip carries no IPv6, which address_family asks for"
     name = reading.dotted(*place, "mtu")
-    if mtu is not None and plugin not in network.MTU_VARIABLES:
-        settable = ", ".join(sorted(network.MTU_VARIABLES))
+    if mtu is not None and plugin not in network_plugins.MTU_VARIABLES:
+        settable = ", ".join(sorted(network_plugins.MTU_VARIABLES))
         yield f"{name}: {plugin} finds out by itself; it can be set for {settable}"
     elif family == "ipv6" and type(mtu) is int and mtu < 1280:
         yield f"{name}: IPv6, which address_family asks for, needs 1280 at least"

@@ -15,6 +15,7 @@ from pydantic import Field, SecretStr, ValidationError
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.playbook_runs import Forks
 from tacker_k8s_mgmt.request import (
     cross_validation,
     field_types,
@@ -138,6 +139,17 @@ class InstallParams(Structure):
     def service_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
         """The services' network, None for kubespray's own."""
         return self.control_plane.service_cidr
+
+    @property
+    def forks(self) -> Forks:
+        """How many hosts Ansible works on at the same time.
+
+        Until the first node is reached through a bastion, each fork logs in to it, and
+        sshd drops logins from the tenth on (``MaxStartups``, 10:30:100 by default).
+        """
+        if self.bastion and self.bastion.carries_playbooks:
+            return Forks(self.ansible.forks, most=8)
+        return Forks(self.ansible.forks)
 
     @property
     def wants_compute_hosts(self) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.model.playbook_runs import Forks
 from tacker_k8s_mgmt.remote.ansible import preflight, server
 from tacker_k8s_mgmt.remote.ansible.lock import ClusterLock
 from tacker_k8s_mgmt.remote.ansible.playbooks import Playbooks
@@ -83,7 +82,7 @@ class ServerSite(abc.ABC):
             workdir=ansible.directory,
             kubespray_root=ansible.kubespray_root,
             venv=ansible.venv,
-            forks=Forks.by(self._params),
+            forks=self._params.forks,
         )
         return Playbooks(runner, self._options, self._write_credentials)
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.errors import ClusterError
 from tacker_k8s_mgmt.kubespray import network
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
 
 
 @pytest.mark.parametrize(
@@ -48,11 +48,13 @@ def test_too_little_is_refused_with_what_is_needed(mtus, family, reason):
 
 
 def test_every_plugin_with_a_choice_is_one_of_kubesprays():
-    assert set(network.ENCAPSULATIONS) <= kubespray_releases.NETWORK_PLUGINS
-    assert set(network.MTU_VARIABLES) <= set(network.ENCAPSULATIONS)
+    assert set(network_plugins.ENCAPSULATIONS) <= kubespray_releases.NETWORK_PLUGINS
+    assert set(network_plugins.MTU_VARIABLES) <= set(network_plugins.ENCAPSULATIONS)
 
 
-cases = [(name, one) for name, all_ in network.ENCAPSULATIONS.items() for one in all_]
+cases = [
+    (name, one) for name, all_ in network_plugins.ENCAPSULATIONS.items() for one in all_
+]
 
 
 @given(st.lists(st.integers(1400, 9000), min_size=1), st.sampled_from(cases))

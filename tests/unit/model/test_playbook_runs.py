@@ -288,4 +288,4 @@ BASTION = {"ip_address": "192.0.2.1", "username": "jump", "password": "s3cret"}
     ],
 )
 def test_forks_of_a_request(changes, expected):
-    assert Forks.by(parsed(changes)) == expected
+    assert parsed(changes).forks == expected
