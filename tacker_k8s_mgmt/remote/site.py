@@ -27,7 +27,7 @@ from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.load_balancer import Balancer
-from tacker_k8s_mgmt.remote.ssh import known_hosts, session
+from tacker_k8s_mgmt.remote.ssh import bastion_errors, known_hosts, session
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.topology import connection_points, heat_stack
@@ -187,7 +187,7 @@ class Site(ServerSite):
             limit = max(_LAST_TRY, self._options.boot_timeout - waiting.elapsed())
             try:
                 session = self._open(machine, limit, auth_grace=60)
-            except errors.BastionError:
+            except bastion_errors.BastionError:
                 raise  # once, and not for each VM
             except errors.RemoteError as exc:
                 return f"{machine.role.value} VM {machine.server_id}: {exc}"
@@ -221,7 +221,7 @@ class Site(ServerSite):
         def is_silent(node: Node) -> bool:
             try:
                 self._open(node, self._options.connect_timeout).close()
-            except errors.BastionError:
+            except bastion_errors.BastionError:
                 raise  # it tells nothing of the node
             except errors.ConnectError:
                 return True

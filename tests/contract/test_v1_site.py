@@ -15,6 +15,7 @@ from tacker_k8s_mgmt.hooks.v1 import vim
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.remote import site
 from tacker_k8s_mgmt.remote.ansible import site as server_site
+from tacker_k8s_mgmt.remote.ssh import bastion_errors
 from tests.helpers.fakes import params
 
 MACHINES = tuple(
@@ -111,9 +112,11 @@ class TestBastion:
     """What it does or does not do tells nothing of the hosts behind it."""
 
     ERRORS = (
-        errors.BastionUnreachable(user="u", host="b", port=22, seconds=1, reason="-"),
-        errors.BastionRefused(user="u", host="b", port=22),
-        errors.BastionForbids(host="b", target="192.0.2.1"),
+        bastion_errors.BastionUnreachable(
+            user="u", host="b", port=22, seconds=1, reason="-"
+        ),
+        bastion_errors.BastionRefused(user="u", host="b", port=22),
+        bastion_errors.BastionForbids(host="b", target="192.0.2.1"),
     )
 
     @pytest.fixture(params=ERRORS, ids=lambda error: type(error).__name__)
@@ -125,12 +128,12 @@ class TestBastion:
         return request.param
 
     def test_a_node_behind_it_is_not_taken_for_dead(self, one, error):
-        with pytest.raises(errors.BastionError) as caught:
+        with pytest.raises(bastion_errors.BastionError) as caught:
             one.unreachable(name_nodes(MACHINES))
         assert caught.value is error
 
     def test_it_is_told_once_and_not_for_each_vm(self, one, error):
-        with pytest.raises(errors.BastionError) as caught:
+        with pytest.raises(bastion_errors.BastionError) as caught:
             one.wait_reachable(MACHINES)
         assert caught.value is error
 

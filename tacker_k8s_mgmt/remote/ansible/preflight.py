@@ -7,7 +7,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import checkout
 from tacker_k8s_mgmt.remote.ansible import disk_space, lingering, server
 from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
-from tacker_k8s_mgmt.remote.ssh import probe
+from tacker_k8s_mgmt.remote.ssh import bastion_errors, probe
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -61,7 +61,7 @@ def look(
         ended = _ended(params, session())
     except errors.PrivateKeyError:
         return Readiness(keys)
-    except errors.BastionError as error:
+    except bastion_errors.BastionError as error:
         return Readiness(keys, connection=(f"bastion: {error}",))
     except errors.RemoteError as error:
         return Readiness(keys, connection=(f"ansible: {error}",))

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote.ssh import bastion_errors
 from tacker_k8s_mgmt.remote.ssh.endpoint import Wire
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
@@ -48,7 +49,7 @@ class Jump:
         try:
             return self._tunnel(self.session(), host, port, timeout)
         except errors.ConnectionLost as error:
-            raise errors.BastionLost(**error.fields) from error
+            raise bastion_errors.BastionLost(**error.fields) from error
 
     def session(self) -> Session:
         """The session with the bastion.
@@ -97,9 +98,9 @@ def _beyond(session: Session, why: str) -> OSError:
 def _named(error: errors.RemoteError) -> errors.RemoteError:
     """The same error as one that tells that the bastion is meant."""
     if isinstance(error, errors.ConnectError) and "user" in error.fields:
-        return errors.BastionUnreachable(**error.fields)
+        return bastion_errors.BastionUnreachable(**error.fields)
     if isinstance(error, errors.AuthError):
-        return errors.BastionRefused(**error.fields)
+        return bastion_errors.BastionRefused(**error.fields)
     if isinstance(error, errors.HostKeyError):
-        return errors.BastionKeyError(reason=str(error), hint="")
+        return bastion_errors.BastionKeyError(reason=str(error), hint="")
     return error

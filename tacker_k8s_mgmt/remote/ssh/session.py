@@ -24,6 +24,7 @@ from tacker_k8s_mgmt.remote.ansible import disk_space
 from tacker_k8s_mgmt.remote.backoff import Backoff, closing_after
 from tacker_k8s_mgmt.remote.ssh import files
 from tacker_k8s_mgmt.remote.ssh import sudo as sudo_ways
+from tacker_k8s_mgmt.remote.ssh.bastion_errors import BastionForbids
 from tacker_k8s_mgmt.remote.ssh.channel import (
     STDOUT_CAP,
     Channel,
@@ -181,7 +182,7 @@ class Session:
             )
         except paramiko.ChannelException as error:
             if error.code == _PROHIBITED:
-                raise errors.BastionForbids(host=self.host, target=host) from error
+                raise BastionForbids(host=self.host, target=host) from error
             raise OSError(error.text) from error
         except (paramiko.SSHException, EOFError, OSError) as error:
             why = backoff.reason(error)

@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.remote.ansible import preflight
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
 from tacker_k8s_mgmt.remote.ansible.server import KeyFile
 from tacker_k8s_mgmt.remote.backoff import Backoff
+from tacker_k8s_mgmt.remote.ssh import bastion_errors
 from tacker_k8s_mgmt.remote.ssh import session as ssh_session
 from tacker_k8s_mgmt.remote.ssh.connector import Ways
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
@@ -201,7 +202,9 @@ class TestHostKeys:
         made = site(through(bastion, password=ON_BASTION))
         line = f"[127.0.0.1]:{bastion.port} ecdsa-sha2-nistp256 b3RoZXI=\n"
         made.store.add(HostKeys(line))
-        with pytest.raises(errors.BastionKeyError, match="is not the one that was"):
+        with pytest.raises(
+            bastion_errors.BastionKeyError, match="is not the one that was"
+        ):
             made.ways.server()
         assert bastion.tried == []
 
