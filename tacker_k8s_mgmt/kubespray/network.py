@@ -1,12 +1,13 @@
 """Network plugins: how they carry packets, and what that costs of the MTU."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from tacker_k8s_mgmt.errors import ClusterError
 from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.kubespray_releases import DEFAULT_NETWORK_PLUGIN
+from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.request.cluster_options import Cluster
 from tacker_k8s_mgmt.request.option_types import NODES
 
@@ -16,6 +17,9 @@ _OVERHEAD = {"vxlan": 50, "geneve": 50, "ipip": 20, "none": 0}
 # kube-ovn puts options into the header of Geneve, and leaves as much by itself.
 _KUBE_OVN = 100
 _IPV6_HEADER_IS_LONGER = 20
+_CHOSEN = frozenset({"flannel_interface", "flannel_interface_regexp"})
+# How many octets of IPv4 addresses are compared: few, for new nodes have to match, too.
+_TELLING_OCTETS = (2, 3)
 
 
 def pod_mtu(
@@ -88,3 +92,34 @@ def variables(
         own = mtu + (below if plugin == "cilium" else 0)
         built[network_plugins.MTU_VARIABLES[plugin]] = own
     return built
+
+
+def own_interface(
+    variables: Mapping[str, Any], nodes: Iterable[Node]
+) -> dict[str, str]:
+    """What makes flannel use the cluster's network where a VM has two.
+
+    By itself flannel takes the interface of the default route, which is that of the
+    external network: its security groups let no VXLAN pass. The other plugins take the
+    interface of the node's address.
+
+    :param variables: kubespray's; the user's own choice of an interface counts.
+    :returns: nothing where the beginning of the addresses does not tell the two apart.
+    """
+    if variables.get("kube_network_plugin") != "flannel" or _CHOSEN & variables.keys():
+        return {}
+    known = list(nodes)
+    if any(":" in node.address for node in known):
+        return {}
+    for octets in _TELLING_OCTETS:
+        inside = {_octets(node.address, octets) for node in known}
+        outside = {_octets(node.ssh_address, octets) for node in known}
+        if len(inside) == 1 and not inside & outside:
+            # In a YAML string of kubespray's template, so without a backslash.
+            beginning = "".join(f"{number}[.]" for number in inside.pop())
+            return {"flannel_interface_regexp": f"^{beginning}"}
+    return {}
+
+
+def _octets(address: str, count: int) -> tuple[str, ...]:
+    return tuple(address.split(".")[:count])

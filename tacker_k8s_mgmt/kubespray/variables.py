@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from tacker_k8s_mgmt.kubespray import option_variables
+from tacker_k8s_mgmt.kubespray import network, option_variables
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.request.params import InstallParams, Proxy
@@ -76,7 +76,9 @@ def build(
     if params.kubespray_vars.get("kube_external_ca_mode"):
         # kubespray refuses both: there is nobody on the nodes who could renew them.
         variables.pop("auto_renew_certificates", None)
-    return _showing_downloads(variables | params.kubespray_vars)
+    variables |= params.kubespray_vars
+    variables |= network.own_interface(variables, nodes)
+    return _showing_downloads(variables)
 
 
 def _showing_downloads(variables: dict[str, Any]) -> dict[str, Any]:

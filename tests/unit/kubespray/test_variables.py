@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -66,6 +67,65 @@ def test_nothing_given_leaves_kubesprays_defaults():
         "auto_renew_certificates": True,
         "unsafe_show_logs": "{{ download is defined }}",
     }
+
+
+FLANNEL = {"cluster.network": {"plugin": "flannel"}}
+
+
+def flannel(*machines, **changes):
+    nodes = name_nodes(
+        Machine(Role.CONTROL_PLANE, address, outside, address)
+        for address, outside in machines
+    )
+    built = build({**FLANNEL, **changes}, None, nodes)
+    return built.get("flannel_interface_regexp")
+
+
+class TestFlannel:
+    """It takes the interface with the default route, unless it is told another one."""
+
+    @pytest.mark.parametrize(
+        ("addresses", "pattern"),
+        [
+            ([("10.10.0.1", "10.99.0.5"), ("10.10.7.9", "10.99.0.6")], "10[.]10[.]"),
+            ([("10.0.1.1", "10.0.2.5"), ("10.0.1.9", "10.0.2.6")], "10[.]0[.]1[.]"),
+        ],
+    )
+    def test_goes_through_the_clusters_network(self, addresses, pattern):
+        found = flannel(*addresses)
+        assert found == f"^{pattern}"
+        for inside, outside in addresses:
+            assert re.search(found, inside)
+            assert not re.search(found, outside)
+
+    @pytest.mark.parametrize(
+        "addresses",
+        [
+            # One network.
+            [("10.10.0.1", "10.10.0.1")],
+            # Only the last octet differs.
+            [("10.0.0.1", "10.0.0.201"), ("10.0.0.2", "10.0.0.202")],
+            # The nodes' own have nothing in common.
+            [("10.1.0.1", "172.16.0.1"), ("10.2.0.1", "172.16.0.2")],
+            [("fd00:10::1", "fd00:99::1")],
+        ],
+    )
+    def test_chooses_by_itself_where_addresses_say_nothing(self, addresses):
+        assert flannel(*addresses) is None
+
+    def test_users_choice_counts(self):
+        for name, value in (
+            ("flannel_interface", "ens4"),
+            ("flannel_interface_regexp", "^172[.]"),
+        ):
+            changes = {"kubespray_vars": {name: value}}
+            built = build(FLANNEL | changes)
+            ours = {key for key in built if key.startswith("flannel_interface")}
+            assert ours == {name}
+            assert built[name] == value
+
+    def test_other_plugins_take_the_nodes_address_by_themselves(self):
+        assert "flannel_interface_regexp" not in build({})
 
 
 @pytest.mark.parametrize(
