@@ -61,7 +61,7 @@ class PreflightError(K8sMgmtError):
     """
 
     message = "The preflight checks found {count} problem(s): {listed}."
-    default_hint = "Nothing was changed. Mend them and retry the operation."
+    default_hint = "Nothing was changed. Mend them."
 
     def __init__(self, findings: Sequence[str]) -> None:
         self.findings = tuple(findings)
@@ -99,7 +99,7 @@ class ConnectError(RemoteError):
     message = (
         "No SSH connection to {user}@{host}:{port} within {seconds:g} s: {reason}."
     )
-    default_hint = "Check address, network and security groups, then retry."
+    default_hint = "Check address, network and security groups."
     retryable = True
 
 
@@ -207,7 +207,7 @@ class PlaybookFailed(PlaybookError):
         "Playbook {playbook} failed on {host} (exit code {rc}): {listed}. "
         "The whole log is {log} on {host}."
     )
-    default_hint = "Mend the cause and retry the operation; kubespray can be run again."
+    default_hint = "Mend the cause; kubespray can be run again."
 
     def __init__(
         self, *, playbook: str, host: str, rc: int, failures: Sequence[str], log: str
@@ -234,7 +234,6 @@ class PlaybookLost(PlaybookError):
         "Playbook {playbook} on {host} ended without an exit code; the server was "
         "rebooted or the run was killed. The log is {log} on {host}."
     )
-    default_hint = "Retry the operation."
     retryable = True
 
 
@@ -244,7 +243,7 @@ class BusyError(PlaybookError):
     message = (
         "Playbook {playbook} (run {run}) is still running for this cluster on {host}."
     )
-    default_hint = "Wait for it to end, then retry."
+    default_hint = "Wait for it to end."
     retryable = True
 
 
@@ -253,8 +252,8 @@ class LockedError(K8sMgmtError):
 
     message = "The cluster in {path} on {host} is locked by {owner}."
     default_hint = (
-        "Wait for that operation to end, then retry; nothing was changed. The lock "
-        "goes with the connection of the process that holds it."
+        "Wait for that operation to end; nothing was changed. The lock goes with the "
+        "connection of the process that holds it."
     )
     retryable = True
 
@@ -295,7 +294,10 @@ class TackerError(K8sMgmtError):
 
 
 class UnsupportedOperation(K8sMgmtError):
-    """The operation cannot be done; the VMs were not touched by this driver."""
+    """The operation cannot end well, nor can a second run of it: another one may.
+
+    The VMs were not touched by this driver.
+    """
 
 
 class StepFailed(K8sMgmtError):

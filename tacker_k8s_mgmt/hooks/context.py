@@ -51,12 +51,18 @@ class Hook:
         self,
         steps: Sequence[Step],
         secrets: Sequence[str] = (),
-        on_failure: Callable[[], str] = lambda: "",
+        left: Callable[[], str] = lambda: "",
+        *,
+        advice: Callable[[Exception], str],
     ) -> None:
-        """Take *steps*; *secrets* are kept out of every error text."""
+        """Take *steps*; *secrets* are kept out of every error text.
+
+        :param left: says what stays behind when a step fails.
+        :param advice: what the operator sends after an error, such as a
+            :class:`~tacker_k8s_mgmt.hooks.hints.Advice`.
+        """
         redact = Redactor(secrets)
-        runner = Runner(self.name, self._journal, self.clock, redact, on_failure)
-        runner.run(steps)
+        Runner(self.name, self._journal, self.clock, redact, left, advice).run(steps)
 
     def dependencies(self, params: InstallParams, site: ports.Site) -> Dependencies:
         """What an operation on the cluster's nodes works with."""

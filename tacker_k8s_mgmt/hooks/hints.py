@@ -1,10 +1,14 @@
-"""What the operator does about wrong parameters, by the moment at which they are told.
+"""What the operator sends to Tacker when a hook has failed.
+
+The verbs that Tacker has for an operation depend on its API, the operation and the
+hook. Nothing below the hooks names them: what is raised there says what to mend.
 
 The request of an operation cannot be corrected: one that was wrong has to be given up.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from tacker_k8s_mgmt import errors
 
@@ -27,8 +31,55 @@ FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."
 #: Before anything was changed.
 FAIL = f"Nothing was changed. {FAIL_ALREADY}"
 
+
+@dataclass(frozen=True)
+class Advice:
+    """What to send when a step of a hook has failed.
+
+    :param failed: when the same operation may end well.
+    :param refused: when it cannot, and another one may.
+    """
+
+    failed: str
+    refused: str = "Send `fail` for this operation first."
+
+    def __call__(self, error: Exception) -> str:
+        """The advice after this error."""
+        unsupported = isinstance(error, errors.UnsupportedOperation)
+        return self.refused if unsupported else self.failed
+
+
+#: In a hook that looks and changes nothing.
+MENDED = Advice("Send `retry` when that is mended, or `fail` to give the operation up.")
+GOES_ON = Advice("`retry` goes on from here; `fail` gives the operation up.")
+INSTANTIATE_START = Advice(
+    "Send `retry` when that is mended; or `rollback`, then a corrected request.",
+    refused="Send `rollback` for this operation.",
+)
+INSTANTIATE_END = Advice(
+    "`retry` goes on from here, `rollback` removes what there is, and after `fail` it "
+    "stays until the VNF is instantiated again.",
+    refused="Send `rollback` for this operation, which removes what there is.",
+)
+HEAL_OF_ALL_END = Advice(
+    "`retry` goes on from here; after `fail` what there is stays until the whole VNF "
+    "is healed again."
+)
+
 # The request cannot be corrected in an operation; what it refers to can.
 _MEND = "If the request is right, mend what it refers to and send `retry`. If not:"
+
+
+@contextmanager
+def attached(advice: Callable[[Exception], str]) -> Iterator[None]:
+    """Have an error that no step has raised told with what to send."""
+    try:
+        yield
+    except errors.StepFailed:
+        raise
+    except errors.K8sMgmtError as exc:
+        exc.hint = f"{exc.hint} {advice(exc)}".lstrip()
+        raise
 
 
 @contextmanager

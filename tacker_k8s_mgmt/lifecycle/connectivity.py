@@ -30,8 +30,8 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 _BALANCER = Role.LOAD_BALANCER
 _BACK = (
-    "Send `fail` for this operation, then a request that gives the address back; or "
-    "heal the whole VNF, which builds the cluster anew."
+    "Send a request that gives the address back; or heal the whole VNF, which builds "
+    "the cluster anew."
 )
 
 
@@ -84,29 +84,22 @@ class ConnectivityEnd(Operation):
             Step("see that no worker was built anew", self._see_same),
         )
 
-    def left(self) -> str:
-        """What stays behind when a step fails."""
-        return (
-            "Retry goes on from here; after `fail`, the same request sent again does."
-        )
-
     # Who is where
 
     def _see_changed(self) -> None:
         """See that the request was met: Tacker may go on when Heat has refused it.
 
-        :raises ClusterError: naming the connection points that are as they were.
+        :raises UnsupportedOperation: naming the connection points that are as before.
         """
         if not self._asked:
             return
         unmet = connection_points.unmet(self._asked, self._site.attachments())
         if unmet:
-            raise errors.ClusterError(
+            raise errors.UnsupportedOperation(
                 detail="In Heat these ports are not as the request wants them: "
                 f"{', '.join(sorted(unmet))}.",
                 hint="Why, the conductor's log says (`Error during update`), or "
-                "`openstack stack failures list --long STACK`. Send `fail` for this "
-                "operation, then a corrected request.",
+                "`openstack stack failures list --long STACK`. Correct the request.",
             )
 
     def _find(self) -> None:
@@ -123,10 +116,10 @@ class ConnectivityEnd(Operation):
         gone = [one for one in previous if one.server_id not in self._machines.places]
         masters = [node for node in gone if node.role is Role.CONTROL_PLANE]
         if masters:
-            raise errors.ClusterError(
+            raise errors.UnsupportedOperation(
                 detail="The VMs of these control planes are gone or were built anew: "
                 f"{names_of(masters)}.",
-                hint="Send `fail` for this operation and heal the whole VNF.",
+                hint="Heal the whole VNF.",
             )
         self._gone = tuple(gone)
         self._nodes = tuple(
@@ -303,7 +296,7 @@ class ConnectivityEnd(Operation):
         self._wait_until_well(
             problem,
             "the API servers' certificates lack these addresses: {left}.",
-            "Look at the API server's log there, mend it and retry.",
+            "Look at the API server's log there, and mend it.",
         )
 
     def _see_ready(self) -> None:
@@ -326,19 +319,19 @@ class ConnectivityEnd(Operation):
                 detail=f"The cluster is well, and its API is at {self._endpoint()}. "
                 "But other VNFs use it as their VIM, and Tacker lets no VIM go to "
                 "another address while it is used.",
-                hint="Terminate and delete these VNFs, then retry.",
+                hint="Terminate and delete these VNFs.",
             )
         self._register(self._cluster().admin_access())
 
     def _see_same(self) -> None:
         """Tell of workers that are not the VMs that they were.
 
-        :raises ClusterError: naming them.
+        :raises UnsupportedOperation: naming them.
         """
         if self._gone:
-            raise errors.ClusterError(
+            raise errors.UnsupportedOperation(
                 detail="Everything else is done, but the VMs of these workers are gone "
                 f"or were built anew: {names_of(self._gone)}.",
-                hint="Send `fail` for this operation; the next scale-out, or a heal of "
-                "their VNFCs, makes workers of the new VMs.",
+                hint="The next scale-out, or a heal of their VNFCs, makes workers of "
+                "the new VMs.",
             )

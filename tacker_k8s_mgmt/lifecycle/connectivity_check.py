@@ -10,7 +10,7 @@ from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import connection_points
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 
-_FAIL = "Nothing was changed. Send `fail` for this operation; "
+_UNCHANGED = "Nothing was changed."
 
 
 class ConnectivityStart:
@@ -45,7 +45,7 @@ class ConnectivityStart:
             raise errors.UnsupportedOperation(
                 detail=f"{', '.join(shared)} cannot have a fixed address, because the "
                 "VMs of a scaling group would all get it.",
-                hint=f"{_FAIL}name a subnet (subnetId) and numDynamicAddresses.",
+                hint=f"{_UNCHANGED} Name a subnet (subnetId) and numDynamicAddresses.",
             )
         fixed = self._site.fixed_groups()
         if fixed:
@@ -53,8 +53,8 @@ class ConnectivityStart:
                 detail="Tacker's v1 API cannot change the ports of this VNF: it does "
                 f"not give Heat the template of the VMs in {', '.join(fixed)} "
                 "(OS::Heat::ResourceGroup).",
-                hint=f"{_FAIL}the v2 API can, and so can packages whose groups are "
-                "AutoScalingGroups.",
+                hint=f"{_UNCHANGED} The v2 API can, and so can packages whose groups "
+                "are AutoScalingGroups.",
             )
         changing = connection_points.changing(self._asked, present)
         inner = connection_points.inner_points(self._params, present)
@@ -64,15 +64,15 @@ class ConnectivityStart:
             raise errors.UnsupportedOperation(
                 detail=f"The request changes {listed}: the cluster itself lives at "
                 "these addresses, which cannot change while it runs.",
-                hint=f"{_FAIL}leave these connection points out of the request, or "
-                "terminate the VNF and instantiate it with the other network.",
+                hint=f"{_UNCHANGED} Leave these connection points out of the request, "
+                "or terminate the VNF and instantiate it with the other network.",
             )
         entry = connection_points.entry_point(self._params)
         if entry in changing and self._site.vims.in_use():
-            raise errors.VimError(
+            raise errors.UnsupportedOperation(
                 detail=f"The request changes {entry}, where Tacker reaches the "
                 "cluster, and other VNFs use the cluster as their VIM: Tacker lets no "
                 "VIM go to another address while it is used.",
-                hint=f"{_FAIL}terminate and delete these VNFs first, or leave {entry} "
-                "out of the request.",
+                hint=f"{_UNCHANGED} Terminate and delete these VNFs first, or leave "
+                f"{entry} out of the request.",
             )

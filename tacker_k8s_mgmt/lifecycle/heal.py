@@ -85,9 +85,8 @@ class HealStart(PlaneLeave):
                 masters,
                 f"an upgrade to Kubernetes {record.aim} has stopped between the "
                 "control planes, and kubespray would bring the former version back",
-                "Send `fail` for this operation. Make the VM answer again and go on "
-                "with the upgrade, or heal without vnfcInstanceId to build the whole "
-                "cluster anew.",
+                "Make the VM answer again and go on with the upgrade, or heal without "
+                "vnfcInstanceId to build the whole cluster anew.",
             )
 
     def _called(self, nodes: Sequence[Node]) -> str:
@@ -173,11 +172,11 @@ class HealEnd(PlaneJoin):
     def left(self) -> str:
         """What stays behind when a step fails."""
         if not self._newcomers():
-            return "Retry goes on from here."
+            return ""
         next_one = "heal" if self._plane else "scale-out or heal"
         return (
-            f"{names_of(self._newcomers())} stay in the inventory, and retry goes on "
-            f"from here; after `fail` the next {next_one} joins them."
+            f"{names_of(self._newcomers())} stay in the inventory; if this heal is "
+            f"given up, the next {next_one} joins them."
         )
 
     def _is_target(self, node: Node) -> bool:
@@ -207,9 +206,9 @@ class HealEnd(PlaneJoin):
                 detail="Heat has not built the VMs of these nodes anew: "
                 f"{', '.join(missing)}.",
                 hint=f"Look why with `openstack stack failures list --long {stack}`, "
-                "mend it, have Heat build them with `openstack stack update --existing "
-                f"--wait {stack}`, and send `retry` (Tacker heals nothing in a stack "
-                "that has failed).",
+                "mend it, and have Heat build them with `openstack stack update "
+                f"--existing --wait {stack}` (Tacker heals nothing in a stack that has "
+                "failed).",
             )
 
     def _end(self) -> None:
@@ -246,10 +245,9 @@ class HealEnd(PlaneJoin):
 
 def _unlisted(names: str, directory: str) -> errors.K8sMgmtError:
     """What is wrong with VMs of the control plane that no inventory has."""
-    return errors.UnsupportedOperation(
+    return errors.ClusterError(
         detail="These VMs of the control plane are in Heat and not in the inventory: "
         f"{names}. kubespray would not take them for members of the cluster.",
         hint=f"If they are members, restore {inventory.FILE_NAME} in {directory}. If a "
-        "scaling has made them, have Heat delete them. Then send `retry`, or `fail` to "
-        "give the heal up.",
+        "scaling has made them, have Heat delete them.",
     )

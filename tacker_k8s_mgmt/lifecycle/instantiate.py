@@ -15,24 +15,12 @@ from tacker_k8s_mgmt.model import kubespray_releases, nodes
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.request import option_types
 
-_WAY_ON = (
-    "retry goes on from here, rollback removes them, and after fail they stay until "
-    "the VNF is instantiated again."
-)
-_HEAL = (
-    "retry goes on from here; after fail they stay until the whole VNF is healed again."
-)
-
 
 class Instantiate(Operation):
-    """The steps of ``instantiate_end``, and of ``heal_end`` for a whole VNF.
+    """The steps of ``instantiate_end``, and of ``heal_end`` for a whole VNF."""
 
-    :param is_heal: it is the latter.
-    """
-
-    def __init__(self, deps: Dependencies, *, is_heal: bool = False) -> None:
+    def __init__(self, deps: Dependencies) -> None:
         super().__init__(deps)
-        self._is_heal = is_heal
         self._claimed = False
         self._access: ports.ClusterAccess | None = None
 
@@ -70,10 +58,7 @@ class Instantiate(Operation):
             # Of the parameters: the server may be what has failed.
             ansible = self._params.ansible
             parts.append(f"the directory {ansible.directory} on {ansible.host}")
-        if not parts:
-            return ""
-        kept = " and ".join(parts)
-        return f"Left as they are: {kept}; {_HEAL if self._is_heal else _WAY_ON}"
+        return f"Left as they are: {' and '.join(parts)}." if parts else ""
 
     def _find_machines(self) -> None:
         """Find the VMs that the cluster is made of.
@@ -88,7 +73,7 @@ class Instantiate(Operation):
             raise errors.ClusterError(
                 detail=f"No worker VM is complete: {late[0].state}.",
                 hint="Look why with `openstack stack failures list --long "
-                f"{self._machines.stack_id}`, mend it and retry.",
+                f"{self._machines.stack_id}`, and mend it.",
             )
         members = (*self._machines.control_planes, *self._machines.workers)
         self._nodes = nodes.name_nodes(members, previous=self._previous())

@@ -54,6 +54,7 @@ class Runner:
     :param operation: the operation's name for people, e.g. ``instantiate``.
     :param on_failure: is called when a step has failed; it may take something back, and
         says in whole sentences what stays behind.
+    :param advise: says what the operator sends to Tacker after this error.
     """
 
     def __init__(
@@ -63,12 +64,14 @@ class Runner:
         clock: ports.Clock,
         redact: Redactor,
         on_failure: Callable[[], str] = lambda: "",
+        advise: Callable[[Exception], str] = lambda error: "",
     ) -> None:
         self._operation = operation
         self._journal = journal
         self._clock = clock
         self._redact = redact
         self._on_failure = on_failure
+        self._advise = advise
 
     def run(self, steps: Sequence[Step]) -> None:
         """Take *steps* in order; a step may append others to the list.
@@ -138,7 +141,7 @@ class Runner:
             cause, hint = str(exc), ""
         else:
             cause = f"{type(exc).__name__}: {exc}"
-            hint = "This is a defect or an unforeseen answer; see the conductor's log."
+            hint = "This is a defect or an unforeseen answer; see the conductor's log. "
         left = self._redact(self._on_failure())
         return errors.StepFailed(
             operation=self._operation,
@@ -147,5 +150,5 @@ class Runner:
             step=step.name,
             cause=self._redact(cause),
             left=f" {left}" if left else "",
-            hint=hint,
+            hint=f"{hint}{self._redact(self._advise(exc))}".rstrip(),
         )

@@ -47,8 +47,7 @@ class ScaleIn(Leave):
             raise errors.UnsupportedOperation(
                 detail=f"{names_of(masters)} is of the control plane, which cannot be "
                 "scaled; nothing was changed.",
-                hint="Send `fail` for this operation, and take the scaling aspect of "
-                "the control plane out of the VNFD.",
+                hint="Take the scaling aspect of the control plane out of the VNFD.",
             )
         self._sort(leaving, found, seen)
         names = {node.name for node in leaving}

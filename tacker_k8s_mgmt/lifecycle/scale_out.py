@@ -7,7 +7,7 @@ failure was, and a rollback has a hook, :class:`ScaleOutRollback`.
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 from oslo_log import log
@@ -17,7 +17,6 @@ from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies, Operation, names_of
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.model.nodes import Node, Role
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -26,8 +25,6 @@ class ScaleOut(Join):
     """The steps of ``scale_end``.
 
     :param stacks: ids of what Tacker has added: servers, or stacks of group members.
-    :param way_on: what to do after a failure, by the number of workers before; None
-        when the failure came before they were looked up.
     :param takes_back: whether a failure undoes what was done.
     """
 
@@ -36,12 +33,10 @@ class ScaleOut(Join):
         deps: Dependencies,
         *,
         stacks: Collection[str],
-        way_on: Callable[[int | None], str],
         takes_back: bool = True,
     ) -> None:
         super().__init__(deps)
         self._stacks = frozenset(stacks)
-        self._way_on = way_on
         self._takes_back = takes_back
         self._touched = False
 
@@ -54,12 +49,11 @@ class ScaleOut(Join):
 
     def left(self) -> str:
         """Take back what a rollback would leave behind, if it is to be, and say so."""
-        way_on = self._way_on(self._before())
         if not self._touched:
-            return f"The cluster is as it was. {way_on}"
+            return "The cluster is as it was."
         names = names_of(self._joining)
         if not self._takes_back:
-            return f"{names} stay in the inventory. {way_on}"
+            return f"{names} stay in the inventory."
         old = [node for node in self._joining if not self._is_target(node)]
         whole = (
             f"the next scale-out or heal joins {names_of(old)}, left by an earlier "
@@ -71,11 +65,11 @@ class ScaleOut(Join):
         if failed:
             return (
                 f"Taking back the join of {names} did not work wholly: "
-                f"{' '.join(failed)} The next operation tries again. {way_on}"
+                f"{' '.join(failed)} The next operation tries again."
             )
         return (
             f"Taken back: routes, Node objects and inventory entries of {names}; "
-            f"{whole}. {way_on}"
+            f"{whole}."
         )
 
     def _unlisted(self, names: str) -> errors.K8sMgmtError:
@@ -85,16 +79,8 @@ class ScaleOut(Join):
             hint="Take the scaling aspect of the control plane out of the VNFD.",
         )
 
-    def _run(self, request: PlaybookRequest, nodes: int) -> None:
-        try:
-            super()._run(request, nodes)
-        except errors.PlaybookError as error:
-            if self._takes_back:
-                # It would say `retry`, which does not come back to this hook.
-                error.hint = ""
-            raise
-
-    def _before(self) -> int | None:
+    def workers_before(self) -> int | None:
+        """How many workers there were; None before they are looked up."""
         if not self._machines.places:
             return None
         workers = self._machines.workers
@@ -185,7 +171,7 @@ class ScaleOutRollback(Operation):
 
     def left(self) -> str:
         """What stays behind when a step fails."""
-        return "No VM was deleted. Send `rollback` again, or `fail` to keep the VMs."
+        return "No VM was deleted."
 
     def _stop(self) -> None:
         self._site.playbooks.stop()

@@ -61,6 +61,10 @@ class Operation(Keeper):
         #: Ids of the control planes that did not accept a login in this operation.
         self._silent_planes: set[str] = set()
 
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        return ""
+
     # What there is
 
     def _compare(self) -> tuple[Membership, Mapping[str, ports.ClusterNode]]:
@@ -222,7 +226,7 @@ class Operation(Keeper):
         self._wait_until_well(
             problem,
             "these nodes are not Ready: {left}.",
-            "Look at the kubelet's log on them, mend it and retry.",
+            "Look at the kubelet's log on them, and mend it.",
         )
         return seen
 

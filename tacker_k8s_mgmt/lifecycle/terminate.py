@@ -32,8 +32,8 @@ class TerminateStart:
         if self._vims.in_use():
             raise errors.VimError(
                 detail="The cluster is still used as a VIM by another VNF.",
-                hint="Terminate and delete the VNFs that run on it, then retry; "
-                "nothing was changed.",
+                hint="Terminate and delete the VNFs that run on it; nothing was "
+                "changed.",
             )
 
 

@@ -28,6 +28,9 @@ from tacker_k8s_mgmt.topology import upgrade_plan
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
+_NO_WAY_BACK = (
+    "Kubernetes cannot go back. Do not scale or heal before the upgrade has ended."
+)
 _SHOWN = 10  # nodes of each version in an error text; the rest is counted
 
 
@@ -54,7 +57,7 @@ class Upgrade(UpgradeStart):
         """Give back what is out of use, and say who has which version."""
         if not self._touched:
             return super().left()
-        told = (self._given_back(), self._told_versions(), self._way_on())
+        told = (self._given_back(), self._told_versions(), _NO_WAY_BACK)
         return " ".join(filter(None, told))
 
     def _check_cluster(self) -> None:
@@ -203,7 +206,7 @@ class Upgrade(UpgradeStart):
             f"these nodes have not got Kubernetes {self._aim}, though "
             f"{kubespray_releases.UPGRADE} ended well: {{left}}.",
             "See whether kube_version is set in the checkout's own files, which "
-            "kubespray_vars may take back; then retry.",
+            "kubespray_vars may take back.",
         )
 
     def _versions(self, nodes: Sequence[Node]) -> Mapping[str, str]:
@@ -271,13 +274,6 @@ class Upgrade(UpgradeStart):
             told.setdefault(version, []).append(name)
         lists = [f"{version}: {_some(names)}" for version, names in told.items()]
         return f"Kubernetes by now: {'; '.join(lists)}."
-
-    def _way_on(self) -> str:
-        return (
-            "Retry goes on from here, and after `fail` so does another request for "
-            f"{self._aim}; Kubernetes cannot go back. Do not scale or heal before the "
-            "upgrade has ended."
-        )
 
 
 def _is_cordoned(node: Node, seen: Mapping[str, ports.ClusterNode]) -> bool:

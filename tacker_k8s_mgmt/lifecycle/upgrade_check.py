@@ -48,8 +48,8 @@ class UpgradeStart(Operation):
             return "No node was touched."
         return (
             "This try touched no node, but an earlier one has begun an upgrade to "
-            f"Kubernetes {begun}. Retry or, after `fail`, another request for {begun} "
-            "goes on with it; do not scale or heal before it has ended."
+            f"Kubernetes {begun}. Any request for {begun} goes on with it; do not "
+            "scale or heal before it has ended."
         )
 
     def _begun(self) -> str:
@@ -208,7 +208,7 @@ class UpgradeStart(Operation):
                 raise errors.ClusterError(
                     detail=f"The control planes cannot be upgraded one by one: {reason}"
                     f"{'' if reason.endswith('.') else '.'}",
-                    hint=f"{mend} those that are not well, then retry.",
+                    hint=f"{mend} those that are not well.",
                 )
 
 

@@ -117,7 +117,7 @@ def advice(outcomes: Iterable[Outcome], policy: DrainPolicy) -> str:
     if not policy.delete_emptydir_data and any(pod.local_storage for pod in left):
         ways.append("allow drain.delete_emptydir_data if the data may be lost")
     then = "; ".join(ways or ["mend the cause"])
-    text = f"{then[0].upper()}{then[1:]}; then retry."
+    text = f"{then[0].upper()}{then[1:]}."
     if policy.on_failure != "force":
         text += (
             " With drain.on_failure force, pods that are left at the time limit are "

@@ -80,7 +80,7 @@ def unreadable(stack_id: str, error: Exception) -> errors.RemoteError:
     return errors.RemoteError(
         detail=f"The resources of Heat stack {stack_id} could not be read: "
         f"{error or type(error).__name__}.",
-        hint="Check that Heat answers with the VIM's credentials, then retry.",
+        hint="Check that Heat answers with the VIM's credentials.",
     )
 
 

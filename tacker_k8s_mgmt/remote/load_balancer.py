@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.remote.ssh.session import Session
 
 _STATUS_LIMIT = 60.0  # seconds
 _CHANGE_LIMIT = 420.0  # seconds; the script may wait 300 for another call to end
-_HINT = "Its earlier configuration is still in place; mend the cause and retry."
+_HINT = "Its earlier configuration is still in place; mend the cause."
 
 
 class Balancer:

@@ -47,8 +47,8 @@ printf '%s\\n' "$(cat /etc/machine-id)" "$(cat /proc/sys/kernel/random/boot_id)"
 ip -j addr show to "$1" || :
 """
 _KEYS_LOST = (
-    "Restore it and retry. Or delete it: then the key that each VM shows next is "
-    "trusted, so compare them with what the VMs' consoles show."
+    "Restore it. Or delete it: then the key that each VM shows next is trusted, so "
+    "compare them with what the VMs' consoles show."
 )
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes when boot_timeout has passed
 

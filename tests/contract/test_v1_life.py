@@ -211,6 +211,27 @@ def test_rollback_of_a_scale_out_by_tackers_own_hand_is_harmless(manager, site, 
     assert site.members == [MASTER, FIVE, FIFTY_FIVE]
 
 
+def test_failed_scale_out_is_not_to_be_retried(manager, site, vnf):
+    """Tacker ends a retry of it without calling the driver."""
+    site.workers.append(machine(Role.WORKER, 6))
+    site.faults.add("lock")
+    site.error = errors.LockedError(path="/srv", host="h", owner="another operation")
+    more = {"scale_out_id_list": ["member-server-6"], "vnf": {}}
+    with pytest.raises(errors.StepFailed, match="locked by another") as caught:
+        call(manager, "scale_end", vnf, scale("SCALE_OUT"), **more)
+    assert "retry" not in str(caught.value)
+    assert "`fail` deletes none" in str(caught.value)
+
+
+def test_failed_heal_is_told_what_tacker_has_for_it(manager, site, vnf):
+    site.faults.add("lock")
+    with pytest.raises(errors.StepFailed) as caught:
+        call(manager, "heal_start", vnf, heal(5))
+    told = str(caught.value)
+    assert told.endswith("`retry` goes on from here; `fail` gives the operation up.")
+    assert "rollback" not in told
+
+
 def test_another_vnf_is_left_alone(manager, site):
     other = instance({"other": 1})
     other.id = str(uuid.uuid4())

@@ -19,7 +19,7 @@ from tests.helpers.samples import parsed
 )
 def test_the_verb_that_goes_on_and_what_fail_would_leave(request_, verb):
     params = parsed()
-    text = terminate.left(params, request_)
+    text = terminate.advice(params, request_).failed
     assert text.startswith(verb)
     assert "Do not send `fail`" in text
     assert f"{params.ansible.directory} on {params.ansible.host}" in text

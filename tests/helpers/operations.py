@@ -42,7 +42,13 @@ def run(kind: Any, site: FakeSite, wanted: Any = None, **arguments: Any) -> Fake
     clock, journal = FakeClock(), FakeJournal()
     work = kind(dependencies(wanted, site, clock), **arguments)
     redact = Redactor(wanted.secrets())
-    Runner(kind.__name__, journal, clock, redact, work.left).run(work.steps())
+    before = getattr(work, "workers_before", None)
+
+    def advise(error: Exception) -> str:
+        return f"There were {before()} workers." if before else ""
+
+    runner = Runner(kind.__name__, journal, clock, redact, work.left, advise)
+    runner.run(work.steps())
     return journal
 
 
@@ -65,7 +71,6 @@ def scale_out(
     site: FakeSite, *servers: str, wanted: Any = None, **arguments: Any
 ) -> FakeJournal:
     stacks = [f"member-{one}" for one in servers]
-    arguments.setdefault("way_on", "There were {} workers.".format)
     return run(ScaleOut, site, wanted, stacks=stacks, **arguments)
 
 

@@ -32,6 +32,9 @@ from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
 
 TYPE = "mgmt-drivers-kubespray"
+_CONNECTIVITY_END = hints.Advice(
+    "`retry` goes on from here; after `fail`, the same request sent again does."
+)
 
 
 class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: ignore[misc]
@@ -72,7 +75,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
                 preflight.Preflight(params, vnf_instance.id, site).step(),
                 LeftStack(context, vnf_instance, site).step(),
             )
-            hook.run(steps, params.secrets())
+            hook.run(steps, params.secrets(), advice=hints.INSTANTIATE_START)
         checkpoint.save(context, vnf_instance, checkpoint.STACK)
 
     def instantiate_end(
@@ -96,7 +99,8 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         hook = V1Hook("instantiate_end", context, vnf_instance)
         with hook.site(params) as site:
             work = Instantiate(hook.dependencies(params, site))
-            hook.run(work.steps(), params.secrets(), work.left)
+            advice = hints.INSTANTIATE_END
+            hook.run(work.steps(), params.secrets(), work.left, advice=advice)
 
     def terminate_start(
         self,
@@ -111,7 +115,8 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         terminate.refuse_leftovers(context, vnf_instance, terminate_vnf_request)
         checkpoint.save(context, vnf_instance, checkpoint.START)
         hook = V1Hook("terminate_start", context, vnf_instance)
-        hook.run(TerminateStart(vim.VimRegistry(context, vnf_instance)).steps())
+        vims = vim.VimRegistry(context, vnf_instance)
+        hook.run(TerminateStart(vims).steps(), advice=hints.MENDED)
         terminate.keep_vim(vnf_instance, terminate_vnf_request)
 
     def terminate_end(
@@ -128,15 +133,13 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         hook = V1Hook("terminate_end", context, vnf_instance)
         vims = vim.VimRegistry(context, vnf_instance)
         params = terminate.servers_login(context, vnf_instance, terminate_vnf_request)
+        advice = terminate.advice(params, terminate_vnf_request)
         if params is None:
-            hook.run(TerminateEnd(vnf_instance.id, vims, None).steps())
+            hook.run(TerminateEnd(vnf_instance.id, vims, None).steps(), advice=advice)
         else:
             with hook.site(params) as site:
-                hook.run(
-                    TerminateEnd(vnf_instance.id, vims, site).steps(),
-                    params.secrets(),
-                    lambda: terminate.left(params, terminate_vnf_request),
-                )
+                work = TerminateEnd(vnf_instance.id, vims, site)
+                hook.run(work.steps(), params.secrets(), advice=advice)
         forget_vim(vnf_instance)
 
     def scale_start(
@@ -165,7 +168,8 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         hook = V1Hook("scale_start", context, vnf_instance)
         with hook.site(params) as site:
             work = ScaleIn(hook.dependencies(params, site), stacks=scale_out_id_list)
-            hook.run(work.steps(), params.secrets(), work.left)
+            advice = hints.GOES_ON
+            hook.run(work.steps(), params.secrets(), work.left, advice=advice)
 
     def scale_end(
         self,
@@ -190,14 +194,18 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         checkpoint.save(context, vnf_instance, checkpoint.END)
         hook = V1Hook("scale_end", context, vnf_instance)
         with hook.site(params) as site:
-            work = ScaleOut(
-                hook.dependencies(params, site),
-                stacks=scale_out_id_list,
-                way_on=lambda before: rollback.way_on(
-                    context, vnf_instance, scale_vnf_request.aspect_id, before
+            work = ScaleOut(hook.dependencies(params, site), stacks=scale_out_id_list)
+            hook.run(
+                work.steps(),
+                params.secrets(),
+                work.left,
+                advice=lambda error: rollback.way_on(
+                    context,
+                    vnf_instance,
+                    scale_vnf_request.aspect_id,
+                    work.workers_before(),
                 ),
             )
-            hook.run(work.steps(), params.secrets(), work.left)
             scale_level.follow_scale_out(context, vnf_instance, site)
 
     def heal_start(
@@ -225,12 +233,12 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
                     *TerminateStart(site.vims).steps(),
                     *TerminateEnd(vnf_instance.id, site.vims, site).steps(),
                 )
-                hook.run(steps, params.secrets())
+                hook.run(steps, params.secrets(), advice=hints.GOES_ON)
                 return
             servers = requests.servers(vnf_instance, heal_vnf_request)
             work = HealStart(hook.dependencies(params, site), servers=servers)
             steps = (scale_level.step(context, vnf_instance, site), *work.steps())
-            hook.run(steps, params.secrets(), work.left)
+            hook.run(steps, params.secrets(), work.left, advice=hints.GOES_ON)
 
     def heal_end(
         self,
@@ -255,9 +263,11 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
             if heal_vnf_request.vnfc_instance_id:
                 servers = requests.servers(vnf_instance, heal_vnf_request)
                 work = HealEnd(hook.dependencies(params, site), servers=servers)
+                advice = hints.GOES_ON
             else:
-                work = Instantiate(hook.dependencies(params, site), is_heal=True)
-            hook.run(work.steps(), params.secrets(), work.left)
+                work = Instantiate(hook.dependencies(params, site))
+                advice = hints.HEAL_OF_ALL_END
+            hook.run(work.steps(), params.secrets(), work.left, advice=advice)
 
     def change_external_connectivity_start(
         self,
@@ -281,7 +291,8 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
             asked = requests.attachments(change_ext_conn_request)
             work = ConnectivityStart(params, vnf_instance.id, site, asked)
             keep = group_size.step(context, vnf_instance, site)
-            hook.run((*work.steps(), keep), params.secrets())
+            steps = (*work.steps(), keep)
+            hook.run(steps, params.secrets(), advice=hints.MENDED)
 
     def change_external_connectivity_end(
         self,
@@ -304,7 +315,7 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         with hook.site(params) as site:
             asked = requests.attachments(change_ext_conn_request)
             work = ConnectivityEnd(hook.dependencies(params, site), asked=asked)
-            hook.run(work.steps(), params.secrets(), work.left)
+            hook.run(work.steps(), params.secrets(), advice=_CONNECTIVITY_END)
         checkpoint.clear(vnf_instance)
 
     def modify_information_start(

@@ -54,7 +54,7 @@ def _keep(context: Any, vnf_instance: Any, sizes: Mapping[str, int]) -> None:
         detail=f"The size of {', '.join(sizes)} could not be written into the template "
         f"of Heat stack {stack_id}: {reason}. Without it Heat would delete workers.",
         hint="No port was changed. `openstack stack failures list --long "
-        f"{stack_id}` may say more. Mend it and send `retry`.",
+        f"{stack_id}` may say more.",
     )
 
 

@@ -134,7 +134,7 @@ def _too_many(group: str, heat: int, tacker: int) -> errors.UnsupportedOperation
         f"would have it keep {tacker}, for which Tacker's scale level stands: the "
         "oldest ones would be deleted without a drain. No scale level stands for "
         f"{heat}.",
-        hint="Nothing was changed. Send `fail` for this operation, mark "
+        hint="Nothing was changed. Mark "
         f"{heat - tacker} of them unhealthy in Heat, as the documentation of "
         "heal shows, and heal again: Heat then deletes those.",
     )

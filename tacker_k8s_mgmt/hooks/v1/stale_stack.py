@@ -52,8 +52,8 @@ class LeftStack:
                 raise errors.RemoteError(
                     detail=f"Heat did not delete the stack {self._name}, which an "
                     f"earlier instantiation left: it is {stack.stack_status}.",
-                    hint="Look why with `openstack stack failures list --long`, delete "
-                    "it with `openstack stack delete`, then retry.",
+                    hint="Look why with `openstack stack failures list --long`, and "
+                    "delete it with `openstack stack delete`.",
                 )
             waiting.pause()
 
@@ -68,5 +68,5 @@ class LeftStack:
             raise errors.RemoteError(
                 detail=f"Heat was asked for the stack {self._name} in vain: "
                 f"{error or type(error).__name__}.",
-                hint="Check that Heat answers with the VIM's credentials, then retry.",
+                hint="Check that Heat answers with the VIM's credentials.",
             ) from error

@@ -6,6 +6,7 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.v1 import keystone, requests
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.secret_references import SECRET_REF
@@ -78,17 +79,22 @@ def servers_login(
         return None
 
 
-def left(params: InstallParams, terminate_vnf_request: Any) -> str:
+def advice(params: InstallParams | None, terminate_vnf_request: Any) -> hints.Advice:
     """What to do when ``terminate_end`` has failed: after `fail` nobody would go on.
 
     :param terminate_vnf_request: None for the rollback of an instantiation.
     """
     verb = "rollback" if terminate_vnf_request is None else "retry"
-    return (
-        f"`{verb}` goes on from here. Do not send `fail`: Tacker would not call the "
-        "driver again, and the VIM and the directory "
-        f"{params.ansible.directory} on {params.ansible.host} would stay."
+    directory = (
+        f" and the directory {params.ansible.directory} on {params.ansible.host}"
+        if params
+        else ""
     )
+    text = (
+        f"`{verb}` goes on from here. Do not send `fail`: Tacker would not call the "
+        f"driver again, and the VIM{directory} would stay."
+    )
+    return hints.Advice(text, refused=text)
 
 
 def _servers_login(

@@ -109,7 +109,7 @@ class VimRegistry:
             except nfvo.VimInUseException:
                 raise errors.VimError(
                     detail=f"The VIM {vim_id} of the cluster is still used by a VNF.",
-                    hint="Terminate and delete the VNFs that run on it, then retry.",
+                    hint="Terminate and delete the VNFs that run on it.",
                 ) from None
             except Exception as exc:
                 raise errors.VimError(
@@ -163,7 +163,7 @@ class VimRegistry:
                 detail=f"Tacker did not register the cluster at {spec.auth_url} as VIM "
                 f"{spec.name!r}: {reason}",
                 hint="The conductor must reach that address and [k8s_vim] use_barbican "
-                "must be True; then retry.",
+                "must be True.",
             ) from None
 
     def _create(self, spec: ports.VimSpec, context: Any) -> str:

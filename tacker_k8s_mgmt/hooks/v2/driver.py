@@ -35,7 +35,11 @@ _TERMINATE = (
     "Nothing was changed. Send `fail` for this operation, then a corrected request; a "
     "FORCEFUL one does without and leaves the inventory directory behind."
 )
-_ROLLBACK_AGAIN = "Heat has taken the ports back. Another `rollback` goes on from here."
+_ROLLBACK_AGAIN = hints.Advice("Another `rollback` goes on from here.")
+_CONNECTIVITY_END = hints.Advice(
+    "`retry` goes on from here; `rollback` gives the ports their former places; after "
+    "`fail`, the same request sent again goes on."
+)
 # What an end of the cluster's life needs: the VMs go anyway.
 _SERVER_ONLY = ("ansible", "bastion")
 # Between the hooks of an operation.
@@ -77,7 +81,7 @@ def _instantiate_start(hook: V2Hook) -> None:
         return
     with hook.site(params) as site:
         steps = (preflight.Preflight(params, hook.call.vnf_id, site).step(),)
-        hook.run(steps, params.secrets())
+        hook.run(steps, params.secrets(), advice=hints.INSTANTIATE_START)
 
 
 def _instantiate_end(hook: V2Hook) -> None:
@@ -88,7 +92,8 @@ def _instantiate_end(hook: V2Hook) -> None:
         return
     with hook.site(params) as site:
         work = Instantiate(hook.dependencies(params, site))
-        hook.run(work.steps(), params.secrets(), work.left)
+        advice = hints.INSTANTIATE_END
+        hook.run(work.steps(), params.secrets(), work.left, advice=advice)
     hook.call.store(parameters.without_secrets(hook.call.given))
 
 
@@ -101,7 +106,7 @@ def _instantiate_rollback_start(hook: V2Hook) -> None:
         _left_behind(hook, error)
         return
     if params is not None:
-        _end(hook, params)
+        _end(hook, params, _ROLLBACK_AGAIN)
 
 
 def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
@@ -113,10 +118,10 @@ def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
     )
 
 
-def _end(hook: V2Hook, params: InstallParams) -> None:
+def _end(hook: V2Hook, params: InstallParams, advice: hints.Advice) -> None:
     with hook.site(params) as site:
         work = TerminateEnd(hook.call.vnf_id, site.vims, site)
-        hook.run(work.steps(), params.secrets())
+        hook.run(work.steps(), params.secrets(), advice=advice)
 
 
 def _terminate_start(hook: V2Hook) -> None:
@@ -129,7 +134,7 @@ def _terminate_start(hook: V2Hook) -> None:
         _left_behind(hook, error)
         Connections(hook.call.instance).remove()
         return
-    _end(hook, params)
+    _end(hook, params, hints.GOES_ON)
 
 
 def _terminate_end(hook: V2Hook) -> None:
@@ -147,14 +152,14 @@ def _heal_start(hook: V2Hook) -> None:
                 preflight.Preflight(params, call.vnf_id, site).step(),
                 *TerminateEnd(call.vnf_id, site.vims, site).steps(),
             )
-            hook.run(steps, params.secrets())
+            hook.run(steps, params.secrets(), advice=hints.GOES_ON)
             return
         call.note_healed()
         servers = {one.server_id: one.vnfc_id for one in call.healed()}
-        work = HealStart(
-            hook.dependencies(params, site), servers={**servers, **_there(call)}
-        )
-        hook.run(work.steps(), params.secrets(), work.left)
+        with hints.attached(hints.GOES_ON):
+            servers |= _there(call)
+        work = HealStart(hook.dependencies(params, site), servers=servers)
+        hook.run(work.steps(), params.secrets(), work.left, advice=hints.GOES_ON)
 
 
 def _there(call: Call) -> Mapping[str, str]:
@@ -173,11 +178,14 @@ def _heal_end(hook: V2Hook) -> None:
     with hook.site(params) as site:
         work: Instantiate | HealEnd
         if hook.call.request.get("vnfcInstanceId"):
-            servers = _there(hook.call)
+            with hints.attached(hints.GOES_ON):
+                servers = _there(hook.call)
             work = HealEnd(hook.dependencies(params, site), servers=servers)
+            advice = hints.GOES_ON
         else:
-            work = Instantiate(hook.dependencies(params, site), is_heal=True)
-        hook.run(work.steps(), params.secrets(), work.left)
+            work = Instantiate(hook.dependencies(params, site))
+            advice = hints.HEAL_OF_ALL_END
+        hook.run(work.steps(), params.secrets(), work.left, advice=advice)
 
 
 def _change_external_connectivity_start(hook: V2Hook) -> None:
@@ -188,7 +196,7 @@ def _change_external_connectivity_start(hook: V2Hook) -> None:
     with hook.site(params) as site:
         asked = _asked(hook.call)
         work = ConnectivityStart(params, hook.call.vnf_id, site, asked)
-        hook.run(work.steps(), params.secrets())
+        hook.run(work.steps(), params.secrets(), advice=hints.MENDED)
 
 
 def _asked(call: Call) -> tuple[Attachment, ...]:
@@ -201,7 +209,7 @@ def _change_external_connectivity_end(hook: V2Hook) -> None:
     params = hook.merged(hints.FAIL_ALREADY)
     with hook.site(params) as site:
         work = ConnectivityEnd(hook.dependencies(params, site), asked=_asked(hook.call))
-        hook.run(work.steps(), params.secrets(), work.left)
+        hook.run(work.steps(), params.secrets(), advice=_CONNECTIVITY_END)
 
 
 def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
@@ -213,7 +221,9 @@ def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
     params = hook.merged(hints.FAIL_ALREADY)
     with hook.site(params) as site:
         work = ConnectivityEnd(hook.dependencies(params, site))
-        hook.run(work.steps(), params.secrets(), lambda: _ROLLBACK_AGAIN)
+        back = "Heat has taken the ports back."
+        steps, secrets = work.steps(), params.secrets()
+        hook.run(steps, secrets, lambda: back, advice=_ROLLBACK_AGAIN)
 
 
 def _nothing(hook: V2Hook) -> None:

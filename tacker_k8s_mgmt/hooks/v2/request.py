@@ -244,8 +244,7 @@ class Call:
             raise errors.UnsupportedOperation(
                 detail="Nobody has noted which VMs are built anew: the VNFD names "
                 "heal_end and not heal_start.",
-                hint="Send `fail` for this operation, change to a package that names "
-                "both, and heal again.",
+                hint="Change to a package that names both, and heal again.",
             )
         return {(stack, name): vnfc for vnfc, stack, name in self.between[_HEALED]}
 

@@ -25,14 +25,17 @@ from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-_SCALE_OUT_FAILED = (
-    "`retry` goes on from here; `rollback` takes the new workers out of the cluster "
-    "and deletes their VMs; after `fail` the next heal joins them."
-)
-_REFUSED = (
+_FAIL = (
     "To give the operation up send `fail`: `rollback` would delete every VM that "
     "Tacker does not count, also one that an earlier operation has left."
 )
+_SCALE_OUT_START = hints.Advice(f"Send `retry` when that is mended. {_FAIL}", _FAIL)
+_SCALE_OUT_END = hints.Advice(
+    "`retry` goes on from here; `rollback` takes the new workers out of the cluster "
+    "and deletes their VMs; after `fail` the next heal joins them.",
+    refused=hints.PLANES_GO,
+)
+_ROLLBACK = hints.Advice("Send `rollback` again, or `fail` to keep the VMs.")
 _SERVER = "OS::Nova::Server"
 _GONE = "DELETE_COMPLETE"
 # Between the hooks of an operation.
@@ -51,12 +54,13 @@ def start(hook: V2Hook) -> None:
                 preflight.Preflight(params, call.vnf_id, site).step(),
                 Step("see that it is workers that come", partial(_see, hook, site)),
             )
-            hook.run(steps, params.secrets(), lambda: _REFUSED)
+            hook.run(steps, params.secrets(), advice=_SCALE_OUT_START)
             call.between[_SERVERS] = call.servers()
             return
         stacks = (*call.removed(), *call.members())
         work = ScaleIn(hook.dependencies(params, site), stacks=stacks)
-        hook.run((counted, *work.steps()), params.secrets(), work.left)
+        all_steps = (counted, *work.steps())
+        hook.run(all_steps, params.secrets(), work.left, advice=hints.GOES_ON)
 
 
 def _see_counted(call: Call) -> None:
@@ -77,8 +81,8 @@ def _see_counted(call: Call) -> None:
             detail=f"Heat has {more.total()} VM(s) of an operation that was given up "
             "with `fail`, which Tacker does not count: it would have Heat delete other "
             "workers.",
-            hint="Nothing was changed. Send `fail` for this operation, heal one worker "
-            "(which joins them and has Tacker count them), then scale.",
+            hint="Nothing was changed. Heal one worker, which joins them and has "
+            "Tacker count them, then scale.",
         )
 
 
@@ -93,7 +97,7 @@ def _see(hook: V2Hook, site: V2Site) -> None:
         raise errors.UnsupportedOperation(
             detail=f"The scaling aspect {aspect} is that of the control plane, which "
             "cannot be scaled; nothing was changed.",
-            hint="Send `fail` for this operation, and take the aspect out of the VNFD.",
+            hint="Take the aspect out of the VNFD.",
         )
 
 
@@ -109,15 +113,15 @@ def end(hook: V2Hook) -> None:
         work = ScaleOut(
             hook.dependencies(params, site),
             stacks=new,
-            way_on=lambda before: _SCALE_OUT_FAILED,
             takes_back=False,
         )
-        hook.run(work.steps(), params.secrets(), work.left)
+        hook.run(work.steps(), params.secrets(), work.left, advice=_SCALE_OUT_END)
 
 
 def rollback_start(hook: V2Hook) -> None:
     """Take new workers out of the cluster before Tacker deletes their VMs."""
-    there = {one.physical_id for one in _servers(hook.call)}
+    with hints.attached(_ROLLBACK):
+        there = {one.physical_id for one in _servers(hook.call)}
     if not there - set(hook.call.servers()):
         # It was refused before a VM was made, and may be for what is needed here.
         LOG.info("There is no new VM whose part in the cluster were to be taken back")
@@ -127,7 +131,7 @@ def rollback_start(hook: V2Hook) -> None:
         work = ScaleOutRollback(
             hook.dependencies(params, site), known=hook.call.servers()
         )
-        hook.run(work.steps(), params.secrets(), work.left)
+        hook.run(work.steps(), params.secrets(), work.left, advice=_ROLLBACK)
 
 
 def healthy_servers(call: Call) -> list[StackResource]:

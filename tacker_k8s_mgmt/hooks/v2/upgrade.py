@@ -27,6 +27,11 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 _USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
 _SERVER_ONLY = ("ansible", "bastion")
+_ROLLBACK = hints.Advice("Send `rollback` again, or `fail` to end the operation.")
+_UPGRADE_END = hints.Advice(
+    "`retry` goes on from here; after `fail`, another request for the same version "
+    "does."
+)
 
 
 def start(hook: V2Hook) -> None:
@@ -39,7 +44,7 @@ def start(hook: V2Hook) -> None:
         return
     with hook.site(params) as site:
         work = UpgradeStart(hook.dependencies(params, site))
-        hook.run(work.steps(), params.secrets(), work.left)
+        hook.run(work.steps(), params.secrets(), work.left, advice=hints.MENDED)
 
 
 def end(hook: V2Hook) -> None:
@@ -53,7 +58,7 @@ def end(hook: V2Hook) -> None:
         return
     with hook.site(params) as site:
         work = Upgrade(hook.dependencies(params, site))
-        hook.run(work.steps(), params.secrets(), work.left)
+        hook.run(work.steps(), params.secrets(), work.left, advice=_UPGRADE_END)
     hook.call.store({ATTRIBUTE: upgrade_plan.kept(hook.call.stored[ATTRIBUTE], params)})
 
 
@@ -66,7 +71,7 @@ def rollback_start(hook: V2Hook) -> None:
     if not hook.call.names_parameters:
         return
     params = hook.merged(hints.FAIL_ALREADY, needed=_SERVER_ONLY, upgrade=True)
-    with hook.site(params) as site:
+    with hints.attached(_ROLLBACK), hook.site(params) as site:
         record = ClusterRecords(site, params.ansible.host).upgrade()
     if record.aim:
         raise errors.UnsupportedOperation(

@@ -13,13 +13,10 @@ from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember
 from tacker_k8s_mgmt.topology.membership import Membership
 
 _ONE = (
-    "Send `fail` for this operation. Heal without vnfcInstanceId to build the whole "
-    "cluster anew, or heal the other VNFCs alone."
+    "Heal without vnfcInstanceId to build the whole cluster anew, or heal the other "
+    "VNFCs alone."
 )
-_MANY = (
-    "Send `fail` for this operation. Control planes are healed one at a time, while "
-    "the others are well."
-)
+_MANY = "Control planes are healed one at a time, while the others are well."
 
 
 class PlaneJudge(Leave):

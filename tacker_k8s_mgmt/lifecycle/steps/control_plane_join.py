@@ -141,7 +141,7 @@ class PlaneJoin(Join):
             lambda: self._problem(plane),
             f"{plane.name} has not joined wholly: {{left}}.",
             f"Look at `journalctl -u etcd` and at the API server's log on "
-            f"{plane.ssh_address}, mend it and retry.",
+            f"{plane.ssh_address}, and mend it.",
         )
 
     def _problem(self, plane: Node) -> str:
@@ -175,7 +175,7 @@ class PlaneJoin(Join):
             self._wait_until_well(
                 lambda: _not_up(plane, balancing.status().control_planes),
                 "the load balancer does not find the control plane well: {left}.",
-                f"Look whether it reaches {plane.address}:6443, then retry.",
+                f"Look whether it reaches {plane.address}:6443.",
             )
         # It is a member now, whatever becomes of the workers.
         self._members |= {plane.server_id}

@@ -93,9 +93,9 @@ class PlaneLeave(PlaneJudge):
             return told
         name = self._plane.name
         return (
-            f"{told} After `fail` heal {name} again; as long as it has a Node object, "
-            f"`kubectl uncordon {name}` lets pods onto it meanwhile. It stays out of "
-            "the load balancer until it is healed."
+            f"{told} If this heal is given up, heal {name} again; as long as it has a "
+            f"Node object, `kubectl uncordon {name}` lets pods onto it meanwhile. It "
+            "stays out of the load balancer until it is healed."
         )
 
     def _planes_name(self) -> str:
@@ -198,7 +198,7 @@ class PlaneLeave(PlaneJudge):
                 detail=f"etcd has no member of {names_of(lost)} any longer, which was "
                 "not to leave it.",
                 hint="Look at `etcdctl member list` on a control plane, and at the log "
-                "of the last run; add the member again before you retry.",
+                "of the last run, and add the member again.",
             )
 
 

@@ -194,8 +194,8 @@ class Join(Operation, abc.ABC):
             raise errors.ClusterError(
                 detail=f"The Node objects {', '.join(others)} are Ready, but another "
                 "machine reports for them than the VM of that address.",
-                hint="Look which host runs a kubelet with that name, stop it, delete "
-                "the Node object and retry.",
+                hint="Look which host runs a kubelet with that name, stop it, and "
+                "delete the Node object.",
             )
 
     def _route(self) -> None:

@@ -192,7 +192,7 @@ class Leave(Operation):
         nodes = (*self._alive, *self._dead) or self._leaving
         return (
             f"Left as they are: {names_of(nodes)}, out of the load balancer and "
-            "drained. Retry goes on from here."
+            "drained."
         )
 
     def _delete_objects(self) -> None:

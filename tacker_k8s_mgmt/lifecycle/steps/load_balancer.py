@@ -69,7 +69,7 @@ class Balancing:
                 host=self._machine.ssh_address,
                 verb="install",
                 reason="HAProxy does not run with what was installed.",
-                hint="Look at `systemctl status haproxy` on it, mend it and retry.",
+                hint="Look at `systemctl status haproxy` on it, and mend it.",
             )
 
     def add(self, workers: Sequence[Node]) -> None:

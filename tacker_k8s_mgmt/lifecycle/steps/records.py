@@ -39,16 +39,16 @@ KEPT_INVENTORY = "hosts.last.yaml"
 
 _WHOLE = "heal the whole VNF, which builds the cluster anew"
 _HINTS = {
-    inventory.FILE_NAME: f"Restore it and retry, or {_WHOLE}.",
-    heal_record.FILE_NAME: "If no heal is under way and none was given up, delete it "
-    f"and retry. Else restore it, or delete it and {_WHOLE}.",
+    inventory.FILE_NAME: f"Restore it, or {_WHOLE}.",
+    heal_record.FILE_NAME: "If no heal is under way and none was given up, delete it. "
+    f"Else restore it, or delete it and {_WHOLE}.",
     upgrade_plan.FILE_NAME: "The nodes do not all have the same version, so it cannot "
     'be rebuilt. Restore it, or write {"aim": "VERSION"} into it, with the version '
     "that the upgrade was to bring, and send the request for that upgrade again.",
-    SERVICES_FILE: "Delete it and retry; then expose again what the load balancer "
-    "exposed.",
+    SERVICES_FILE: "Delete it; when the operation has ended, expose again what the "
+    "load balancer exposed.",
 }
-_DELETE = "Delete it and retry."
+_DELETE = "Delete it."
 # What a parser makes of a text that is not what it was written as.
 _MISREAD = (ValueError, LookupError, TypeError, AttributeError, errors.ClusterError)
 

@@ -218,7 +218,7 @@ class PlaybookRunner:
         try:
             return self._patiently(limits.idle, self._read_on, *work)
         except errors.RemoteError as error:
-            goes_on = f"The playbook run {run} goes on by itself; retry attaches to it."
+            goes_on = f"The playbook run {run} goes on by itself."
             error.hint = f"{error.hint} {goes_on}".lstrip()
             raise
 

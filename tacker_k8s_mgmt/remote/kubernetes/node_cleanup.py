@@ -53,7 +53,7 @@ def remove_nodes(client: KubeClient, names: Sequence[str], limit: float) -> None
                 detail=f"The nodes {', '.join(left)} are still in the cluster "
                 f"{limit:g} s after they were deleted.",
                 hint="Look at their finalizers, and whether a kubelet registers them "
-                "again; then retry.",
+                "again.",
             )
         waiting.pause()
     _delete_attachments(client, volumes)

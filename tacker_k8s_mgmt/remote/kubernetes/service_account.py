@@ -47,7 +47,7 @@ def admin_access(client: KubeClient, limit: float) -> ClusterAccess:
             raise errors.ClusterError(
                 detail=f"Secret {NAMESPACE}/{ACCOUNT} holds no token after "
                 f"{limit:g} s.",
-                hint="Look whether kube-controller-manager runs, and retry.",
+                hint="Look whether kube-controller-manager runs.",
             )
         waiting.pause()
 

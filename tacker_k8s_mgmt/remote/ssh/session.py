@@ -47,7 +47,7 @@ _GRACE = 5.0  # seconds that we wait longer than the remote side
 _LOCALE = "env LC_ALL=C"  # understood by every login shell
 _PROHIBITED = 1  # SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254)
 
-_MAKE_ROOM = "Make room there, then retry."
+_MAKE_ROOM = "Make room there."
 
 Redact = Callable[[str], str]
 

@@ -1,17 +1,24 @@
-"""What operators are told to do about wrong parameters."""
+"""What operators are told to send to Tacker when a hook has failed."""
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
+import tacker_k8s_mgmt
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
+
+ROOT = Path(tacker_k8s_mgmt.__file__).parent
+BELOW = ("lifecycle", "remote", "topology", "kubespray", "request", "model")
+VERB = re.compile(r"`(retry|rollback|fail|cancel)`|\b[Rr](etry|ollback)\b")
 
 TEXTS = {
     name: text
     for name, text in vars(hints).items()
-    if name.isupper() and not name.startswith("_")
+    if isinstance(text, str) and name.isupper() and not name.startswith("_")
 }
 
 
@@ -19,6 +26,52 @@ def constants(path):
     tree = ast.parse(path.read_text())
     found = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return {value for value in found if isinstance(value, str)}
+
+
+def docstrings(path):
+    found = ast.walk(ast.parse(path.read_text()))
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    return {ast.get_docstring(one, False) for one in found if isinstance(one, kinds)}
+
+
+def test_nothing_below_the_hooks_names_a_verb_of_tackers():
+    """What is raised there is the same for both APIs, which have other verbs."""
+    paths = [path for name in BELOW for path in sorted((ROOT / name).rglob("*.py"))]
+    assert len(paths) > len(BELOW)
+    found = {
+        f"{path.relative_to(ROOT)}: {text}"
+        for path in (ROOT / "errors.py", *paths)
+        for text in constants(path) - docstrings(path)
+        if VERB.search(text)
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize(
+    ("error", "sent"),
+    [
+        (errors.ClusterError(detail="It is not."), "again"),
+        (errors.UnsupportedOperation(detail="It cannot."), "another"),
+        (KeyError("x"), "again"),
+    ],
+)
+def test_advice_depends_on_whether_a_second_run_may_end_well(error, sent):
+    assert hints.Advice("again", refused="another")(error) == sent
+
+
+def test_error_that_no_step_raised_is_told_with_the_advice():
+    advice = hints.Advice("Send it.")
+    with pytest.raises(errors.ConnectError) as caught, hints.attached(advice):
+        raise errors.ConnectError(user="u", host="h", port=22, seconds=1, reason="no")
+    assert str(caught.value).endswith("security groups. Send it.")
+
+
+def test_failed_step_has_its_advice_already():
+    fields = {"operation": "o", "number": 1, "total": 1, "step": "s", "cause": "c"}
+    advice = hints.Advice("Send it.")
+    with pytest.raises(errors.StepFailed) as caught, hints.attached(advice):
+        raise errors.StepFailed(**fields, left="", hint="Sent.")
+    assert str(caught.value).endswith("failed: c Sent.")
 
 
 def test_no_advice_stands_twice_in_the_hooks():

@@ -23,7 +23,7 @@ from tests.helpers.fakes import (
     machine,
     params,
 )
-from tests.helpers.operations import dependencies, run, scale_out
+from tests.helpers.operations import dependencies, scale_out
 
 NAMES = ["control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"]
 EFFECTS = (
@@ -209,7 +209,6 @@ class TestInstantiate:
         text = str(caught.value)
         assert "instantiate_end: step 7/10 (run cluster.yml) failed" in text
         assert "3 node VM(s) and the directory /srv/clusters/one on 192.0.2.5" in text
-        assert "retry" in text
 
     def test_error_is_told_although_the_ansible_server_is_gone(self):
         class Gone(FakeSite):
@@ -374,27 +373,3 @@ def test_secrets_never_reach_the_journal():
     text = json.dumps(journal.records)
     for secret in ("n0de-secret", "serv3r-secret", "b4lancer-secret", "t0ken"):
         assert secret not in text
-
-
-@pytest.mark.parametrize(
-    ("is_heal", "way_on"),
-    [
-        pytest.param(
-            False,
-            "rollback removes them, and after fail they stay until the VNF is "
-            "instantiated again.",
-            id="instantiate",
-        ),
-        # Tacker has no rollback for it.
-        pytest.param(
-            True, "after fail they stay until the whole VNF is healed again.", id="heal"
-        ),
-    ],
-)
-def test_failed_one_says_what_tacker_can_do_next(is_heal, way_on):
-    site = FakeSite()
-    site.faults.add("run cluster")
-    with pytest.raises(errors.StepFailed) as caught:
-        run(Instantiate, site, is_heal=is_heal)
-    assert str(caught.value).endswith(way_on)
-    assert ("rollback" in str(caught.value)) is not is_heal

@@ -233,7 +233,7 @@ class TestFailures:
     def test_of_many_nodes_some_are_named(self):
         site = UpgradingSite(workers=30)
         site.breaks_at = PLANE
-        assert "worker-10-10-0-59 and 20 more. Retry" in failure(site)
+        assert "worker-10-10-0-59 and 20 more. Kubernetes cannot" in failure(site)
 
     def test_a_blocked_drain_upgrades_no_worker_and_gives_it_back(self):
         site = UpgradingSite()

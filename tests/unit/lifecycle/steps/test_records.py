@@ -136,7 +136,7 @@ def test_services_of_a_load_balancer_that_does_not_answer_are_not_guessed():
     site = made()
     site.files["services.json"] = "{"
     site.faults.add("balancer.status")
-    with pytest.raises(errors.StepFailed, match=r"services\.json .*Delete it and ret"):
+    with pytest.raises(errors.StepFailed, match=r"services\.json .*Delete it; when"):
         in_by_one(site)
     assert site.changes == []
 
@@ -156,7 +156,7 @@ def test_the_heal_of_a_whole_vnf_keeps_the_names(name, how):
     site = made()
     before = inventory.parse(site.files["hosts.yaml"])
     site.files[name] = SPOILED[how](site.files[name])
-    run(Instantiate, site, is_heal=True)
+    run(Instantiate, site)
     assert inventory.parse(site.files["hosts.yaml"]) == before
 
 

@@ -54,7 +54,7 @@ def test_claim_on_a_full_disk_leaves_no_directory_and_says_so(workdir, path, ssh
         "could not be written: Failure; 0 MiB and 900 inodes free on /srv of all"
         in (text)
     )
-    assert text.endswith("Make room there, then retry.")
+    assert text.endswith("Make room there.")
     assert not path.exists()
 
 
