@@ -5,57 +5,33 @@ the secrets are taken out of the values instead, so that nothing else is changed
 none is too short to be found. Of free-form variables rather too much is hidden.
 """
 
-import re
-from collections.abc import Container, Mapping
-from typing import Any, TypeVar
-
-from pydantic import BaseModel, SecretStr
+from collections.abc import Mapping
+from typing import Any
 
 from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.request import secret_fields
-from tacker_k8s_mgmt.request.params import Proxy
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.secret_fields import Place
 
 STARS = redaction.STARS
-_CREDENTIALS = re.compile(r"(?<=://)\S*@")
-
-M = TypeVar("M", bound=BaseModel)
 
 
-def masked(model: M, *, but: Container[str] = ()) -> M:
+def masked(params: InstallParams, *, but_keys: bool = False) -> InstallParams:
     """A copy with stars in place of every secret.
 
     A proxy keeps its host, and a private key that is a path stays one.
 
-    :param but: names of fields that stay as they are.
+    :param but_keys: whether private keys stay as they are.
     """
-    found = {name: _masked(model, name, but) for name in type(model).model_fields}
-    changes = {name: new for name, new in found.items() if new != getattr(model, name)}
-    # Without changes that are none, the model still knows which values are defaults.
-    return model.model_copy(update=changes) if changes else model
 
+    def shown(place: Place, secret: str) -> str:
+        is_kept = but_keys and place.form.by_path
+        return secret if is_kept else place.form.masked(secret)
 
-def _masked(owner: BaseModel, name: str, but: Container[str]) -> Any:
-    value = getattr(owner, name)
-    if isinstance(value, BaseModel):
-        return masked(value, but=but)
-    if isinstance(value, tuple):
-        return tuple(
-            masked(item, but=but) if isinstance(item, BaseModel) else item
-            for item in value
-        )
-    if isinstance(value, Mapping):
-        return _variables(value)
-    if not isinstance(value, SecretStr) or name in but:
-        return value
-    text = value.get_secret_value()
-    if isinstance(owner, Proxy):
-        return SecretStr(_without_credentials(text))
-    is_path = name == "private_key" and text.startswith("/")
-    return value if is_path else SecretStr(STARS)
-
-
-def _without_credentials(url: str) -> str:
-    return _CREDENTIALS.sub(f"{STARS}@", url)
+    made: InstallParams = secret_fields.visited(
+        InstallParams, params, shown, lambda value, _: _variables(value)
+    )
+    return made
 
 
 def _variables(value: Any) -> Any:
@@ -70,7 +46,9 @@ def _variables(value: Any) -> Any:
     if isinstance(value, list):
         return [_variables(inner) for inner in value]
     if isinstance(value, str):
-        return STARS if redaction.PRIVATE_KEY in value else _without_credentials(value)
+        return (
+            STARS if redaction.PRIVATE_KEY in value else redaction.without_login(value)
+        )
     return value
 
 

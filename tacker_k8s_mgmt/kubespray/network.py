@@ -72,14 +72,12 @@ def nic_mtu(links: str) -> int:
 def variables(
     options: Cluster, address_family: str, nic_mtus: Collection[int]
 ) -> dict[str, Any]:
-    """kubespray's variables for the network plugin.
+    """Variables for the encapsulation and the MTU of the network plugin.
 
     :param nic_mtus: see :func:`pod_mtu`; used where the request says so.
     """
     network, plugin = options.network, options.network_plugin
     built: dict[str, Any] = {}
-    if network.plugin:
-        built["kube_network_plugin"] = plugin
     if network.encapsulation:
         chosen = (plugin, network.encapsulation)
         built |= network_plugins.ENCAPSULATION_SETTINGS.get(chosen, {})

@@ -78,6 +78,11 @@ def in_url(url: str) -> Iterator[str]:
         yield from (password, unquote(password))
 
 
+def without_login(text: str) -> str:
+    """The text with stars in place of user and password in its URLs."""
+    return _LOGIN_IN_URL.sub(f"://{STARS}@", text)
+
+
 def in_variables(value: Any, *, secret: bool = False) -> Iterator[str]:
     """The texts below names that stand for secrets, at any depth.
 

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 from tacker_k8s_mgmt.request import field_types, host_keys
 from tacker_k8s_mgmt.request.accounts import Account
 from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.request.option_metadata import CHANGEABLE
 
 SSH_PORT = 22
 #: In the cluster's directory; no digest of a password may be in a file's name.
@@ -39,32 +40,36 @@ def _some(value: tuple[Connection, ...]) -> tuple[Connection, ...]:
 class Bastion(Structure):
     """A host that passes SSH connections on to those that are not reached directly."""
 
-    host: field_types.Host = Field(
+    host: Annotated[field_types.Host, CHANGEABLE] = Field(
         alias="ip_address", description="IP address or host name of the bastion."
     )
-    port: field_types.Port = Field(
+    port: Annotated[field_types.Port, CHANGEABLE] = Field(
         default=SSH_PORT, description="SSH port of the bastion."
     )
-    username: field_types.Name = Field(
+    username: Annotated[field_types.Name, CHANGEABLE] = Field(
         description="User name on the bastion. It needs TCP forwarding there, but no "
         "shell and no sudo."
     )
-    password: field_types.OptionalSecret = Field(
+    password: Annotated[field_types.OptionalSecret, CHANGEABLE] = Field(
         default=None,
         description="Password of that user. Not needed with private_key; if both are "
         "given, the key logs in, and the password where the bastion wants it besides.",
     )
-    private_key: field_types.OptionalPrivateKey = Field(
+    private_key: Annotated[field_types.OptionalPrivateKey, CHANGEABLE] = Field(
         default=None,
         description="SSH private key of that user, as in ansible.private_key.",
     )
-    private_key_passphrase: field_types.OptionalSecret = Field(
+    private_key_passphrase: Annotated[field_types.OptionalSecret, CHANGEABLE] = Field(
         default=None, description="Passphrase of that key, if it has one."
     )
-    host_key: host_keys.OptionalHostKey = Field(
+    host_key: Annotated[host_keys.OptionalHostKey, CHANGEABLE] = Field(
         default=None, description=f"SSH host key of the bastion: {host_keys.ABOUT}"
     )
-    used_for: Annotated[tuple[Connection, ...], AfterValidator(_some)] = Field(
+    used_for: Annotated[
+        tuple[Connection, ...],
+        AfterValidator(_some),
+        CHANGEABLE,
+    ] = Field(
         default=ALL_CONNECTIONS,
         description="Which connections go through it, a list of: ansible (from Tacker "
         "to the Ansible server), vms (from Tacker to the nodes and the load balancer), "

@@ -1,40 +1,67 @@
 """The structure ``cluster``: what is installed, and how.
 
-Each attribute becomes variables of kubespray
-(:mod:`tacker_k8s_mgmt.kubespray.option_variables`); one that is not given leaves
-kubespray's own default. Every field's description is the text of the user
-documentation.
+Each attribute declares the variables of kubespray that it becomes, and whether it may
+change later (:mod:`.option_metadata`); one that is not given leaves kubespray's own
+default. Every field's description is the text of the user documentation.
 """
 
-from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field
 
-from tacker_k8s_mgmt.model import kubespray_releases, redaction
+from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
 from tacker_k8s_mgmt.request import field_types, option_types
+from tacker_k8s_mgmt.request.authentication_options import Authentication
 from tacker_k8s_mgmt.request.key_aliases import Structure
 from tacker_k8s_mgmt.request.openstack_options import OpenStack
-from tacker_k8s_mgmt.request.registries import Registry
+from tacker_k8s_mgmt.request.option_metadata import (
+    BUILT_ON,
+    CHANGEABLE,
+    Becomes,
+    Fixed,
+)
+from tacker_k8s_mgmt.request.registries import REGISTRY_VARIABLES, Registry
+from tacker_k8s_mgmt.request.storage_options import Storage
 
 _PLUGINS = "calico, cilium, flannel, kube-ovn, kube-router, weave (up to v2.28), ..."
+_ON_CONTROL_PLANES = Fixed(
+    "it is set up on the control plane, which scale and heal of workers leave as it is"
+)
+_IMAGE_REPOS = tuple(
+    f"{name}_image_repo" for name in ("kube", "gcr", "github", "docker", "quay")
+)
+# Releases up to v2.27 write v1.31.9, later ones 1.31.9: each as in its checksums, which
+# are a default of kubespray's wherever it asks for the version.
+_LEADING_V = (
+    "{{ 'v' if (kubelet_checksums | default({'amd64': {'': ''}})).amd64 | first is "
+    "match('v') else '' }}"
+)
 
 
 class Network(Structure):
     """The network plugin of the pods."""
 
-    plugin: option_types.OptionalText = Field(
+    plugin: Annotated[
+        option_types.OptionalText,
+        Becomes("kube_network_plugin"),
+    ] = Field(
         default=None,
         description="Network plugin (CNI), as the kubespray release offers it: "
         f"{_PLUGINS} Default: calico.",
     )
-    encapsulation: Literal["vxlan", "ipip", "geneve", "none"] | None = Field(
+    encapsulation: Annotated[
+        Literal["vxlan", "ipip", "geneve", "none"] | None,
+        Becomes(*network_plugins.ENCAPSULATION_VARIABLES, value=None),
+    ] = Field(
         default=None,
         description="How the plugin carries pods' packets between nodes: vxlan, ipip "
         "or none (calico), vxlan or geneve (cilium), vxlan or none (flannel), geneve "
         "(kube-ovn). Default: the first of these.",
     )
-    mtu: option_types.OptionalMtu = Field(
+    mtu: Annotated[
+        option_types.OptionalMtu,
+        Becomes(*network_plugins.MTU_VARIABLES.values(), "calico_veth_mtu", value=None),
+    ] = Field(
         default=None,
         description="MTU of the pods' interfaces (calico, cilium, kube-ovn, weave): "
         "bytes, or the word nodes, which takes the smallest MTU of all nodes' network "
@@ -45,175 +72,108 @@ class Network(Structure):
 class Offline(Structure):
     """Where nodes get what they cannot get from the Internet."""
 
-    files_repo: option_types.OptionalUrlWithLogin = Field(
+    files_repo: Annotated[
+        option_types.OptionalUrlWithLogin,
+        Becomes("files_repo"),
+        Becomes("github_url", value="{}/github.com".format),
+        Becomes("dl_k8s_io_url", value="{}/dl.k8s.io".format),
+        Becomes("storage_googleapis_url", value="{}/storage.googleapis.com".format),
+        Becomes("get_helm_url", value="{}/get.helm.sh".format),
+    ] = Field(
         default=None,
         description="URL of an HTTP server with kubespray's files, laid out as its "
         "contrib/offline does it: github.com, dl.k8s.io, storage.googleapis.com and "
         "get.helm.sh are directories there. May hold credentials. From v2.25 on.",
     )
-    registry_host: option_types.OptionalImageHost = Field(
+    registry_host: Annotated[
+        option_types.OptionalImageHost,
+        Becomes("registry_host", *_IMAGE_REPOS),
+    ] = Field(
         default=None,
         description="Registry (host, port, path) from which all images come in place "
         "of registry.k8s.io, gcr.io, ghcr.io, docker.io and quay.io.",
     )
 
 
-class CephRbd(Structure):
-    """Volumes on Ceph's block devices."""
-
-    monitors: tuple[option_types.Registry, ...] = Field(
-        min_length=1, description="List of Ceph's monitors, each host:port."
-    )
-    pool: option_types.Text = Field(default="kube", description="Pool. Default: kube.")
-    admin_id: option_types.Text = Field(
-        default="admin", description="User who makes volumes. Default: admin."
-    )
-    admin_key: option_types.Secret = Field(description="Key of that user.")
-    user_id: option_types.Text = Field(
-        default="kube", description="User who mounts volumes. Default: kube."
-    )
-    user_key: option_types.Secret = Field(description="Key of that user.")
-
-
-class CephFs(Structure):
-    """Volumes on a CephFS."""
-
-    monitors: tuple[option_types.Registry, ...] = Field(
-        min_length=1, description="List of Ceph's monitors, each host:port."
-    )
-    admin_id: option_types.Text = Field(
-        default="admin", description="User who makes volumes. Default: admin."
-    )
-    admin_key: option_types.Secret = Field(description="Key of that user.")
-
-
-class Storage(Structure):
-    """Where persistent volumes come from."""
-
-    cinder: field_types.Flag = Field(
-        default=False,
-        description="Volumes of OpenStack, by the Cinder CSI driver, and a default "
-        "StorageClass cinder-csi for them; needs cluster.openstack. Default: false.",
-    )
-    local_path: field_types.Flag = Field(
-        default=False,
-        description="Directories on the nodes, made on demand below "
-        "/opt/local-path-provisioner. Default: false.",
-    )
-    local_volumes: field_types.Flag = Field(
-        default=False,
-        description="File systems that are mounted below /mnt/disks on the nodes. "
-        "Default: false.",
-    )
-    ceph_rbd: CephRbd | None = Field(
-        default=None,
-        description="Ceph block devices, by kubespray's provisioner. Up to v2.27.",
-    )
-    cephfs: CephFs | None = Field(
-        default=None, description="CephFS, by kubespray's provisioner. Up to v2.27."
-    )
-
-
-class Oidc(Structure):
-    """Users come from an OpenID Connect provider."""
-
-    issuer_url: option_types.Url = Field(description="URL of the provider; https.")
-    client_id: option_types.Text = Field(description="Client that tokens are made for.")
-    username_claim: option_types.OptionalText = Field(
-        default=None, description="Claim with the user's name. Default: sub."
-    )
-    username_prefix: option_types.OptionalText = Field(
-        default=None, description="What is put before the user's name, such as oidc:."
-    )
-    groups_claim: option_types.OptionalText = Field(
-        default=None, description="Claim with the user's groups."
-    )
-    groups_prefix: option_types.OptionalText = Field(
-        default=None, description="What is put before each group, such as oidc:."
-    )
-    ca_certificate: option_types.OptionalCertificate = Field(
-        default=None, description="The provider's CA certificate, as PEM text."
-    )
-
-
-class Webhook(Structure):
-    """Tokens are shown to a service, such as k8s-keystone-auth for Keystone's."""
-
-    url: option_types.Url = Field(
-        description="URL of the service, such as https://192.0.2.7:8443/webhook."
-    )
-    ca_certificate: option_types.OptionalCertificate = Field(
-        default=None, description="The service's CA certificate, as PEM text."
-    )
-    skip_tls_verify: field_types.Flag = Field(
-        default=False,
-        description="Believe whoever answers, without a certificate. Default: false.",
-    )
-
-
-class Authentication(Structure):
-    """Who may use the Kubernetes API, beside certificates and service accounts."""
-
-    oidc: Oidc | None = Field(default=None, description="OpenID Connect.")
-    webhook: Webhook | None = Field(
-        default=None, description="A token webhook, for example Keystone's."
-    )
-
-
 class Cluster(Structure):
     """What is installed; everything here has a default."""
 
-    kubernetes_version: option_types.OptionalVersion = Field(
+    kubernetes_version: Annotated[
+        option_types.OptionalVersion,
+        Becomes("kube_version", value=lambda version: f"{_LEADING_V}{version}"),
+        Fixed(
+            "another version comes with an upgrade only: a change of the VNF package",
+            but_by_upgrade=True,
+        ),
+    ] = Field(
         default=None,
         description="Kubernetes version such as 1.31.9, one that the kubespray has "
         "checksums of. Default: the newest that this kubespray holds for stable.",
     )
-    container_manager: Literal["containerd", "crio", "docker"] | None = Field(
-        default=None, description="Container engine. Default: containerd."
-    )
-    network: Network = Field(
+    container_manager: Annotated[
+        Literal["containerd", "crio", "docker"] | None,
+        Becomes("container_manager"),
+        Fixed("all nodes have the same"),
+    ] = Field(default=None, description="Container engine. Default: containerd.")
+    network: Annotated[Network, BUILT_ON] = Field(
         default_factory=Network, description="The pods' network plugin."
     )
-    registries: tuple[Registry, ...] = Field(
+    registries: Annotated[
+        tuple[Registry, ...], Becomes(*REGISTRY_VARIABLES, value=None), CHANGEABLE
+    ] = Field(
         default=(),
         description="List of private registries and mirrors, each a structure.",
     )
-    offline: Offline = Field(
+    offline: Annotated[Offline, CHANGEABLE] = Field(
         default_factory=Offline,
         description="Servers that stand in for the Internet.",
     )
-    openstack: OpenStack | None = Field(
+    openstack: Annotated[OpenStack | None, _ON_CONTROL_PLANES] = Field(
         default=None, description="The OpenStack that the cluster itself may use."
     )
-    storage: Storage = Field(
+    storage: Annotated[Storage, _ON_CONTROL_PLANES] = Field(
         default_factory=Storage, description="Where persistent volumes come from."
     )
-    authentication: Authentication = Field(
+    authentication: Annotated[Authentication, _ON_CONTROL_PLANES] = Field(
         default_factory=Authentication, description="Further users of the API."
     )
-    helm: field_types.Flag = Field(
+    helm: Annotated[
+        field_types.Flag,
+        Becomes("helm_enabled"),
+        _ON_CONTROL_PLANES,
+    ] = Field(
         default=False,
         description="Install Helm on the control plane. Default: false.",
     )
-    local_registry: field_types.Flag = Field(
+    local_registry: Annotated[
+        field_types.Flag, Becomes("registry_enabled"), _ON_CONTROL_PLANES
+    ] = Field(
         default=False,
         description="Run an image registry in the cluster. Default: false.",
     )
-    metrics_server: field_types.Flag = Field(
+    metrics_server: Annotated[
+        field_types.Flag, Becomes("metrics_server_enabled"), _ON_CONTROL_PLANES
+    ] = Field(
         default=False,
         description="Install the metrics server (kubectl top, autoscaling). "
         "Default: false.",
     )
-    audit_log: field_types.Flag = Field(
+    audit_log: Annotated[
+        field_types.Flag, Becomes("kubernetes_audit"), _ON_CONTROL_PLANES
+    ] = Field(
         default=False,
         description="Have the API servers log who asked for what, to "
         "/var/log/kubernetes/audit on the control plane. Default: false.",
     )
-    encrypt_secrets: field_types.Flag = Field(
+    encrypt_secrets: Annotated[
+        field_types.Flag, Becomes("kube_encrypt_secret_data"), _ON_CONTROL_PLANES
+    ] = Field(
         default=False,
         description="Have the API servers encrypt Secrets in etcd. Default: false.",
     )
-    renew_certificates: field_types.Flag = Field(
+    renew_certificates: Annotated[
+        field_types.Flag, Becomes("auto_renew_certificates"), _ON_CONTROL_PLANES
+    ] = Field(
         default=True,
         description="Have each control plane renew its certificates once a month; "
         "otherwise they end after a year. Default: true, unless kubespray_vars sets "
@@ -224,15 +184,3 @@ class Cluster(Structure):
     def network_plugin(self) -> str:
         """The one that is asked for, or kubespray's default."""
         return self.network.plugin or kubespray_releases.DEFAULT_NETWORK_PLUGIN
-
-    def secrets(self) -> Iterator[str]:
-        """Every secret text in it."""
-        if self.offline.files_repo:
-            yield from redaction.in_url(self.offline.files_repo.get_secret_value())
-        found: list[SecretStr | None] = [one.password for one in self.registries]
-        if self.openstack:
-            found += self.openstack.secrets()
-        ceph, cephfs = self.storage.ceph_rbd, self.storage.cephfs
-        found += [ceph.admin_key, ceph.user_key] if ceph else []
-        found += [cephfs.admin_key] if cephfs else []
-        yield from (secret.get_secret_value() for secret in found if secret)

@@ -8,14 +8,16 @@ the value: it may be a password in the wrong place.
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, Strict
+
+from tacker_k8s_mgmt.model import redaction
 
 LONGEST_NAME = 255
 LONGEST_KEY = 32 * 1024
@@ -44,11 +46,15 @@ class SecretForm:
     :param stand_in: a text that is right in form, for where the secret is not known.
     :param is_open: whether a text that was given there is no secret.
     :param by_path: whether a file's path may stand there without being a reference.
+    :param parts: what of it must be in no text.
+    :param masked: what is shown in its place.
     """
 
     stand_in: str
-    is_open: Callable[[str], bool]
+    is_open: Callable[[str], bool] = lambda _: False
     by_path: bool = False
+    parts: Callable[[str], Iterable[str]] = lambda secret: [secret]
+    masked: Callable[[str], str] = lambda _: redaction.STARS
 
 
 def is_path(text: str) -> bool:
@@ -65,8 +71,11 @@ _KEY_FORM = SecretForm(
     "-----BEGIN PRIVATE KEY-----\nunknown\n-----END PRIVATE KEY-----",
     is_path,
     by_path=True,
+    parts=lambda key: [] if is_path(key) else redaction.in_private_key(key),
+    masked=lambda key: key if is_path(key) else redaction.STARS,
 )
-URL_FORM = SecretForm("http://unknown.invalid", has_no_login)
+URL_FORM = SecretForm("http://unknown.invalid", has_no_login, parts=redaction.in_url)
+_PROXY_FORM = replace(URL_FORM, masked=redaction.without_login)
 
 
 def blank_is_absent(value: Any) -> Any:
@@ -235,7 +244,7 @@ OptionalNetwork = Annotated[
     BeforeValidator(blank_is_absent),
 ]
 OptionalProxyUrl = Annotated[
-    Annotated[SecretStr, AfterValidator(_proxy_url), URL_FORM] | None,
+    Annotated[SecretStr, AfterValidator(_proxy_url), _PROXY_FORM] | None,
     BeforeValidator(blank_is_absent),
 ]
 ListOfNames = Annotated[tuple[str, ...], BeforeValidator(_list_of_names)]

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 Location = tuple[str, ...]
@@ -127,14 +128,11 @@ def restore_keys(reading: Reading, name: str) -> None:
 
 
 @cache
-def border_names(model: type[Structure]) -> Mapping[str, type[Structure] | None]:
-    """The attributes of a structure, each with its own structure if it has one.
-
-    One that is a list of structures has none here; see :func:`item_structure`.
-    """
+def fields(model: type[Structure]) -> Mapping[str, FieldInfo]:
+    """What a request may have in a structure, by the specification's names."""
     return MappingProxyType(
         {
-            info.alias or name: _structure_in(info.annotation)
+            info.alias or name: info
             for name, info in model.model_fields.items()
             if not info.exclude
         }
@@ -142,12 +140,20 @@ def border_names(model: type[Structure]) -> Mapping[str, type[Structure] | None]
 
 
 @cache
+def border_names(model: type[Structure]) -> Mapping[str, type[Structure] | None]:
+    """The attributes of a structure, each with its own structure if it has one.
+
+    One that is a list of structures has none here; see :func:`item_structure`.
+    """
+    found = fields(model).items()
+    return MappingProxyType({n: _structure_in(info.annotation) for n, info in found})
+
+
+@cache
 def item_structure(model: type[Structure], attribute: str) -> type[Structure] | None:
     """The structure of the items of an attribute that is a list of structures."""
-    for name, info in model.model_fields.items():
-        if (info.alias or name) == attribute and get_origin(info.annotation) is tuple:
-            return _structure_in(get_args(info.annotation)[0])
-    return None
+    annotation = fields(model)[attribute].annotation
+    return _structure_in(get_args(annotation)[0]) if _is_list(annotation) else None
 
 
 @cache
@@ -220,12 +226,16 @@ def _nearest(key: str, spellings: Mapping[str, str]) -> str:
 
 
 def _structure_in(annotation: Any) -> type[Structure] | None:
-    if get_origin(annotation) is tuple:
+    if _is_list(annotation):
         return None
     for candidate in (annotation, *get_args(annotation)):
         if isinstance(candidate, type) and issubclass(candidate, Structure):
             return candidate
     return None
+
+
+def _is_list(annotation: Any) -> bool:
+    return get_origin(annotation) is tuple
 
 
 def _has_capitals(value: Any) -> bool:

@@ -4,7 +4,7 @@ Every field's description is the text of the user documentation.
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,6 +12,12 @@ from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.request import field_types, option_types
 from tacker_k8s_mgmt.request import host_keys as public_keys
 from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.request.option_metadata import (
+    BUILT_ON,
+    CHANGEABLE,
+    Becomes,
+    Fixed,
+)
 
 API_PORT = 6443
 SSH_PORT = 22
@@ -27,48 +33,60 @@ _ABOUT_KEY = (
 )
 _ABOUT_LOCK = "Passphrase of that key, if it has one."
 
+_IN_THE_STACK = Fixed("it names what is in the Heat stack")
+_LABELLED = Fixed(
+    "nodes that are there would keep theirs; use kubectl label and kubectl taint"
+)
+# They stand in the inventory, not among the variables.
+_LABELS = Becomes("node_labels", value=None)
+_TAINTS = Becomes("node_taints", value=None)
+
 
 class AnsibleServer(Structure):
     """The pre-built server on which kubespray lies and from which it is run."""
 
-    host: field_types.Host = Field(
+    host: Annotated[field_types.Host, CHANGEABLE] = Field(
         alias="ip_address", description="IP address or host name of the Ansible server."
     )
-    port: field_types.Port = Field(
+    port: Annotated[field_types.Port, CHANGEABLE] = Field(
         default=SSH_PORT, description="SSH port of the Ansible server."
     )
-    username: field_types.Name = Field(description="User name on the Ansible server.")
-    password: field_types.OptionalSecret = Field(
+    username: Annotated[field_types.Name, CHANGEABLE] = Field(
+        description="User name on the Ansible server."
+    )
+    password: Annotated[field_types.OptionalSecret, CHANGEABLE] = Field(
         default=None, description=_ABOUT_LOGIN.format(key="private_key")
     )
-    private_key: field_types.OptionalPrivateKey = Field(
+    private_key: Annotated[field_types.OptionalPrivateKey, CHANGEABLE] = Field(
         default=None, description=_ABOUT_KEY
     )
-    private_key_passphrase: field_types.OptionalSecret = Field(
+    private_key_passphrase: Annotated[field_types.OptionalSecret, CHANGEABLE] = Field(
         default=None, description=_ABOUT_LOCK
     )
-    host_key: public_keys.OptionalHostKey = Field(
+    host_key: Annotated[public_keys.OptionalHostKey, CHANGEABLE] = Field(
         default=None,
         description=f"SSH host key of that server: {public_keys.ABOUT}",
     )
-    kubespray_root: field_types.AbsolutePath = Field(
+    kubespray_root: Annotated[field_types.AbsolutePath, CHANGEABLE] = Field(
         alias="kubespray_root_path",
         description="Absolute path of the kubespray checkout on the Ansible server.",
     )
-    venv: field_types.OptionalAbsolutePath = Field(
+    venv: Annotated[field_types.OptionalAbsolutePath, CHANGEABLE] = Field(
         default=None,
         alias="venv_path",
         description="Absolute path of the Python virtual environment that holds the "
         "ansible-core this kubespray wants. Without it, the one on the user's PATH is "
         "taken.",
     )
-    directory: field_types.OwnedDirectory = Field(
+    directory: Annotated[
+        field_types.OwnedDirectory, Fixed("the cluster's inventory lies there")
+    ] = Field(
         alias="transferring_inventory_path",
         description="Absolute path of the directory for this cluster's inventory, "
         "variables and playbook runs. It is made, belongs to this VNF alone and is "
         "deleted when the VNF is terminated.",
     )
-    forks: field_types.OptionalForks = Field(
+    forks: Annotated[field_types.OptionalForks, CHANGEABLE] = Field(
         default=None,
         description="How many hosts Ansible works on at the same time, from 1 to 200: "
         "each takes a process of some 100 MB on the Ansible server. Default: forks of "
@@ -76,7 +94,7 @@ class AnsibleServer(Structure):
         "one for each 100 MiB of its available memory, whichever is less, at least 5 "
         "and at most 100 (8 with a bastion in between).",
     )
-    allow_unknown_release: field_types.Flag = Field(
+    allow_unknown_release: Annotated[field_types.Flag, CHANGEABLE] = Field(
         default=False,
         description="Go on with a kubespray that this driver does not know, newer or "
         f"older than {kubespray_releases.KNOWN}. Default: refuse it.",
@@ -90,47 +108,53 @@ class NodeGroup(Structure):
         "vdu_id": "the names of the ports, and aspect_id, tell which VMs are meant"
     }
 
-    aspect_id: field_types.OptionalName = Field(
+    aspect_id: Annotated[field_types.OptionalName, _IN_THE_STACK] = Field(
         default=None,
         description="Name of the Heat group (AutoScalingGroup or ResourceGroup) that "
         "holds the VMs; the same as the scaling aspect. Without it, or when there is "
         "no such resource, the whole stack is searched.",
     )
-    ssh_cp: field_types.Name = Field(
+    ssh_cp: Annotated[field_types.Name, _IN_THE_STACK] = Field(
         alias="ssh_cp_name",
         description="Heat resource (port or floating IP) with the address for SSH.",
     )
-    nic_cp: field_types.OptionalName = Field(
+    nic_cp: Annotated[field_types.OptionalName, _IN_THE_STACK] = Field(
         default=None,
         alias="nic_cp_name",
         description="Heat resource (port) whose address the node uses in the cluster. "
         "Default: that of ssh_cp_name, or the port behind it if it is a floating IP.",
     )
-    username: field_types.Name = Field(description="User name on the VMs; needs sudo.")
-    password: field_types.OptionalSecret = Field(
+    username: Annotated[field_types.Name, CHANGEABLE] = Field(
+        description="User name on the VMs; needs sudo."
+    )
+    password: Annotated[field_types.OptionalSecret, CHANGEABLE] = Field(
         default=None, description=_ABOUT_LOGIN.format(key="private_key")
     )
-    private_key: field_types.OptionalPrivateKey = Field(
+    private_key: Annotated[field_types.OptionalPrivateKey, CHANGEABLE] = Field(
         default=None, description=_ABOUT_KEY
     )
-    private_key_passphrase: field_types.OptionalSecret = Field(
+    private_key_passphrase: Annotated[field_types.OptionalSecret, CHANGEABLE] = Field(
         default=None, description=_ABOUT_LOCK
     )
-    host_keys: public_keys.HostKeys = Field(
+    host_keys: Annotated[public_keys.HostKeys, CHANGEABLE] = Field(
         default=(),
         description="List of SSH host keys of these VMs. Of each VM: "
         f"{public_keys.ABOUT}",
     )
-    node_labels: tuple[option_types.Label, ...] = Field(
+    node_labels: Annotated[tuple[option_types.Label, ...], _LABELS, _LABELLED] = Field(
         default=(),
         description="List of labels for the nodes, each key=value.",
     )
-    node_taints: tuple[option_types.Taint, ...] = Field(
+    node_taints: Annotated[tuple[option_types.Taint, ...], _TAINTS, _LABELLED] = Field(
         default=(),
         description="List of taints for the nodes, each key=value:effect; effects are "
         "NoSchedule, PreferNoSchedule and NoExecute.",
     )
-    compute_host_label: option_types.OptionalLabelKey = Field(
+    compute_host_label: Annotated[
+        option_types.OptionalLabelKey,
+        _LABELS,
+        _LABELLED,
+    ] = Field(
         default=None,
         description="Key of a label, such as CIS-node, that tells each node's compute "
         "host: its name in Nova or, where the VIM's user may not see that, Nova's "
@@ -171,7 +195,7 @@ class WorkerAspect(Structure):
 class WorkerGroup(NodeGroup):
     """The worker VMs, of one scaling aspect or of several."""
 
-    aspects: tuple[WorkerAspect, ...] = Field(
+    aspects: Annotated[tuple[WorkerAspect, ...], _LABELS, _TAINTS, _LABELLED] = Field(
         default=(),
         description="List of scaling aspects of workers that have labels and taints of "
         "their own; their login is worker_node's. The workers are theirs and those of "
@@ -194,13 +218,13 @@ class ControlPlaneGroup(NodeGroup):
         "control plane's",
     }
 
-    pod_cidr: field_types.OptionalNetwork = Field(
+    pod_cidr: Annotated[field_types.OptionalNetwork, BUILT_ON] = Field(
         default=None,
         description="Network for pods, of the family that address_family names. "
         f"Default: kubespray's, {kubespray_releases.NETWORKS['ipv4'].pods} or "
         f"{kubespray_releases.NETWORKS['ipv6'].pods}.",
     )
-    service_cidr: field_types.OptionalNetwork = Field(
+    service_cidr: Annotated[field_types.OptionalNetwork, BUILT_ON] = Field(
         default=None,
         alias="cluster_cidr",
         description="Network for services, of the same family. "
@@ -233,39 +257,41 @@ class Proxy(Structure):
 class LoadBalancer(Structure):
     """The VM in front of the cluster and the script that sets it up."""
 
-    ssh_cp: field_types.Name = Field(
+    ssh_cp: Annotated[field_types.Name, _IN_THE_STACK] = Field(
         alias="ssh_cp_name",
         description="Heat resource (port or floating IP) with the address for SSH.",
     )
-    nic_cp: field_types.OptionalName = Field(
+    nic_cp: Annotated[field_types.OptionalName, _IN_THE_STACK] = Field(
         default=None,
         alias="nic_cp_name",
         description="Heat resource (port) with the address that the nodes use. "
         "Default: that of ssh_cp_name, or the port behind it if it is a floating IP.",
     )
-    username: field_types.Name = Field(
+    username: Annotated[field_types.Name, CHANGEABLE] = Field(
         alias="ssh_username", description="User name on the load balancer; needs sudo."
     )
-    password: field_types.OptionalSecret = Field(
+    password: Annotated[field_types.OptionalSecret, CHANGEABLE] = Field(
         default=None,
         alias="ssh_password",
         description=_ABOUT_LOGIN.format(key="ssh_private_key"),
     )
-    private_key: field_types.OptionalPrivateKey = Field(
+    private_key: Annotated[field_types.OptionalPrivateKey, CHANGEABLE] = Field(
         default=None, alias="ssh_private_key", description=_ABOUT_KEY
     )
-    private_key_passphrase: field_types.OptionalSecret = Field(
+    private_key_passphrase: Annotated[field_types.OptionalSecret, CHANGEABLE] = Field(
         default=None, alias="ssh_private_key_passphrase", description=_ABOUT_LOCK
     )
-    host_key: public_keys.OptionalHostKey = Field(
+    host_key: Annotated[public_keys.OptionalHostKey, CHANGEABLE] = Field(
         default=None,
         alias="ssh_host_key",
         description=f"SSH host key of the load balancer: {public_keys.ABOUT}",
     )
-    script_path: field_types.PackagePath = Field(
+    script_path: Annotated[field_types.PackagePath, CHANGEABLE] = Field(
         description="Path of the load balancer's script in the VNF package."
     )
-    api_port: field_types.Port = Field(
+    api_port: Annotated[
+        field_types.Port, Fixed("the nodes and the VIM reach the API there")
+    ] = Field(
         default=API_PORT,
         description="Port at which the load balancer offers the Kubernetes API.",
     )

@@ -1,31 +1,24 @@
 """OpenStack as the cluster itself uses it: volumes, load balancers, node addresses."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterator
+from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import Field
 
 from tacker_k8s_mgmt.request import field_types, option_types
 from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.request.option_metadata import Becomes, opened
 
-# kubespray deploys the driver without a class unless persistent_volumes_enabled is set,
-# and none of its own classes is the default. It also gives its class the availability
-# zone "nova", which not every site has: without, Cinder takes the site's default zone.
-# The class takes parameters, so there is one that has no other effect than the driver's
-# own default.
-_STORAGE_CLASS: Mapping[str, Any] = MappingProxyType(
-    {
-        "persistent_volumes_enabled": True,
-        "storage_classes": [
-            {
-                "name": "cinder-csi",
-                "is_default": True,
-                "parameters": {"csi.storage.k8s.io/fstype": "ext4"},
-            }
-        ],
-    }
+_LOGIN = (
+    *("auth_url", "region", "username", "password", "cacert"),
+    *(f"application_credential_{part}" for part in ("id", "name", "secret")),
+    *("tenant_id", "tenant_name", "domain_id", "domain_name"),
 )
+
+
+def login_variables(prefix: str) -> Iterator[str]:
+    """The names of the variables that :meth:`OpenStack.login` sets."""
+    return (f"{prefix}_{name}" for name in _LOGIN)
 
 
 class OpenStack(Structure):
@@ -72,50 +65,39 @@ class OpenStack(Structure):
         "API: on the Ansible server for Cinder's driver, and at the same place on the "
         "first control plane for the cloud controller, as kubespray reads it.",
     )
-    cloud_controller: field_types.Flag = Field(
+    cloud_controller: Annotated[
+        field_types.Flag,
+        Becomes("cloud_provider", value=lambda _: "external"),
+        Becomes("external_cloud_provider", value=lambda _: "openstack"),
+        Becomes(*login_variables("external_openstack"), value=None),
+        Becomes("kubelet_config_extra_args", value=None),
+    ] = Field(
         default=False,
         description="Run OpenStack's cloud controller: Services of type LoadBalancer, "
         "and nodes with their zones and addresses. Default: false.",
     )
-    load_balancer_subnet_id: option_types.OptionalText = Field(
+    load_balancer_subnet_id: Annotated[
+        option_types.OptionalText, Becomes("external_openstack_lbaas_subnet_id")
+    ] = Field(
         default=None,
         description="Subnet of those Services' addresses (cloud controller).",
     )
-    load_balancer_floating_network_id: option_types.OptionalText = Field(
+    load_balancer_floating_network_id: Annotated[
+        option_types.OptionalText,
+        Becomes("external_openstack_lbaas_floating_network_id"),
+    ] = Field(
         default=None,
         description="Network of those Services' floating IPs (cloud controller).",
     )
 
-    def secrets(self) -> list[SecretStr | None]:
-        """The secrets in it."""
-        return [self.password, self.application_credential_secret]
-
-    def variables(self, *, cinder: bool) -> dict[str, Any]:
-        """Variables of the cloud controller and of Cinder's driver.
+    def login(self, prefix: str) -> dict[str, str]:
+        """Variables of the cloud controller's login or of Cinder's driver's.
 
         What is not given is said to be empty: kubespray's defaults are environment
         variables of whoever runs it.
 
-        :param cinder: whether Cinder's driver is asked for.
+        :param prefix: ``external_openstack`` or ``cinder``.
         """
-        built: dict[str, Any] = {}
-        if cinder:
-            built |= {"cinder_csi_enabled": True, **_STORAGE_CLASS}
-            built |= self._login("cinder")
-        if self.cloud_controller:
-            built |= {
-                "cloud_provider": "external",
-                "external_cloud_provider": "openstack",
-                **self._login("external_openstack"),
-            }
-            for name, value in (
-                ("subnet_id", self.load_balancer_subnet_id),
-                ("floating_network_id", self.load_balancer_floating_network_id),
-            ):
-                built |= {f"external_openstack_lbaas_{name}": value} if value else {}
-        return built
-
-    def _login(self, prefix: str) -> dict[str, str]:
         by_credential = self.application_credential_id is not None
         login = {
             "auth_url": self.auth_url,
@@ -132,10 +114,6 @@ class OpenStack(Structure):
             "domain_name": None if by_credential else self.domain_name,
             "cacert": self.ca_file,
         }
-        return {f"{prefix}_{name}": _plain(value) for name, value in login.items()}
-
-
-def _plain(value: str | SecretStr | None) -> str:
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
-    return value or ""
+        return {
+            f"{prefix}_{name}": opened(value) or "" for name, value in login.items()
+        }

@@ -6,9 +6,10 @@ Works on the request as it was read, as :mod:`.cross_validation` does.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tacker_k8s_mgmt.kubespray import option_variables
 from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
+from tacker_k8s_mgmt.request import option_metadata
 from tacker_k8s_mgmt.request.field_types import blank_is_absent
+from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 
 _CLUSTER = "cluster"
@@ -184,7 +185,7 @@ def _said_twice(reading: Reading) -> Iterator[str]:
     variables = reading.get("kubespray_vars")
     if not isinstance(variables, Mapping):
         return
-    for location, names in option_variables.VARIABLES.items():
+    for location, names in option_metadata.variable_names(InstallParams).items():
         if not _given(reading, *location) or reading.get(*location) is False:
             continue
         for name in names:

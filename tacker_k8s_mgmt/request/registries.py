@@ -10,6 +10,12 @@ from tacker_k8s_mgmt.request import field_types, option_types
 from tacker_k8s_mgmt.request.key_aliases import Structure
 
 _DOCKER_HUB = "docker.io"
+#: Of all container engines, the variables that registries become.
+REGISTRY_VARIABLES = (
+    *("containerd_registries_mirrors", "containerd_registry_auth"),
+    *("crio_registries", "crio_registry_auth"),
+    *("docker_registry_mirrors", "docker_insecure_registries"),
+)
 
 
 class Registry(Structure):

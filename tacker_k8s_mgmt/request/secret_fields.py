@@ -17,7 +17,7 @@ from tacker_k8s_mgmt.request import key_aliases
 from tacker_k8s_mgmt.request.field_types import SecretForm
 from tacker_k8s_mgmt.request.key_aliases import Location, Structure
 
-_PLAIN = SecretForm("(unknown)", lambda _: False)
+_PLAIN = SecretForm("(unknown)")
 #: Variables that are nested deeper are none that Ansible could use.
 _DEEPEST = 60
 
@@ -42,12 +42,14 @@ Change = Callable[[Place, Any], Any]
 class _Attribute:
     """What a structure has under one of its names.
 
+    :param field: the name that the finished structure has for it.
     :param form: of the secret that it is, None if it is none.
     :param inner: its own structure; *item*: that of the items of a list.
     :param is_free: whether it has free-form variables.
     """
 
     name: str
+    field: str
     form: SecretForm | None
     inner: type[Structure] | None
     item: type[Structure] | None
@@ -69,52 +71,87 @@ def attributes(
 
 
 def changed(
-    model: type[Structure],
-    values: Mapping[str, Any],
-    change: Change,
-    place: Location = (),
+    model: type[Structure], values: Mapping[str, Any], change: Change
 ) -> dict[str, Any]:
     """A copy of a request's values, with *change* at every secret that is given.
 
     :param values: with the specification's names (:func:`.key_aliases.read`).
     """
-    made = dict(values)
-    for one in _attributes(model):
-        value = made.get(one.name)
-        if value is None:
-            continue
-        here = (*place, one.name)
-        if one.form:
-            made[one.name] = change(Place(here, one.form), value)
-        elif one.inner and isinstance(value, Mapping):
-            made[one.name] = changed(one.inner, value, change, here)
-        elif one.item and isinstance(value, list):
-            made[one.name] = [
-                changed(one.item, inner, change, (*here, str(number)))
-                if isinstance(inner, Mapping)
-                else inner
-                for number, inner in enumerate(value)
-            ]
-        elif one.is_free and isinstance(value, Mapping):
-            made[one.name] = _variables(value, change, here)
+
+    def variables(value: Any, here: Location) -> Any:
+        return _variables(value, change, here)
+
+    made: dict[str, Any] = visited(model, values, change, variables)
     return made
+
+
+def visited(
+    model: type[Structure],
+    holder: Any,
+    change: Change,
+    variables: Callable[[Any, Location], Any],
+    place: Location = (),
+) -> Any:
+    """A copy of a structure, with *change* at the text of every secret attribute.
+
+    :param holder: the finished structure, or its values as a request has them.
+    :param variables: makes free-form variables of those at a place.
+    """
+    is_finished, changes = isinstance(holder, Structure), {}
+    for one in _attributes(model):
+        key = one.field if is_finished else one.name
+        value = getattr(holder, key) if is_finished else holder.get(key)
+        if value is not None:
+            new = _visited(one, value, change, variables, (*place, one.name))
+            if new != value:
+                changes[key] = new
+    if not is_finished:
+        return {**holder, **changes}
+    # Without changes that are none, it still knows which values are defaults.
+    return holder.model_copy(update=changes) if changes else holder
+
+
+def _visited(
+    one: _Attribute,
+    value: Any,
+    change: Change,
+    variables: Callable[[Any, Location], Any],
+    here: Location,
+) -> Any:
+    if one.form:
+        at = Place(here, one.form)
+        if isinstance(value, SecretStr):
+            return SecretStr(change(at, value.get_secret_value()))
+        return change(at, value)
+    if one.inner and isinstance(value, Mapping | Structure):
+        return visited(one.inner, value, change, variables, here)
+    if one.item and isinstance(value, list | tuple):
+        return type(value)(
+            visited(one.item, inner, change, variables, (*here, str(number)))
+            if isinstance(inner, Mapping | Structure)
+            else inner
+            for number, inner in enumerate(value)
+        )
+    if one.is_free and isinstance(value, Mapping):
+        return variables(value, here)
+    return value
 
 
 @cache
 def _attributes(model: type[Structure]) -> tuple[_Attribute, ...]:
     """All of a structure, in the model's order."""
     nested = key_aliases.border_names(model)
-    names = {info.alias or name: info for name, info in model.model_fields.items()}
+    fields = {info.alias or name: name for name, info in model.model_fields.items()}
     return tuple(
         _Attribute(
             name,
+            fields[name],
             _form(info.annotation),
             nested[name],
             key_aliases.item_structure(model, name),
             get_origin(info.annotation) is dict,
         )
-        for name, info in names.items()
-        if name in nested
+        for name, info in key_aliases.fields(model).items()
     )
 
 

@@ -1,76 +1,28 @@
 """What a scale or heal request may change of the parameters of the instantiation.
 
 Credentials, where things lie, and how the operation is done may change in a cluster's
-life. What the cluster was built with may not. A request may repeat such an attribute as
-it was: people send whole structures.
+life. What the cluster was built with may not: each field of the parameters says so
+(:mod:`.option_metadata`). A request may repeat such an attribute as it was: people send
+whole structures.
 """
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from tacker_k8s_mgmt.request import key_aliases
+from tacker_k8s_mgmt.request.cluster_options import Cluster
 from tacker_k8s_mgmt.request.field_types import blank_is_absent
-from tacker_k8s_mgmt.request.key_aliases import Location, Reading
+from tacker_k8s_mgmt.request.install_params import InstallParams
+from tacker_k8s_mgmt.request.key_aliases import Location, Reading, Structure
+from tacker_k8s_mgmt.request.option_metadata import (
+    CHANGEABLE,
+    Fixed,
+    later,
+    variable_names,
+)
 
 _LOGIN = frozenset({"username", "password", "private_key", "private_key_passphrase"})
-_PLACES = frozenset(
-    {"ip_address", "port", "kubespray_root_path", "venv_path", "allow_unknown_release"}
-)
-_VERSION = "kubernetes_version"
-#: What may change: of a structure these attributes, None for all of it.
-CHANGEABLE: Mapping[str, frozenset[str] | None] = MappingProxyType(
-    {
-        "ansible": _LOGIN | _PLACES | {"host_key", "forks"},
-        "bastion": _LOGIN | {"ip_address", "port", "host_key", "used_for"},
-        "master_node": _LOGIN | {"host_keys"},
-        "worker_node": _LOGIN | {"host_keys"},
-        "external_lb_param": frozenset({f"ssh_{name}" for name in _LOGIN})
-        | {"ssh_host_key", "script_path"},
-        "drain": None,
-        # They hold for the nodes that are made from then on.
-        "cluster": frozenset({"registries", "offline"}),
-        "private_registry_connection_info": None,
-        "kubespray_vars": None,
-    }
-)
-#: What may change with an upgrade.
-UPGRADEABLE: Mapping[str, frozenset[str] | None] = MappingProxyType(
-    {**CHANGEABLE, "cluster": (CHANGEABLE["cluster"] or frozenset()) | {_VERSION}}
-)
-
-_STACK = "it names what is in the Heat stack"
-_NETWORK = "the cluster was built on it"
-_UPGRADE = "another version comes with an upgrade only: a change of the VNF package"
-_KUBECTL = "nodes that are there would keep theirs; use kubectl label and kubectl taint"
-_WHY_NOT: Mapping[str, str] = MappingProxyType(
-    {
-        "address_family": _NETWORK,
-        "pod_cidr": _NETWORK,
-        "cluster_cidr": _NETWORK,
-        "aspect_id": _STACK,
-        "ssh_cp_name": _STACK,
-        "nic_cp_name": _STACK,
-        "proxy": "it was set up on every node",
-        "vim_name": "the cluster is registered under it",
-        "transferring_inventory_path": "the cluster's inventory lies there",
-        "api_port": "the nodes and the VIM reach the API there",
-        "external_lb_param": "the cluster was built without a load balancer",
-        **dict.fromkeys((_VERSION, "kube_version"), _UPGRADE),
-        "container_manager": "all nodes have the same",
-        "network": _NETWORK,
-        **dict.fromkeys(("node_labels", "node_taints"), _KUBECTL),
-        **dict.fromkeys(("aspects", "compute_host_label"), _KUBECTL),
-        **dict.fromkeys(
-            (
-                *("openstack", "storage", "authentication", "helm", "local_registry"),
-                *("metrics_server", "audit_log", "encrypt_secrets"),
-                "renew_certificates",
-            ),
-            "it is set up on the control plane, which scale and heal of workers leave "
-            "as it is",
-        ),
-    }
-)
+_VERSION = ("cluster", "kubernetes_version")
 #: Another one of the first replaces all of them: a key that is given later must not be
 #: used beside a password that was good for the old login, nor the other way round.
 _CREDENTIALS = (
@@ -79,18 +31,15 @@ _CREDENTIALS = (
 )
 
 
-def merge(
-    stored: Reading,
-    change: Reading,
-    changeable: Mapping[str, frozenset[str] | None] = CHANGEABLE,
-) -> Reading:
+def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading:
     """The stored request with the changes of a later one.
 
     Structures are merged attribute by attribute; another password or private key
     replaces both of the account. What may not be changed is among the result's
     problems.
 
-    :param changeable: as :data:`CHANGEABLE` has it.
+    :param upgrade: whether the Kubernetes version may be another one. It takes the
+        place of one among the stored variables.
     """
     merged = Reading(
         values={**stored.values},
@@ -98,36 +47,52 @@ def merge(
         warnings=list(dict.fromkeys([*stored.warnings, *change.warnings])),
         written={**stored.written, **change.written},
     )
+    models = key_aliases.border_names(InstallParams)
     for name, value in change.values.items():
         before = stored.values.get(name, {} if name == "cluster" else None)
-        if name not in changeable or (before is None and name == "external_lb_param"):
-            merged.problems += _fixed(stored, change, (name,))
+        rule, model = later(InstallParams)[name], models[name]
+        if isinstance(rule, Fixed):
+            merged.problems += _fixed(stored, change, (name,), rule.reason)
+        elif rule and rule.unless_new and before is None:
+            merged.problems += _fixed(stored, change, (name,), rule.unless_new)
         elif not isinstance(before, Mapping) or not isinstance(value, Mapping):
             merged.values[name] = value
-        elif (allowed := changeable[name]) is None:
+        elif rule == CHANGEABLE or model is None:
             merged.values[name] = {**before, **value}
-            if "kube_version" in value:
-                merged.problems += _fixed(stored, change, (name, "kube_version"))
+            for variable in _version_variables() & value.keys():
+                reason = _reasons(Cluster)[_VERSION[-1]]
+                merged.problems += _fixed(stored, change, (name, variable), reason)
         else:
-            for inner in sorted(value.keys() - allowed):
-                merged.problems += _fixed(stored, change, (name, inner))
-            new = _whole(before, _given(value, allowed))
+            refused = _reasons(model, upgrade=upgrade)
+            for inner in sorted(value.keys() & refused):
+                place = (name, inner)
+                merged.problems += _fixed(stored, change, place, refused[inner])
+            new = _whole(before, _given(value, refused))
             merged.values[name] = {**_without_old_login(before, new), **new}
+    if upgrade and blank_is_absent(change.get(*_VERSION)) is not None:
+        _remove_version(merged)
     return merged
 
 
-def upgraded(stored: Reading, change: Reading) -> Reading:
-    """As :func:`merge`, and the Kubernetes version may be another one.
+def _reasons(model: type[Structure], *, upgrade: bool = False) -> Mapping[str, str]:
+    """The attributes of a structure that may not be changed, each with the reason."""
+    return {
+        name: rule.reason
+        for name, rule in later(model).items()
+        if isinstance(rule, Fixed) and not (upgrade and rule.but_by_upgrade)
+    }
 
-    It takes the place of one among the stored variables.
-    """
-    merged = merge(stored, change, UPGRADEABLE)
+
+def _version_variables() -> frozenset[str]:
+    return frozenset(variable_names(InstallParams)[_VERSION])
+
+
+def _remove_version(merged: Reading) -> None:
+    """Leave none beside the new version among the variables of the instantiation."""
     variables = merged.values.get("kubespray_vars")
-    asked = blank_is_absent(change.get("cluster", _VERSION)) is not None
-    if asked and isinstance(variables, Mapping):
-        kept = {n: v for n, v in variables.items() if n != "kube_version"}
+    if isinstance(variables, Mapping):
+        kept = {n: v for n, v in variables.items() if n not in _version_variables()}
         merged.values["kubespray_vars"] = kept
-    return merged
 
 
 def changed_logins(stored: Reading, merged: Reading) -> frozenset[str]:
@@ -148,12 +113,12 @@ def changed_logins(stored: Reading, merged: Reading) -> frozenset[str]:
     )
 
 
-def _given(value: Mapping[str, Any], allowed: frozenset[str]) -> dict[str, Any]:
+def _given(value: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:
     """What a structure changes; templates leave attributes empty."""
     return {
         name: inner
         for name, inner in value.items()
-        if name in allowed and blank_is_absent(inner) is not None
+        if name not in refused and blank_is_absent(inner) is not None
     }
 
 
@@ -178,10 +143,12 @@ def _without_old_login(
     return {name: value for name, value in before.items() if name not in replaced}
 
 
-def _fixed(stored: Reading, change: Reading, location: Location) -> Iterator[str]:
+def _fixed(
+    stored: Reading, change: Reading, location: Location, reason: str
+) -> Iterator[str]:
     was, wanted = stored.get(*location), change.get(*location)
     if blank_is_absent(wanted) is not None and not _repeats(wanted, was):
-        name, reason = change.dotted(*location), _WHY_NOT[location[-1]]
+        name = change.dotted(*location)
         yield f"{name}: cannot be changed after instantiation; {reason}"
 
 

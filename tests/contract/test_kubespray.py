@@ -19,7 +19,6 @@ import pytest
 from tacker_k8s_mgmt.kubespray import (
     checkout,
     inventory,
-    option_variables,
     removed_variables,
     variables,
 )
@@ -28,6 +27,8 @@ from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.versions import minor, numbers
 from tacker_k8s_mgmt.request.models import DrainPolicy
+from tacker_k8s_mgmt.request.option_metadata import variable_names
+from tacker_k8s_mgmt.request.params import InstallParams
 from tests.helpers.full_request import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
 from tests.helpers.samples import parsed
 
@@ -150,8 +151,8 @@ class TestTable:
         missing = {
             name
             for names in (
-                *option_variables.VARIABLES.values(),
-                *option_variables.DEFAULTS.values(),
+                *variable_names(InstallParams).values(),
+                *variable_names(InstallParams, defaults=True).values(),
             )
             for name in names
             if name not in there and not removed_variables.removal(name)

@@ -113,7 +113,7 @@ def _rehearsed(
         record = dry_run.rehearse(given, found)
         return {name: record.files[name] for name in _SHOWN}, record
     # The text of a private key goes into no file here, but its digest into a name.
-    record = dry_run.rehearse(masking.masked(given, but=("private_key",)), found)
+    record = dry_run.rehearse(masking.masked(given, but_keys=True), found)
     without_keys = redaction.Redactor(
         line
         for account in given.accounts()

@@ -6,9 +6,11 @@ import jinja2
 import pytest
 
 from tacker_k8s_mgmt.errors import ClusterError, ParamError
-from tacker_k8s_mgmt.kubespray import inventory, option_variables, variables
+from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.model import kubespray_releases, redaction
 from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request.option_metadata import variable_names
+from tacker_k8s_mgmt.request.params import InstallParams
 from tests.helpers.full_request import (
     BALANCER,
     CEPHFS_KEY,
@@ -28,6 +30,8 @@ from tests.helpers.samples import (
     request,
 )
 
+VARIABLES = variable_names(InstallParams)
+DEFAULTS = variable_names(InstallParams, defaults=True)
 RELEASES = sorted(kubespray_releases.RELEASES)
 ALL = rich((2, 27))
 
@@ -58,7 +62,7 @@ def test_a_request_without_options_brings_no_variable():
 
 @pytest.mark.parametrize(
     "location",
-    sorted(option_variables.VARIABLES),
+    sorted(VARIABLES),
     ids=lambda location: ".".join(location),
 )
 def test_an_attribute_becomes_none_but_its_own_variables(location):
@@ -96,8 +100,8 @@ def test_an_attribute_becomes_none_but_its_own_variables(location):
             "external_openstack_lbaas_floating_network_id",
         }
     own = {
-        *option_variables.VARIABLES[location],
-        *option_variables.DEFAULTS.get(location, ()),
+        *VARIABLES[location],
+        *DEFAULTS.get(location, ()),
     }
     assert differing <= own
     in_inventory = location[0] in ("master_node", "worker_node")
@@ -107,11 +111,11 @@ def test_an_attribute_becomes_none_but_its_own_variables(location):
 class TestBesideKubesprayVars:
     @pytest.mark.parametrize(
         "location",
-        sorted(option_variables.VARIABLES),
+        sorted(VARIABLES),
         ids=lambda location: ".".join(location),
     )
     def test_a_variable_beside_its_attribute_is_refused(self, location):
-        name = option_variables.VARIABLES[location][0]
+        name = VARIABLES[location][0]
         body = changed({**ALL, "kubespray_vars": {name: "x"}})
         with pytest.raises(ParamError) as caught:
             params.parse(request(body))

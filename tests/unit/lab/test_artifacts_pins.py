@@ -9,7 +9,7 @@ from lab import LabError
 from lab import releases as stand_ins
 from lab.artifacts import images, layout, mirror, releases
 from lab.artifacts.golang import MODULES
-from tacker_k8s_mgmt.kubespray import option_variables
+from tacker_k8s_mgmt.request import option_metadata
 from tacker_k8s_mgmt.request.cluster_options import Offline
 
 #: By release, what its own ``downloads`` are with flannel and containerd, without
@@ -129,7 +129,7 @@ def test_kubespray_is_told_of_other_versions_and_of_what_there_is_not(release):
 
 def test_files_are_where_the_driver_lets_kubespray_look():
     offline = Offline(files_repo="http://m:8080", registry_host="m:5001")
-    said = option_variables._offline(offline)
+    said = option_metadata.variables(offline)
     roots = {
         value.removeprefix("http://m:8080/")
         for name, value in said.items()

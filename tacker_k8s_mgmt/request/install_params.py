@@ -1,0 +1,221 @@
+"""``additionalParams.k8s_cluster_installation_param`` as a typed value.
+
+The border has the names of the specification's attribute table and of the kubeadm
+driver's user guide that it builds on; inside we say control plane and worker. Every
+field's description is the text of the user documentation.
+"""
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, SecretStr
+
+from tacker_k8s_mgmt.model import redaction
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.playbook_runs import Forks
+from tacker_k8s_mgmt.request import field_types, secret_fields
+from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
+from tacker_k8s_mgmt.request.bastion import Bastion
+from tacker_k8s_mgmt.request.cluster_options import Cluster
+from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.request.models import (
+    AnsibleServer,
+    ControlPlaneGroup,
+    DrainPolicy,
+    LoadBalancer,
+    NodeGroup,
+    Proxy,
+    WorkerGroup,
+)
+from tacker_k8s_mgmt.request.option_metadata import (
+    BUILT_ON,
+    CHANGEABLE,
+    Becomes,
+    Changeable,
+    Fixed,
+)
+from tacker_k8s_mgmt.request.registries import REGISTRY_VARIABLES, PrivateRegistry
+from tacker_k8s_mgmt.request.secret_fields import Place
+from tacker_k8s_mgmt.request.secret_references import Use
+
+
+class InstallParams(Structure):
+    """How a cluster is to be installed; made by :func:`parse`."""
+
+    ignored: ClassVar[Mapping[str, str]] = {
+        "script_path": "kubespray takes the place of the installation script",
+        "helm_installation_script_path": "Helm comes with kubespray: set cluster.helm",
+        "storage_server": "storage is set with cluster.storage",
+        "pv_registration_params": "storage is set with cluster.storage",
+    }
+
+    ansible: AnsibleServer = Field(
+        description="The Ansible server and what lies where on it."
+    )
+    bastion: Bastion | None = Field(
+        default=None,
+        description="The SSH host through which the others are reached; without it, "
+        "they are reached directly.",
+    )
+    control_plane: ControlPlaneGroup = Field(
+        alias="master_node", description="The VMs of the control plane."
+    )
+    workers: WorkerGroup = Field(alias="worker_node", description="The worker VMs.")
+    proxy: Annotated[Proxy | None, Fixed("it was set up on every node")] = Field(
+        default=None, description="The nodes' HTTP proxy."
+    )
+    load_balancer: Annotated[
+        LoadBalancer | None,
+        Changeable(unless_new="the cluster was built without a load balancer"),
+    ] = Field(
+        default=None,
+        alias="external_lb_param",
+        description="The external load balancer; without it, none is set up.",
+    )
+    address_family: Annotated[Literal["ipv4", "ipv6"], BUILT_ON] = Field(
+        default="ipv4",
+        description="Which of its addresses a node uses in the cluster: ipv4 or ipv6. "
+        "Logins take the same family where a port has both. Default: ipv4.",
+    )
+    cluster: Cluster = Field(
+        default_factory=Cluster,
+        description="What is installed: versions, network plugin, registries, storage, "
+        "authentication, add-ons. All of it has defaults.",
+    )
+    private_registries: Annotated[
+        tuple[PrivateRegistry, ...],
+        Becomes(*REGISTRY_VARIABLES, value=None),
+        CHANGEABLE,
+    ] = Field(
+        default=(),
+        alias="private_registry_connection_info",
+        description="List of private registries in the words of the kubeadm driver's "
+        "user guide; cluster.registries can say more.",
+    )
+    drain: Annotated[DrainPolicy, CHANGEABLE] = Field(
+        default_factory=DrainPolicy,
+        description="How pods leave a node before scale-in and heal remove it.",
+    )
+    vim_name: Annotated[
+        field_types.Name | None, Fixed("the cluster is registered under it")
+    ] = Field(
+        default=None,
+        description="Name under which the cluster is registered as a VIM in Tacker.",
+    )
+    kubespray_vars: Annotated[dict[str, Any], CHANGEABLE] = Field(
+        default_factory=dict,
+        repr=False,
+        description="Further kubespray variables, handed on as they are. One for which "
+        "there is an attribute here is refused beside that attribute.",
+    )
+    warnings: tuple[str, ...] = Field(
+        default=(), exclude=True, description="What was taken otherwise than written."
+    )
+    changed_logins: frozenset[str] = Field(
+        default=frozenset(),
+        exclude=True,
+        description="Structures whose login a scale or heal request changes.",
+    )
+    references: tuple[Use, ...] = Field(
+        default=(), exclude=True, description="Where a secret is given by reference."
+    )
+    resolved: tuple[SecretStr, ...] = Field(
+        default=(), exclude=True, description="Secrets that references lead to."
+    )
+
+    @property
+    def pod_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+        """The pods' network, None for kubespray's own."""
+        return self.control_plane.pod_cidr
+
+    @property
+    def service_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+        """The services' network, None for kubespray's own."""
+        return self.control_plane.service_cidr
+
+    @property
+    def forks(self) -> Forks:
+        """How many hosts Ansible works on at the same time.
+
+        Until the first node is reached through a bastion, each fork logs in to it, and
+        sshd drops logins from the tenth on (``MaxStartups``, 10:30:100 by default).
+        """
+        if self.bastion and self.bastion.carries_playbooks:
+            return Forks(self.ansible.forks, most=8)
+        return Forks(self.ansible.forks)
+
+    @property
+    def wants_compute_hosts(self) -> bool:
+        """Whether nodes get a label that tells their compute host."""
+        groups = (self.control_plane, self.workers)
+        return any(group.compute_host_label for group in groups)
+
+    @property
+    def server_account(self) -> Account:
+        """The login on the Ansible server."""
+        return _account("ansible", self.ansible)
+
+    @property
+    def bastion_account(self) -> Account | None:
+        """The login on the bastion, if there is one."""
+        return _account("bastion", self.bastion) if self.bastion else None
+
+    def account(self, role: Role) -> Account:
+        """The login on the VMs of a role.
+
+        :raises LookupError: there is no load balancer in these parameters.
+        """
+        return self._machine_accounts()[role]
+
+    def accounts(self) -> tuple[Account, ...]:
+        """Every login: on the Ansible server first, then on the VMs by role."""
+        bastion = self.bastion_account
+        return (
+            self.server_account,
+            *self._machine_accounts().values(),
+            *([bastion] if bastion else []),
+        )
+
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret text in the parameters, for redaction.
+
+        A password that is also a user name here is left out: that text is shown
+        anyway, and stars in its place would give away that the two are the same. Of
+        a private key, each line is a secret; of one that lies in a file, nothing is
+        known here.
+        """
+        found = set(redaction.in_variables(self.kubespray_vars))
+        found.update(secret.get_secret_value() for secret in self.resolved)
+
+        def note(place: Place, secret: str) -> str:
+            found.update(place.form.parts(secret))
+            return secret
+
+        secret_fields.visited(type(self), self, note, lambda value, _: value)
+        found.difference_update(account.username for account in self.accounts())
+        return tuple(sorted(found))
+
+    def _machine_accounts(self) -> Mapping[Role, Account]:
+        found = {
+            Role.CONTROL_PLANE: _account("master_node", self.control_plane),
+            Role.WORKER: _account("worker_node", self.workers),
+        }
+        if self.load_balancer:
+            balancer = _account("external_lb_param", self.load_balancer)
+            found[Role.LOAD_BALANCER] = balancer
+        return found
+
+
+def _account(
+    attribute: str, holder: AnsibleServer | Bastion | NodeGroup | LoadBalancer
+) -> Account:
+    key = None
+    if holder.private_key:
+        name = type(holder).model_fields["private_key"].alias or "private_key"
+        key = PrivateKey(
+            f"{attribute}.{name}", holder.private_key, holder.private_key_passphrase
+        )
+    given = holder.host_keys if isinstance(holder, NodeGroup) else holder.host_key
+    host_keys = (given,) if isinstance(given, str) else given or ()
+    return Account(attribute, holder.username, holder.password, key, host_keys)

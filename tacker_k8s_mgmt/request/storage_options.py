@@ -1,0 +1,104 @@
+"""The structure ``cluster.storage``: where persistent volumes come from."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tacker_k8s_mgmt.request import field_types, openstack_options, option_types
+from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.request.option_metadata import Becomes
+
+LOCAL_PATH_IS_DEFAULT = "local_path_provisioner_is_default_storageclass"
+# kubespray deploys Cinder's driver without a class unless persistent_volumes_enabled is
+# set, and none of its own classes is the default. It also gives its class the
+# availability zone "nova", which not every site has: without, Cinder takes the site's
+# default zone. The class takes parameters, so there is one that has no other effect
+# than the driver's own default.
+_CINDER_CLASS = {
+    "name": "cinder-csi",
+    "is_default": True,
+    "parameters": {"csi.storage.k8s.io/fstype": "ext4"},
+}
+
+
+class CephRbd(Structure):
+    """Volumes on Ceph's block devices."""
+
+    monitors: Annotated[
+        tuple[option_types.Registry, ...],
+        Becomes("rbd_provisioner_monitors", value=",".join),
+    ] = Field(min_length=1, description="List of Ceph's monitors, each host:port.")
+    pool: Annotated[option_types.Text, Becomes("rbd_provisioner_pool")] = Field(
+        default="kube", description="Pool. Default: kube."
+    )
+    admin_id: Annotated[option_types.Text, Becomes("rbd_provisioner_admin_id")] = Field(
+        default="admin", description="User who makes volumes. Default: admin."
+    )
+    admin_key: Annotated[
+        option_types.Secret,
+        Becomes("rbd_provisioner_secret"),
+    ] = Field(description="Key of that user.")
+    user_id: Annotated[option_types.Text, Becomes("rbd_provisioner_user_id")] = Field(
+        default="kube", description="User who mounts volumes. Default: kube."
+    )
+    user_key: Annotated[
+        option_types.Secret,
+        Becomes("rbd_provisioner_user_secret"),
+    ] = Field(description="Key of that user.")
+
+
+class CephFs(Structure):
+    """Volumes on a CephFS."""
+
+    monitors: Annotated[
+        tuple[option_types.Registry, ...],
+        Becomes("cephfs_provisioner_monitors", value=",".join),
+    ] = Field(min_length=1, description="List of Ceph's monitors, each host:port.")
+    admin_id: Annotated[
+        option_types.Text,
+        Becomes("cephfs_provisioner_admin_id"),
+    ] = Field(default="admin", description="User who makes volumes. Default: admin.")
+    admin_key: Annotated[
+        option_types.Secret,
+        Becomes("cephfs_provisioner_secret"),
+    ] = Field(description="Key of that user.")
+
+
+class Storage(Structure):
+    """Where persistent volumes come from."""
+
+    cinder: Annotated[
+        field_types.Flag,
+        Becomes("cinder_csi_enabled"),
+        Becomes(*openstack_options.login_variables("cinder"), value=None),
+        Becomes("persistent_volumes_enabled", is_default=True),
+        Becomes("storage_classes", value=lambda _: [_CINDER_CLASS], is_default=True),
+        Becomes(LOCAL_PATH_IS_DEFAULT, value=None, is_default=True),
+    ] = Field(
+        default=False,
+        description="Volumes of OpenStack, by the Cinder CSI driver, and a default "
+        "StorageClass cinder-csi for them; needs cluster.openstack. Default: false.",
+    )
+    local_path: Annotated[
+        field_types.Flag,
+        Becomes("local_path_provisioner_enabled"),
+        Becomes(LOCAL_PATH_IS_DEFAULT, value=None, is_default=True),
+    ] = Field(
+        default=False,
+        description="Directories on the nodes, made on demand below "
+        "/opt/local-path-provisioner. Default: false.",
+    )
+    local_volumes: Annotated[
+        field_types.Flag, Becomes("local_volume_provisioner_enabled")
+    ] = Field(
+        default=False,
+        description="File systems that are mounted below /mnt/disks on the nodes. "
+        "Default: false.",
+    )
+    ceph_rbd: Annotated[CephRbd | None, Becomes("rbd_provisioner_enabled")] = Field(
+        default=None,
+        description="Ceph block devices, by kubespray's provisioner. Up to v2.27.",
+    )
+    cephfs: Annotated[CephFs | None, Becomes("cephfs_provisioner_enabled")] = Field(
+        default=None, description="CephFS, by kubespray's provisioner. Up to v2.27."
+    )
