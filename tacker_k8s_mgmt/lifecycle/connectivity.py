@@ -10,15 +10,27 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import polling
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Dependencies, Operation, names_of
-from tacker_k8s_mgmt.lifecycle.steps.records import MACHINES_FILE, MOVING_FILE, rebuilt
+from tacker_k8s_mgmt.lifecycle.state import (
+    ClusterState,
+    Dependencies,
+    names_of,
+    of_role,
+)
+from tacker_k8s_mgmt.lifecycle.steps import (
+    host_keys,
+    inventory,
+    playbooks,
+    readiness,
+    rebuild,
+    vim,
+)
+from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
@@ -35,16 +47,14 @@ _BACK = (
 )
 
 
-class ConnectivityEnd(Operation):
+class ConnectivityEnd:
     """What follows the ports: host keys, inventory, load balancer, certificate, VIM.
 
     :param asked: the connection points of the request.
     """
 
-    def __init__(
-        self, deps: Dependencies, *, asked: Sequence[Attachment] = (), **kwargs: Any
-    ) -> None:
-        super().__init__(deps)
+    def __init__(self, deps: Dependencies, *, asked: Sequence[Attachment] = ()) -> None:
+        self._state = ClusterState(deps)
         self._asked = asked
         self._moved: tuple[Node, ...] = ()
         self._gone: tuple[Node, ...] = ()
@@ -54,24 +64,30 @@ class ConnectivityEnd(Operation):
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
+        state = self._state
         install = Step(
             "install the load balancer",
             self._install_balancer,
-            verify=lambda: self._balancer().verify(),
+            verify=lambda: state.balancer().verify(),
         )
         return (
             Step("see that Heat has changed the ports", self._see_changed),
             Step("compare Heat and inventory", self._find),
-            Step("take the SSH host keys along", self._carry_keys),
+            Step("take the SSH host keys along", lambda: host_keys.carry(state)),
             Step("wait until the VMs answer at their addresses", self._reach),
             Step(
-                "write inventory and variables", lambda: self._write_inputs(self._nodes)
+                "write inventory and variables",
+                lambda: inventory.write_inputs(state, state.nodes),
             ),
-            *((install,) if self._params.load_balancer else ()),
-            Step("gather the facts of all hosts", self._gather, probe=self._has_begun),
+            *((install,) if state.params.load_balancer else ()),
+            Step(
+                "gather the facts of all hosts",
+                lambda: playbooks.gather_facts(state, without=sorted(self._out())),
+                probe=self._has_begun,
+            ),
             Step(
                 f"renew the API server's certificate with {kubespray_releases.CLUSTER}",
-                lambda: self._run(self._request(), len(self._planes())),
+                lambda: playbooks.run(state, self._request(), len(state.planes())),
                 probe=self._is_certified,
                 verify=self._see_certified,
             ),
@@ -93,7 +109,7 @@ class ConnectivityEnd(Operation):
         """
         if not self._asked:
             return
-        unmet = connection_points.unmet(self._asked, self._site.attachments())
+        unmet = connection_points.unmet(self._asked, self._state.site.attachments())
         if unmet:
             raise errors.UnsupportedOperation(
                 detail="In Heat these ports are not as the request wants them: "
@@ -103,26 +119,26 @@ class ConnectivityEnd(Operation):
             )
 
     def _find(self) -> None:
-        previous = self._listed()
-        self._site.lock()
-        self._machines = self._site.machines()
-        self._rebuilding.inventory()
-        self._rebuilding.machines(previous)
-        self._healing = self._records.healing()
-        self._records.upgrade()
-        self._records.services()
-        found = {one.server_id: one for one in self._all()}
+        state = self._state
+        previous = state.listed()
+        state.site.lock()
+        state.machines = state.site.machines()
+        rebuild.inventory(state)
+        rebuild.machines(state, previous)
+        state.healing = state.records.healing()
+        state.records.upgrade()
+        state.records.services()
+        found = {one.server_id: one for one in state.vms()}
         self._refuse_inner(previous, found)
-        gone = [one for one in previous if one.server_id not in self._machines.places]
-        masters = [node for node in gone if node.role is Role.CONTROL_PLANE]
-        if masters:
+        gone = [one for one in previous if one.server_id not in state.machines.places]
+        if masters := of_role(gone, Role.CONTROL_PLANE):
             raise errors.UnsupportedOperation(
                 detail="The VMs of these control planes are gone or were built anew: "
                 f"{names_of(masters)}.",
                 hint="Heal the whole VNF.",
             )
         self._gone = tuple(gone)
-        self._nodes = tuple(
+        state.nodes = tuple(
             replace(node, ssh_address=found[node.server_id].ssh_address)
             if node.server_id in found
             else node
@@ -130,7 +146,7 @@ class ConnectivityEnd(Operation):
         )
         former = {node.name: node.ssh_address for node in previous}
         self._moved = tuple(
-            node for node in self._nodes if node.ssh_address != former[node.name]
+            node for node in state.nodes if node.ssh_address != former[node.name]
         )
         for node in self._moved:
             LOG.info("%s: %s -> %s", node.name, former[node.name], node.ssh_address)
@@ -142,10 +158,11 @@ class ConnectivityEnd(Operation):
 
         :raises UnsupportedOperation: naming who is not.
         """
+        state = self._state
         former = {node.server_id: (node.name, node.address) for node in previous}
-        variables = rebuilt(self._records.variables, "It is written anew.") or {}
+        variables = rebuilt(state.records.variables, "It is written anew.") or {}
         api = variables.get("loadbalancer_apiserver")
-        balancer = self._machines.load_balancer
+        balancer = state.machines.load_balancer
         if api and balancer:
             former[balancer.server_id] = ("the load balancer", api["address"])
         moved = [
@@ -160,51 +177,24 @@ class ConnectivityEnd(Operation):
                 hint=_BACK,
             )
 
-    def _carry_keys(self) -> None:
-        """Let the keys that are recorded for a server be those of its new address.
-
-        They are noted by server first: two servers may have exchanged their addresses,
-        and an operation may be cut off at any place.
-        """
-        known = self._records.addresses()
-        moved = {
-            one.server_id: one.ssh_address
-            for one in self._all()
-            if known.get(one.server_id, one.ssh_address) != one.ssh_address
-        }
-        if not moved:
-            return
-        noted = rebuilt(self._records.moving, "It is written anew.") or {}
-        keys = {
-            server: noted.get(server) or self._site.host_keys(known[server])
-            for server in moved
-        }
-        self._write_json(MOVING_FILE, keys)
-        here = {one.ssh_address for one in self._all()}
-        left = [known[server] for server in moved if known[server] not in here]
-        self._site.forget(hosts=left, facts=())
-        for server, address in moved.items():
-            self._site.record_host_keys(address, keys[server])
-        self._site.save_host_keys()
-        self._write_json(MACHINES_FILE, known | moved)
-        self._write_json(MOVING_FILE, {})
-
     def _reach(self) -> None:
         """Wait for whoever is needed, and for workers at a new address.
 
         :raises RemoteError: naming the VMs that do not answer.
         """
-        balancer = self._machines.load_balancer
+        state = self._state
+        balancer = state.machines.load_balancer
         if balancer is not None:
-            self._balancer_is_new = balancer.server_id not in self._records.addresses()
-            self._forget_new([balancer], ())
+            self._balancer_is_new = balancer.server_id not in state.records.addresses()
+            inventory.forget_new(state, [balancer], ())
             # Recorded as seen when it has everything that the former one had.
-            self._site.wait_reachable([balancer])
-        listed = {node.server_id for node in self._nodes}
-        self._wait_reachable(
-            [one for one in self._machines.control_planes if one.server_id in listed]
+            state.site.wait_reachable([balancer])
+        listed = {node.server_id for node in state.nodes}
+        inventory.wait_reachable(
+            state,
+            [one for one in state.machines.control_planes if one.server_id in listed],
         )
-        seen = self._seen()
+        seen = state.seen()
         awaited = {
             node.name
             for node in self._moved
@@ -213,10 +203,10 @@ class ConnectivityEnd(Operation):
         # The control planes were reached just now.
         asked = [
             node
-            for node in self._nodes
+            for node in state.nodes
             if node.role is Role.WORKER and node.name not in awaited
         ]
-        self._down = frozenset(self._site.unreachable(asked))
+        self._down = frozenset(state.site.unreachable(asked))
         if self._down:
             LOG.warning(
                 "These nodes do not accept SSH logins and are left as they are: %s",
@@ -227,24 +217,28 @@ class ConnectivityEnd(Operation):
             for node in self._moved
             if node.role is Role.WORKER and node.name not in self._down
         }
-        workers = [one for one in self._machines.workers if one.server_id in moved]
+        workers = [one for one in state.machines.workers if one.server_id in moved]
         if workers:
-            self._wait_reachable(workers)
+            inventory.wait_reachable(state, workers)
 
     # The load balancer and the certificate
 
     def _install_balancer(self) -> None:
-        self._balancer().install(self._whole())
+        state = self._state
+        state.balancer().install(self._whole())
         if self._balancer_is_new:
-            self._balancer().expose_again()
-            self._wait_reachable([one for one in self._all() if one.role is _BALANCER])
+            state.balancer().expose_again()
+            inventory.wait_reachable(
+                state, [one for one in state.vms() if one.role is _BALANCER]
+            )
 
     def _whole(self) -> Sequence[Node]:
         """The nodes that are whole members of the cluster."""
-        joined = rebuilt(self._records.joined, "All of its nodes count as members.")
+        state = self._state
+        joined = rebuilt(state.records.joined, "All of its nodes count as members.")
         return [
             node
-            for node in self._nodes
+            for node in state.nodes
             if node.role is Role.CONTROL_PLANE
             or joined is None
             or node.server_id in joined
@@ -252,11 +246,12 @@ class ConnectivityEnd(Operation):
 
     def _uncertified(self) -> Mapping[str, Sequence[str]]:
         """Addresses that the API servers' certificates lack, by control plane."""
-        variables = json.loads(self._inputs[1])
+        state = self._state
+        variables = json.loads(state.inputs[1])
         wanted = variables["supplementary_addresses_in_ssl_keys"]
         found = {
-            node.name: self._site.cluster(node).uncertified(wanted)
-            for node in self._planes()
+            node.name: state.site.cluster(node).uncertified(wanted)
+            for node in state.planes()
         }
         return {name: found[name] for name in found if found[name]}
 
@@ -265,22 +260,17 @@ class ConnectivityEnd(Operation):
 
     def _has_begun(self) -> bool:
         """Whether facts are not needed: nothing is to be done, or it is under way."""
-        return self._is_certified() or self._site.playbooks.live(self._request())
+        return self._is_certified() or self._state.site.playbooks.live(self._request())
 
-    def _gather(self) -> None:
-        """kubespray takes the facts of hosts outside the limit from its cache."""
-        silent = {*self._down, *(node.name for node in self._gone)}
-        args = kubespray_releases.limit_without(sorted(silent))
-        request = PlaybookRequest(
-            kubespray_releases.FACTS, args=args, inputs=self._inputs
-        )
-        self._run(request, len(self._nodes))
+    def _out(self) -> set[str]:
+        """Names of the nodes that do not answer."""
+        return {*self._down, *(node.name for node in self._gone)}
 
     def _request(self) -> PlaybookRequest:
         return PlaybookRequest(
             kubespray_releases.CLUSTER,
-            args=("--limit", "etcd,kube_control_plane"),
-            inputs=self._inputs,
+            args=kubespray_releases.limit_to_control_planes(),
+            inputs=self._state.inputs,
         )
 
     def _see_certified(self) -> None:
@@ -293,35 +283,39 @@ class ConnectivityEnd(Operation):
             missing = self._uncertified()
             return "; ".join(f"{name}: {', '.join(missing[name])}" for name in missing)
 
-        self._wait_until_well(
+        readiness.wait_until_well(
+            self._state,
             problem,
             "the API servers' certificates lack these addresses: {left}.",
             "Look at the API server's log there, and mend it.",
         )
 
     def _see_ready(self) -> None:
-        out = {*self._down, *(node.name for node in self._gone)}
-        self._wait_ready([node for node in self._whole() if node.name not in out])
+        out = self._out()
+        there = [node for node in self._whole() if node.name not in out]
+        readiness.wait_ready(self._state, there)
 
     # The VIM
 
     def _is_registered(self) -> bool:
-        fitting = {self._endpoint()}
-        if self._params.load_balancer is None:
+        state = self._state
+        fitting = {state.endpoint()}
+        if state.params.load_balancer is None:
             # It stays at the first one's address when that was healed and came last.
-            fitting = {api_url(n.ssh_address, API_PORT) for n in self._planes()}
-        found = self._site.vims.registered()
+            fitting = {api_url(n.ssh_address, API_PORT) for n in state.planes()}
+        found = state.site.vims.registered()
         return len(found) == 1 and found[0].named and found[0].auth_url in fitting
 
     def _register_vim(self) -> None:
-        if self._site.vims.in_use():
+        state = self._state
+        if state.site.vims.in_use():
             raise errors.VimError(
-                detail=f"The cluster is well, and its API is at {self._endpoint()}. "
+                detail=f"The cluster is well, and its API is at {state.endpoint()}. "
                 "But other VNFs use it as their VIM, and Tacker lets no VIM go to "
                 "another address while it is used.",
                 hint="Terminate and delete these VNFs.",
             )
-        self._register(self._cluster().admin_access())
+        vim.register(state, state.cluster().admin_access())
 
     def _see_same(self) -> None:
         """Tell of workers that are not the VMs that they were.

@@ -8,40 +8,53 @@ the cluster's nodes and its VIM reach the API through it.
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Dependencies, Operation
-from tacker_k8s_mgmt.lifecycle.steps import preflight
-from tacker_k8s_mgmt.lifecycle.steps.records import MTU_FILE
-from tacker_k8s_mgmt.model import kubespray_releases, nodes
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.lifecycle.steps import (
+    inventory,
+    playbooks,
+    preflight,
+    readiness,
+    rebuild,
+    vim,
+)
+from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.nodes import Role, name_nodes
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.request import option_types
 
 
-class Instantiate(Operation):
+class Instantiate:
     """The steps of ``instantiate_end``, and of ``heal_end`` for a whole VNF."""
 
     def __init__(self, deps: Dependencies) -> None:
-        super().__init__(deps)
+        self._deps = deps
+        self._state = ClusterState(deps)
         self._claimed = False
         self._access: ports.ClusterAccess | None = None
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
+        state, deps = self._state, self._deps
         install = Step(
             "install the load balancer",
-            self._install_balancer,
-            verify=self._verify_balancer,
+            lambda: state.balancer().install(state.nodes),
+            verify=lambda: state.balancer().verify(),
         )
         return (
-            preflight.Preflight(self._params, self._vnf_id, self._site).step(),
+            preflight.Preflight(deps.params, deps.vnf_id, deps.site).step(),
             Step("find the VMs in the Heat stack", self._find_machines),
             Step("own the inventory directory", self._claim),
             Step("wait until the VMs accept SSH logins", self._reach_all),
-            Step("write inventory and variables", self._write_all),
-            *((install,) if self._params.load_balancer else ()),
+            Step(
+                "write inventory and variables",
+                lambda: inventory.write_inputs(state, state.nodes),
+            ),
+            *((install,) if state.params.load_balancer else ()),
             Step(
                 f"run {kubespray_releases.CLUSTER}",
-                self._run_playbook,
-                probe=self._playbook_done,
+                lambda: playbooks.run(state, self._request(), len(state.nodes)),
+                probe=lambda: state.site.playbooks.done(self._request()),
             ),
             Step("wait until all nodes are Ready", self._see_ready),
             Step("read the cluster's token and CA certificate", self._read_access),
@@ -50,13 +63,14 @@ class Instantiate(Operation):
 
     def left(self) -> str:
         """What stays behind when a step fails."""
-        count = len(self._machines.control_planes) + len(self._machines.workers)
+        machines = self._state.machines
+        count = len(machines.control_planes) + len(machines.workers)
         parts = []
         if count:
             parts.append(f"{count} node VM(s)")
         if self._claimed:
             # Of the parameters: the server may be what has failed.
-            ansible = self._params.ansible
+            ansible = self._deps.params.ansible
             parts.append(f"the directory {ansible.directory} on {ansible.host}")
         return f"Left as they are: {' and '.join(parts)}." if parts else ""
 
@@ -65,62 +79,48 @@ class Instantiate(Operation):
 
         :raises ClusterError: Heat has finished none of the workers' VMs.
         """
-        self._machines = self._site.machines()
-        late = [
-            one for one in self._machines.unfinished if one.role is nodes.Role.WORKER
-        ]
-        if late and not self._machines.workers:
+        state = self._state
+        machines = state.machines = state.site.machines()
+        late = [one for one in machines.unfinished if one.role is Role.WORKER]
+        if late and not machines.workers:
             raise errors.ClusterError(
                 detail=f"No worker VM is complete: {late[0].state}.",
                 hint="Look why with `openstack stack failures list --long "
-                f"{self._machines.stack_id}`, and mend it.",
+                f"{machines.stack_id}`, and mend it.",
             )
-        members = (*self._machines.control_planes, *self._machines.workers)
-        self._nodes = nodes.name_nodes(members, previous=self._previous())
+        members = (*machines.control_planes, *machines.workers)
+        state.nodes = name_nodes(members, previous=state.previous())
 
     def _claim(self) -> None:
-        self._site.workdir.claim()
+        state = self._state
+        state.site.workdir.claim()
         self._claimed = True
-        self._site.lock()
-        self._rebuilding.inventory()
-        if previous := self._previous():
-            self._rebuilding.machines(previous)
-        self._records.upgrade()
+        state.site.lock()
+        rebuild.inventory(state)
+        if previous := state.previous():
+            rebuild.machines(state, previous)
+        state.records.upgrade()
         # A VM that was made anew has another host key, and other facts.
-        self._forget_new(self._all(), self._nodes)
+        inventory.forget_new(state, state.vms(), state.nodes)
 
     def _reach_all(self) -> None:
-        self._wait_reachable(self._all())
-        if self._params.cluster.network.mtu == option_types.NODES:
-            mtus = [self._site.identity(node).nic_mtu for node in self._nodes]
-            self._write_json(MTU_FILE, [min(mtus)] if all(mtus) else [])
-
-    def _write_all(self) -> None:
-        self._write_inputs(self._nodes)
-
-    def _install_balancer(self) -> None:
-        self._balancer().install(self._nodes)
-
-    def _verify_balancer(self) -> None:
-        self._balancer().verify()
+        state = self._state
+        inventory.wait_reachable(state, state.vms())
+        if state.params.cluster.network.mtu == option_types.NODES:
+            rebuild.write_nic_mtu(state, state.nodes)
 
     def _request(self) -> PlaybookRequest:
-        return PlaybookRequest(kubespray_releases.CLUSTER, inputs=self._inputs)
-
-    def _playbook_done(self) -> bool:
-        return self._site.playbooks.done(self._request())
-
-    def _run_playbook(self) -> None:
-        self._run(self._request(), len(self._nodes))
+        return PlaybookRequest(kubespray_releases.CLUSTER, inputs=self._state.inputs)
 
     def _see_ready(self) -> None:
-        self._wait_ready(self._nodes)
-        self._write_joined(self._nodes)
+        nodes = self._state.nodes
+        readiness.wait_ready(self._state, nodes)
+        self._state.write_json(JOINED_FILE, sorted(node.server_id for node in nodes))
 
     def _read_access(self) -> None:
-        self._access = self._cluster().admin_access()
+        self._access = self._state.cluster().admin_access()
 
     def _register_vim(self) -> None:
         if self._access is None:
             raise errors.VimError(detail="The cluster's token was not read.")
-        self._register(self._access)
+        vim.register(self._state, self._access)

@@ -13,8 +13,9 @@ from typing import Any
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.operation import Operation
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Dependencies, Operation, names_of
+from tacker_k8s_mgmt.lifecycle.state import Dependencies, names_of
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.model.nodes import Node, Role
 

@@ -12,8 +12,9 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.operation import Operation
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Dependencies, Operation
+from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model import quorum
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.topology import upgrade_plan

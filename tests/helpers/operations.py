@@ -42,12 +42,13 @@ def run(kind: Any, site: FakeSite, wanted: Any = None, **arguments: Any) -> Fake
     clock, journal = FakeClock(), FakeJournal()
     work = kind(dependencies(wanted, site, clock), **arguments)
     redact = Redactor(wanted.secrets())
+    left = getattr(work, "left", lambda: "")
     before = getattr(work, "workers_before", None)
 
     def advise(error: Exception) -> str:
         return f"There were {before()} workers." if before else ""
 
-    runner = Runner(kind.__name__, journal, clock, redact, work.left, advise)
+    runner = Runner(kind.__name__, journal, clock, redact, left, advise)
     runner.run(work.steps())
     return journal
 

@@ -1,0 +1,76 @@
+"""Compares Heat, the inventory and the cluster: with what an operation begins."""
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from oslo_log import log
+
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects, names_of
+from tacker_k8s_mgmt.lifecycle.steps import rebuild
+from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
+from tacker_k8s_mgmt.topology import membership
+from tacker_k8s_mgmt.topology.membership import Membership
+
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
+
+def compare(
+    state: ClusterState, meanwhile: Callable[[], None] = lambda: None
+) -> tuple[Membership, NodeObjects]:
+    """Heat, the inventory and the cluster, compared; its Node objects by name.
+
+    :param meanwhile: begins what can go on while the cluster lists its nodes.
+    :raises ClusterError: there is no inventory to compare with.
+    """
+    with ThreadPoolExecutor(2) as pool:
+        # Heat takes longer than two logins.
+        listing = pool.submit(state.site.machines)
+        listed = state.listed()
+        state.site.lock()
+        login = pool.submit(state.through, state.site.cluster, listed)
+        state.machines = listing.result()
+    rebuild.inventory(state)
+    state.healing = state.records.healing()
+    out = (state.healing.plane,) if state.healing.plane else ()
+    previous = state.previous()
+    away = {node.name for node in out}
+    state.nodes = tuple(n for n in previous if n.name not in away) or previous
+    recorded = rebuilt(state.records.joined, "The cluster's nodes tell.")
+    there = state.machines.places.keys()
+    # Where it did not join, a server has no etcd and no API server.
+    hosts = there if recorded is None else there & set(recorded)
+    missing = {node.server_id for node in previous} - hosts
+    state.silent_planes |= missing
+    if state.nodes == listed and not missing:
+        # There is no one else to ask: a refused password is not tried once more.
+        login.result()
+    meanwhile()
+    seen = state.seen()
+    state.members = membership.whole_members(recorded, previous, seen)
+    rebuild.records(state, previous, seen)
+    found = membership.compare(
+        state.machines, previous, state.members, frozenset(seen), out
+    )
+    _note(state, found)
+    return found, seen
+
+
+def _note(state: ClusterState, found: Membership) -> None:
+    state.nodes, state.returning = found.nodes, found.returning
+    if found.returning:
+        LOG.warning(
+            "%s was taken out to be built anew and has not joined again; the next heal "
+            "joins it",
+            names_of(found.returning),
+        )
+    if found.lost:
+        state.lost = frozenset(node.name for node in found.lost)
+        state.silent_planes |= {
+            node.server_id for node in found.nodes if node.name in state.lost
+        }
+        LOG.warning(
+            "Control planes of the inventory whose VM is gone or was replaced, and "
+            "which stay in it: %s",
+            names_of(found.lost),
+        )

@@ -1,0 +1,26 @@
+"""Runs of kubespray's playbooks."""
+
+from collections.abc import Iterable
+
+from tacker_k8s_mgmt.lifecycle.state import ClusterState
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+
+
+def run(state: ClusterState, request: PlaybookRequest, nodes: int) -> None:
+    """Run a playbook to its end, or wait for the end of one that runs already.
+
+    :param nodes: how many nodes it works on, which decides its time limit.
+    :raises PlaybookError: it failed, or its time limit is over.
+    """
+    state.site.playbooks.run(request, nodes, state.deps.on_progress)
+
+
+def gather_facts(state: ClusterState, without: Iterable[str] = ()) -> None:
+    """Gather the facts of all hosts, which kubespray then takes from its cache.
+
+    :param without: names of the nodes that do not accept SSH logins.
+    """
+    args = kubespray_releases.limit_without(without)
+    request = PlaybookRequest(kubespray_releases.FACTS, args=args, inputs=state.inputs)
+    run(state, request, len(state.nodes))

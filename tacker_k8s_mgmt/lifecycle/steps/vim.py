@@ -1,0 +1,16 @@
+"""The cluster as a VIM of Tacker."""
+
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.state import ClusterState
+from tacker_k8s_mgmt.lifecycle.steps import preflight
+
+
+def register(state: ClusterState, access: ports.ClusterAccess) -> None:
+    """Make the cluster a VIM, at the address where it is."""
+    spec = ports.VimSpec(
+        name=preflight.vim_name(state.params, state.deps.vnf_id),
+        auth_url=state.endpoint(),
+        token=access.token,
+        ca_certificate=access.ca_certificate,
+    )
+    state.site.vims.register(spec)
