@@ -13,11 +13,20 @@ from dataclasses import replace
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Dependencies, names_of
+from tacker_k8s_mgmt.lifecycle.state import (
+    ClusterState,
+    Dependencies,
+    names_of,
+    of_role,
+)
+from tacker_k8s_mgmt.lifecycle.steps import inventory
+from tacker_k8s_mgmt.lifecycle.steps.compare import compare
+from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import ControlPlaneGuard
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_join import PlaneJoin
-from tacker_k8s_mgmt.lifecycle.steps.control_plane_leave import PlaneLeave
+from tacker_k8s_mgmt.lifecycle.steps.control_plane_leave import ControlPlaneLeave
+from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
 from tacker_k8s_mgmt.model import drain, kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.topology import heal_record
@@ -25,36 +34,64 @@ from tacker_k8s_mgmt.topology import heal_record
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
-class HealStart(PlaneLeave):
+class HealStart:
     """The steps of ``heal_start`` for single VNFCs.
 
     :param servers: id of the VNFC of every server that is built anew, by server id.
     """
 
     def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:
-        super().__init__(deps)
+        # The API is not reached through a server that is built anew.
+        self._state = ClusterState(deps, silent_planes=set(servers))
         self._servers = servers
-        # Whoever is healed is not asked about the others.
-        self._silent_planes |= set(servers)
-        self._can_move = True
+        self._guard = ControlPlaneGuard(self._state, servers)
+        self._leave = Leave(self._state)
+        self._plane = ControlPlaneLeave(self._state, self._leave)
         self._not_ready: list[str] = []
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
-        choose = Step("compare Heat, inventory and cluster", self._choose)
-        return (choose, *self.leave_steps())
+        leave, plane = self._leave, self._plane
+        return (
+            Step("compare Heat, inventory and cluster", self._choose),
+            Step("take the leaving nodes out of the load balancer", leave.unroute),
+            Step("cordon the leaving nodes", leave.cordon),
+            Step("drain the leaving nodes", leave.drain),
+            Step(
+                "note which control plane leaves", plane.note, probe=plane.none_leaves
+            ),
+            Step(
+                "put another control plane first",
+                plane.put_behind,
+                probe=plane.is_behind,
+            ),
+            Step(f"run {kubespray_releases.REMOVE_NODE}", self._run_remove),
+            Step(
+                "see the control plane out of etcd",
+                plane.leave_etcd,
+                probe=plane.none_leaves,
+                verify=plane.see_out,
+            ),
+            Step("delete what is left of them in the cluster", leave.delete_objects),
+            Step("write the inventory without them", self._write_staying),
+        )
+
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        return self._leave.left()
 
     def _choose(self) -> None:
-        self._see_majority(self._servers)
-        found, seen = self._compare()
+        state, leave = self._state, self._leave
+        self._guard.see_majority()
+        found, seen = compare(state, self._expect_balancer)
         if found.added:
-            raise _unlisted(names_of(found.added), self._site.workdir.path)
+            raise _unlisted(names_of(found.added), state.site.workdir.path)
         everyone = (*found.nodes, *found.returning)
         named = tuple(node for node in everyone if node.server_id in self._servers)
-        masters = [node for node in named if node.role is Role.CONTROL_PLANE]
+        masters = of_role(named, Role.CONTROL_PLANE)
         self._see_one_version(masters)
-        self._judge(masters, found, seen)
-        balancer = self._machines.load_balancer
+        leave.plane = self._guard.judge(masters, found, seen)
+        balancer = state.machines.load_balancer
         others = set(self._servers) - {node.server_id for node in named}
         if balancer is not None and balancer.server_id in others:
             others.discard(balancer.server_id)
@@ -62,26 +99,26 @@ class HealStart(PlaneLeave):
         if others:
             LOG.info("VNFCs that are none of the cluster's: %s", ", ".join(others))
         leaving = {node.name for node in named}
-        if not self._balancer_is_gone:
+        if not leave.balancer_is_gone:
             # Without a load balancer the best node would not be.
             ill = {name for name in seen if not seen[name].ready}
             self._not_ready = sorted(ill - leaving)
-        self._can_move = not drain.nowhere_to_go(leaving, list(seen.values()))
-        self._sort(named, found, seen, self._doubted())
+        leave.nowhere_to_go = drain.nowhere_to_go(leaving, list(seen.values()))
+        leave.sort(named, found, seen)
 
-    def _meanwhile(self) -> None:
-        balancer = self._machines.load_balancer
+    def _expect_balancer(self) -> None:
+        balancer = self._state.machines.load_balancer
         if balancer is not None and balancer.server_id not in self._servers:
-            super()._meanwhile()
+            self._state.expect_balancer()
 
     def _see_one_version(self, masters: Sequence[Node]) -> None:
         """See that no upgrade has stopped where kubespray would undo a part of it.
 
         :raises UnsupportedOperation: one has, and control planes are to be healed.
         """
-        record = self._records.upgrade()
+        record = self._state.records.upgrade()
         if masters and record.is_among_planes:
-            self._refuse(
+            self._guard.refuse(
                 masters,
                 f"an upgrade to Kubernetes {record.aim} has stopped between the "
                 "control planes, and kubespray would bring the former version back",
@@ -89,55 +126,44 @@ class HealStart(PlaneLeave):
                 "vnfcInstanceId to build the whole cluster anew.",
             )
 
-    def _called(self, nodes: Sequence[Node]) -> str:
-        vnfcs = ", ".join(self._servers[node.server_id] for node in nodes)
-        return f"The VNFC {vnfcs} ({names_of(nodes)}) of the control plane"
-
     def _note_services(self) -> None:
         """Note what the load balancer exposes, while it may still be asked."""
         try:
-            self._balancer().status()
+            self._state.balancer().status()
         except errors.K8sMgmtError as error:
-            self._balancer_is_gone = True
+            self._leave.balancer_is_gone = True
             LOG.warning(
                 "The load balancer cannot say which services it exposes; those that "
                 "were seen last are exposed again: %s",
                 error,
             )
 
-    def _write_staying(self) -> None:
-        # Named before they leave the inventory: heal_end waits for them to come back.
-        names = [node.name for node in self._leaving if node not in self._vanished]
-        told = replace(
-            self._healing, rebuilt=tuple(names), not_ready=tuple(self._not_ready)
-        )
-        self._write_healing(told)
-        super()._write_staying()
-
-    def _unroute(self) -> None:
-        # It is built anew too, and gets its routes then.
-        if not self._balancer_is_gone:
-            super()._unroute()
-
     def _run_remove(self) -> None:
-        if not self._balancer_is_gone:
-            super()._run_remove()
+        leave = self._leave
+        if not leave.balancer_is_gone:
+            leave.run_remove()
+            self._plane.run_remove()
             return
         # kubespray's own kubectl reaches the API through the load balancer only.
         LOG.warning(
             "%s is not run, for the load balancer does not answer; the VMs of these "
             "nodes are built anew as they are: %s",
             kubespray_releases.REMOVE_NODE,
-            names_of((*self._alive, *self._dead)),
+            names_of((*leave.alive, *leave.dead)),
         )
-        self._cluster().evict_dead([node.name for node in self._dead])
+        self._state.cluster().evict_dead([node.name for node in leave.dead])
 
-    def _may_go_on(self, error: errors.K8sMgmtError) -> bool:
-        """There is no other worker that could take the pods.
-
-        The specification asks to *try* evacuating; waiting would help nobody.
-        """
-        return isinstance(error, errors.DrainError) and not self._can_move
+    def _write_staying(self) -> None:
+        # Named before they leave the inventory: heal_end waits for them to come back.
+        leave = self._leave
+        names = [node.name for node in leave.nodes if node not in leave.vanished]
+        healing = replace(
+            self._state.healing,
+            rebuilt=tuple(names),
+            not_ready=tuple(self._not_ready),
+        )
+        inventory.write_healing(self._state, healing)
+        leave.write_staying()
 
 
 class HealEnd(PlaneJoin):
@@ -248,6 +274,6 @@ def _unlisted(names: str, directory: str) -> errors.K8sMgmtError:
     return errors.ClusterError(
         detail="These VMs of the control plane are in Heat and not in the inventory: "
         f"{names}. kubespray would not take them for members of the cluster.",
-        hint=f"If they are members, restore {inventory.FILE_NAME} in {directory}. If a "
+        hint=f"If they are members, restore {FILE_NAME} in {directory}. If a "
         "scaling has made them, have Heat delete them.",
     )

@@ -4,21 +4,28 @@ Tacker calls ``scale_start`` for it, and nothing when the VMs are gone.
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Dependencies, names_of
+from tacker_k8s_mgmt.lifecycle.state import (
+    ClusterState,
+    Dependencies,
+    names_of,
+    of_role,
+)
+from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.topology import membership
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
-class ScaleIn(Leave):
+class ScaleIn:
     """The steps of ``scale_start``.
 
     :param stacks: ids of the group members' stacks that Tacker deletes
@@ -26,30 +33,40 @@ class ScaleIn(Leave):
     """
 
     def __init__(self, deps: Dependencies, *, stacks: Collection[str]) -> None:
-        super().__init__(deps)
+        self._state = ClusterState(deps)
         self._stacks = stacks
+        # No VM is made here.
+        self._leave = Leave(self._state, renews_logins=True)
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
-        choose = Step("compare Heat, inventory and cluster", self._choose)
-        return (choose, *self.leave_steps())
+        leave = self._leave
+        return (
+            Step("compare Heat, inventory and cluster", self._choose),
+            Step("take the leaving nodes out of the load balancer", leave.unroute),
+            Step("cordon the leaving nodes", leave.cordon),
+            Step("drain the leaving nodes", leave.drain),
+            Step(f"run {kubespray_releases.REMOVE_NODE}", leave.run_remove),
+            Step("delete what is left of them in the cluster", leave.delete_objects),
+            Step("write the inventory without them", leave.write_staying),
+        )
 
-    def _renewed(self, nodes: Sequence[Node]) -> Collection[str]:
-        """All, if the request changes the workers' login: no VM is made here."""
-        changed = "worker_node" in self._params.changed_logins
-        return [node.name for node in nodes] if changed else ()
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        return self._leave.left()
 
     def _choose(self) -> None:
-        found, seen = self._compare()
-        leaving = membership.leaving(found.nodes, self._machines, self._stacks)
-        masters = [node for node in leaving if node.role is Role.CONTROL_PLANE]
+        state = self._state
+        found, seen = compare(state, meanwhile=state.expect_balancer)
+        leaving = membership.leaving(found.nodes, state.machines, self._stacks)
+        masters = of_role(leaving, Role.CONTROL_PLANE)
         if masters:
             raise errors.UnsupportedOperation(
                 detail=f"{names_of(masters)} is of the control plane, which cannot be "
                 "scaled; nothing was changed.",
                 hint="Take the scaling aspect of the control plane out of the VNFD.",
             )
-        self._sort(leaving, found, seen)
+        self._leave.sort(leaving, found, seen)
         names = {node.name for node in leaving}
         orphans = [node for node in found.joining if node.name not in names]
         if orphans:

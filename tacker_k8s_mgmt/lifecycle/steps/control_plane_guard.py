@@ -1,12 +1,17 @@
 """Whether a control plane may leave: asked of etcd and the API before it does."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.state import Dependencies, names_of
-from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
+from tacker_k8s_mgmt.lifecycle.state import (
+    ClusterState,
+    NodeObjects,
+    names_of,
+    of_role,
+)
 from tacker_k8s_mgmt.model import quorum
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember
@@ -19,74 +24,94 @@ _ONE = (
 _MANY = "Control planes are healed one at a time, while the others are well."
 
 
-class PlaneJudge(Leave):
-    """Finds out which control plane leaves, and whether the cluster goes on then."""
+@dataclass(frozen=True)
+class LeavingPlane:
+    """The control plane that leaves.
 
-    def __init__(self, deps: Dependencies) -> None:
-        super().__init__(deps)
-        self._plane: Node | None = None
-        #: Whether its etcd member is.
-        self._is_well = True
-        #: The control planes that are members of etcd when the operation begins.
-        self._voters: list[Node] = []
+    :param is_well: its member of etcd is healthy.
+    :param voters: the control planes that are members of etcd when the operation
+        begins.
+    """
 
-    def _see_majority(self, servers: Collection[str]) -> None:
+    node: Node
+    is_well: bool
+    voters: tuple[Node, ...]
+
+
+class ControlPlaneGuard:
+    """Finds out which control plane leaves, and whether the cluster goes on then.
+
+    :param servers: id of the VNFC of every server that is built anew, by server id.
+    """
+
+    def __init__(self, state: ClusterState, servers: Mapping[str, str]) -> None:
+        self._state = state
+        self._servers = servers
+
+    def see_majority(self) -> None:
         """See that etcd serves, without which the API tells nothing of the cluster.
 
-        :param servers: ids of the servers that are to be built anew.
-        :raises UnsupportedOperation: it does not, and one of them is a control plane.
+        :raises UnsupportedOperation: it does not, and one of the servers is a control
+            plane.
         :raises RemoteError, ClusterError: nobody can tell.
         """
-        self._nodes = self._listed()
-        planes = self._planes()
-        leaving = [node for node in planes if node.server_id in servers]
+        self._state.nodes = self._state.listed()
+        planes = self._state.planes()
+        leaving = [node for node in planes if node.server_id in self._servers]
         if not leaving or len(planes) == 1:
             return
-        members = self._etcd(leaving).members()
+        members = etcd_without(self._state, leaving).members()
         if not any(one.leader for one in members):
             listed = [
                 ControlPlane(n.name, n.etcd_member_name, n.address) for n in planes
             ]
-            self._refuse(leaving, quorum.refusal(listed, members, {leaving[0].name}))
+            self.refuse(leaving, quorum.refusal(listed, members, {leaving[0].name}))
 
-    def _refuse(
+    def refuse(
         self, leaving: Sequence[Node], reason: str, hint: str = _MANY
     ) -> NoReturn:
+        """Refuse to heal these control planes.
+
+        :raises UnsupportedOperation: always.
+        """
         # Read anew, for this may be before the comparison.
-        begun = self._records.healing().plane
+        begun = self._state.records.healing().plane
         touched = (
             f"This try touched no VM and no node; an earlier one has begun to take out "
             f"{begun.name}."
             if begun
             else "No VM and no node was touched."
         )
+        vnfcs = ", ".join(self._servers[node.server_id] for node in leaving)
         raise errors.UnsupportedOperation(
-            detail=f"{self._called(leaving)} cannot be healed: {reason.rstrip('.')}. "
-            f"{touched}",
+            detail=f"The VNFC {vnfcs} ({names_of(leaving)}) of the control plane "
+            f"cannot be healed: {reason.rstrip('.')}. {touched}",
             hint=hint,
         )
 
-    def _judge(
+    def judge(
         self,
         leaving: Sequence[Node],
         found: Membership,
-        seen: Mapping[str, ports.ClusterNode],
-    ) -> None:
+        seen: NodeObjects,
+    ) -> LeavingPlane | None:
         """See that the cluster goes on without these control planes.
 
+        :returns: the one that leaves, if any does.
         :raises UnsupportedOperation: it would not, and who is well.
         :raises RemoteError, ClusterError: nobody can tell.
         """
+        state = self._state
         if not leaving:
-            return
-        planes = [n for n in found.nodes if n.role is Role.CONTROL_PLANE]
-        noted = (self._healing.plane,) if self._healing.plane else ()
+            return None
+        planes = [*of_role(found.nodes, Role.CONTROL_PLANE)]
+        noted = (state.healing.plane,) if state.healing.plane else ()
         known = {node.name for node in planes}
         out = [n for n in found.returning or noted if n.name not in known]
         planes += out
         # The only one, or several at once: etcd need not be asked.
         asks = len(planes) > 1 and len(leaving) == 1
-        members = self._etcd(leaving).members() if asks else ()
+        members = etcd_without(state, leaving).members() if asks else ()
         reason = (
             _still_out(leaving, out)
             or quorum.refusal(
@@ -97,22 +122,21 @@ class PlaneJudge(Leave):
             or _others_ill(leaving[0], members)
         )
         if reason:
-            self._refuse(leaving, reason, _MANY if len(planes) > 1 else _ONE)
-        self._plane = leaving[0]
+            self.refuse(leaving, reason, _MANY if len(planes) > 1 else _ONE)
         own = [one for one in members if belongs(one, leaving[0])]
-        self._is_well = bool(own) and all(one.healthy for one in own)
-        self._voters = [
-            node for node in planes if any(belongs(one, node) for one in members)
-        ]
-
-    def _called(self, nodes: Sequence[Node]) -> str:
-        return names_of(nodes)
+        return LeavingPlane(
+            leaving[0],
+            is_well=bool(own) and all(one.healthy for one in own),
+            voters=tuple(
+                node for node in planes if any(belongs(one, node) for one in members)
+            ),
+        )
 
     def _described(
         self,
         plane: Node,
         members: Sequence[EtcdMember],
-        seen: Mapping[str, ports.ClusterNode],
+        seen: NodeObjects,
     ) -> ControlPlane:
         node = seen.get(plane.name)
         answers = any(one.healthy and belongs(one, plane) for one in members)
@@ -127,18 +151,15 @@ class PlaneJudge(Leave):
 
     def _api_problem(self, plane: Node) -> str:
         try:
-            return self._site.cluster(plane).api_problem()
+            return self._state.site.cluster(plane).api_problem()
         except errors.RemoteError as error:
             return str(error)
 
-    def _etcd(self, leaving: Sequence[Node]) -> ports.Etcd:
-        """etcd through a control plane that stays."""
-        self._silent_planes |= {node.server_id for node in leaving}
-        return self._through(self._site.etcd)
 
-    def _doubted(self) -> Collection[str]:
-        """Whose Node object may tell of a time that is over."""
-        return () if self._plane is None or self._is_well else (self._plane.name,)
+def etcd_without(state: ClusterState, leaving: Sequence[Node]) -> ports.Etcd:
+    """etcd through a control plane that stays."""
+    state.silent_planes |= {node.server_id for node in leaving}
+    return state.through(state.site.etcd)
 
 
 def _still_out(leaving: Sequence[Node], out: Sequence[Node]) -> str:

@@ -13,7 +13,8 @@ from tacker_k8s_mgmt.lifecycle.steps.records import (
 )
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.topology import upgrade_plan
+from tacker_k8s_mgmt.topology import heal_record, upgrade_plan
+from tacker_k8s_mgmt.topology.heal_record import Healing
 
 
 def forget_new(
@@ -106,3 +107,9 @@ def delete_nodes(state: ClusterState, nodes: Sequence[Node]) -> None:
     names = [node.name for node in nodes]
     state.cluster().evict_dead(names)
     state.cluster().remove_nodes(names)
+
+
+def write_healing(state: ClusterState, healing: Healing) -> None:
+    """Record the heal that is under way or was given up."""
+    state.healing = healing
+    state.site.workdir.write(heal_record.FILE_NAME, healing.text())
