@@ -5,7 +5,6 @@ the secrets are taken out of the values instead, so that nothing else is changed
 none is too short to be found. Of free-form variables rather too much is hidden.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from tacker_k8s_mgmt.model import redaction
@@ -24,35 +23,9 @@ def masked(params: InstallParams, *, but_keys: bool = False) -> InstallParams:
     :param but_keys: whether private keys stay as they are.
     """
 
-    def shown(place: Place, secret: str) -> str:
-        is_kept = but_keys and place.form.by_path
-        return secret if is_kept else place.form.masked(secret)
+    def shown(place: Place, secret: Any) -> Any:
+        is_key = but_keys and place.form.by_path
+        is_named = place.is_variable and secret_fields.is_reference(secret)
+        return secret if is_key or is_named else place.form.masked(secret)
 
-    made: InstallParams = secret_fields.visited(
-        InstallParams, params, shown, lambda value, _: _variables(value)
-    )
-    return made
-
-
-def _variables(value: Any) -> Any:
-    """Variables of any shape, with nothing below the name of a secret."""
-    if secret_fields.is_reference(value):
-        return value
-    if isinstance(value, Mapping):
-        return {
-            name: STARS if _hides(str(name), inner) else _variables(inner)
-            for name, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [_variables(inner) for inner in value]
-    if isinstance(value, str):
-        return (
-            STARS if redaction.PRIVATE_KEY in value else redaction.without_login(value)
-        )
-    return value
-
-
-def _hides(name: str, value: Any) -> bool:
-    if value is None or isinstance(value, bool) or secret_fields.is_reference(value):
-        return False
-    return redaction.names_secret(name, value)
+    return secret_fields.changed(InstallParams, params, shown, whole=True)

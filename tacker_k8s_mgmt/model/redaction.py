@@ -83,6 +83,11 @@ def without_login(text: str) -> str:
     return _LOGIN_IN_URL.sub(f"://{STARS}@", text)
 
 
+def without_secret(text: str) -> str:
+    """The text with stars in place of what :func:`shows_secret` finds there."""
+    return STARS if PRIVATE_KEY in text else without_login(text)
+
+
 def in_variables(value: Any, *, secret: bool = False) -> Iterator[str]:
     """The texts below names that stand for secrets, at any depth.
 

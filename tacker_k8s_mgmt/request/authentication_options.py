@@ -6,9 +6,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tacker_k8s_mgmt.request import field_types, option_types
+from tacker_k8s_mgmt.request.field_types import Flag
 from tacker_k8s_mgmt.request.key_aliases import Structure
 from tacker_k8s_mgmt.request.option_metadata import Becomes
+from tacker_k8s_mgmt.request.option_types import (
+    OptionalCertificate,
+    OptionalText,
+    Text,
+    Url,
+)
 
 _OIDC_CA_FILE = "{{ kube_cert_dir }}/oidc-ca.pem"
 
@@ -20,28 +26,29 @@ def _base64(text: str) -> str:
 class Oidc(Structure):
     """Users come from an OpenID Connect provider."""
 
-    issuer_url: Annotated[option_types.Url, Becomes("kube_oidc_url")] = Field(
+    issuer_url: Annotated[Url, Becomes("kube_oidc_url")] = Field(
         description="URL of the provider; https."
     )
-    client_id: Annotated[option_types.Text, Becomes("kube_oidc_client_id")] = Field(
+    client_id: Annotated[Text, Becomes("kube_oidc_client_id")] = Field(
         description="Client that tokens are made for."
     )
-    username_claim: Annotated[
-        option_types.OptionalText, Becomes("kube_oidc_username_claim")
-    ] = Field(default=None, description="Claim with the user's name. Default: sub.")
-    username_prefix: Annotated[
-        option_types.OptionalText, Becomes("kube_oidc_username_prefix")
-    ] = Field(
-        default=None, description="What is put before the user's name, such as oidc:."
+    username_claim: Annotated[OptionalText, Becomes("kube_oidc_username_claim")] = (
+        Field(default=None, description="Claim with the user's name. Default: sub.")
     )
-    groups_claim: Annotated[
-        option_types.OptionalText, Becomes("kube_oidc_groups_claim")
-    ] = Field(default=None, description="Claim with the user's groups.")
-    groups_prefix: Annotated[
-        option_types.OptionalText, Becomes("kube_oidc_groups_prefix")
-    ] = Field(default=None, description="What is put before each group, such as oidc:.")
+    username_prefix: Annotated[OptionalText, Becomes("kube_oidc_username_prefix")] = (
+        Field(
+            default=None,
+            description="What is put before the user's name, such as oidc:.",
+        )
+    )
+    groups_claim: Annotated[OptionalText, Becomes("kube_oidc_groups_claim")] = Field(
+        default=None, description="Claim with the user's groups."
+    )
+    groups_prefix: Annotated[OptionalText, Becomes("kube_oidc_groups_prefix")] = Field(
+        default=None, description="What is put before each group, such as oidc:."
+    )
     ca_certificate: Annotated[
-        option_types.OptionalCertificate,
+        OptionalCertificate,
         Becomes("kube_oidc_ca_file", value=lambda _: _OIDC_CA_FILE),
         Becomes("kube_oidc_ca_cert", value=_base64),
     ] = Field(default=None, description="The provider's CA certificate, as PEM text.")
@@ -50,14 +57,13 @@ class Oidc(Structure):
 class Webhook(Structure):
     """Tokens are shown to a service, such as k8s-keystone-auth for Keystone's."""
 
-    url: Annotated[option_types.Url, Becomes("kube_webhook_token_auth_url")] = Field(
+    url: Annotated[Url, Becomes("kube_webhook_token_auth_url")] = Field(
         description="URL of the service, such as https://192.0.2.7:8443/webhook."
     )
     ca_certificate: Annotated[
-        option_types.OptionalCertificate,
-        Becomes("kube_webhook_token_auth_ca_data", value=_base64),
+        OptionalCertificate, Becomes("kube_webhook_token_auth_ca_data", value=_base64)
     ] = Field(default=None, description="The service's CA certificate, as PEM text.")
-    skip_tls_verify: field_types.Flag = Field(
+    skip_tls_verify: Flag = Field(
         default=False,
         description="Believe whoever answers, without a certificate. Default: false.",
     )

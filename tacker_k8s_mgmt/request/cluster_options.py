@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
-from tacker_k8s_mgmt.request import field_types, option_types
 from tacker_k8s_mgmt.request.authentication_options import Authentication
+from tacker_k8s_mgmt.request.field_types import Flag
 from tacker_k8s_mgmt.request.key_aliases import Structure
 from tacker_k8s_mgmt.request.openstack_options import OpenStack
 from tacker_k8s_mgmt.request.option_metadata import (
@@ -20,11 +20,18 @@ from tacker_k8s_mgmt.request.option_metadata import (
     Becomes,
     Fixed,
 )
+from tacker_k8s_mgmt.request.option_types import (
+    OptionalImageHost,
+    OptionalMtu,
+    OptionalText,
+    OptionalUrlWithLogin,
+    OptionalVersion,
+)
 from tacker_k8s_mgmt.request.registries import REGISTRY_VARIABLES, Registry
 from tacker_k8s_mgmt.request.storage_options import Storage
 
 _PLUGINS = "calico, cilium, flannel, kube-ovn, kube-router, weave (up to v2.28), ..."
-_ON_CONTROL_PLANES = Fixed(
+_SET_UP = Fixed(
     "it is set up on the control plane, which scale and heal of workers leave as it is"
 )
 _IMAGE_REPOS = tuple(
@@ -41,10 +48,7 @@ _LEADING_V = (
 class Network(Structure):
     """The network plugin of the pods."""
 
-    plugin: Annotated[
-        option_types.OptionalText,
-        Becomes("kube_network_plugin"),
-    ] = Field(
+    plugin: Annotated[OptionalText, Becomes("kube_network_plugin")] = Field(
         default=None,
         description="Network plugin (CNI), as the kubespray release offers it: "
         f"{_PLUGINS} Default: calico.",
@@ -59,7 +63,7 @@ class Network(Structure):
         "(kube-ovn). Default: the first of these.",
     )
     mtu: Annotated[
-        option_types.OptionalMtu,
+        OptionalMtu,
         Becomes(*network_plugins.MTU_VARIABLES.values(), "calico_veth_mtu", value=None),
     ] = Field(
         default=None,
@@ -73,7 +77,7 @@ class Offline(Structure):
     """Where nodes get what they cannot get from the Internet."""
 
     files_repo: Annotated[
-        option_types.OptionalUrlWithLogin,
+        OptionalUrlWithLogin,
         Becomes("files_repo"),
         Becomes("github_url", value="{}/github.com".format),
         Becomes("dl_k8s_io_url", value="{}/dl.k8s.io".format),
@@ -86,8 +90,7 @@ class Offline(Structure):
         "get.helm.sh are directories there. May hold credentials. From v2.25 on.",
     )
     registry_host: Annotated[
-        option_types.OptionalImageHost,
-        Becomes("registry_host", *_IMAGE_REPOS),
+        OptionalImageHost, Becomes("registry_host", *_IMAGE_REPOS)
     ] = Field(
         default=None,
         description="Registry (host, port, path) from which all images come in place "
@@ -99,7 +102,7 @@ class Cluster(Structure):
     """What is installed; everything here has a default."""
 
     kubernetes_version: Annotated[
-        option_types.OptionalVersion,
+        OptionalVersion,
         Becomes("kube_version", value=lambda version: f"{_LEADING_V}{version}"),
         Fixed(
             "another version comes with an upgrade only: a change of the VNF package",
@@ -128,51 +131,45 @@ class Cluster(Structure):
         default_factory=Offline,
         description="Servers that stand in for the Internet.",
     )
-    openstack: Annotated[OpenStack | None, _ON_CONTROL_PLANES] = Field(
+    openstack: Annotated[OpenStack | None, _SET_UP] = Field(
         default=None, description="The OpenStack that the cluster itself may use."
     )
-    storage: Annotated[Storage, _ON_CONTROL_PLANES] = Field(
+    storage: Annotated[Storage, _SET_UP] = Field(
         default_factory=Storage, description="Where persistent volumes come from."
     )
-    authentication: Annotated[Authentication, _ON_CONTROL_PLANES] = Field(
+    authentication: Annotated[Authentication, _SET_UP] = Field(
         default_factory=Authentication, description="Further users of the API."
     )
-    helm: Annotated[
-        field_types.Flag,
-        Becomes("helm_enabled"),
-        _ON_CONTROL_PLANES,
-    ] = Field(
+    helm: Annotated[Flag, Becomes("helm_enabled"), _SET_UP] = Field(
         default=False,
         description="Install Helm on the control plane. Default: false.",
     )
-    local_registry: Annotated[
-        field_types.Flag, Becomes("registry_enabled"), _ON_CONTROL_PLANES
-    ] = Field(
+    local_registry: Annotated[Flag, Becomes("registry_enabled"), _SET_UP] = Field(
         default=False,
         description="Run an image registry in the cluster. Default: false.",
     )
-    metrics_server: Annotated[
-        field_types.Flag, Becomes("metrics_server_enabled"), _ON_CONTROL_PLANES
-    ] = Field(
+    metrics_server: Annotated[Flag, Becomes("metrics_server_enabled"), _SET_UP] = Field(
         default=False,
         description="Install the metrics server (kubectl top, autoscaling). "
         "Default: false.",
     )
-    audit_log: Annotated[
-        field_types.Flag, Becomes("kubernetes_audit"), _ON_CONTROL_PLANES
-    ] = Field(
+    audit_log: Annotated[Flag, Becomes("kubernetes_audit"), _SET_UP] = Field(
         default=False,
         description="Have the API servers log who asked for what, to "
         "/var/log/kubernetes/audit on the control plane. Default: false.",
     )
     encrypt_secrets: Annotated[
-        field_types.Flag, Becomes("kube_encrypt_secret_data"), _ON_CONTROL_PLANES
+        Flag,
+        Becomes("kube_encrypt_secret_data"),
+        _SET_UP,
     ] = Field(
         default=False,
         description="Have the API servers encrypt Secrets in etcd. Default: false.",
     )
     renew_certificates: Annotated[
-        field_types.Flag, Becomes("auto_renew_certificates"), _ON_CONTROL_PLANES
+        Flag,
+        Becomes("auto_renew_certificates"),
+        _SET_UP,
     ] = Field(
         default=True,
         description="Have each control plane renew its certificates once a month; "

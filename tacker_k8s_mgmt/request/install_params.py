@@ -189,10 +189,10 @@ class InstallParams(Structure):
         found.update(secret.get_secret_value() for secret in self.resolved)
 
         def note(place: Place, secret: str) -> str:
-            found.update(place.form.parts(secret))
+            found.update(() if place.is_variable else place.form.parts(secret))
             return secret
 
-        secret_fields.visited(type(self), self, note, lambda value, _: value)
+        secret_fields.changed(InstallParams, self, note)
         found.difference_update(account.username for account in self.accounts())
         return tuple(sorted(found))
 

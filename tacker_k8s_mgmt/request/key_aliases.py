@@ -127,33 +127,46 @@ def restore_keys(reading: Reading, name: str) -> None:
     reading.values[name] = restored
 
 
+@dataclass(frozen=True)
+class Attribute:
+    """What a request may have in a structure under one of the specification's names.
+
+    :param field: its name in the model.
+    :param structure: what it is, or each of its items; None for other values.
+    """
+
+    field: str
+    info: FieldInfo
+    structure: type[Structure] | None
+    is_list: bool
+
+
 @cache
-def fields(model: type[Structure]) -> Mapping[str, FieldInfo]:
-    """What a request may have in a structure, by the specification's names."""
+def attributes(model: type[Structure]) -> Mapping[str, Attribute]:
+    """All attributes of a structure, in the model's order."""
     return MappingProxyType(
         {
-            info.alias or name: info
-            for name, info in model.model_fields.items()
+            info.alias or field: Attribute(
+                field,
+                info,
+                _structure_in(info.annotation),
+                get_origin(info.annotation) is tuple,
+            )
+            for field, info in model.model_fields.items()
             if not info.exclude
         }
     )
 
 
-@cache
 def border_names(model: type[Structure]) -> Mapping[str, type[Structure] | None]:
     """The attributes of a structure, each with its own structure if it has one.
 
-    One that is a list of structures has none here; see :func:`item_structure`.
+    One that is a list of structures has none here.
     """
-    found = fields(model).items()
-    return MappingProxyType({n: _structure_in(info.annotation) for n, info in found})
-
-
-@cache
-def item_structure(model: type[Structure], attribute: str) -> type[Structure] | None:
-    """The structure of the items of an attribute that is a list of structures."""
-    annotation = fields(model)[attribute].annotation
-    return _structure_in(get_args(annotation)[0]) if _is_list(annotation) else None
+    return {
+        name: None if attribute.is_list else attribute.structure
+        for name, attribute in attributes(model).items()
+    }
 
 
 @cache
@@ -162,7 +175,7 @@ def _spellings(model: type[Structure]) -> Mapping[str, str]:
     return MappingProxyType(
         {
             spelled: name
-            for name in (*border_names(model), *model.ignored)
+            for name in (*attributes(model), *model.ignored)
             for spelled in (name, camel(name))
         }
     )
@@ -171,7 +184,6 @@ def _spellings(model: type[Structure]) -> Mapping[str, str]:
 def _read(
     model: type[Structure], raw: Mapping[Any, Any], place: Location, reading: Reading
 ) -> dict[str, Any]:
-    known = border_names(model)
     spellings = _spellings(model)
     values: dict[str, Any] = {}
     for key, value in raw.items():
@@ -191,12 +203,12 @@ def _read(
                 reading.warnings.append(f"{reading.dotted(*here)}: {why}")
         else:
             reading.written[here] = key
-            nested = known[name]
-            item = item_structure(model, name)
-            if nested and isinstance(value, Mapping):
-                value = _read(nested, value, here, reading)
-            elif item and isinstance(value, list):
-                value = _read_items(item, value, here, reading)
+            attribute = attributes(model)[name]
+            inner = attribute.structure
+            if inner and not attribute.is_list and isinstance(value, Mapping):
+                value = _read(inner, value, here, reading)
+            elif inner and attribute.is_list and isinstance(value, list):
+                value = _read_items(inner, value, here, reading)
             if value is not None:  # null stands for "not given"
                 values[name] = value
     return values
@@ -226,16 +238,13 @@ def _nearest(key: str, spellings: Mapping[str, str]) -> str:
 
 
 def _structure_in(annotation: Any) -> type[Structure] | None:
-    if _is_list(annotation):
-        return None
-    for candidate in (annotation, *get_args(annotation)):
+    args = get_args(annotation)
+    if get_origin(annotation) is tuple:
+        return _structure_in(args[0])
+    for candidate in (annotation, *args):
         if isinstance(candidate, type) and issubclass(candidate, Structure):
             return candidate
     return None
-
-
-def _is_list(annotation: Any) -> bool:
-    return get_origin(annotation) is tuple
 
 
 def _has_capitals(value: Any) -> bool:

@@ -5,20 +5,35 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tacker_k8s_mgmt.request import field_types, option_types
+from tacker_k8s_mgmt.request.field_types import Flag
 from tacker_k8s_mgmt.request.key_aliases import Structure
 from tacker_k8s_mgmt.request.option_metadata import Becomes, opened
-
-_LOGIN = (
-    *("auth_url", "region", "username", "password", "cacert"),
-    *(f"application_credential_{part}" for part in ("id", "name", "secret")),
-    *("tenant_id", "tenant_name", "domain_id", "domain_name"),
+from tacker_k8s_mgmt.request.option_types import (
+    OptionalFile,
+    OptionalSecret,
+    OptionalText,
+    Text,
+    Url,
 )
+
+# By option, how the names of its variables end.
+_USER = {
+    **{name: name for name in ("username", "password", "domain_id", "domain_name")},
+    **{"project_id": "tenant_id", "project_name": "tenant_name"},
+}
+_CREDENTIAL = tuple(
+    f"application_credential_{part}" for part in ("id", "name", "secret")
+)
+_LOGIN = {
+    **{name: name for name in ("auth_url", "region", *_CREDENTIAL)},
+    **{"ca_file": "cacert"},
+    **_USER,
+}
 
 
 def login_variables(prefix: str) -> Iterator[str]:
     """The names of the variables that :meth:`OpenStack.login` sets."""
-    return (f"{prefix}_{name}" for name in _LOGIN)
+    return (f"{prefix}_{end}" for end in _LOGIN.values())
 
 
 class OpenStack(Structure):
@@ -28,45 +43,43 @@ class OpenStack(Structure):
     wants its id, its name and its secret.
     """
 
-    auth_url: option_types.Url = Field(
+    auth_url: Url = Field(
         description="Keystone's URL, as the nodes reach it: https://.../v3."
     )
-    region: option_types.Text = Field(description="Name of the region.")
-    application_credential_id: option_types.OptionalText = Field(
+    region: Text = Field(description="Name of the region.")
+    application_credential_id: OptionalText = Field(
         default=None, description="Id of an application credential."
     )
-    application_credential_name: option_types.OptionalText = Field(
+    application_credential_name: OptionalText = Field(
         default=None, description="Name of that application credential."
     )
-    application_credential_secret: option_types.OptionalSecret = Field(
+    application_credential_secret: OptionalSecret = Field(
         default=None, description="Secret of that application credential."
     )
-    username: option_types.OptionalText = Field(
+    username: OptionalText = Field(
         default=None, description="User name, where there is no application credential."
     )
-    password: option_types.OptionalSecret = Field(
-        default=None, description="Password of that user."
-    )
-    project_id: option_types.OptionalText = Field(
+    password: OptionalSecret = Field(default=None, description="Password of that user.")
+    project_id: OptionalText = Field(
         default=None, description="Project of that user; this or project_name."
     )
-    project_name: option_types.OptionalText = Field(
+    project_name: OptionalText = Field(
         default=None, description="Project of that user; this or project_id."
     )
-    domain_id: option_types.OptionalText = Field(
+    domain_id: OptionalText = Field(
         default=None, description="Domain of that user; this or domain_name."
     )
-    domain_name: option_types.OptionalText = Field(
+    domain_name: OptionalText = Field(
         default=None, description="Domain of that user; this or domain_id."
     )
-    ca_file: option_types.OptionalFile = Field(
+    ca_file: OptionalFile = Field(
         default=None,
         description="Absolute path of a file with the CA certificate of OpenStack's "
         "API: on the Ansible server for Cinder's driver, and at the same place on the "
         "first control plane for the cloud controller, as kubespray reads it.",
     )
     cloud_controller: Annotated[
-        field_types.Flag,
+        Flag,
         Becomes("cloud_provider", value=lambda _: "external"),
         Becomes("external_cloud_provider", value=lambda _: "openstack"),
         Becomes(*login_variables("external_openstack"), value=None),
@@ -77,14 +90,13 @@ class OpenStack(Structure):
         "and nodes with their zones and addresses. Default: false.",
     )
     load_balancer_subnet_id: Annotated[
-        option_types.OptionalText, Becomes("external_openstack_lbaas_subnet_id")
+        OptionalText, Becomes("external_openstack_lbaas_subnet_id")
     ] = Field(
         default=None,
         description="Subnet of those Services' addresses (cloud controller).",
     )
     load_balancer_floating_network_id: Annotated[
-        option_types.OptionalText,
-        Becomes("external_openstack_lbaas_floating_network_id"),
+        OptionalText, Becomes("external_openstack_lbaas_floating_network_id")
     ] = Field(
         default=None,
         description="Network of those Services' floating IPs (cloud controller).",
@@ -98,22 +110,10 @@ class OpenStack(Structure):
 
         :param prefix: ``external_openstack`` or ``cinder``.
         """
-        by_credential = self.application_credential_id is not None
-        login = {
-            "auth_url": self.auth_url,
-            "region": self.region,
-            "application_credential_id": self.application_credential_id,
-            "application_credential_name": self.application_credential_name,
-            "application_credential_secret": self.application_credential_secret,
-            # Beside an application credential, a project would be refused by Keystone.
-            "username": None if by_credential else self.username,
-            "password": None if by_credential else self.password,
-            "tenant_id": None if by_credential else self.project_id,
-            "tenant_name": None if by_credential else self.project_name,
-            "domain_id": None if by_credential else self.domain_id,
-            "domain_name": None if by_credential else self.domain_name,
-            "cacert": self.ca_file,
-        }
+        # Beside an application credential, a project would be refused by Keystone.
+        unused = _USER if self.application_credential_id is not None else {}
         return {
-            f"{prefix}_{name}": opened(value) or "" for name, value in login.items()
+            f"{prefix}_{end}": "" if name in unused else opened(value) or ""
+            for name, end in _LOGIN.items()
+            for value in [getattr(self, name)]
         }

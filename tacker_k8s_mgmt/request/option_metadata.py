@@ -107,16 +107,11 @@ def variable_names(
 def _variable_names(
     model: type[Structure], place: Location, defaults: bool
 ) -> Iterator[tuple[Location, tuple[str, ...]]]:
-    nested = key_aliases.border_names(model)
-    for name, info in key_aliases.fields(model).items():
-        here, inner = (*place, name), nested[name]
+    for name, inner in key_aliases.border_names(model).items():
+        here = (*place, name)
         below = dict(_variable_names(inner, here, defaults)) if inner else {}
-        own = [
-            variable
-            for mark in _marks(info)
-            if mark.is_default is defaults
-            for variable in mark.names
-        ]
+        marks = _marks(key_aliases.attributes(model)[name].info)
+        own = [v for mark in marks if mark.is_default is defaults for v in mark.names]
         if own:
             yield here, (*own, *chain.from_iterable(below.values()))
         else:
@@ -129,8 +124,8 @@ def later(model: type[Structure]) -> Mapping[str, Changeable | Fixed | None]:
 
     A structure without a mark is changed attribute by attribute.
     """
-    fields = key_aliases.fields(model).items()
-    return MappingProxyType({name: _rule(info) for name, info in fields})
+    found = key_aliases.attributes(model).items()
+    return MappingProxyType({name: _rule(attribute.info) for name, attribute in found})
 
 
 def _rule(info: FieldInfo) -> Changeable | Fixed | None:

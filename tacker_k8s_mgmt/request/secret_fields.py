@@ -6,18 +6,19 @@ a value is one if its name, or one that it stands below, looks like that of a se
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.request import key_aliases
 from tacker_k8s_mgmt.request.field_types import SecretForm
-from tacker_k8s_mgmt.request.key_aliases import Location, Structure
+from tacker_k8s_mgmt.request.key_aliases import Attribute, Location, Structure
 
 _PLAIN = SecretForm("(unknown)")
+#: Of a variable whose name is none of a secret.
+_SHOWN = SecretForm("(unknown)", masked=redaction.without_secret)
 #: Variables that are nested deeper are none that Ansible could use.
 _DEEPEST = 60
 
@@ -34,125 +35,101 @@ class Place:
     is_variable: bool = False
 
 
+Holder = TypeVar("Holder")
 #: Tells what is to stand at a place where something stands now.
 Change = Callable[[Place, Any], Any]
-
-
-@dataclass(frozen=True)
-class _Attribute:
-    """What a structure has under one of its names.
-
-    :param field: the name that the finished structure has for it.
-    :param form: of the secret that it is, None if it is none.
-    :param inner: its own structure; *item*: that of the items of a list.
-    :param is_free: whether it has free-form variables.
-    """
-
-    name: str
-    field: str
-    form: SecretForm | None
-    inner: type[Structure] | None
-    item: type[Structure] | None
-    is_free: bool
 
 
 def attributes(
     model: type[Structure], place: Location = ()
 ) -> Iterator[tuple[Location, SecretForm]]:
     """Every secret attribute; ``*`` stands for the number of a list's item."""
-    for one in _attributes(model):
-        here = (*place, one.name)
-        if one.form:
-            yield here, one.form
-        if one.inner:
-            yield from attributes(one.inner, here)
-        if one.item:
-            yield from attributes(one.item, (*here, "*"))
+    for name, attribute in key_aliases.attributes(model).items():
+        here = (*place, name)
+        if form := _form(attribute.info.annotation):
+            yield here, form
+        if attribute.structure:
+            inner = (*here, "*") if attribute.is_list else here
+            yield from attributes(attribute.structure, inner)
 
 
 def changed(
-    model: type[Structure], values: Mapping[str, Any], change: Change
-) -> dict[str, Any]:
-    """A copy of a request's values, with *change* at every secret that is given.
+    model: type[Structure], holder: Holder, change: Change, *, whole: bool = False
+) -> Holder:
+    """A copy of the parameters, with *change* at every secret that is there.
 
-    :param values: with the specification's names (:func:`.key_aliases.read`).
+    :param holder: the finished parameters, whose secrets are handed on as texts, or the
+        values of a request with the specification's names (:func:`.key_aliases.read`).
+    :param whole: whether what a free-form variable has below a secret's name is one
+        secret, and not each text in it.
     """
-
-    def variables(value: Any, here: Location) -> Any:
-        return _variables(value, change, here)
-
-    made: dict[str, Any] = visited(model, values, change, variables)
+    made: Holder = _Visitor(change, whole).structure(model, holder, ())
     return made
 
 
-def visited(
-    model: type[Structure],
-    holder: Any,
-    change: Change,
-    variables: Callable[[Any, Location], Any],
-    place: Location = (),
-) -> Any:
-    """A copy of a structure, with *change* at the text of every secret attribute.
+@dataclass(frozen=True)
+class _Visitor:
+    change: Change
+    whole: bool
 
-    :param holder: the finished structure, or its values as a request has them.
-    :param variables: makes free-form variables of those at a place.
-    """
-    is_finished, changes = isinstance(holder, Structure), {}
-    for one in _attributes(model):
-        key = one.field if is_finished else one.name
-        value = getattr(holder, key) if is_finished else holder.get(key)
-        if value is not None:
-            new = _visited(one, value, change, variables, (*place, one.name))
-            if new != value:
-                changes[key] = new
-    if not is_finished:
-        return {**holder, **changes}
-    # Without changes that are none, it still knows which values are defaults.
-    return holder.model_copy(update=changes) if changes else holder
+    def structure(self, model: type[Structure], holder: Any, place: Location) -> Any:
+        is_finished, changes = isinstance(holder, Structure), {}
+        for name, attribute in key_aliases.attributes(model).items():
+            key = attribute.field if is_finished else name
+            value = getattr(holder, key) if is_finished else holder.get(key)
+            if value is not None:
+                new = self._attribute(attribute, value, (*place, name))
+                if new != value:
+                    changes[key] = new
+        if not is_finished:
+            return {**holder, **changes}
+        # Without changes that are none, it still knows which values are defaults.
+        return holder.model_copy(update=changes) if changes else holder
 
+    def _attribute(self, attribute: Attribute, value: Any, here: Location) -> Any:
+        annotation, model = attribute.info.annotation, attribute.structure
+        if form := _form(annotation):
+            place = Place(here, form)
+            if isinstance(value, SecretStr):
+                return SecretStr(self.change(place, value.get_secret_value()))
+            return self.change(place, value)
+        if model and attribute.is_list and isinstance(value, list | tuple):
+            return type(value)(
+                self.structure(model, item, (*here, str(number)))
+                if isinstance(item, Mapping | Structure)
+                else item
+                for number, item in enumerate(value)
+            )
+        if model and not attribute.is_list and isinstance(value, Mapping | Structure):
+            return self.structure(model, value, here)
+        if get_origin(annotation) is dict and isinstance(value, Mapping):
+            return self._variables(value, here)
+        return value
 
-def _visited(
-    one: _Attribute,
-    value: Any,
-    change: Change,
-    variables: Callable[[Any, Location], Any],
-    here: Location,
-) -> Any:
-    if one.form:
-        at = Place(here, one.form)
-        if isinstance(value, SecretStr):
-            return SecretStr(change(at, value.get_secret_value()))
-        return change(at, value)
-    if one.inner and isinstance(value, Mapping | Structure):
-        return visited(one.inner, value, change, variables, here)
-    if one.item and isinstance(value, list | tuple):
-        return type(value)(
-            visited(one.item, inner, change, variables, (*here, str(number)))
-            if isinstance(inner, Mapping | Structure)
-            else inner
-            for number, inner in enumerate(value)
-        )
-    if one.is_free and isinstance(value, Mapping):
-        return variables(value, here)
-    return value
-
-
-@cache
-def _attributes(model: type[Structure]) -> tuple[_Attribute, ...]:
-    """All of a structure, in the model's order."""
-    nested = key_aliases.border_names(model)
-    fields = {info.alias or name: name for name, info in model.model_fields.items()}
-    return tuple(
-        _Attribute(
-            name,
-            fields[name],
-            _form(info.annotation),
-            nested[name],
-            key_aliases.item_structure(model, name),
-            get_origin(info.annotation) is dict,
-        )
-        for name, info in key_aliases.fields(model).items()
-    )
+    def _variables(self, value: Any, here: Location, *, secret: bool = False) -> Any:
+        """Free-form variables; *secret* below a name that looks like that of one."""
+        place = Place(here, _PLAIN if secret else _SHOWN, is_variable=True)
+        if is_reference(value, named_secret=secret) or len(here) > _DEEPEST:
+            return self.change(place, value)
+        if isinstance(value, Mapping | list) and secret and self.whole:
+            return self.change(place, value)
+        if isinstance(value, Mapping):
+            made: dict[Any, Any] = {}
+            for name, inner in value.items():
+                named_so = secret or redaction.names_secret(str(name), _told(inner))
+                at = (*here, str(name))
+                made[name] = self._variables(inner, at, secret=named_so)
+            return made
+        if isinstance(value, list):
+            return [
+                self._variables(inner, (*here, str(number)), secret=secret)
+                for number, inner in enumerate(value)
+            ]
+        if value is None or isinstance(value, bool):
+            return value
+        if (isinstance(value, int | float) or _is_plain(value)) and not secret:
+            return value
+        return self.change(place, value)
 
 
 def _form(annotation: Any) -> SecretForm | None:
@@ -167,31 +144,6 @@ def _form(annotation: Any) -> SecretForm | None:
     if origin in (Union, UnionType):
         return next((form for one in args if (form := _form(one))), None)
     return None
-
-
-def _variables(
-    value: Any, change: Change, here: Location, *, secret: bool = False
-) -> Any:
-    """Free-form variables; *secret* below a name that looks like that of a secret."""
-    if is_reference(value, named_secret=secret) or len(here) > _DEEPEST:
-        return change(Place(here, _PLAIN, is_variable=True), value)
-    if isinstance(value, Mapping):
-        made: dict[Any, Any] = {}
-        for name, inner in value.items():
-            named_so = secret or redaction.names_secret(str(name), _told(inner))
-            made[name] = _variables(inner, change, (*here, str(name)), secret=named_so)
-        return made
-    if isinstance(value, list):
-        items = []
-        for number, inner in enumerate(value):
-            place = (*here, str(number))
-            items.append(_variables(inner, change, place, secret=secret))
-        return items
-    if value is None or isinstance(value, bool):
-        return value
-    if (isinstance(value, int | float) or _is_plain(value)) and not secret:
-        return value
-    return change(Place(here, _PLAIN, is_variable=True), value)
 
 
 def is_reference(value: Any, *, named_secret: bool = True) -> bool:

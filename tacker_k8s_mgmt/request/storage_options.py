@@ -4,9 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tacker_k8s_mgmt.request import field_types, openstack_options, option_types
+from tacker_k8s_mgmt.request import openstack_options
+from tacker_k8s_mgmt.request.field_types import Flag
 from tacker_k8s_mgmt.request.key_aliases import Structure
 from tacker_k8s_mgmt.request.option_metadata import Becomes
+from tacker_k8s_mgmt.request.option_types import Registry, Secret, Text
 
 LOCAL_PATH_IS_DEFAULT = "local_path_provisioner_is_default_storageclass"
 # kubespray deploys Cinder's driver without a class unless persistent_volumes_enabled is
@@ -25,50 +27,44 @@ class CephRbd(Structure):
     """Volumes on Ceph's block devices."""
 
     monitors: Annotated[
-        tuple[option_types.Registry, ...],
-        Becomes("rbd_provisioner_monitors", value=",".join),
+        tuple[Registry, ...], Becomes("rbd_provisioner_monitors", value=",".join)
     ] = Field(min_length=1, description="List of Ceph's monitors, each host:port.")
-    pool: Annotated[option_types.Text, Becomes("rbd_provisioner_pool")] = Field(
+    pool: Annotated[Text, Becomes("rbd_provisioner_pool")] = Field(
         default="kube", description="Pool. Default: kube."
     )
-    admin_id: Annotated[option_types.Text, Becomes("rbd_provisioner_admin_id")] = Field(
+    admin_id: Annotated[Text, Becomes("rbd_provisioner_admin_id")] = Field(
         default="admin", description="User who makes volumes. Default: admin."
     )
-    admin_key: Annotated[
-        option_types.Secret,
-        Becomes("rbd_provisioner_secret"),
-    ] = Field(description="Key of that user.")
-    user_id: Annotated[option_types.Text, Becomes("rbd_provisioner_user_id")] = Field(
+    admin_key: Annotated[Secret, Becomes("rbd_provisioner_secret")] = Field(
+        description="Key of that user."
+    )
+    user_id: Annotated[Text, Becomes("rbd_provisioner_user_id")] = Field(
         default="kube", description="User who mounts volumes. Default: kube."
     )
-    user_key: Annotated[
-        option_types.Secret,
-        Becomes("rbd_provisioner_user_secret"),
-    ] = Field(description="Key of that user.")
+    user_key: Annotated[Secret, Becomes("rbd_provisioner_user_secret")] = Field(
+        description="Key of that user."
+    )
 
 
 class CephFs(Structure):
     """Volumes on a CephFS."""
 
     monitors: Annotated[
-        tuple[option_types.Registry, ...],
-        Becomes("cephfs_provisioner_monitors", value=",".join),
+        tuple[Registry, ...], Becomes("cephfs_provisioner_monitors", value=",".join)
     ] = Field(min_length=1, description="List of Ceph's monitors, each host:port.")
-    admin_id: Annotated[
-        option_types.Text,
-        Becomes("cephfs_provisioner_admin_id"),
-    ] = Field(default="admin", description="User who makes volumes. Default: admin.")
-    admin_key: Annotated[
-        option_types.Secret,
-        Becomes("cephfs_provisioner_secret"),
-    ] = Field(description="Key of that user.")
+    admin_id: Annotated[Text, Becomes("cephfs_provisioner_admin_id")] = Field(
+        default="admin", description="User who makes volumes. Default: admin."
+    )
+    admin_key: Annotated[Secret, Becomes("cephfs_provisioner_secret")] = Field(
+        description="Key of that user."
+    )
 
 
 class Storage(Structure):
     """Where persistent volumes come from."""
 
     cinder: Annotated[
-        field_types.Flag,
+        Flag,
         Becomes("cinder_csi_enabled"),
         Becomes(*openstack_options.login_variables("cinder"), value=None),
         Becomes("persistent_volumes_enabled", is_default=True),
@@ -80,7 +76,7 @@ class Storage(Structure):
         "StorageClass cinder-csi for them; needs cluster.openstack. Default: false.",
     )
     local_path: Annotated[
-        field_types.Flag,
+        Flag,
         Becomes("local_path_provisioner_enabled"),
         Becomes(LOCAL_PATH_IS_DEFAULT, value=None, is_default=True),
     ] = Field(
@@ -88,9 +84,7 @@ class Storage(Structure):
         description="Directories on the nodes, made on demand below "
         "/opt/local-path-provisioner. Default: false.",
     )
-    local_volumes: Annotated[
-        field_types.Flag, Becomes("local_volume_provisioner_enabled")
-    ] = Field(
+    local_volumes: Annotated[Flag, Becomes("local_volume_provisioner_enabled")] = Field(
         default=False,
         description="File systems that are mounted below /mnt/disks on the nodes. "
         "Default: false.",

@@ -11,6 +11,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.request import key_aliases
 from tacker_k8s_mgmt.request.cluster_options import Cluster
+from tacker_k8s_mgmt.request.cross_validation import LOGINS
 from tacker_k8s_mgmt.request.field_types import blank_is_absent
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading, Structure
@@ -21,14 +22,8 @@ from tacker_k8s_mgmt.request.option_metadata import (
     variable_names,
 )
 
-_LOGIN = frozenset({"username", "password", "private_key", "private_key_passphrase"})
 _VERSION = ("cluster", "kubernetes_version")
-#: Another one of the first replaces all of them: a key that is given later must not be
-#: used beside a password that was good for the old login, nor the other way round.
-_CREDENTIALS = (
-    (("password", "private_key"), "private_key_passphrase"),
-    (("ssh_password", "ssh_private_key"), "ssh_private_key_passphrase"),
-)
+_LOGIN = ("username", "password", "private_key", "private_key_passphrase")
 
 
 def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading:
@@ -103,13 +98,11 @@ def changed_logins(stored: Reading, merged: Reading) -> frozenset[str]:
     bastion = stored.get("bastion") != merged.get("bastion")
     return frozenset(["bastion"] if bastion else []) | frozenset(
         name
-        for name in ("ansible", "master_node", "worker_node", "external_lb_param")
-        if any(
-            blank_is_absent(stored.get(name, f"{prefix}{attribute}"))
-            != blank_is_absent(merged.get(name, f"{prefix}{attribute}"))
-            for attribute in _LOGIN
-            for prefix in ("", "ssh_")
-        )
+        for name, prefix in LOGINS
+        for attribute in _LOGIN
+        if name != "bastion"
+        and blank_is_absent(stored.get(name, f"{prefix}{attribute}"))
+        != blank_is_absent(merged.get(name, f"{prefix}{attribute}"))
     )
 
 
@@ -136,10 +129,18 @@ def _whole(before: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, An
 def _without_old_login(
     before: Mapping[str, Any], change: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Another password or key replaces all credentials.
+
+    A key that is given later must not be used beside a password that was good for the
+    old login, nor the other way round.
+    """
     replaced: set[str] = set()
-    for ways, passphrase in _CREDENTIALS:
-        if any(way in change and change[way] != before.get(way) for way in ways):
-            replaced |= {*ways, passphrase}
+    for prefix in {prefix for _, prefix in LOGINS}:
+        credentials = [f"{prefix}{attribute}" for attribute in _LOGIN[1:]]
+        if any(
+            way in change and change[way] != before.get(way) for way in credentials[:2]
+        ):
+            replaced.update(credentials)
     return {name: value for name, value in before.items() if name not in replaced}
 
 
