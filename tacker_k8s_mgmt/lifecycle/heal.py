@@ -21,15 +21,15 @@ from tacker_k8s_mgmt.lifecycle.state import (
     names_of,
     of_role,
 )
-from tacker_k8s_mgmt.lifecycle.steps import inventory
+from tacker_k8s_mgmt.lifecycle.steps import inventory, readiness
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import ControlPlaneGuard
-from tacker_k8s_mgmt.lifecycle.steps.control_plane_join import PlaneJoin
+from tacker_k8s_mgmt.lifecycle.steps.control_plane_join import ControlPlaneJoin
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_leave import ControlPlaneLeave
+from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
 from tacker_k8s_mgmt.model import drain, kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role
-from tacker_k8s_mgmt.topology import heal_record
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -166,7 +166,7 @@ class HealStart:
         leave.write_staying()
 
 
-class HealEnd(PlaneJoin):
+class HealEnd:
     """The steps of ``heal_end`` for single VNFCs.
 
     :param servers: id of the VNFC of every server that was built anew, by the id of the
@@ -174,11 +174,14 @@ class HealEnd(PlaneJoin):
     """
 
     def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:
-        super().__init__(deps)
+        self._state = ClusterState(deps)
         self._servers = servers
+        self._join = Join(self._state)
+        self._plane = ControlPlaneJoin(self._state, self._join)
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
+        join, plane = self._join, self._plane
         return (
             Step(
                 "compare Heat, inventory and cluster",
@@ -191,43 +194,75 @@ class HealEnd(PlaneJoin):
                 self._see_back,
                 probe=self._is_well,
             ),
-            *self.join_steps(),
+            Step("remove what VMs that are gone left behind", join.clear),
+            Step("wait until the new VMs accept SSH logins", join.reach_new),
+            Step("write inventory and variables", join.write),
+            Step("gather the facts of all hosts", join.gather, probe=plane.has_begun),
+            Step(
+                f"run {kubespray_releases.CLUSTER} for the control planes",
+                plane.run_cluster,
+                probe=plane.has_run,
+            ),
+            Step(
+                "see the control plane well in cluster and etcd",
+                plane.see_well,
+                probe=plane.none_joins,
+            ),
+            Step(
+                "put the control plane behind the load balancer",
+                plane.balance,
+                probe=plane.none_joins,
+            ),
+            Step(
+                f"run {kubespray_releases.SCALE}",
+                join.run_scale,
+                probe=join.scale_done,
+            ),
+            Step("wait until the new workers are Ready", join.see_ready),
+            Step("add the new workers to the load balancer", join.route),
             Step("end the heal", self._end),
         )
 
     def left(self) -> str:
         """What stays behind when a step fails."""
-        if not self._newcomers():
+        newcomers = self._join.newcomers
+        if not newcomers:
             return ""
-        next_one = "heal" if self._plane else "scale-out or heal"
+        next_one = "heal" if self._join.plane else "scale-out or heal"
         return (
-            f"{names_of(self._newcomers())} stay in the inventory; if this heal is "
-            f"given up, the next {next_one} joins them."
+            f"{names_of(newcomers)} stay in the inventory; if this heal is given up, "
+            f"the next {next_one} joins them."
         )
+
+    def _choose(self) -> None:
+        found, _ = compare(self._state)
+        if found.added:
+            directory = self._state.site.workdir.path
+            raise _unlisted(names_of(found.added), directory)
+        self._join.choose(found, self._is_target)
+        self._plane.choose(self._is_target)
 
     def _is_target(self, node: Node) -> bool:
         return node.server_id in self._servers
-
-    def _unlisted(self, names: str) -> errors.K8sMgmtError:
-        return _unlisted(names, self._site.workdir.path)
 
     def _see_built(self) -> None:
         """See that Heat has built the VMs: Tacker only logs it when it has not.
 
         :raises ClusterError: naming the nodes whose VM is not there.
         """
-        awaited, out = {*self._healing.rebuilt}, self._healing.plane
+        state = self._state
+        awaited, out = {*state.healing.rebuilt}, state.healing.plane
         if out is not None and out.server_id in self._servers:
             # An earlier heal has taken it out: this one's start did not find it.
             awaited.add(out.name)
-        missing = sorted(awaited - {node.name for node in self._nodes})
+        missing = sorted(awaited - {node.name for node in state.nodes})
         missing += sorted(
             f"{one.role.value} of VNFC {self._servers[one.server_id]} ({one.state})"
-            for one in self._machines.unfinished
+            for one in state.machines.unfinished
             if one.server_id in self._servers
         )
         if missing:
-            stack = self._machines.stack_id
+            stack = state.machines.stack_id
             raise errors.ClusterError(
                 detail="Heat has not built the VMs of these nodes anew: "
                 f"{', '.join(missing)}.",
@@ -238,23 +273,24 @@ class HealEnd(PlaneJoin):
             )
 
     def _end(self) -> None:
-        self._site.workdir.write(heal_record.FILE_NAME, self._healing.ended().text())
+        inventory.write_healing(self._state, self._state.healing.ended())
 
     def _is_well(self) -> bool:
-        balancer = self._machines.load_balancer
+        balancer = self._state.machines.load_balancer
         return balancer is None or balancer.server_id not in self._servers
 
     def _install(self) -> None:
-        machine = self._machines.load_balancer
+        state = self._state
+        machine = state.machines.load_balancer
         if machine is None:
             return
-        self._forget_new([machine], ())
-        self._wait_reachable([machine])
-        joining = {node.name for node in self._newcomers()}
-        members = [node for node in self._nodes if node.name not in joining]
-        self._balancer().install(members)
-        self._balancer().expose_again()
-        self._balancer().verify()
+        inventory.forget_new(state, [machine], ())
+        inventory.wait_reachable(state, [machine])
+        joining = {node.name for node in self._join.newcomers}
+        members = [node for node in state.nodes if node.name not in joining]
+        state.balancer().install(members)
+        state.balancer().expose_again()
+        state.balancer().verify()
 
     def _see_back(self) -> None:
         """See that the kubelets, which reach the API through it, have it again.
@@ -262,11 +298,13 @@ class HealEnd(PlaneJoin):
         :raises ClusterError: naming the nodes that are not Ready in time.
         """
         out = {
-            *(node.name for node in self._newcomers()),
-            *self._unreachable,
-            *self._healing.not_ready,
+            *(node.name for node in self._join.newcomers),
+            *self._join.unreachable,
+            *self._state.healing.not_ready,
         }
-        self._wait_ready([node for node in self._nodes if node.name not in out])
+        readiness.wait_ready(
+            self._state, [n for n in self._state.nodes if n.name not in out]
+        )
 
 
 def _unlisted(names: str, directory: str) -> errors.K8sMgmtError:

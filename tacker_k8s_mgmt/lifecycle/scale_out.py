@@ -7,22 +7,23 @@ failure was, and a rollback has a hook, :class:`ScaleOutRollback`.
 """
 
 import logging
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.operation import Operation
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Dependencies, names_of
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies, names_of
+from tacker_k8s_mgmt.lifecycle.steps import inventory
+from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
+from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
-class ScaleOut(Join):
+class ScaleOut:
     """The steps of ``scale_end``.
 
     :param stacks: ids of what Tacker has added: servers, or stacks of group members.
@@ -30,32 +31,45 @@ class ScaleOut(Join):
     """
 
     def __init__(
-        self,
-        deps: Dependencies,
-        *,
-        stacks: Collection[str],
-        takes_back: bool = True,
+        self, deps: Dependencies, *, stacks: Collection[str], takes_back: bool = True
     ) -> None:
-        super().__init__(deps)
+        self._state = ClusterState(deps)
+        self._join = Join(self._state)
         self._stacks = frozenset(stacks)
         self._takes_back = takes_back
         self._touched = False
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
-        choose = Step(
-            "compare Heat, inventory and cluster", self._choose, verify=self._see_all
+        join = self._join
+        return (
+            Step(
+                "compare Heat, inventory and cluster",
+                self._choose,
+                verify=self._see_all,
+            ),
+            Step("remove what VMs that are gone left behind", join.clear),
+            Step("wait until the new VMs accept SSH logins", join.reach_new),
+            Step("write inventory and variables", self._write),
+            Step("gather the facts of all hosts", join.gather, probe=join.has_begun),
+            Step(
+                f"run {kubespray_releases.SCALE}",
+                join.run_scale,
+                probe=join.scale_done,
+            ),
+            Step("wait until the new workers are Ready", join.see_ready),
+            Step("add the new workers to the load balancer", join.route),
         )
-        return (choose, *self.join_steps())
 
     def left(self) -> str:
         """Take back what a rollback would leave behind, if it is to be, and say so."""
+        joining = self._join.nodes
         if not self._touched:
             return "The cluster is as it was."
-        names = names_of(self._joining)
+        names = names_of(joining)
         if not self._takes_back:
             return f"{names} stay in the inventory."
-        old = [node for node in self._joining if not self._is_target(node)]
+        old = [node for node in joining if not self._is_target(node)]
         whole = (
             f"the next scale-out or heal joins {names_of(old)}, left by an earlier "
             "operation"
@@ -73,19 +87,22 @@ class ScaleOut(Join):
             f"{whole}."
         )
 
-    def _unlisted(self, names: str) -> errors.K8sMgmtError:
-        return errors.UnsupportedOperation(
-            detail="There are new VMs of the control plane, which cannot be scaled: "
-            f"{names}.",
-            hint="Take the scaling aspect of the control plane out of the VNFD.",
-        )
-
     def workers_before(self) -> int | None:
         """How many workers there were; None before they are looked up."""
-        if not self._machines.places:
+        machines = self._state.machines
+        if not machines.places:
             return None
-        workers = self._machines.workers
-        return sum(not self._is_new(one.server_id) for one in workers)
+        return sum(not self._is_new(one.server_id) for one in machines.workers)
+
+    def _choose(self) -> None:
+        found, _ = compare(self._state)
+        if found.added:
+            raise errors.UnsupportedOperation(
+                detail="There are new VMs of the control plane, which cannot be "
+                f"scaled: {names_of(found.added)}.",
+                hint="Take the scaling aspect of the control plane out of the VNFD.",
+            )
+        self._join.choose(found, self._is_target)
 
     def _is_target(self, node: Node) -> bool:
         return self._is_new(node.server_id)
@@ -94,7 +111,7 @@ class ScaleOut(Join):
         return bool(self._around(server_id) & self._stacks)
 
     def _around(self, server_id: str) -> frozenset[str]:
-        return self._machines.places.get(server_id, frozenset())
+        return self._state.machines.places.get(server_id, frozenset())
 
     def _see_all(self) -> None:
         """See that every new member of the group is a worker that joins or has joined.
@@ -102,7 +119,7 @@ class ScaleOut(Join):
         :raises ClusterError: Heat has not finished one, or it has no VM of ours.
         """
         found: set[str] = set()
-        for node in self._nodes:
+        for node in self._state.nodes:
             found |= self._around(node.server_id)
         missing = sorted(self._stacks - found)
         if missing:
@@ -112,50 +129,38 @@ class ScaleOut(Join):
                 hint="Look at them with `openstack stack resource list`.",
             )
 
-    def _write_all(self) -> None:
-        self._touched = bool(self._joining)
-        super()._write_all()
+    def _write(self) -> None:
+        self._touched = bool(self._join.nodes)
+        self._join.write()
 
-    def _undoings(self) -> tuple[Any, ...]:
+    def _undoings(self) -> tuple[Callable[[], object], ...]:
         return (
-            self._site.playbooks.stop,
+            self._state.site.playbooks.stop,
             self._undo_routes,
-            self._undo_nodes,
+            lambda: inventory.delete_nodes(self._state, self._join.nodes),
             self._undo_inventory,
         )
 
     def _undo_routes(self) -> None:
-        balancing = self._balancing()
+        balancing = self._state.balancing()
         if balancing is not None:
-            balancing.remove(self._joining)
-
-    def _undo_nodes(self) -> None:
-        names = [node.name for node in self._joining]
-        self._cluster().evict_dead(names)
-        self._cluster().remove_nodes(names)
+            balancing.remove(self._join.nodes)
 
     def _undo_inventory(self) -> None:
-        joining = {node.server_id for node in self._joining}
-        self._write_inputs(self._kept(joining))
-        self._site.forget(
-            hosts=[node.ssh_address for node in self._joining],
-            facts=[node.name for node in self._joining],
-        )
-        self._site.save_host_keys()
-        self._forget_members(self._joining)
-
-    def _kept(self, joining: set[str]) -> tuple[Node, ...]:
-        return tuple(node for node in self._nodes if node.server_id not in joining)
+        state, joining = self._state, self._join.nodes
+        ids = {node.server_id for node in joining}
+        kept = [node for node in state.nodes if node.server_id not in ids]
+        inventory.write_without(state, kept, joining)
 
 
-class ScaleOutRollback(Operation):
+class ScaleOutRollback:
     """The steps of ``scale_rollback_start``, before Tacker deletes the new VMs.
 
     :param known: ids of the servers that the VNF had before the scale-out.
     """
 
     def __init__(self, deps: Dependencies, *, known: Collection[str]) -> None:
-        super().__init__(deps)
+        self._state = ClusterState(deps)
         self._known = frozenset(known)
         self._leaving: tuple[Node, ...] = ()
         self._staying: tuple[Node, ...] = ()
@@ -175,45 +180,36 @@ class ScaleOutRollback(Operation):
         return "No VM was deleted."
 
     def _stop(self) -> None:
-        self._site.playbooks.stop()
+        self._state.site.playbooks.stop()
 
     def _choose(self) -> None:
-        found, _ = self._compare()
+        found, _ = compare(self._state)
         self._leaving = tuple(
             node
             for node in found.nodes
             if node.role is Role.WORKER and node.server_id not in self._known
         )
-        listed = {node.name for node in self._previous()}
+        listed = {node.name for node in self._state.previous()}
         self._staying = tuple(
             node for node in found.without(self._leaving) if node.name in listed
         )
         LOG.info("These workers are taken back: %s", names_of(self._leaving))
 
     def _unroute(self) -> None:
-        balancing = self._balancing()
+        balancing = self._state.balancing()
         if balancing is not None:
             balancing.remove(self._leaving)
 
     def _delete_objects(self) -> None:
-        names = [node.name for node in self._leaving]
-        if names:
-            self._cluster().evict_dead(names)
-            self._cluster().remove_nodes(names)
+        if self._leaving:
+            inventory.delete_nodes(self._state, self._leaving)
 
     def _write_staying(self) -> None:
-        if not self._leaving:
-            return
-        self._write_inputs(self._staying)
-        self._site.forget(
-            hosts=[node.ssh_address for node in self._leaving],
-            facts=[node.name for node in self._leaving],
-        )
-        self._site.save_host_keys()
-        self._forget_members(self._leaving)
+        if self._leaving:
+            inventory.write_without(self._state, self._staying, self._leaving)
 
 
-def _attempt(undo: Any) -> str:
+def _attempt(undo: Callable[[], object]) -> str:
     try:
         undo()
     except (errors.K8sMgmtError, OSError, ValueError) as error:

@@ -6,138 +6,119 @@ and "Adding an etcd node": it stands behind the others in the inventory, and
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from oslo_log import log
 
-from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Dependencies
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, of_role
+from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks, readiness
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import belongs
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
 from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.load_balancer import Server
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
-from tacker_k8s_mgmt.topology import heal_record
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
-class PlaneJoin(Join):
-    """Workers join, and at most one control plane that a heal has taken out."""
+class ControlPlaneJoin:
+    """The steps by which a control plane joins, besides those of a worker.
 
-    def __init__(self, deps: Dependencies) -> None:
-        super().__init__(deps)
-        self._plane: Node | None = None
+    :param join: the nodes that join, at most one control plane among them.
+    """
+
+    def __init__(self, state: ClusterState, join: Join) -> None:
+        self._state = state
+        self._join = join
         #: The control planes that are members of etcd when it has joined.
         self._voters: tuple[Node, ...] = ()
 
-    def join_steps(self) -> tuple[Step, ...]:
-        """The steps after it is clear who joins."""
-        clear, reach, write, gather, scale, ready, route = super().join_steps()
-        return (
-            clear,
-            reach,
-            write,
-            gather,
-            Step(
-                f"run {kubespray_releases.CLUSTER} for the control planes",
-                self._run_cluster,
-                probe=self._has_run,
-            ),
-            Step(
-                "see the control plane well in cluster and etcd",
-                self._see_well,
-                probe=self._none_joins,
-            ),
-            Step(
-                "put the control plane behind the load balancer",
-                self._balance,
-                probe=self._none_joins,
-            ),
-            scale,
-            ready,
-            route,
-        )
+    def choose(self, is_target: Callable[[Node], bool]) -> None:
+        """Choose the control plane that joins, if there is one.
 
-    def _choose(self) -> None:
-        super()._choose()
-        noted = self._healing.plane
-        names = {node.name for node in self._nodes}
+        :param is_target: whether the operation is about the node; any other one that
+            cannot be reached is left out.
+        """
+        state = self._state
+        noted = state.healing.plane
+        names = {node.name for node in state.nodes}
         if noted and noted.name in names and self._is_voter(noted):
             # An earlier try has joined it, and came no further.
-            self._healing = replace(self._healing, plane=None, first=False)
+            state.healing = replace(state.healing, plane=None, first=False)
         coming = [
             node
-            for node in self._returning
-            if self._is_target(node) or not self._site.unreachable([node])
+            for node in state.returning
+            if is_target(node) or not state.site.unreachable([node])
         ]
         if coming:
-            self._plane = coming[0]
-            others = [node for node in self._nodes if node.role is not Role.WORKER]
-            workers = [node for node in self._nodes if node.role is Role.WORKER]
-            self._nodes = (*others, self._plane, *workers)
-            members = {one.address for one in self._etcd_members()}
+            plane = self._join.plane = coming[0]
+            others = [node for node in state.nodes if node.role is not Role.WORKER]
+            state.nodes = (*others, plane, *of_role(state.nodes, Role.WORKER))
+            members = {one.address for one in self._members()}
             voters = (node for node in others if node.address in members)
-            self._voters = (*voters, self._plane)
-            LOG.info("The control plane %s joins again", self._plane.name)
+            self._voters = (*voters, plane)
+            LOG.info("The control plane %s joins again", plane.name)
 
-    def _newcomers(self) -> tuple[Node, ...]:
-        return (*((self._plane,) if self._plane else ()), *super()._newcomers())
+    def none_joins(self) -> bool:
+        """Whether it is workers only."""
+        return self._join.plane is None
 
-    def _none_joins(self) -> bool:
-        return self._plane is None
-
-    def _has_begun(self) -> bool:
-        if self._plane is None:
-            return super()._has_begun()
-        if self._site.playbooks.live(self._cluster_request()):
+    def has_begun(self) -> bool:
+        """As :meth:`.Join.has_begun`, of the control plane too."""
+        if self._join.plane is None:
+            return self._join.has_begun()
+        if self._state.site.playbooks.live(self._request()):
             return True
-        return self._has_run() and super()._has_begun()
+        return self.has_run() and self._join.has_begun()
 
-    def _cluster_request(self) -> PlaybookRequest:
-        """One that joins this control plane, and leaves out whoever is silent."""
-        planes = self._planes()
-        shut_out = [n.name for n in planes if n.name in self._unreachable]
+    def _request(self) -> PlaybookRequest:
+        """One that joins this control plane, and leaves out those that are silent."""
+        silent = self._join.unreachable
+        names = [node.name for node in self._state.planes() if node.name in silent]
         return PlaybookRequest(
             kubespray_releases.CLUSTER,
             extra_vars=kubespray_releases.member_variables(self._voters),
-            args=kubespray_releases.limit_to_control_planes(without=shut_out),
-            inputs=self._inputs,
+            args=kubespray_releases.limit_to_control_planes(without=names),
+            inputs=self._state.inputs,
         )
 
-    def _etcd_members(self) -> Sequence[EtcdMember]:
+    def _members(self) -> Sequence[EtcdMember]:
         """etcd's members, as a control plane that stayed tells."""
-        return self._through(self._site.etcd).members()
+        return self._state.through(self._state.site.etcd).members()
 
     def _is_voter(self, plane: Node) -> bool:
         """Whether etcd has a member of it: one that it has lost is half out."""
-        return any(belongs(one, plane) for one in self._etcd_members())
+        return any(belongs(one, plane) for one in self._members())
 
-    def _has_run(self) -> bool:
-        plane = self._plane
+    def has_run(self) -> bool:
+        """Whether ``cluster.yml`` has run for it, and it is there."""
+        plane = self._join.plane
         if plane is None:
             return True
         # The run alone proves nothing: the node may have been removed since.
-        done = self._site.playbooks.done(self._cluster_request())
-        return done and plane.name in self._seen()
+        done = self._state.site.playbooks.done(self._request())
+        return done and plane.name in self._state.seen()
 
-    def _run_cluster(self) -> None:
-        self._run(self._cluster_request(), len(self._planes()))
+    def run_cluster(self) -> None:
+        """Run kubespray's ``cluster.yml`` for the control planes."""
+        playbooks.run(self._state, self._request(), len(self._state.planes()))
 
-    def _see_well(self) -> None:
+    def see_well(self) -> None:
         """See that it is the new VM, and well in every respect.
 
         :raises ClusterError: what is wrong after ``ready_timeout``.
         """
-        plane = self._plane
+        state, plane = self._state, self._join.plane
         if plane is None:
             return
-        self._verify_identity(self._wait_ready([plane]), [plane])
-        self._wait_until_well(
+        seen = readiness.wait_ready(state, [plane])
+        readiness.verify_identity(state, seen, [plane])
+        readiness.wait_until_well(
+            state,
             lambda: self._problem(plane),
             f"{plane.name} has not joined wholly: {{left}}.",
             f"Look at `journalctl -u etcd` and at the API server's log on "
@@ -145,7 +126,7 @@ class PlaneJoin(Join):
         )
 
     def _problem(self, plane: Node) -> str:
-        own = [one for one in self._etcd_members() if one.address == plane.address]
+        own = [one for one in self._members() if one.address == plane.address]
         if not own:
             return "etcd has no member of it"
         member = own[0]
@@ -156,36 +137,42 @@ class PlaneJoin(Join):
                 f"its etcd member calls itself {member.name}, and not "
                 f"{plane.etcd_member_name}"
             )
-        cluster = self._site.cluster(plane)
+        cluster = self._state.site.cluster(plane)
         if problem := cluster.api_problem():
             return f"its API server: {problem}"
-        machine = self._machines.load_balancer
+        machine = self._state.machines.load_balancer
         outside = [machine.ssh_address, machine.address] if machine else []
         missing = cluster.uncertified([plane.address, plane.ssh_address, *outside])
         if missing:
             return f"the certificate of its API server is not for {', '.join(missing)}"
         return ""
 
-    def _balance(self) -> None:
-        plane, balancing = self._plane, self._balancing()
+    def balance(self) -> None:
+        """Put it behind the load balancer, and record it as a full member.
+
+        :raises ClusterError: the load balancer does not find it well.
+        """
+        state, plane = self._state, self._join.plane
+        balancing = state.balancing()
         if plane is None:
             return
         if balancing is not None:
-            balancing.front(self._nodes)
-            self._wait_until_well(
+            balancing.front(state.nodes)
+            readiness.wait_until_well(
+                state,
                 lambda: _not_up(plane, balancing.status().control_planes),
                 "the load balancer does not find the control plane well: {left}.",
                 f"Look whether it reaches {plane.address}:6443.",
             )
         # It is a member now, whatever becomes of the workers.
-        self._members |= {plane.server_id}
-        kept = {node.server_id for node in self._nodes} & self._members
-        self._write_json(JOINED_FILE, sorted(kept))
-        self._healing = replace(self._healing, plane=None, first=False)
-        self._site.workdir.write(heal_record.FILE_NAME, self._healing.text())
+        state.members |= {plane.server_id}
+        kept = {node.server_id for node in state.nodes} & state.members
+        state.write_json(JOINED_FILE, sorted(kept))
+        healing = replace(state.healing, plane=None, first=False)
+        inventory.write_healing(state, healing)
 
 
-def _not_up(plane: Node, servers: Sequence[Any]) -> str:
+def _not_up(plane: Node, servers: Sequence[Server]) -> str:
     states = [one.state for one in servers if one.name == plane.name]
     if not states:
         return f"it has no route to {plane.name}"
