@@ -8,10 +8,12 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from tacker_k8s_mgmt.kubespray import network, option_variables
+from tacker_k8s_mgmt.kubespray import network
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
+from tacker_k8s_mgmt.request import option_metadata, registries
 from tacker_k8s_mgmt.request.params import InstallParams, Proxy
+from tacker_k8s_mgmt.request.storage_options import LOCAL_PATH_IS_DEFAULT
 
 _SHOW_LOGS = "unsafe_show_logs"
 # In a URL, as files_repo or a single file's URL may have them: user and password, or
@@ -67,18 +69,37 @@ def build(
             *balancers,
         )
         variables.update(_proxy(params.proxy, map(str, own)))
-    variables |= option_variables.variables(
-        params.cluster,
-        params.private_registries,
-        address_family=params.address_family,
-        nic_mtus=nic_mtus,
-    )
+    variables |= _options(params, nic_mtus)
     if params.kubespray_vars.get("kube_external_ca_mode"):
         # kubespray refuses both: there is nobody on the nodes who could renew them.
         variables.pop("auto_renew_certificates", None)
     variables |= params.kubespray_vars
     variables |= network.own_interface(variables, nodes)
     return _showing_downloads(variables)
+
+
+def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]:
+    """The variables of all options of ``cluster`` that are not kubespray's defaults.
+
+    Most of them each option declares itself (:class:`.option_metadata.Becomes`); the
+    others follow from several.
+    """
+    options = params.cluster
+    openstack, storage = options.openstack, options.storage
+    built = option_metadata.variables(options)
+    built |= network.variables(options, params.address_family, nic_mtus)
+    private = (one.as_registry() for one in params.private_registries)
+    built |= registries.variables(
+        [*options.registries, *private], options.container_manager or "containerd"
+    )
+    if openstack and storage.cinder:
+        built |= openstack.login("cinder")
+    if openstack and openstack.cloud_controller:
+        built |= openstack.login("external_openstack")
+    if storage.cinder and storage.local_path:
+        # Its class would be a second default one.
+        built[LOCAL_PATH_IS_DEFAULT] = "false"
+    return built
 
 
 def _showing_downloads(variables: dict[str, Any]) -> dict[str, Any]:

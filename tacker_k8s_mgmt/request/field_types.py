@@ -50,7 +50,7 @@ class SecretForm:
     :param masked: what is shown in its place.
     """
 
-    stand_in: str
+    stand_in: str = "(unknown)"
     is_open: Callable[[str], bool] = lambda _: False
     by_path: bool = False
     parts: Callable[[str], Iterable[str]] = lambda secret: [secret]
@@ -67,6 +67,7 @@ def has_no_login(text: str) -> bool:
     return "@" not in text
 
 
+SECRET = SecretForm()
 _KEY_FORM = SecretForm(
     "-----BEGIN PRIVATE KEY-----\nunknown\n-----END PRIVATE KEY-----",
     is_path,
@@ -223,8 +224,9 @@ OptionalSecret = Annotated[
     BeforeValidator(blank_is_absent),
 ]
 OptionalPrivateKey = Annotated[
-    Annotated[SecretStr, AfterValidator(_private_key), _KEY_FORM] | None,
+    Annotated[SecretStr, AfterValidator(_private_key)] | None,
     BeforeValidator(blank_is_absent),
+    _KEY_FORM,
 ]
 Host = Annotated[str, AfterValidator(_host)]
 Port = Annotated[int, Strict(), _between(1, 65535)]
@@ -244,7 +246,8 @@ OptionalNetwork = Annotated[
     BeforeValidator(blank_is_absent),
 ]
 OptionalProxyUrl = Annotated[
-    Annotated[SecretStr, AfterValidator(_proxy_url), _PROXY_FORM] | None,
+    Annotated[SecretStr, AfterValidator(_proxy_url)] | None,
     BeforeValidator(blank_is_absent),
+    _PROXY_FORM,
 ]
 ListOfNames = Annotated[tuple[str, ...], BeforeValidator(_list_of_names)]

@@ -21,11 +21,11 @@ _USER = {
     **{name: name for name in ("username", "password", "domain_id", "domain_name")},
     **{"project_id": "tenant_id", "project_name": "tenant_name"},
 }
-_CREDENTIAL = tuple(
+CREDENTIAL = tuple(
     f"application_credential_{part}" for part in ("id", "name", "secret")
 )
 _LOGIN = {
-    **{name: name for name in ("auth_url", "region", *_CREDENTIAL)},
+    **{name: name for name in ("auth_url", "region", *CREDENTIAL)},
     **{"ca_file": "cacert"},
     **_USER,
 }
@@ -112,8 +112,6 @@ class OpenStack(Structure):
         """
         # Beside an application credential, a project would be refused by Keystone.
         unused = _USER if self.application_credential_id is not None else {}
-        return {
-            f"{prefix}_{end}": "" if name in unused else opened(value) or ""
-            for name, end in _LOGIN.items()
-            for value in [getattr(self, name)]
-        }
+        used = _LOGIN.keys() - unused
+        login = {_LOGIN[name]: opened(getattr(self, name)) for name in used}
+        return {f"{prefix}_{end}": login.get(end) or "" for end in _LOGIN.values()}

@@ -11,11 +11,9 @@ from tacker_k8s_mgmt.request import option_metadata
 from tacker_k8s_mgmt.request.field_types import blank_is_absent
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
+from tacker_k8s_mgmt.request.openstack_options import CREDENTIAL
 
 _CLUSTER = "cluster"
-_CREDENTIAL = tuple(
-    f"application_credential_{part}" for part in ("id", "name", "secret")
-)
 
 
 def problems(reading: Reading) -> Iterator[str]:
@@ -144,12 +142,12 @@ def _openstack(reading: Reading) -> Iterator[str]:
     if not isinstance(reading.get(*place), Mapping):
         return
     name = reading.dotted(*place)
-    credential = [part for part in _CREDENTIAL if _given(reading, *place, part)]
+    credential = [part for part in CREDENTIAL if _given(reading, *place, part)]
     user = [part for part in ("username", "password") if _given(reading, *place, part)]
     if credential and user:
         yield f"{name}: has both an application credential and a user; give one of them"
     elif credential:
-        for part in _CREDENTIAL:
+        for part in CREDENTIAL:
             if part not in credential:
                 yield f"{name}: {part} is missing; kubespray wants id, name and secret"
     else:

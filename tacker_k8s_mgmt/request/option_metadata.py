@@ -37,7 +37,7 @@ class Becomes:
 
     :param names: what ``kubespray_vars`` must not have beside the option.
     :param value: makes the value of all of these; None where other options have a say,
-        so that :mod:`tacker_k8s_mgmt.kubespray.option_variables` makes it.
+        so that :mod:`tacker_k8s_mgmt.kubespray.variables` makes it.
     :param is_default: whether ``kubespray_vars`` may have another value after all.
     """
 

@@ -16,7 +16,11 @@ from pydantic import (
     SecretStr,
 )
 
-from tacker_k8s_mgmt.request.field_types import URL_FORM, AbsolutePath, blank_is_absent
+from tacker_k8s_mgmt.request.field_types import (
+    URL_FORM,
+    AbsolutePath,
+    blank_is_absent,
+)
 
 LARGEST_MTU = 9216
 SMALLEST_MTU = 576
@@ -163,7 +167,7 @@ Secret = Annotated[SecretStr, AfterValidator(_secret)]
 OptionalVersion = Annotated[Annotated[str, AfterValidator(_version)] | None, _absent]
 Url = Annotated[str, AfterValidator(_url)]
 OptionalUrlWithLogin = Annotated[
-    Annotated[SecretStr, AfterValidator(_url_with_login), URL_FORM] | None, _absent
+    Annotated[SecretStr, AfterValidator(_url_with_login)] | None, _absent, URL_FORM
 ]
 Registry = Annotated[str, AfterValidator(_registry)]
 OptionalImageHost = Annotated[

@@ -1,24 +1,25 @@
 """Where the parameters have secrets, as their model says.
 
-An attribute is a secret if its type is pydantic's ``SecretStr``. In free-form variables
-a value is one if its name, or one that it stands below, looks like that of a secret.
+An attribute is a secret if its type is pydantic's ``SecretStr``; what there is to know
+of it besides says its :class:`.field_types.SecretForm`. In free-form variables a value
+is one if its name, or one that it stands below, looks like that of a secret.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from functools import cache
+from types import MappingProxyType
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.request import key_aliases
-from tacker_k8s_mgmt.request.field_types import SecretForm
+from tacker_k8s_mgmt.request.field_types import SECRET, SecretForm
 from tacker_k8s_mgmt.request.key_aliases import Attribute, Location, Structure
 
-_PLAIN = SecretForm("(unknown)")
 #: Of a variable whose name is none of a secret.
-_SHOWN = SecretForm("(unknown)", masked=redaction.without_secret)
+_SHOWN = SecretForm(masked=redaction.without_secret)
 #: Variables that are nested deeper are none that Ansible could use.
 _DEEPEST = 60
 
@@ -46,8 +47,8 @@ def attributes(
     """Every secret attribute; ``*`` stands for the number of a list's item."""
     for name, attribute in key_aliases.attributes(model).items():
         here = (*place, name)
-        if form := _form(attribute.info.annotation):
-            yield here, form
+        if name in _forms(model):
+            yield here, _forms(model)[name]
         if attribute.structure:
             inner = (*here, "*") if attribute.is_list else here
             yield from attributes(attribute.structure, inner)
@@ -78,7 +79,8 @@ class _Visitor:
             key = attribute.field if is_finished else name
             value = getattr(holder, key) if is_finished else holder.get(key)
             if value is not None:
-                new = self._attribute(attribute, value, (*place, name))
+                form = _forms(model).get(name)
+                new = self._attribute(attribute, form, value, (*place, name))
                 if new != value:
                     changes[key] = new
         if not is_finished:
@@ -86,9 +88,11 @@ class _Visitor:
         # Without changes that are none, it still knows which values are defaults.
         return holder.model_copy(update=changes) if changes else holder
 
-    def _attribute(self, attribute: Attribute, value: Any, here: Location) -> Any:
-        annotation, model = attribute.info.annotation, attribute.structure
-        if form := _form(annotation):
+    def _attribute(
+        self, attribute: Attribute, form: SecretForm | None, value: Any, here: Location
+    ) -> Any:
+        model = attribute.structure
+        if form:
             place = Place(here, form)
             if isinstance(value, SecretStr):
                 return SecretStr(self.change(place, value.get_secret_value()))
@@ -102,13 +106,13 @@ class _Visitor:
             )
         if model and not attribute.is_list and isinstance(value, Mapping | Structure):
             return self.structure(model, value, here)
-        if get_origin(annotation) is dict and isinstance(value, Mapping):
+        if get_origin(attribute.info.annotation) is dict and isinstance(value, Mapping):
             return self._variables(value, here)
         return value
 
     def _variables(self, value: Any, here: Location, *, secret: bool = False) -> Any:
         """Free-form variables; *secret* below a name that looks like that of one."""
-        place = Place(here, _PLAIN if secret else _SHOWN, is_variable=True)
+        place = Place(here, SECRET if secret else _SHOWN, is_variable=True)
         if is_reference(value, named_secret=secret) or len(here) > _DEEPEST:
             return self.change(place, value)
         if isinstance(value, Mapping | list) and secret and self.whole:
@@ -132,18 +136,19 @@ class _Visitor:
         return self.change(place, value)
 
 
-def _form(annotation: Any) -> SecretForm | None:
-    """The form of an attribute of this type, None if it is no secret."""
-    if annotation is SecretStr:
-        return _PLAIN
-    origin, args = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        own = (one for one in args[1:] if isinstance(one, SecretForm))
-        found = _form(args[0])
-        return next(own, found) if found else None
-    if origin in (Union, UnionType):
-        return next((form for one in args if (form := _form(one))), None)
-    return None
+@cache
+def _forms(model: type[Structure]) -> Mapping[str, SecretForm]:
+    """The secret attributes of a structure."""
+    forms = {}
+    for name, attribute in key_aliases.attributes(model).items():
+        own = (m for m in attribute.info.metadata if isinstance(m, SecretForm))
+        if _is_hidden(attribute.info.annotation):
+            forms[name] = next(own, SECRET)
+    return MappingProxyType(forms)
+
+
+def _is_hidden(annotation: Any) -> bool:
+    return annotation is SecretStr or any(map(_is_hidden, get_args(annotation)))
 
 
 def is_reference(value: Any, *, named_secret: bool = True) -> bool:
