@@ -160,11 +160,10 @@ class ConnectivityEnd:
         """
         state = self._state
         former = {node.server_id: (node.name, node.address) for node in previous}
-        variables = rebuilt(state.records.variables, "It is written anew.") or {}
-        api = variables.get("loadbalancer_apiserver")
+        api = rebuilt(state.records.api_address, "It is written anew.")
         balancer = state.machines.load_balancer
         if api and balancer:
-            former[balancer.server_id] = ("the load balancer", api["address"])
+            former[balancer.server_id] = ("the load balancer", api)
         moved = [
             f"{name} from {address} to {found[server].address}"
             for server, (name, address) in former.items()

@@ -6,7 +6,7 @@ tests use fakes. Nothing here or in the operations imports an effect.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from pydantic import SecretStr
 
@@ -27,7 +27,7 @@ from tacker_k8s_mgmt.topology.heat_stack import Machines
 class Journal(Protocol):
     """Where the steps of an operation are recorded."""
 
-    def record(self, event: str, **fields: Any) -> None: ...
+    def record(self, event: str, **fields: object) -> None: ...
 
 
 class Clock(Protocol):

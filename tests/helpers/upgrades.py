@@ -7,8 +7,7 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade
-from tacker_k8s_mgmt.lifecycle.upgrade_check import UpgradeStart
+from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade, UpgradeStart
 from tacker_k8s_mgmt.model.drain import DrainPolicy
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest

@@ -18,8 +18,7 @@ from tacker_k8s_mgmt.hooks.v2 import scale_status
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords
-from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade
-from tacker_k8s_mgmt.lifecycle.upgrade_check import UpgradeStart
+from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade, UpgradeStart
 from tacker_k8s_mgmt.request.params import ATTRIBUTE
 from tacker_k8s_mgmt.topology import upgrade_plan
 

@@ -8,7 +8,7 @@ inventory tell again is rebuilt (:mod:`.rebuild`).
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from oslo_log import log
 from pydantic import TypeAdapter
@@ -139,10 +139,9 @@ class ClusterRecords:
         kind = TypeAdapter(dict[str, list[list[str]]])
         return self._read(MOVING_FILE, kind.validate_json) or {}
 
-    def variables(self) -> Mapping[str, Any]:
-        """The variables of the last playbook."""
-        kind = TypeAdapter(dict[str, Any])
-        return self._read(VARIABLES_FILE, kind.validate_json) or {}
+    def api_address(self) -> str | None:
+        """The load balancer's address in the variables of the last playbook."""
+        return self._read(VARIABLES_FILE, _api_address)
 
     def _read(self, name: str, read: Callable[[str], Content]) -> Content | None:
         hint = _HINTS.get(name, _DELETE)
@@ -180,6 +179,11 @@ def rebuilt(read: Callable[[], Content], how: str) -> Content | None:
 def _see_inventory(text: str) -> str:
     inventory.parse(text)
     return text
+
+
+def _api_address(text: str) -> str | None:
+    told = json.loads(text).get("loadbalancer_apiserver")
+    return str(told["address"]) if told else None
 
 
 def _services(text: str) -> tuple[ExposedService, ...]:

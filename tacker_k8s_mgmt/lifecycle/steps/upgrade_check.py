@@ -6,15 +6,13 @@ away. An upgrade that has stopped half-way is taken up again with what it has le
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.operation import Operation
-from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import Dependencies
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.model import quorum
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.topology import upgrade_plan
@@ -25,25 +23,22 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 _ANSWERLESS = (errors.ConnectError, errors.CommandFailed, errors.CommandTimeout)
 
 
-class UpgradeStart(Operation):
-    """The steps of ``change_current_package_start``: looks, and changes nothing."""
+class UpgradeCheck:
+    """Looks whether an upgrade may begin or go on, and changes nothing.
 
-    def __init__(self, deps: Dependencies) -> None:
-        super().__init__(deps)
-        self._aim = (self._params.cluster.kubernetes_version or "").removeprefix("v")
-        self._record = upgrade_plan.Record()
-        #: Nodes whose API server or kubelet has another version than is wanted.
-        self._pending: frozenset[str] = frozenset()
+    :ivar aim: the Kubernetes version of the request, without v.
+    :ivar record: what is recorded of upgrades.
+    :ivar pending: names of the nodes whose API server or kubelet has another version.
+    """
 
-    def steps(self) -> Sequence[Step]:
-        """The steps in the order of work."""
-        return [
-            Step("check package and Ansible server", self._check_server),
-            Step("check nodes, versions and control planes", self._check_cluster),
-        ]
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self.aim = (state.params.cluster.kubernetes_version or "").removeprefix("v")
+        self.record = upgrade_plan.Record()
+        self.pending: frozenset[str] = frozenset()
 
     def left(self) -> str:
-        """What stays behind when a step fails."""
+        """What stays behind when the check fails."""
         begun = self._begun()
         if not begun:
             return "No node was touched."
@@ -57,61 +52,61 @@ class UpgradeStart(Operation):
         """The version of an upgrade that is under way; "" for none that is known."""
         try:
             # Read anew, for the first step may have failed.
-            return self._records.upgrade().aim
+            return self._state.records.upgrade().aim
         except errors.K8sMgmtError as error:
             LOG.warning("Whether an upgrade has begun is not known: %s", error)
-            return self._record.aim
+            return self.record.aim
 
-    def _check_server(self) -> None:
-        findings = [*self._site.package_findings(), *self._site.server_findings()]
+    def check_server(self) -> None:
+        """Check the package and the Ansible server.
+
+        :raises PreflightError: with all findings.
+        """
+        findings = [
+            *self._state.site.package_findings(),
+            *self._state.site.server_findings(),
+        ]
         if findings:
             raise errors.PreflightError(findings)
 
-    def _check_cluster(self) -> None:
-        found, seen = self._compare()
-        self._record = self._records.upgrade()
-        servers = self._api_servers()
+    def check_cluster(self) -> None:
+        """Check nodes, versions and control planes, and find what is pending.
+
+        :raises PreflightError: with all findings.
+        :raises ClusterError: etcd would lose its majority meanwhile.
+        """
+        found, seen = compare(self._state)
+        self.record = self._state.records.upgrade()
+        servers = self.api_servers()
         kubelets = {
             node.name: seen[node.name].kubelet_version
-            for node in self._nodes
+            for node in self._state.nodes
             if node.name in seen
         }
         state = upgrade_plan.State(servers, kubelets)
-        plan, reasons = upgrade_plan.plan(state, self._aim, ())
+        plan, reasons = upgrade_plan.plan(state, self.aim, ())
         findings = [*self._membership(found), *self._unreachable(), *reasons]
         problems = self._problems()
-        if not self._record.aim:
+        if not self.record.aim:
             findings += self._ill(seen, problems)
         if plan is None or findings:
             raise errors.PreflightError(findings)
-        silent = {node.name for node in self._planes()} - servers.keys()
-        self._pending = frozenset({*plan.pending, *silent})
-        if self._pending:
+        silent = {node.name for node in self._state.planes()} - servers.keys()
+        self.pending = frozenset({*plan.pending, *silent})
+        if self.pending:
             self._keep_majority(seen, problems)
         LOG.info(
             "Nodes that have not got Kubernetes %s: %s",
-            self._aim,
-            ", ".join(sorted(self._pending)) or "none",
+            self.aim,
+            ", ".join(sorted(self.pending)) or "none",
         )
 
-    def _cluster(self) -> ports.Cluster:
-        """The cluster through the first control plane whose own API server is ready."""
-        planes = self._planes()
-        for plane in planes if len(planes) > 1 else ():
-            try:
-                cluster = self._site.cluster(plane)
-                if not cluster.api_problem():
-                    return cluster
-            except errors.ConnectError as error:
-                LOG.warning("The next control plane is asked: %s", error)
-        return super()._cluster()
-
-    def _api_servers(self) -> dict[str, str]:
+    def api_servers(self) -> dict[str, str]:
         """Versions of the API servers that answer, by control plane."""
         found = {}
-        for plane in self._planes():
+        for plane in self._state.planes():
             try:
-                found[plane.name] = self._site.cluster(plane).version()
+                found[plane.name] = self._state.site.cluster(plane).version()
             except _ANSWERLESS as error:
                 LOG.warning("The API server of %s: %s", plane.name, error)
         return found
@@ -119,9 +114,9 @@ class UpgradeStart(Operation):
     def _problems(self) -> Mapping[str, str]:
         """What is wrong with each control plane's own API server, "" for nothing."""
         found = {}
-        for plane in self._planes():
+        for plane in self._state.planes():
             try:
-                found[plane.name] = self._site.cluster(plane).api_problem()
+                found[plane.name] = self._state.site.cluster(plane).api_problem()
             except errors.ConnectError as error:
                 found[plane.name] = str(error)
         return found
@@ -146,43 +141,39 @@ class UpgradeStart(Operation):
 
     def _remedy(self, node: Node) -> str:
         """What mends the membership of a node."""
-        if not self._record.is_among_planes:
+        if not self.record.is_among_planes:
             return "heal or scale first, which mends that"
         if node.role is Role.WORKER:
             return "scale in first, which takes it out"
         # Neither its heal nor the upgrade can go on without the other.
         return (
-            f"bring its former VM back, to go on with the upgrade to {self._record.aim}"
+            f"bring its former VM back, to go on with the upgrade to {self.record.aim}"
             ", or heal without vnfcInstanceId to build the whole cluster anew"
         )
 
     def _unreachable(self) -> list[str]:
         # kubespray would bring the former version back to half of the control planes.
-        begun = self._record.is_among_planes
+        begun = self.record.is_among_planes
         remedy = "make it answer again" if begun else "heal it first"
         return [
             f"{name} does not accept an SSH login: {remedy}"
-            for name in self._site.unreachable(self._nodes)
+            for name in self._state.site.unreachable(self._state.nodes)
         ]
 
-    def _ill(
-        self, seen: Mapping[str, ports.ClusterNode], problems: Mapping[str, str]
-    ) -> list[str]:
+    def _ill(self, seen: NodeObjects, problems: Mapping[str, str]) -> list[str]:
         """What an upgrade must not begin with."""
         found = [
             f"the API server of {name}: {problem}"
             for name, problem in problems.items()
             if problem
         ]
-        for node in self._nodes:
+        for node in self._state.nodes:
             problem = _problem(node, seen)
             if problem:
                 found.append(f"{node.name}: {problem}")
         return [f"{finding}; mend or heal it first" for finding in found]
 
-    def _keep_majority(
-        self, seen: Mapping[str, ports.ClusterNode], problems: Mapping[str, str]
-    ) -> None:
+    def _keep_majority(self, seen: NodeObjects, problems: Mapping[str, str]) -> None:
         """See that the others suffice while one control plane is away.
 
         :raises ClusterError: they would not; says who is well.
@@ -195,14 +186,14 @@ class UpgradeStart(Operation):
                 api_problem=problems[node.name],
                 node_problem=_problem(node, seen),
             )
-            for node in self._planes()
+            for node in self._state.planes()
         ]
         if len(planes) == 1:
             return
-        members = self._through(self._site.etcd).members()
+        members = self._state.through(self._state.site.etcd).members()
         # One that the last try has left ill is the one that this one mends.
         ill = [one for one in planes if one.api_problem or one.node_problem]
-        mend = "Mend" if self._record.is_among_planes else "Mend or heal"
+        mend = "Mend" if self.record.is_among_planes else "Mend or heal"
         for plane in ill or planes:
             reason = quorum.refusal(planes, members, [plane.name])
             if reason:
@@ -213,17 +204,7 @@ class UpgradeStart(Operation):
                 )
 
 
-def of_role(nodes: Sequence[Node], role: Role) -> tuple[Node, ...]:
-    """Those of the nodes that have the role, in their order."""
-    return tuple(node for node in nodes if node.role is role)
-
-
-def named(nodes: Sequence[Node], names: Collection[str]) -> tuple[Node, ...]:
-    """Those of the nodes that have these names, in their order."""
-    return tuple(node for node in nodes if node.name in names)
-
-
-def _problem(node: Node, seen: Mapping[str, ports.ClusterNode]) -> str:
+def _problem(node: Node, seen: NodeObjects) -> str:
     """Why a node is not Ready; "" if it is."""
     if node.name not in seen:
         return "it is not in the cluster"
