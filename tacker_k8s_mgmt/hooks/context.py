@@ -1,8 +1,9 @@
 """One call of a hook: what it is about, and how its steps are run and recorded."""
 
+import abc
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from oslo_config import cfg
 from oslo_log import log
@@ -13,14 +14,16 @@ from tacker_k8s_mgmt.lifecycle.runner import Runner, Step, SystemClock
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.playbook_runs import Progress
 from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.params import InstallParams
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
+S = TypeVar("S", bound=Site)
 _LOG_SECONDS = 60.0  # between two lines about one play
 
 
-class Hook:
+class Hook(abc.ABC, Generic[S]):
     """One call of a hook for one VNF instance.
 
     :param conf: Tacker's configuration as it was read.
@@ -47,20 +50,21 @@ class Hook:
             keep=self.options.journal_keep,
         )
 
+    def begin(self, point: int | None) -> None:
+        """Is called when there is something to do, before it is done."""
+
+    @abc.abstractmethod
+    def site(self, params: InstallParams) -> S:
+        """What an operation on this VNF instance may touch."""
+
     def run(
         self,
         steps: Sequence[Step],
-        secrets: Sequence[str] = (),
-        left: Callable[[], str] = lambda: "",
-        *,
+        secrets: Sequence[str],
         advice: Callable[[Exception], str],
+        left: Callable[[], str] = lambda: "",
     ) -> None:
-        """Take *steps*; *secrets* are kept out of every error text.
-
-        :param left: says what stays behind when a step fails.
-        :param advice: what the operator sends after an error, such as a
-            :class:`~tacker_k8s_mgmt.hooks.hints.Advice`.
-        """
+        """Take *steps*; *secrets* are kept out of every error text."""
         redact = Redactor(secrets)
         Runner(self.name, self._journal, self.clock, redact, left, advice).run(steps)
 

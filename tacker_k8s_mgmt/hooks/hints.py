@@ -52,16 +52,14 @@ class Advice:
 #: In a hook that looks and changes nothing.
 MENDED = Advice("Send `retry` when that is mended, or `fail` to give the operation up.")
 GOES_ON = Advice("`retry` goes on from here; `fail` gives the operation up.")
-INSTANTIATE_START = Advice(
-    "Send `retry` when that is mended; or `rollback`, then a corrected request.",
-    refused="Send `rollback` for this operation.",
+NO_VM_YET = Advice(
+    "Send `retry` when that is mended; or `rollback`, then a corrected request."
 )
-INSTANTIATE_END = Advice(
+VMS_THERE = Advice(
     "`retry` goes on from here, `rollback` removes what there is, and after `fail` it "
-    "stays until the VNF is instantiated again.",
-    refused="Send `rollback` for this operation, which removes what there is.",
+    "stays until the VNF is instantiated again."
 )
-HEAL_OF_ALL_END = Advice(
+HEAL_OF_ALL = Advice(
     "`retry` goes on from here; after `fail` what there is stays until the whole VNF "
     "is healed again."
 )
@@ -72,10 +70,10 @@ _MEND = "If the request is right, mend what it refers to and send `retry`. If no
 
 @contextmanager
 def attached(advice: Callable[[Exception], str]) -> Iterator[None]:
-    """Have an error that no step has raised told with what to send."""
+    """Have an error that does not say so yet told with what to send."""
     try:
         yield
-    except errors.StepFailed:
+    except (errors.StepFailed, errors.ParamError):
         raise
     except errors.K8sMgmtError as exc:
         exc.hint = f"{exc.hint} {advice(exc)}".lstrip()

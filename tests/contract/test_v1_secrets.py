@@ -12,9 +12,10 @@ from tacker import objects
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks.v1 import driver as v1_driver
-from tacker_k8s_mgmt.hooks.v1 import keystone, requests
+from tacker_k8s_mgmt.hooks.v1 import keystone, requests, terminate
 from tacker_k8s_mgmt.request import params
 from tests.contract.key_manager import BYTES_ID, PASSWORD, TEXT_ID, by_id
+from tests.helpers.fakes import VNF
 from tests.helpers.samples import changed, request
 
 objects.register_all()
@@ -73,7 +74,7 @@ def instance(cloud, monkeypatch, directory):
     cloud.services["key-manager"].append("RegionTwo")
     saved = []
     yield types.SimpleNamespace(
-        id="vnf",
+        id=VNF,
         tenant_id="project",
         vim_connection_info=[vim],
         instantiated_vnf_info=info,
@@ -141,22 +142,21 @@ class TestTerminate:
         """A driver; which of its hooks came as far as its work."""
         done = []
         monkeypatch.setattr(v1_driver.checkpoint, "save", lambda *_: None)
-        monkeypatch.setattr(v1_driver.vim, "VimRegistry", lambda *_: None)
+        monkeypatch.setattr(terminate.vim, "VimRegistry", lambda *_: None)
         monkeypatch.setattr(
             v1_driver.V1Hook, "site", lambda *_: contextlib.nullcontext("the site")
         )
         monkeypatch.setattr(
-            v1_driver, "TerminateStart", lambda *_: types.SimpleNamespace(steps=tuple)
+            terminate, "TerminateStart", lambda *_: types.SimpleNamespace(steps=tuple)
         )
         monkeypatch.setattr(
-            v1_driver,
+            terminate,
             "TerminateEnd",
             lambda _vnf, _vims, site: types.SimpleNamespace(
                 steps=lambda: done.append(site) or ()
             ),
         )
         monkeypatch.setattr(v1_driver.V1Hook, "run", lambda *_: done.append("run"))
-        monkeypatch.setattr(v1_driver.V1Hook, "__init__", lambda *_: None)
 
         def call(request):
             del done[:]

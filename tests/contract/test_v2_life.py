@@ -171,6 +171,21 @@ class TestScale:
         assert cluster.site.listed == [MASTER, FIFTY_FIVE]
         assert [one.server_id for one in cluster.site.workers] == ["server-55"]
 
+    def test_failed_rollback_is_sent_again(self, cluster):
+        with cluster.world() as site:
+            site.faults.add("run scale")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+            scale(cluster, "SCALE_OUT")
+        with cluster.world() as site:
+            site.faults.add("lock")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            cluster.rollback()
+        assert "fault in lock" in caught.value.detail
+        assert "Send `rollback` again, or `fail`" in caught.value.detail
+        assert "retry" not in caught.value.detail
+        cluster.rollback()
+        assert len(cluster.site.workers) == 2
+
     def test_failed_scale_out_is_retried_where_it_was(self, cluster):
         with cluster.world() as site:
             site.faults.add("cluster.nodes")

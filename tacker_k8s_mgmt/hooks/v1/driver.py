@@ -1,15 +1,18 @@
-"""Tacker's v1 API: the driver class behind the frozen shim, hook by hook.
+"""Tacker's v1 API: the table of its hooks, and the class behind the frozen shim.
 
 What Tacker passes to each hook and when: ``tacker/vnflcm/vnflcm_driver.py``. One
 driver object serves all threads of a conductor, so it keeps no state.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
-from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks import hints, table
+from tacker_k8s_mgmt.hooks.table import Plan
 from tacker_k8s_mgmt.hooks.v1 import (
     checkpoint,
     group_size,
@@ -17,10 +20,9 @@ from tacker_k8s_mgmt.hooks.v1 import (
     rollback,
     scale_level,
     terminate,
-    vim,
 )
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
-from tacker_k8s_mgmt.hooks.v1.keystone import forget_vim, secrets_of
+from tacker_k8s_mgmt.hooks.v1.site import V1Site
 from tacker_k8s_mgmt.hooks.v1.stale_stack import LeftStack
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_check import ConnectivityStart
@@ -28,13 +30,153 @@ from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
+from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
+from tacker_k8s_mgmt.request.params import InstallParams
 
 TYPE = "mgmt-drivers-kubespray"
-_CONNECTIVITY_END = hints.Advice(
+_Entry = table.Entry[V1Hook, V1Site]
+_SCALE_OUT = hints.Advice(
+    "Send `fail` for this operation: the new VMs stay, and the next scale-out or heal "
+    "joins them.",
+    refused=hints.PLANES_GO,
+)
+_PORTS_END = hints.Advice(
     "`retry` goes on from here; after `fail`, the same request sent again does."
 )
+
+
+def _prepare(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+    steps = (
+        preflight.Preflight(deps.params, deps.vnf_id, site).step(),
+        LeftStack(hook.context, hook.instance, site).step(),
+    )
+    stack = partial(checkpoint.save, hook.context, hook.instance, checkpoint.STACK)
+    return Plan(steps, after=stack)
+
+
+def _instantiate(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+    return Plan.of(Instantiate(deps))
+
+
+def _of_workers(
+    hook: V1Hook, wrong: str, *, retried: bool = True
+) -> InstallParams | None:
+    params = hook.merged(wrong, retried=retried)
+    if params is not None:
+        requests.refuse_planes(params, hook.request)
+    return params
+
+
+def _scale_in(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+    return Plan.of(ScaleIn(deps, stacks=hook.stacks))
+
+
+def _of_new_workers(hook: V1Hook, wrong: str) -> InstallParams | None:
+    return _of_workers(hook, wrong, retried=False)
+
+
+def _scale_out(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+    work = ScaleOut(deps, stacks=hook.stacks)
+    aspect = hook.request.aspect_id
+
+    def advise(error: Exception) -> str:
+        before = work.workers_before()
+        return rollback.way_on(hook.context, hook.instance, aspect, before)
+
+    follow = partial(scale_level.follow_scale_out, hook.context, hook.instance, site)
+    return Plan.of(work, advice=advise, after=follow)
+
+
+def _heal_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+    if not hook.request.vnfc_instance_id:
+        return Plan(
+            (
+                preflight.Preflight(deps.params, deps.vnf_id, site).step(),
+                *TerminateStart(site.vims).steps(),
+                *TerminateEnd(deps.vnf_id, site.vims, site).steps(),
+            )
+        )
+    servers = requests.servers(hook.instance, hook.request)
+    level = scale_level.step(hook.context, hook.instance, site)
+    work = HealStart(deps, servers=servers)
+    return Plan((level, *work.steps()), work.left)
+
+
+def _heal_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+    if not hook.request.vnfc_instance_id:
+        return Plan.of(Instantiate(deps), advice=hints.HEAL_OF_ALL)
+    servers = requests.servers(hook.instance, hook.request)
+    return Plan.of(HealEnd(deps, servers=servers))
+
+
+def _ports_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+    asked = requests.attachments(hook.request)
+    work = ConnectivityStart(deps.params, deps.vnf_id, site, asked)
+    keep = group_size.step(hook.context, hook.instance, site)
+    return Plan((*work.steps(), keep))
+
+
+def _ports_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+    work = ConnectivityEnd(deps, asked=requests.attachments(hook.request))
+    return Plan(work.steps(), after=partial(checkpoint.clear, hook.instance))
+
+
+HOOKS: Mapping[str, Callable[[V1Hook], None]] = MappingProxyType(
+    {
+        "instantiate_start": _Entry(
+            V1Hook.parsed, hints.ROLLBACK, _prepare, hints.NO_VM_YET, checkpoint.START
+        ),
+        # A package need not name instantiate_start, which would have told.
+        "instantiate_end": _Entry(
+            V1Hook.parsed, hints.VMS_GO, _instantiate, hints.VMS_THERE, checkpoint.END
+        ),
+        "terminate_start": terminate.start,
+        "terminate_end": terminate.end,
+        # Called for scale-in only, with the ids of the stacks of the group's members
+        # (``VnfLcmDriver._scale_vnf_pre``).
+        "scale_start": _Entry(
+            _of_workers, hints.FAIL, _scale_in, checkpoint=checkpoint.START
+        ),
+        # Called for scale-out only, with those of the new ones (``_scale_vnf_post``).
+        "scale_end": _Entry(
+            _of_new_workers, hints.VMS_GO, _scale_out, _SCALE_OUT, checkpoint.END
+        ),
+        "heal_start": _Entry(
+            V1Hook.merged, hints.FAIL, _heal_start, checkpoint=checkpoint.START
+        ),
+        "heal_end": _Entry(
+            V1Hook.merged, hints.FAIL_ALREADY, _heal_end, checkpoint=checkpoint.END
+        ),
+        "change_external_connectivity_start": _Entry(
+            V1Hook.merged, hints.FAIL, _ports_start, hints.MENDED, checkpoint.START
+        ),
+        "change_external_connectivity_end": _Entry(
+            V1Hook.merged, hints.FAIL_ALREADY, _ports_end, _PORTS_END, checkpoint.END
+        ),
+        "modify_information_start": lambda hook: None,
+        "modify_information_end": lambda hook: None,
+    }
+)
+
+
+def _hook(name: str, keyword: str) -> Callable[..., None]:
+    """The method that Tacker calls for a hook.
+
+    :param keyword: of the operation's request.
+    """
+
+    def method(
+        self: Any, context: Any, vnf_instance: Any, request: Any = None, **passed: Any
+    ) -> None:
+        # To other hooks Tacker passes it too, and has stored it before.
+        vnf = passed.get("vnf") if name == "instantiate_end" else None
+        stacks = passed.get("scale_out_id_list", ())
+        request = passed.get(keyword, request)
+        HOOKS[name](V1Hook(name, context, vnf_instance, request, stacks, vnf))
+
+    return method
 
 
 class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: ignore[misc]
@@ -52,286 +194,19 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
         """One line about the driver."""
         return "Kubernetes cluster VNF with kubespray"
 
-    def instantiate_start(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        instantiate_vnf_request: Any,
-        **kwargs: Any,
-    ) -> None:
-        """Refuse what cannot work before a VM exists."""
-        params = requests.parse(
-            vnf_instance,
-            instantiate_vnf_request,
-            hints.ROLLBACK,
-            secrets_of(context, vnf_instance),
-        )
-        if params is None:
-            return
-        checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = V1Hook("instantiate_start", context, vnf_instance)
-        with hook.site(params) as site:
-            steps = (
-                preflight.Preflight(params, vnf_instance.id, site).step(),
-                LeftStack(context, vnf_instance, site).step(),
-            )
-            hook.run(steps, params.secrets(), advice=hints.INSTANTIATE_START)
-        checkpoint.save(context, vnf_instance, checkpoint.STACK)
-
-    def instantiate_end(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        instantiate_vnf_request: Any,
-        **kwargs: Any,
-    ) -> None:
-        """Make a Kubernetes cluster of the VMs."""
-        # A package need not name instantiate_start, which would have told.
-        params = requests.parse(
-            vnf_instance,
-            instantiate_vnf_request,
-            hints.VMS_GO,
-            secrets_of(context, vnf_instance),
-        )
-        if params is None:
-            return
-        checkpoint.save(context, vnf_instance, checkpoint.END, kwargs.get("vnf"))
-        hook = V1Hook("instantiate_end", context, vnf_instance)
-        with hook.site(params) as site:
-            work = Instantiate(hook.dependencies(params, site))
-            advice = hints.INSTANTIATE_END
-            hook.run(work.steps(), params.secrets(), work.left, advice=advice)
-
-    def terminate_start(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        terminate_vnf_request: Any,
-        **kwargs: Any,
-    ) -> None:
-        """Refuse while other VNFs run on the cluster, or when it could not go whole."""
-        if not requests.is_cluster(vnf_instance):
-            return
-        terminate.refuse_leftovers(context, vnf_instance, terminate_vnf_request)
-        checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = V1Hook("terminate_start", context, vnf_instance)
-        vims = vim.VimRegistry(context, vnf_instance)
-        hook.run(TerminateStart(vims).steps(), advice=hints.MENDED)
-        terminate.keep_vim(vnf_instance, terminate_vnf_request)
-
-    def terminate_end(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        terminate_vnf_request: Any,
-        **kwargs: Any,
-    ) -> None:
-        """Take away what we made; also the rollback of an instantiation."""
-        if not requests.is_cluster(vnf_instance):
-            return
-        checkpoint.save(context, vnf_instance, checkpoint.END)
-        hook = V1Hook("terminate_end", context, vnf_instance)
-        vims = vim.VimRegistry(context, vnf_instance)
-        params = terminate.servers_login(context, vnf_instance, terminate_vnf_request)
-        advice = terminate.advice(params, terminate_vnf_request)
-        if params is None:
-            hook.run(TerminateEnd(vnf_instance.id, vims, None).steps(), advice=advice)
-        else:
-            with hook.site(params) as site:
-                work = TerminateEnd(vnf_instance.id, vims, site)
-                hook.run(work.steps(), params.secrets(), advice=advice)
-        forget_vim(vnf_instance)
-
-    def scale_start(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        scale_vnf_request: Any,
-        scale_out_id_list: Sequence[str] = (),
-        **kwargs: Any,
-    ) -> None:
-        """Take the workers out whose VMs Tacker is about to delete.
-
-        Tacker calls it for scale-in only, with the ids of the group members' stacks
-        (``VnfLcmDriver._scale_vnf_pre``).
-        """
-        params = requests.merged(
-            vnf_instance,
-            scale_vnf_request,
-            hints.FAIL,
-            secrets_of(context, vnf_instance),
-        )
-        if params is None:
-            return
-        requests.refuse_planes(params, scale_vnf_request, hints.FAIL_ALREADY)
-        checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = V1Hook("scale_start", context, vnf_instance)
-        with hook.site(params) as site:
-            work = ScaleIn(hook.dependencies(params, site), stacks=scale_out_id_list)
-            advice = hints.GOES_ON
-            hook.run(work.steps(), params.secrets(), work.left, advice=advice)
-
-    def scale_end(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        scale_vnf_request: Any,
-        scale_out_id_list: Sequence[str] = (),
-        **kwargs: Any,
-    ) -> None:
-        """Make workers of the VMs that Tacker has added.
-
-        Tacker calls it for scale-out only, with the ids of the new members' stacks
-        (``VnfLcmDriver._scale_vnf_post``).
-        """
-        secrets = secrets_of(context, vnf_instance)
-        params = requests.merged(
-            vnf_instance, scale_vnf_request, hints.VMS_GO, secrets, retried=False
-        )
-        if params is None:
-            return
-        requests.refuse_planes(params, scale_vnf_request, hints.PLANES_GO)
-        checkpoint.save(context, vnf_instance, checkpoint.END)
-        hook = V1Hook("scale_end", context, vnf_instance)
-        with hook.site(params) as site:
-            work = ScaleOut(hook.dependencies(params, site), stacks=scale_out_id_list)
-            hook.run(
-                work.steps(),
-                params.secrets(),
-                work.left,
-                advice=lambda error: rollback.way_on(
-                    context,
-                    vnf_instance,
-                    scale_vnf_request.aspect_id,
-                    work.workers_before(),
-                ),
-            )
-            scale_level.follow_scale_out(context, vnf_instance, site)
-
-    def heal_start(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        heal_vnf_request: Any,
-        **kwargs: Any,
-    ) -> None:
-        """Take out of the cluster what is about to be built anew, or refuse."""
-        params = requests.merged(
-            vnf_instance,
-            heal_vnf_request,
-            hints.FAIL,
-            secrets_of(context, vnf_instance),
-        )
-        if params is None:
-            return
-        checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = V1Hook("heal_start", context, vnf_instance)
-        with hook.site(params) as site:
-            if not heal_vnf_request.vnfc_instance_id:
-                steps = (
-                    preflight.Preflight(params, vnf_instance.id, site).step(),
-                    *TerminateStart(site.vims).steps(),
-                    *TerminateEnd(vnf_instance.id, site.vims, site).steps(),
-                )
-                hook.run(steps, params.secrets(), advice=hints.GOES_ON)
-                return
-            servers = requests.servers(vnf_instance, heal_vnf_request)
-            work = HealStart(hook.dependencies(params, site), servers=servers)
-            steps = (scale_level.step(context, vnf_instance, site), *work.steps())
-            hook.run(steps, params.secrets(), work.left, advice=hints.GOES_ON)
-
-    def heal_end(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        heal_vnf_request: Any,
-        **kwargs: Any,
-    ) -> None:
-        """Make a cluster, or members of it, of the VMs that were built anew."""
-        params = requests.merged(
-            vnf_instance,
-            heal_vnf_request,
-            hints.FAIL_ALREADY,
-            secrets_of(context, vnf_instance),
-        )
-        if params is None:
-            return
-        checkpoint.save(context, vnf_instance, checkpoint.END)
-        hook = V1Hook("heal_end", context, vnf_instance)
-        with hook.site(params) as site:
-            work: Instantiate | HealEnd
-            if heal_vnf_request.vnfc_instance_id:
-                servers = requests.servers(vnf_instance, heal_vnf_request)
-                work = HealEnd(hook.dependencies(params, site), servers=servers)
-                advice = hints.GOES_ON
-            else:
-                work = Instantiate(hook.dependencies(params, site))
-                advice = hints.HEAL_OF_ALL_END
-            hook.run(work.steps(), params.secrets(), work.left, advice=advice)
-
-    def change_external_connectivity_start(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        change_ext_conn_request: Any,
-        **kwargs: Any,
-    ) -> None:
-        """Refuse a change that the cluster cannot follow, before a port changes."""
-        params = requests.merged(
-            vnf_instance,
-            change_ext_conn_request,
-            hints.FAIL,
-            secrets_of(context, vnf_instance),
-        )
-        if params is None:
-            return
-        checkpoint.save(context, vnf_instance, checkpoint.START)
-        hook = V1Hook("change_external_connectivity_start", context, vnf_instance)
-        with hook.site(params) as site:
-            asked = requests.attachments(change_ext_conn_request)
-            work = ConnectivityStart(params, vnf_instance.id, site, asked)
-            keep = group_size.step(context, vnf_instance, site)
-            steps = (*work.steps(), keep)
-            hook.run(steps, params.secrets(), advice=hints.MENDED)
-
-    def change_external_connectivity_end(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        change_ext_conn_request: Any,
-        **kwargs: Any,
-    ) -> None:
-        """Let the cluster follow to where its VMs are reached now."""
-        params = requests.merged(
-            vnf_instance,
-            change_ext_conn_request,
-            hints.FAIL_ALREADY,
-            secrets_of(context, vnf_instance),
-        )
-        if params is None:
-            return
-        checkpoint.save(context, vnf_instance, checkpoint.END)
-        hook = V1Hook("change_external_connectivity_end", context, vnf_instance)
-        with hook.site(params) as site:
-            asked = requests.attachments(change_ext_conn_request)
-            work = ConnectivityEnd(hook.dependencies(params, site), asked=asked)
-            hook.run(work.steps(), params.secrets(), advice=_CONNECTIVITY_END)
-        checkpoint.clear(vnf_instance)
-
-    def modify_information_start(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        modify_vnf_request: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        """Nothing to do before the VNF instance's information changes."""
-
-    def modify_information_end(
-        self,
-        context: Any,
-        vnf_instance: Any,
-        modify_vnf_request: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        """Nothing to do after the VNF instance's information has changed."""
+    instantiate_start = _hook("instantiate_start", "instantiate_vnf_request")
+    instantiate_end = _hook("instantiate_end", "instantiate_vnf_request")
+    terminate_start = _hook("terminate_start", "terminate_vnf_request")
+    terminate_end = _hook("terminate_end", "terminate_vnf_request")
+    scale_start = _hook("scale_start", "scale_vnf_request")
+    scale_end = _hook("scale_end", "scale_vnf_request")
+    heal_start = _hook("heal_start", "heal_vnf_request")
+    heal_end = _hook("heal_end", "heal_vnf_request")
+    change_external_connectivity_start = _hook(
+        "change_external_connectivity_start", "change_ext_conn_request"
+    )
+    change_external_connectivity_end = _hook(
+        "change_external_connectivity_end", "change_ext_conn_request"
+    )
+    modify_information_start = _hook("modify_information_start", "modify_vnf_request")
+    modify_information_end = _hook("modify_information_end", "modify_vnf_request")

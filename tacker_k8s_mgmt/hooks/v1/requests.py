@@ -61,12 +61,11 @@ def merged(
         return _warned(vnf_instance, read)
 
 
-def refuse_planes(read: InstallParams, request: Any, way_out: str) -> None:
+def refuse_planes(read: InstallParams, request: Any) -> None:
     """See that a scale request is for workers.
 
     Of a scale-out, Tacker calls no hook before Heat has made the VMs.
 
-    :param way_out: what the operator does at this moment.
     :raises UnsupportedOperation: it is for the control plane.
     """
     if request.aspect_id == read.control_plane.aspect_id:
@@ -74,7 +73,6 @@ def refuse_planes(read: InstallParams, request: Any, way_out: str) -> None:
             detail=f"The scaling aspect {request.aspect_id} is that of the control "
             "plane (master_node.aspect_id), which cannot be scaled; the cluster was "
             "not touched.",
-            hint=way_out,
         )
 
 

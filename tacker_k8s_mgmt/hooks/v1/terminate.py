@@ -1,4 +1,7 @@
-"""What the v1 API's hooks of terminate need of the parameters: the VMs go anyway."""
+"""The v1 API's hooks of terminate, like no others: the VMs go anyway.
+
+So wrong parameters stop nothing that can go without them.
+"""
 
 import logging
 from typing import Any
@@ -7,9 +10,11 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
-from tacker_k8s_mgmt.hooks.v1 import keystone, requests
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, keystone, requests, vim
+from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.request.secret_references import SECRET_REF
+from tacker_k8s_mgmt.request.secret_references import SECRET_REF, Resolver
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -22,9 +27,35 @@ _DIRECTORY_STAYS = (
 )
 
 
-def refuse_leftovers(
-    context: Any, vnf_instance: Any, terminate_vnf_request: Any
-) -> None:
+def start(hook: V1Hook) -> None:
+    """Refuse while other VNFs run on the cluster, or when it could not go whole."""
+    if not requests.is_cluster(hook.instance):
+        return
+    _refuse_leftovers(hook)
+    hook.begin(checkpoint.START)
+    work = TerminateStart(vim.VimRegistry(hook.context, hook.instance))
+    hook.run(work.steps(), (), hints.MENDED)
+    _keep_vim(hook)
+
+
+def end(hook: V1Hook) -> None:
+    """Take away what we made; also the rollback of an instantiation."""
+    if not requests.is_cluster(hook.instance):
+        return
+    hook.begin(checkpoint.END)
+    vims = vim.VimRegistry(hook.context, hook.instance)
+    params = _servers_login_if_any(hook)
+    told = advice(params, hook.request)
+    if params is None:
+        hook.run(TerminateEnd(hook.instance.id, vims, None).steps(), (), told)
+    else:
+        with hook.site(params) as site:
+            work = TerminateEnd(hook.instance.id, vims, site)
+            hook.run(work.steps(), params.secrets(), told)
+    keystone.forget_vim(hook.instance)
+
+
+def _refuse_leftovers(hook: V1Hook) -> None:
     """Refuse to terminate when the directory, with logins in it, could not be deleted.
 
     A rollback, which has no request, and the deletion of a VNF with wrong parameters go
@@ -32,48 +63,44 @@ def refuse_leftovers(
 
     :raises ParamError: the Ansible server's login cannot be had.
     """
-    if getattr(terminate_vnf_request, "termination_type", _FORCEFUL) == _FORCEFUL:
+    if getattr(hook.request, "termination_type", _FORCEFUL) == _FORCEFUL:
         return
     try:
-        requests.parse(vnf_instance, None)
+        requests.parse(hook.instance, None)
     except errors.ParamError:
         return
-    _servers_login(context, vnf_instance, terminate_vnf_request)
+    _servers_login(hook)
 
 
-def keep_vim(vnf_instance: Any, terminate_vnf_request: Any) -> None:
+def _keep_vim(hook: V1Hook) -> None:
     """Keep the VIM for ``terminate_end``, if the Ansible server's login is in Barbican.
 
     Wrong parameters are no problem here: nothing can be looked up by them later.
     """
     try:
-        read = requests.merged(
-            vnf_instance, terminate_vnf_request, None, lambda _: None, _SERVER_ONLY
-        )
+        read = _servers_login(hook, lambda _: None)
     except errors.ParamError:
         return
     if read is not None and any(
         use.reference.kind == SECRET_REF and use.location[0] in _SERVER_ONLY
         for use in read.references
     ):
-        keystone.keep_vim(vnf_instance)
+        keystone.keep_vim(hook.instance)
 
 
-def servers_login(
-    context: Any, vnf_instance: Any, terminate_vnf_request: Any
-) -> InstallParams | None:
+def _servers_login_if_any(hook: V1Hook) -> InstallParams | None:
     """The parameters with the Ansible server's login, or None without it.
 
     They were refused before anything was made, or an older release took them; what does
     not depend on them must still go.
     """
     try:
-        return _servers_login(context, vnf_instance, terminate_vnf_request)
+        return _servers_login(hook)
     except errors.ParamError as error:
         LOG.warning(
             "VNF instance %s: an inventory directory, if there is any, stays on the "
             "Ansible server, since its place or the login is not known: %s",
-            vnf_instance.id,
+            hook.instance.id,
             "; ".join(error.problems),
         )
         return None
@@ -98,9 +125,9 @@ def advice(params: InstallParams | None, terminate_vnf_request: Any) -> hints.Ad
 
 
 def _servers_login(
-    context: Any, vnf_instance: Any, terminate_vnf_request: Any
+    hook: V1Hook, resolver: Resolver | None = None
 ) -> InstallParams | None:
-    secrets = keystone.secrets_of(context, vnf_instance)
+    secrets = resolver or keystone.secrets_of(hook.context, hook.instance)
     return requests.merged(
-        vnf_instance, terminate_vnf_request, _DIRECTORY_STAYS, secrets, _SERVER_ONLY
+        hook.instance, hook.request, _DIRECTORY_STAYS, secrets, _SERVER_ONLY
     )

@@ -21,7 +21,7 @@ from tacker_k8s_mgmt.request.secret_references import Resolver
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
-class V2Hook(Hook):
+class V2Hook(Hook[V2Site]):
     """One call of a hook, with what Tacker's v2 API passes."""
 
     def __init__(self, call: Call, conf: cfg.ConfigOpts) -> None:

@@ -1,4 +1,4 @@
-"""The hooks of Tacker's v2 API, one by one.
+"""The table of the hooks of Tacker's v2 API.
 
 What Tacker passes to each, and when: ``sol_refactored/conductor/vnflcm_driver_v2.py``.
 A retry runs both hooks of an operation again, whichever of them has failed. Changes of
@@ -12,17 +12,20 @@ from types import MappingProxyType
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks import hints, table
+from tacker_k8s_mgmt.hooks.table import Plan
 from tacker_k8s_mgmt.hooks.v2 import scale, scale_status, settings, upgrade
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook
 from tacker_k8s_mgmt.hooks.v2.heat import resources_of
 from tacker_k8s_mgmt.hooks.v2.process import Streams
 from tacker_k8s_mgmt.hooks.v2.request import Call
+from tacker_k8s_mgmt.hooks.v2.site import V2Site
 from tacker_k8s_mgmt.hooks.v2.vim import Connections
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_check import ConnectivityStart
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd
 from tacker_k8s_mgmt.request import params as parameters
@@ -31,6 +34,7 @@ from tacker_k8s_mgmt.topology.connection_points import Attachment
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
+_Entry = table.Entry[V2Hook, V2Site]
 _TERMINATE = (
     "Nothing was changed. Send `fail` for this operation, then a corrected request; a "
     "FORCEFUL one does without and leaves the inventory directory behind."
@@ -74,39 +78,34 @@ def perform(call: Call, streams: Streams) -> None:
     work(hook)
 
 
-def _instantiate_start(hook: V2Hook) -> None:
+def _instantiate_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Refuse what cannot work before a VM exists."""
-    params = hook.given(hints.ROLLBACK)
-    if params is None:
-        return
-    with hook.site(params) as site:
-        steps = (preflight.Preflight(params, hook.call.vnf_id, site).step(),)
-        hook.run(steps, params.secrets(), advice=hints.INSTANTIATE_START)
+    return Plan((preflight.Preflight(deps.params, deps.vnf_id, site).step(),))
 
 
-def _instantiate_end(hook: V2Hook) -> None:
-    """Make a Kubernetes cluster of the VMs."""
-    params = hook.given(hints.VMS_GO)
+def _given_or_forget(hook: V2Hook, wrong: str) -> InstallParams | None:
+    params = hook.given(wrong)
     if params is None:
         hook.call.forget()
-        return
-    with hook.site(params) as site:
-        work = Instantiate(hook.dependencies(params, site))
-        advice = hints.INSTANTIATE_END
-        hook.run(work.steps(), params.secrets(), work.left, advice=advice)
-    hook.call.store(parameters.without_secrets(hook.call.given))
+    return params
 
 
-def _instantiate_rollback_start(hook: V2Hook) -> None:
-    """Take away what an instantiation has made that failed, but for the VMs."""
+def _instantiate_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    """Make a Kubernetes cluster of the VMs."""
+
+    def store() -> None:
+        hook.call.store(parameters.without_secrets(hook.call.given))
+
+    return Plan.of(Instantiate(deps), after=store)
+
+
+def _given_if_right(hook: V2Hook, wrong: str) -> InstallParams | None:
     try:
-        params = hook.given("", needed=_SERVER_ONLY)
+        return hook.given(wrong, needed=_SERVER_ONLY)
     except errors.ParamError as error:
         # That is why it failed, most likely: before anything was made.
         _left_behind(hook, error)
-        return
-    if params is not None:
-        _end(hook, params, _ROLLBACK_AGAIN)
+        return None
 
 
 def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
@@ -118,48 +117,35 @@ def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
     )
 
 
-def _end(hook: V2Hook, params: InstallParams, advice: hints.Advice) -> None:
-    with hook.site(params) as site:
-        work = TerminateEnd(hook.call.vnf_id, site.vims, site)
-        hook.run(work.steps(), params.secrets(), advice=advice)
-
-
-def _terminate_start(hook: V2Hook) -> None:
-    """Take away what we made, while there are credentials for it."""
+def _merged_unless_forceful(hook: V2Hook, wrong: str) -> InstallParams | None:
     try:
-        params = hook.merged(_TERMINATE, needed=_SERVER_ONLY)
+        return hook.merged(wrong, needed=_SERVER_ONLY)
     except errors.ParamError as error:
         if hook.call.request.get("terminationType") != "FORCEFUL":
             raise
         _left_behind(hook, error)
         Connections(hook.call.instance).remove()
-        return
-    _end(hook, params, hints.GOES_ON)
+        return None
 
 
-def _terminate_end(hook: V2Hook) -> None:
-    """Keep nothing of a cluster that is gone."""
-    hook.call.forget()
+def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    """Take away what we made, while there are credentials for it."""
+    return Plan(TerminateEnd(deps.vnf_id, site.vims, site).steps())
 
 
-def _heal_start(hook: V2Hook) -> None:
+def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Take out of the cluster what is about to be built anew, or refuse."""
-    params = hook.merged(hints.FAIL)
     call = hook.call
-    with hook.site(params) as site:
-        if not call.request.get("vnfcInstanceId"):
-            steps = (
-                preflight.Preflight(params, call.vnf_id, site).step(),
-                *TerminateEnd(call.vnf_id, site.vims, site).steps(),
+    if not call.request.get("vnfcInstanceId"):
+        return Plan(
+            (
+                preflight.Preflight(deps.params, deps.vnf_id, site).step(),
+                *TerminateEnd(deps.vnf_id, site.vims, site).steps(),
             )
-            hook.run(steps, params.secrets(), advice=hints.GOES_ON)
-            return
-        call.note_healed()
-        servers = {one.server_id: one.vnfc_id for one in call.healed()}
-        with hints.attached(hints.GOES_ON):
-            servers |= _there(call)
-        work = HealStart(hook.dependencies(params, site), servers=servers)
-        hook.run(work.steps(), params.secrets(), work.left, advice=hints.GOES_ON)
+        )
+    call.note_healed()
+    servers = {one.server_id: one.vnfc_id for one in call.healed()}
+    return Plan.of(HealStart(deps, servers={**servers, **_there(call)}))
 
 
 def _there(call: Call) -> Mapping[str, str]:
@@ -172,31 +158,24 @@ def _there(call: Call) -> Mapping[str, str]:
     }
 
 
-def _heal_end(hook: V2Hook) -> None:
+def _heal_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Make a cluster, or members of it, of the VMs that were built anew."""
-    params = hook.merged(hints.FAIL_ALREADY)
-    with hook.site(params) as site:
-        work: Instantiate | HealEnd
-        if hook.call.request.get("vnfcInstanceId"):
-            with hints.attached(hints.GOES_ON):
-                servers = _there(hook.call)
-            work = HealEnd(hook.dependencies(params, site), servers=servers)
-            advice = hints.GOES_ON
-        else:
-            work = Instantiate(hook.dependencies(params, site))
-            advice = hints.HEAL_OF_ALL_END
-        hook.run(work.steps(), params.secrets(), work.left, advice=advice)
+    if not hook.call.request.get("vnfcInstanceId"):
+        return Plan.of(Instantiate(deps), advice=hints.HEAL_OF_ALL)
+    return Plan.of(HealEnd(deps, servers=_there(hook.call)))
 
 
-def _change_external_connectivity_start(hook: V2Hook) -> None:
-    """Refuse a change that the cluster cannot follow, before a port changes."""
+def _merged_or_refused(hook: V2Hook, wrong: str) -> InstallParams:
     hook.call.between[_REFUSED] = True
-    params = hook.merged(hints.ROLLBACK)
+    params = hook.merged(wrong)
     del hook.call.between[_REFUSED]
-    with hook.site(params) as site:
-        asked = _asked(hook.call)
-        work = ConnectivityStart(params, hook.call.vnf_id, site, asked)
-        hook.run(work.steps(), params.secrets(), advice=hints.MENDED)
+    return params
+
+
+def _connectivity_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    """Refuse a change that the cluster cannot follow, before a port changes."""
+    asked = _asked(hook.call)
+    return Plan(ConnectivityStart(deps.params, deps.vnf_id, site, asked).steps())
 
 
 def _asked(call: Call) -> tuple[Attachment, ...]:
@@ -204,26 +183,21 @@ def _asked(call: Call) -> tuple[Attachment, ...]:
     return tuple(Attachment(*one) for one in call.connections())
 
 
-def _change_external_connectivity_end(hook: V2Hook) -> None:
+def _connectivity_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Let the cluster follow to where its VMs are reached now."""
-    params = hook.merged(hints.FAIL_ALREADY)
-    with hook.site(params) as site:
-        work = ConnectivityEnd(hook.dependencies(params, site), asked=_asked(hook.call))
-        hook.run(work.steps(), params.secrets(), advice=_CONNECTIVITY_END)
+    return Plan(ConnectivityEnd(deps, asked=_asked(hook.call)).steps())
 
 
-def _change_external_connectivity_rollback_end(hook: V2Hook) -> None:
-    """Let the cluster follow back, unless the request was refused at once."""
+def _merged_unless_refused(hook: V2Hook, wrong: str) -> InstallParams | None:
     scale_status.restore(hook.call)
-    if hook.call.between.get(_REFUSED):
-        # Not the other way round: with a conductor that is killed, all that is lost.
-        return
-    params = hook.merged(hints.FAIL_ALREADY)
-    with hook.site(params) as site:
-        work = ConnectivityEnd(hook.dependencies(params, site))
-        back = "Heat has taken the ports back."
-        steps, secrets = work.steps(), params.secrets()
-        hook.run(steps, secrets, lambda: back, advice=_ROLLBACK_AGAIN)
+    # Not the other way round: with a conductor that is killed, all that is lost.
+    return None if hook.call.between.get(_REFUSED) else hook.merged(wrong)
+
+
+def _connectivity_rollback_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    """Let the cluster follow back."""
+    steps = ConnectivityEnd(deps).steps()
+    return Plan(steps, lambda: "Heat has taken the ports back.")
 
 
 def _nothing(hook: V2Hook) -> None:
@@ -232,29 +206,43 @@ def _nothing(hook: V2Hook) -> None:
 
 HOOKS: Mapping[str, Callable[[V2Hook], None]] = MappingProxyType(
     {
-        "instantiate_start": _instantiate_start,
-        "instantiate_end": _instantiate_end,
-        "instantiate_rollback_start": _instantiate_rollback_start,
+        "instantiate_start": _Entry(
+            V2Hook.given, hints.ROLLBACK, _instantiate_start, hints.NO_VM_YET
+        ),
+        "instantiate_end": _Entry(
+            _given_or_forget, hints.VMS_GO, _instantiate_end, hints.VMS_THERE
+        ),
+        "instantiate_rollback_start": _Entry(
+            _given_if_right, "", _end, _ROLLBACK_AGAIN
+        ),
         "instantiate_rollback_end": _nothing,
-        "terminate_start": _terminate_start,
-        "terminate_end": _terminate_end,
+        "terminate_start": _Entry(_merged_unless_forceful, _TERMINATE, _end),
+        # Keep nothing of a cluster that is gone.
+        "terminate_end": lambda hook: hook.call.forget(),
         "scale_start": scale.start,
         "scale_end": scale.end,
         "scale_rollback_start": scale.rollback_start,
         "scale_rollback_end": _nothing,
-        "heal_start": _heal_start,
-        "heal_end": _heal_end,
+        "heal_start": _Entry(V2Hook.merged, hints.FAIL, _heal_start),
+        "heal_end": _Entry(V2Hook.merged, hints.FAIL_ALREADY, _heal_end),
         "modify_information_start": _nothing,
         "modify_information_end": _nothing,
         "modify_information_rollback_start": _nothing,
         "modify_information_rollback_end": _nothing,
-        "change_external_connectivity_start": _change_external_connectivity_start,
-        "change_external_connectivity_end": _change_external_connectivity_end,
+        "change_external_connectivity_start": _Entry(
+            _merged_or_refused, hints.ROLLBACK, _connectivity_start, hints.MENDED
+        ),
+        "change_external_connectivity_end": _Entry(
+            V2Hook.merged, hints.FAIL_ALREADY, _connectivity_end, _CONNECTIVITY_END
+        ),
         "change_external_connectivity_rollback_start": (
             lambda hook: scale_status.remember(hook.call)
         ),
-        "change_external_connectivity_rollback_end": (
-            _change_external_connectivity_rollback_end
+        "change_external_connectivity_rollback_end": _Entry(
+            _merged_unless_refused,
+            hints.FAIL_ALREADY,
+            _connectivity_rollback_end,
+            _ROLLBACK_AGAIN,
         ),
         "change_current_package_start": upgrade.start,
         "change_current_package_end": upgrade.end,

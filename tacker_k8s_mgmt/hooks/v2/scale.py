@@ -12,7 +12,8 @@ from functools import partial
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks import hints, table
+from tacker_k8s_mgmt.hooks.table import Plan
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook
 from tacker_k8s_mgmt.hooks.v2.heat import resources_of
 from tacker_k8s_mgmt.hooks.v2.request import Call
@@ -20,7 +21,9 @@ from tacker_k8s_mgmt.hooks.v2.site import V2Site
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut, ScaleOutRollback
+from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
+from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
@@ -42,25 +45,23 @@ _GONE = "DELETE_COMPLETE"
 _SERVERS = "servers"
 
 
-def start(hook: V2Hook) -> None:
-    """Check a scale-out before VMs exist; take workers out whose VMs will go."""
+def _start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     call = hook.call
-    params = hook.merged(hints.FAIL)
     counted = Step("see that Tacker counts every VM", partial(_see_counted, call))
-    with hook.site(params) as site:
-        if call.request["type"] == "SCALE_OUT":
-            steps = (
-                counted,
-                preflight.Preflight(params, call.vnf_id, site).step(),
-                Step("see that it is workers that come", partial(_see, hook, site)),
-            )
-            hook.run(steps, params.secrets(), advice=_SCALE_OUT_START)
-            call.between[_SERVERS] = call.servers()
-            return
+    if call.request["type"] != "SCALE_OUT":
         stacks = (*call.removed(), *call.members())
-        work = ScaleIn(hook.dependencies(params, site), stacks=stacks)
-        all_steps = (counted, *work.steps())
-        hook.run(all_steps, params.secrets(), work.left, advice=hints.GOES_ON)
+        work = ScaleIn(deps, stacks=stacks)
+        return Plan((counted, *work.steps()), work.left)
+
+    def note() -> None:
+        call.between[_SERVERS] = call.servers()
+
+    steps = (
+        counted,
+        preflight.Preflight(deps.params, call.vnf_id, site).step(),
+        Step("see that it is workers that come", partial(_see, hook, site)),
+    )
+    return Plan(steps, advice=_SCALE_OUT_START, after=note)
 
 
 def _see_counted(call: Call) -> None:
@@ -81,7 +82,7 @@ def _see_counted(call: Call) -> None:
             detail=f"Heat has {more.total()} VM(s) of an operation that was given up "
             "with `fail`, which Tacker does not count: it would have Heat delete other "
             "workers.",
-            hint="Nothing was changed. Heal one worker, which joins them and has "
+            hint="Nothing was changed; heal one worker, which joins them and has "
             "Tacker count them, then scale.",
         )
 
@@ -101,37 +102,28 @@ def _see(hook: V2Hook, site: V2Site) -> None:
         )
 
 
-def end(hook: V2Hook) -> None:
-    """Make workers of the VMs that Tacker has added."""
-    if hook.call.request["type"] != "SCALE_OUT":
-        return
-    params = hook.merged(hints.VMS_GO)
+def _of_scale_out(hook: V2Hook, wrong: str) -> InstallParams | None:
+    return hook.merged(wrong) if hook.call.request["type"] == "SCALE_OUT" else None
+
+
+def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     now = set(hook.call.servers())
     # Without scale_start nobody knows which are new; those that are no members join.
     new = now - set(hook.call.between.get(_SERVERS, now))
-    with hook.site(params) as site:
-        work = ScaleOut(
-            hook.dependencies(params, site),
-            stacks=new,
-            takes_back=False,
-        )
-        hook.run(work.steps(), params.secrets(), work.left, advice=_SCALE_OUT_END)
+    return Plan.of(ScaleOut(deps, stacks=new, takes_back=False))
 
 
-def rollback_start(hook: V2Hook) -> None:
-    """Take new workers out of the cluster before Tacker deletes their VMs."""
-    with hints.attached(_ROLLBACK):
-        there = {one.physical_id for one in _servers(hook.call)}
-    if not there - set(hook.call.servers()):
-        # It was refused before a VM was made, and may be for what is needed here.
-        LOG.info("There is no new VM whose part in the cluster were to be taken back")
-        return
-    params = hook.merged(hints.FAIL_ALREADY)
-    with hook.site(params) as site:
-        work = ScaleOutRollback(
-            hook.dependencies(params, site), known=hook.call.servers()
-        )
-        hook.run(work.steps(), params.secrets(), work.left, advice=_ROLLBACK)
+def _of_new_vms(hook: V2Hook, wrong: str) -> InstallParams | None:
+    there = {one.physical_id for one in _servers(hook.call)}
+    if there - set(hook.call.servers()):
+        return hook.merged(wrong)
+    # It was refused before a VM was made, and may be for what is needed here.
+    LOG.info("There is no new VM whose part in the cluster were to be taken back")
+    return None
+
+
+def _rollback_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    return Plan.of(ScaleOutRollback(deps, known=hook.call.servers()))
 
 
 def healthy_servers(call: Call) -> list[StackResource]:
@@ -146,3 +138,12 @@ def _servers(call: Call) -> list[StackResource]:
         for one in resources_of(call)
         if one.type == _SERVER and one.physical_id and one.status != _GONE
     ]
+
+
+_Entry = table.Entry[V2Hook, V2Site]
+#: Check a scale-out before VMs exist; take workers out whose VMs will go.
+start = _Entry(V2Hook.merged, hints.FAIL, _start)
+#: Make workers of the VMs that Tacker has added.
+end = _Entry(_of_scale_out, hints.VMS_GO, _end, _SCALE_OUT_END)
+#: Take new workers out of the cluster before Tacker deletes their VMs.
+rollback_start = _Entry(_of_new_vms, hints.FAIL_ALREADY, _rollback_start, _ROLLBACK)

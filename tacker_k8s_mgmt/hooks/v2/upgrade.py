@@ -13,52 +13,55 @@ from oslo_utils.uuidutils import is_uuid_like
 from tacker.sol_refactored.common import vnfd_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks import hints, table
+from tacker_k8s_mgmt.hooks.table import Plan
 from tacker_k8s_mgmt.hooks.v2 import scale_status
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook
 from tacker_k8s_mgmt.hooks.v2.request import Call
+from tacker_k8s_mgmt.hooks.v2.site import V2Site
+from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords
 from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade, UpgradeStart
-from tacker_k8s_mgmt.request.params import ATTRIBUTE
+from tacker_k8s_mgmt.request.params import ATTRIBUTE, InstallParams
 from tacker_k8s_mgmt.topology import upgrade_plan
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 _USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
 _SERVER_ONLY = ("ansible", "bastion")
-_ROLLBACK = hints.Advice("Send `rollback` again, or `fail` to end the operation.")
+_ROLLBACK = hints.Advice(
+    "Send `rollback` again, or `fail` to end the operation.",
+    refused="Mend what it has failed at and send `retry`, which goes on; or send "
+    "`fail`, and the same change of package later.",
+)
 _UPGRADE_END = hints.Advice(
     "`retry` goes on from here; after `fail`, another request for the same version "
     "does."
 )
 
 
-def start(hook: V2Hook) -> None:
-    """Refuse what cannot work before anything is changed."""
+def _of_start(hook: V2Hook, wrong: str) -> InstallParams | None:
     see_vms_stay(hook.call)
-    if not hook.call.names_parameters:
-        return
-    params = hook.merged(hints.FAIL, upgrade=True)
-    if params.cluster.kubernetes_version is None:
-        return
-    with hook.site(params) as site:
-        work = UpgradeStart(hook.dependencies(params, site))
-        hook.run(work.steps(), params.secrets(), work.left, advice=hints.MENDED)
+    return _of_upgrade(hook, wrong)
 
 
-def end(hook: V2Hook) -> None:
-    """Bring the nodes to the Kubernetes version that the request names."""
-    if not hook.call.names_parameters:
-        LOG.info("The request has no %s: only the package changes", ATTRIBUTE)
-        return
-    params = hook.merged(hints.FAIL_ALREADY, upgrade=True)
-    if params.cluster.kubernetes_version is None:
+def _of_upgrade(hook: V2Hook, wrong: str) -> InstallParams | None:
+    """The parameters of a request that names a Kubernetes version."""
+    params = None
+    if hook.call.names_parameters:
+        params = hook.merged(wrong, upgrade=True)
+    if params is None or params.cluster.kubernetes_version is None:
         LOG.info("No Kubernetes version is asked for: only the package changes")
-        return
-    with hook.site(params) as site:
-        work = Upgrade(hook.dependencies(params, site))
-        hook.run(work.steps(), params.secrets(), work.left, advice=_UPGRADE_END)
-    hook.call.store({ATTRIBUTE: upgrade_plan.kept(hook.call.stored[ATTRIBUTE], params)})
+        return None
+    return params
+
+
+def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    def store() -> None:
+        stored = hook.call.stored[ATTRIBUTE]
+        hook.call.store({ATTRIBUTE: upgrade_plan.kept(stored, deps.params)})
+
+    return Plan.of(Upgrade(deps), after=store)
 
 
 def rollback_start(hook: V2Hook) -> None:
@@ -69,16 +72,15 @@ def rollback_start(hook: V2Hook) -> None:
     scale_status.remember(hook.call)
     if not hook.call.names_parameters:
         return
-    params = hook.merged(hints.FAIL_ALREADY, needed=_SERVER_ONLY, upgrade=True)
-    with hints.attached(_ROLLBACK), hook.site(params) as site:
-        record = ClusterRecords(site, params.ansible.host).upgrade()
-    if record.aim:
-        raise errors.UnsupportedOperation(
-            detail=f"The upgrade to Kubernetes {record.aim} has begun, and Kubernetes "
-            "cannot go back; nothing was changed.",
-            hint="Mend what it has failed at and send `retry`, which goes on; or send "
-            "`fail`, and the same change of package later.",
-        )
+    with hints.attached(_ROLLBACK):
+        params = hook.merged(hints.FAIL_ALREADY, needed=_SERVER_ONLY, upgrade=True)
+        with hook.site(params) as site:
+            record = ClusterRecords(site, params.ansible.host).upgrade()
+        if record.aim:
+            raise errors.UnsupportedOperation(
+                detail=f"The upgrade to Kubernetes {record.aim} has begun, and "
+                "Kubernetes cannot go back; nothing was changed."
+            )
 
 
 def rollback_end(hook: V2Hook) -> None:
@@ -97,7 +99,6 @@ def see_vms_stay(call: Call) -> None:
             detail="A change of the VNF package upgrades Kubernetes on the VMs that "
             f"there are, and replaces none: {'; '.join(findings)}; nothing was "
             "changed.",
-            hint=hints.FAIL_ALREADY,
         )
 
 
@@ -125,3 +126,15 @@ def _other_images(call: Call) -> Iterator[str]:
                 f"the new package names the image {named[vdu]} for {vdu}, whose VMs "
                 f"have {used}"
             )
+
+
+_Entry = table.Entry[V2Hook, V2Site]
+#: Refuse what cannot work before anything is changed.
+start = _Entry(
+    _of_start,
+    hints.FAIL,
+    lambda hook, deps, site: Plan.of(UpgradeStart(deps)),
+    hints.Advice(hints.MENDED.failed, refused=hints.FAIL_ALREADY),
+)
+#: Bring the nodes to the Kubernetes version that the request names.
+end = _Entry(_of_upgrade, hints.FAIL_ALREADY, _end, _UPGRADE_END)

@@ -1,0 +1,68 @@
+"""The tables of hooks of both APIs, and what Tacker has for their operations."""
+
+import inspect
+import re
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker.vnfm.mgmt_drivers.vnflcm_abstract_driver import (
+    VnflcmMgmtAbstractDriver as Abstract,
+)
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks.table import Entry
+from tacker_k8s_mgmt.hooks.v1 import checkpoint
+from tacker_k8s_mgmt.hooks.v1 import driver as v1
+from tacker_k8s_mgmt.hooks.v2 import driver as v2
+
+NO_ROLLBACK = {
+    # A scale-in has none; of a scale-out, this API calls scale_end only.
+    "v1": ("terminate", "scale_start", "heal", "change_external_connectivity"),
+    "v2": ("terminate", "heal"),
+}
+ENTRIES = [
+    pytest.param(api, name, entry, id=f"{api} {name}")
+    for api, hooks in (("v1", v1.HOOKS), ("v2", v2.HOOKS))
+    for name, entry in hooks.items()
+    if isinstance(entry, Entry)
+]
+
+
+def test_there_are_all_hooks_that_tacker_calls():
+    methods = inspect.getmembers(Abstract, inspect.isfunction)
+    hooks = {name for name, _ in methods if name.endswith(("_start", "_end"))}
+    assert set(v1.HOOKS) == hooks
+    assert all(callable(getattr(v1.MgmtDriver, name)) for name in hooks)
+    assert hooks < set(v2.HOOKS)
+
+
+@pytest.mark.parametrize(("api", "name", "entry"), ENTRIES)
+def test_advice_names_what_tacker_has_for_the_operation(api, name, entry):
+    told = [
+        entry.wrong,
+        entry.advice(errors.ClusterError(detail="")),
+        entry.advice(errors.UnsupportedOperation(detail="")),
+    ]
+    verbs = set(re.findall(r"`([a-z]+)`", " ".join(told)))
+    assert verbs & {"fail", "rollback"}
+    assert verbs <= {"retry", "rollback", "fail"}
+    if name.startswith(NO_ROLLBACK[api]):
+        assert "rollback" not in verbs
+    if "rollback" in name:
+        # It would begin the operation again, not its rollback.
+        assert "`retry` goes on" not in told[1]
+
+
+def test_heal_of_all_is_told_of_no_rollback():
+    assert "rollback" not in hints.HEAL_OF_ALL.failed
+
+
+@pytest.mark.parametrize(("api", "name", "entry"), ENTRIES)
+def test_a_killed_conductor_leaves_where_a_retry_begins(api, name, entry):
+    """Tacker's v2 API begins with the first hook in any case."""
+    start = name.endswith("_start")
+    point = checkpoint.START if start else checkpoint.END
+    assert entry.checkpoint == (point if api == "v1" else None)
