@@ -62,11 +62,6 @@ def is_path(text: str) -> bool:
     return text.strip().startswith("/")
 
 
-def has_no_login(text: str) -> bool:
-    """Whether a URL, or what was meant to be one, has no room for credentials."""
-    return "@" not in text
-
-
 SECRET = SecretForm()
 _KEY_FORM = SecretForm(
     "-----BEGIN PRIVATE KEY-----\nunknown\n-----END PRIVATE KEY-----",
@@ -75,7 +70,9 @@ _KEY_FORM = SecretForm(
     parts=lambda key: [] if is_path(key) else redaction.in_private_key(key),
     masked=lambda key: key if is_path(key) else redaction.STARS,
 )
-URL_FORM = SecretForm("http://unknown.invalid", has_no_login, parts=redaction.in_url)
+URL_FORM = SecretForm(
+    "http://unknown.invalid", lambda url: "@" not in url, parts=redaction.in_url
+)
 _PROXY_FORM = replace(URL_FORM, masked=redaction.without_login)
 
 

@@ -43,6 +43,7 @@ def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading
         written={**stored.written, **change.written},
     )
     models = key_aliases.border_names(InstallParams)
+    of_version = variable_names(InstallParams)[_VERSION]
     for name, value in change.values.items():
         before = stored.values.get(name, {} if name == "cluster" else None)
         rule, model = later(InstallParams)[name], models[name]
@@ -54,7 +55,7 @@ def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading
             merged.values[name] = value
         elif rule == CHANGEABLE or model is None:
             merged.values[name] = {**before, **value}
-            for variable in _version_variables() & value.keys():
+            for variable in value.keys() & of_version:
                 reason = _reasons(Cluster)[_VERSION[-1]]
                 merged.problems += _fixed(stored, change, (name, variable), reason)
         else:
@@ -64,8 +65,11 @@ def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading
                 merged.problems += _fixed(stored, change, place, refused[inner])
             new = _whole(before, _given(value, refused))
             merged.values[name] = {**_without_old_login(before, new), **new}
-    if upgrade and blank_is_absent(change.get(*_VERSION)) is not None:
-        _remove_version(merged)
+    variables = merged.values.get("kubespray_vars")
+    is_newer = upgrade and blank_is_absent(change.get(*_VERSION)) is not None
+    if is_newer and isinstance(variables, Mapping):
+        kept = {n: v for n, v in variables.items() if n not in of_version}
+        merged.values["kubespray_vars"] = kept
     return merged
 
 
@@ -76,18 +80,6 @@ def _reasons(model: type[Structure], *, upgrade: bool = False) -> Mapping[str, s
         for name, rule in later(model).items()
         if isinstance(rule, Fixed) and not (upgrade and rule.but_by_upgrade)
     }
-
-
-def _version_variables() -> frozenset[str]:
-    return frozenset(variable_names(InstallParams)[_VERSION])
-
-
-def _remove_version(merged: Reading) -> None:
-    """Leave none beside the new version among the variables of the instantiation."""
-    variables = merged.values.get("kubespray_vars")
-    if isinstance(variables, Mapping):
-        kept = {n: v for n, v in variables.items() if n not in _version_variables()}
-        merged.values["kubespray_vars"] = kept
 
 
 def changed_logins(stored: Reading, merged: Reading) -> frozenset[str]:

@@ -1,19 +1,13 @@
 """The bastion's branch of the tree of exceptions (:mod:`tacker_k8s_mgmt.errors`)."""
 
-from tacker_k8s_mgmt.errors import (
-    AuthError,
-    ConnectError,
-    ConnectionLost,
-    HostKeyError,
-    RemoteError,
-)
+from tacker_k8s_mgmt import errors
 
 
-class BastionError(RemoteError):
+class BastionError(errors.RemoteError):
     """The way to a host leads through a bastion, and that does not serve."""
 
 
-class BastionUnreachable(BastionError, ConnectError):
+class BastionUnreachable(BastionError, errors.ConnectError):
     """No SSH session with the bastion could be had; nothing is known of other hosts."""
 
     message = (
@@ -22,7 +16,7 @@ class BastionUnreachable(BastionError, ConnectError):
     )
 
 
-class BastionLost(BastionError, ConnectionLost):
+class BastionLost(BastionError, errors.ConnectionLost):
     """The session with the bastion breaks whenever it is used."""
 
     message = (
@@ -31,7 +25,7 @@ class BastionLost(BastionError, ConnectionLost):
     )
 
 
-class BastionRefused(BastionError, AuthError):
+class BastionRefused(BastionError, errors.AuthError):
     """The bastion refused the credentials."""
 
     message = "The bastion {host}:{port} refused the SSH login of user {user}."
@@ -41,7 +35,7 @@ class BastionRefused(BastionError, AuthError):
     )
 
 
-class BastionKeyError(BastionError, HostKeyError):
+class BastionKeyError(BastionError, errors.HostKeyError):
     """The bastion's own host key is not the right one."""
 
     message = "The bastion cannot be trusted: {reason}"
