@@ -11,12 +11,13 @@ from typing import TypeVar
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
+from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.nodes import Node, Role, name_nodes
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status import report
-from tacker_k8s_mgmt.status.facts import Answers, NodeObject, Report, Source
+from tacker_k8s_mgmt.status.facts import Answers, Report, Source
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
 Answer = TypeVar("Answer")

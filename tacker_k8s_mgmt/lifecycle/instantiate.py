@@ -6,7 +6,6 @@ the cluster's nodes and its VIM reach the API through it.
 """
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
@@ -19,6 +18,7 @@ from tacker_k8s_mgmt.lifecycle.steps import (
 )
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
 from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.model.nodes import Role, name_nodes
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.request import option_types
@@ -31,7 +31,7 @@ class Instantiate:
         self._deps = deps
         self._state = ClusterState(deps)
         self._claimed = False
-        self._access: ports.ClusterAccess | None = None
+        self._access: ClusterAccess | None = None
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""

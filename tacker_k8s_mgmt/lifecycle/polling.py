@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model.cluster import NodeObject
 
 _FIRST_PAUSE = 0.2  # seconds; each later one doubles it, up to the poll interval
 _MAY_PASS = (errors.ConnectError, errors.CommandTimeout, errors.CommandFailed)
@@ -38,7 +39,7 @@ def until_well(
         pause = min(2 * pause, interval)
 
 
-def not_ready(node: ports.ClusterNode | None) -> str:
+def not_ready(node: NodeObject | None) -> str:
     """Why a node is not Ready; "" if it is."""
     if node is None:
         return "not in the cluster"

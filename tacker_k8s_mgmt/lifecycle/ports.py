@@ -10,6 +10,7 @@ from typing import Protocol
 
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.drain import DrainPolicy
 from tacker_k8s_mgmt.model.load_balancer import (
     BalancerSpec,
@@ -19,7 +20,7 @@ from tacker_k8s_mgmt.model.load_balancer import (
 from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest, Progress
 from tacker_k8s_mgmt.model.quorum import EtcdMember
-from tacker_k8s_mgmt.status.facts import Count, NodeObject, Vim
+from tacker_k8s_mgmt.status.facts import Count, Vim
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
@@ -38,19 +39,23 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
 
-class WorkDir(Protocol):
-    """The cluster's own directory on the Ansible server."""
+class Records(Protocol):
+    """The cluster's directory, to be read only."""
 
     @property
     def path(self) -> str: ...
 
     def owner(self) -> str | None: ...
 
+    def read(self, name: str) -> str | None: ...
+
+
+class WorkDir(Records, Protocol):
+    """The cluster's own directory on the Ansible server."""
+
     def claim(self) -> None: ...
 
     def write(self, name: str, text: str) -> bool: ...
-
-    def read(self, name: str) -> str | None: ...
 
     def remove(self) -> bool: ...
 
@@ -72,51 +77,14 @@ class Playbooks(Protocol):
     def stop(self) -> bool: ...
 
 
-class ClusterNode(Protocol):
-    """A Node object of the cluster."""
+class NodeLister(Protocol):
+    """The cluster, to be read only."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def ready(self) -> bool: ...
-
-    @property
-    def reason(self) -> str: ...
-
-    @property
-    def unschedulable(self) -> bool: ...
-
-    @property
-    def tainted(self) -> bool: ...
-
-    @property
-    def machine_id(self) -> str: ...
-
-    @property
-    def boot_id(self) -> str: ...
-
-    @property
-    def kubelet_version(self) -> str: ...
-
-    @property
-    def cordoned_by_us(self) -> bool: ...
+    def nodes(self) -> Sequence[NodeObject]: ...
 
 
-class ClusterAccess(Protocol):
-    """An administrator's access to the cluster's API."""
-
-    @property
-    def token(self) -> SecretStr: ...
-
-    @property
-    def ca_certificate(self) -> str: ...
-
-
-class Cluster(Protocol):
+class Cluster(NodeLister, Protocol):
     """The cluster as seen from a control-plane node."""
-
-    def nodes(self) -> Sequence[ClusterNode]: ...
 
     def version(self) -> str: ...
 
@@ -147,7 +115,13 @@ class Etcd(Protocol):
     def remove(self, member_id: str) -> None: ...
 
 
-class Balancer(Protocol):
+class StatusReader(Protocol):
+    """The load balancer, to be read only."""
+
+    def status(self) -> BalancerStatus: ...
+
+
+class Balancer(StatusReader, Protocol):
     """The external load balancer."""
 
     def install(self, spec: BalancerSpec) -> None: ...
@@ -157,8 +131,6 @@ class Balancer(Protocol):
     def remove_workers(self, names: Sequence[str]) -> None: ...
 
     def expose(self, services: Sequence[ExposedService]) -> None: ...
-
-    def status(self) -> BalancerStatus: ...
 
 
 @dataclass(frozen=True)
@@ -171,7 +143,13 @@ class VimSpec:
     ca_certificate: str
 
 
-class Vims(Protocol):
+class VimFinder(Protocol):
+    """Tacker's VIM registry, to be read only."""
+
+    def registered(self) -> tuple[Vim, ...]: ...
+
+
+class Vims(VimFinder, Protocol):
     """Tacker's VIM registry, seen from one VNF instance."""
 
     def name_taken(self, name: str) -> bool: ...
@@ -179,8 +157,6 @@ class Vims(Protocol):
     def register(self, spec: VimSpec) -> str: ...
 
     def in_use(self) -> bool: ...
-
-    def registered(self) -> tuple[Vim, ...]: ...
 
     def remove(self) -> bool: ...
 
@@ -244,35 +220,6 @@ class Site(Protocol):
     def expect(self, machine: Machine) -> None: ...
 
     def balancer(self, machine: Machine) -> Balancer: ...
-
-
-class Records(Protocol):
-    """The cluster's directory, to be read only."""
-
-    @property
-    def path(self) -> str: ...
-
-    def owner(self) -> str | None: ...
-
-    def read(self, name: str) -> str | None: ...
-
-
-class NodeLister(Protocol):
-    """The cluster, to be read only."""
-
-    def nodes(self) -> Sequence[NodeObject]: ...
-
-
-class StatusReader(Protocol):
-    """The load balancer, to be read only."""
-
-    def status(self) -> BalancerStatus: ...
-
-
-class VimFinder(Protocol):
-    """Tacker's VIM registry, to be read only."""
-
-    def registered(self) -> tuple[Vim, ...]: ...
 
 
 class View(Protocol):

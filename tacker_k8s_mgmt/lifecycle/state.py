@@ -13,6 +13,7 @@ from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.steps.load_balancer import Balancing
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
+from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.model.playbook_runs import Progress
 from tacker_k8s_mgmt.request import option_types
@@ -24,7 +25,7 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 Reached = TypeVar("Reached")
 #: The cluster's Node objects by name.
-NodeObjects = Mapping[str, ports.ClusterNode]
+NodeObjects = Mapping[str, NodeObject]
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from posixpath import basename
 
+from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Server
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.request.models import LoadBalancer
-from tacker_k8s_mgmt.status.facts import Answers, Cell, Count, Finding, NodeObject
+from tacker_k8s_mgmt.status.facts import Answers, Cell, Count, Finding
 
 UNKNOWN = Cell("?")
 ABSENT = Cell("-")

@@ -7,8 +7,8 @@ cluster's API, the load balancer and Tacker's VIM registry.
 import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
+from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.topology.heat_stack import Machines
@@ -28,25 +28,6 @@ class Source(enum.Enum):
         """Its name in a sentence."""
         names = {"heat": "Heat", "vim": "VIM"}
         return names.get(self.value, self.value.replace("_", " "))
-
-
-class NodeObject(Protocol):
-    """What of a Node object is compared."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def ready(self) -> bool: ...
-
-    @property
-    def reason(self) -> str: ...
-
-    @property
-    def unschedulable(self) -> bool: ...
-
-    @property
-    def internal_ip(self) -> str: ...
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import preflight
+from tacker_k8s_mgmt.model.cluster import ClusterAccess
 
 
-def register(state: ClusterState, access: ports.ClusterAccess) -> None:
+def register(state: ClusterState, access: ClusterAccess) -> None:
     """Make the cluster a VIM, at the address where it is."""
     spec = ports.VimSpec(
         name=preflight.vim_name(state.params, state.deps.vnf_id),

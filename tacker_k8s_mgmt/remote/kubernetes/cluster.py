@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.drain import DrainPolicy
 from tacker_k8s_mgmt.remote.kubernetes import (
     apiserver,
@@ -13,7 +13,6 @@ from tacker_k8s_mgmt.remote.kubernetes import (
     service_account,
 )
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.service_account import ClusterAccess
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 _TOKEN_LIMIT = 120.0  # seconds until the cluster has filled in the token
@@ -23,38 +22,6 @@ _GONE_LIMIT = 60.0  # seconds until deleted objects have to have vanished
 # still knows which nodes it has to give back.
 _CORDONED = "tacker-k8s-mgmt/cordoned"
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
-
-
-@dataclass(frozen=True)
-class ClusterNode:
-    """A Node object.
-
-    A node's name is used again when its VM is rebuilt; ``machine_id`` and ``boot_id``
-    are what the kubelet that reports for it has found on its machine
-    (``/etc/machine-id``, ``/proc/sys/kernel/random/boot_id``).
-
-    :param reason: why it is not Ready, in the kubelet's words; "" if it is.
-    :param unschedulable: it is cordoned.
-    :param tainted: a taint (NoSchedule, NoExecute) other than the cordon's keeps
-        ordinary pods away.
-    :param provider_id: the cloud provider's id of its machine; "" without a provider.
-    :param uid: of the Node object; another one when it was deleted and made again.
-    :param created: when the Node object was made (RFC 3339).
-    """
-
-    name: str
-    ready: bool
-    reason: str
-    internal_ip: str
-    kubelet_version: str
-    unschedulable: bool = False
-    tainted: bool = False
-    machine_id: str = ""
-    boot_id: str = ""
-    provider_id: str = ""
-    uid: str = ""
-    created: str = ""
-    cordoned_by_us: bool = False
 
 
 class KubeControl:
@@ -73,7 +40,7 @@ class KubeControl:
     ) -> None:
         self._client = KubeClient(session, server, patience)
 
-    def nodes(self) -> tuple[ClusterNode, ...]:
+    def nodes(self) -> tuple[NodeObject, ...]:
         """Return the cluster's nodes, by name.
 
         :raises RemoteError: kubectl failed or the node cannot be reached.
@@ -196,7 +163,7 @@ class KubeControl:
         """
         return apiserver.move_cluster_info(self._client, address, server)
 
-    def _present(self, names: Collection[str]) -> tuple[ClusterNode, ...]:
+    def _present(self, names: Collection[str]) -> tuple[NodeObject, ...]:
         return tuple(node for node in self.nodes() if node.name in names)
 
     def _patch(self, names: Sequence[str], change: Mapping[str, Any]) -> None:
@@ -230,7 +197,7 @@ def _node(
     addresses: str,
     conditions: str,
     info: str,
-) -> ClusterNode:
+) -> NodeObject:
     """Make a node of its :data:`_NODE_FIELDS`."""
     reason = _reason(json.loads(conditions or "[]"))
     facts = json.loads(info or "{}")
@@ -239,7 +206,7 @@ def _node(
         for one in json.loads(addresses or "[]")
         if one["type"] == "InternalIP"
     )
-    return ClusterNode(
+    return NodeObject(
         name=name,
         ready=not reason,
         reason=reason,

@@ -4,28 +4,17 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 
 ACCOUNT = "tacker-k8s-mgmt-admin"
 NAMESPACE = "kube-system"
-
-
-@dataclass(frozen=True)
-class ClusterAccess:
-    """An administrator's access to the API.
-
-    :param ca_certificate: PEM; what the API server's certificate is verified with.
-    """
-
-    token: SecretStr
-    ca_certificate: str
 
 
 def admin_access(client: KubeClient, limit: float) -> ClusterAccess:

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.kubernetes.cluster import ClusterNode, KubeControl
+from tacker_k8s_mgmt.model.cluster import NodeObject
+from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.service_account import ACCOUNT
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import SUDO, needs_kubectl, pod
@@ -76,7 +77,7 @@ def test_nodes_are_read_with_the_admins_credentials(cluster, home):
     (home / "stderr").write_text("Warning: something is old\n")
     found = cluster.nodes()
     assert [one.name for one in found] == ["w1", "w2"]
-    assert found[0] == ClusterNode(
+    assert found[0] == NodeObject(
         name="w1",
         ready=True,
         reason="",
