@@ -49,14 +49,18 @@ class Cnf:
         self._package = tacker.upload_package(csar, {"test": vnfd_id})["id"]
         self.id = str(tacker.create(vnfd_id, f"cnf-{vnfd_id[:6]}")["id"])
 
-    def instantiate(self) -> None:
-        """Instantiate it on the VIM."""
+    def instantiate(self, level: str = "one") -> None:
+        """Instantiate it on the VIM.
+
+        :param level: instantiation level; it counts in the v2 API only.
+        """
         vim = {"id": str(uuid.uuid4()), "vimId": self._vim, "vimType": "kubernetes"}
         parameters = {"lcm-kubernetes-def-files": [MANIFEST], "namespace": NAMESPACE}
         self._do(
             "instantiate",
             {
                 "flavourId": "web",
+                "instantiationLevelId": level,
                 "additionalParams": parameters,
                 "vimConnectionInfo": [vim],
             },
