@@ -7,18 +7,22 @@ Nothing waits: time passes only where this project, or its fakes, compute.
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from benchmarks import figures
 from benchmarks.figures import OperationFigures
 from tacker_k8s_mgmt.cli.render.timeline import Timeline
+from tacker_k8s_mgmt.hooks.table import Operation
+from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.runner import Runner, SystemClock
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
+from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.redaction import Redactor
@@ -165,24 +169,21 @@ def measure(control_planes: int, workers: int, runs: int) -> list[OperationFigur
     found = []
     for _ in range(runs):
         site = Site(control_planes, workers)
-        found.append(
-            _operation("instantiate", site, [("instantiate_end", Instantiate)])
-        )
+        found.append(_operation("instantiate", site, "instantiate_end", Instantiate))
         for steps in (1, 10):
             stacks = site.grow(steps)
-            out = {"stacks": stacks, "way_on": "There were {} workers.".format}
-            for way, hook, given in (
-                ("out", ("scale_end", ScaleOut), out),
-                ("in", ("scale_start", ScaleIn), {"stacks": stacks}),
-            ):
-                found.append(_operation(f"scale {way} {steps}", site, [hook], **given))
+            out, leave = (
+                partial(ScaleOut, stacks=stacks),
+                partial(ScaleIn, stacks=stacks),
+            )
+            found.append(_operation(f"scale out {steps}", site, "scale_end", out))
+            found.append(_operation(f"scale in {steps}", site, "scale_start", leave))
             del site.workers[-steps:]
-        healed = {site.workers[0].server_id: "vnfc"}
-        heal = [("heal_start", HealStart)]
-        first = _operation("heal 1", site, heal, servers=healed)
+        start = partial(HealStart, servers={site.workers[0].server_id: "vnfc"})
+        first = _operation("heal 1", site, "heal_start", start)
         site.workers[0] = _rebuilt(site.workers[0])
-        healed = {site.workers[0].server_id: "vnfc"}
-        second = _operation("heal 1", site, [("heal_end", HealEnd)], servers=healed)
+        end = partial(HealEnd, servers={site.workers[0].server_id: "vnfc"})
+        second = _operation("heal 1", site, "heal_end", end)
         both = (*first.hooks, *second.hooks)
         found.append(OperationFigures("heal 1", first.seconds + second.seconds, both))
     return found
@@ -193,27 +194,28 @@ def _rebuilt(one: Machine) -> Machine:
 
 
 def _operation(
-    name: str, site: Site, hooks: list[tuple[str, Any]], **arguments: Any
+    name: str, site: Site, hook: str, make: Callable[[Dependencies], Operation]
 ) -> OperationFigures:
     began = time.perf_counter()
-    measured = tuple(_hook(hook, kind, site, arguments) for hook, kind in hooks)
-    return OperationFigures(name, time.perf_counter() - began, measured)
+    measured = _hook(hook, make, site)
+    return OperationFigures(name, time.perf_counter() - began, (measured,))
 
 
 def _hook(
-    hook: str, kind: Any, site: Site, arguments: dict[str, Any]
+    hook: str, make: Callable[[Dependencies], Operation], site: Site
 ) -> figures.HookFigures:
-    params, clock, journal = fakes.params(), fakes.FakeClock(), _Journal(hook)
-    work = kind(
+    params, journal = fakes.params(), _Journal(hook)
+    deps = Dependencies(
         params,
         fakes.VNF,
-        site,
-        clock,
+        # The unit tests' fakes have what operations use of it, and no types.
+        cast("ports.Site", site),
+        fakes.FakeClock(),
         ready_timeout=60,
         poll_interval=5,
         on_progress=lambda progress: None,
-        **arguments,
     )
+    work = make(deps)
     heat_calls, calls = site.heat_calls, len(site.calls)
     redact = Redactor(params.secrets())
     runner = Runner(hook, journal, SystemClock(), redact, work.left)
