@@ -1,6 +1,7 @@
 """One call of a hook: what it is about, and how its steps are run and recorded."""
 
 import abc
+import functools
 import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -41,14 +42,13 @@ class Hook(abc.ABC, Generic[S]):
         self._vnf_id = vnf_id
         self._play = 0
         self._logged = 0.0
-        self._journal = journal.Journal(
-            self.state_path,
-            vnf_id,
-            name,
-            LOG.warning,
-            api=api,
-            keep=self.options.journal_keep,
-        )
+        self._api = api
+
+    @functools.cached_property
+    def _journal(self) -> journal.Journal:
+        # Not before it is needed: most VNFs are none of ours.
+        keep, place = self.options.journal_keep, (self.state_path, self._vnf_id)
+        return journal.Journal(*place, self.name, LOG.warning, api=self._api, keep=keep)
 
     def begin(self, point: int | None) -> None:
         """Is called when there is something to do, before it is done."""
@@ -64,7 +64,12 @@ class Hook(abc.ABC, Generic[S]):
         advice: Callable[[Exception], str],
         left: Callable[[], str] = lambda: "",
     ) -> None:
-        """Take *steps*; *secrets* are kept out of every error text."""
+        """Take the steps.
+
+        :param secrets: are kept out of every error text.
+        :param advice: says what the operator sends after an error.
+        :param left: says what stays behind then.
+        """
         redact = Redactor(secrets)
         Runner(self.name, self._journal, self.clock, redact, left, advice).run(steps)
 

@@ -41,11 +41,13 @@ class V1Hook(Hook[V1Site]):
         secrets = secrets_of(self.context, self.instance)
         return requests.parse(self.instance, self.request, wrong, secrets)
 
-    def merged(self, wrong: str, *, retried: bool = True) -> InstallParams | None:
+    def merged(self, wrong: str) -> InstallParams | None:
         """The parameters of a later operation; see :func:`.requests.merged`."""
         secrets = secrets_of(self.context, self.instance)
+        # Tacker ends a retry of a scale-out without calling the hook.
+        again = self.name != "scale_end"
         return requests.merged(
-            self.instance, self.request, wrong, secrets, retried=retried
+            self.instance, self.request, wrong, secrets, retried=again
         )
 
     def begin(self, point: int | None) -> None:

@@ -60,10 +60,8 @@ def _instantiate(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     return Plan.of(Instantiate(deps))
 
 
-def _of_workers(
-    hook: V1Hook, wrong: str, *, retried: bool = True
-) -> InstallParams | None:
-    params = hook.merged(wrong, retried=retried)
+def _of_workers(hook: V1Hook, wrong: str) -> InstallParams | None:
+    params = hook.merged(wrong)
     if params is not None:
         requests.refuse_planes(params, hook.request)
     return params
@@ -71,10 +69,6 @@ def _of_workers(
 
 def _scale_in(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     return Plan.of(ScaleIn(deps, stacks=hook.stacks))
-
-
-def _of_new_workers(hook: V1Hook, wrong: str) -> InstallParams | None:
-    return _of_workers(hook, wrong, retried=False)
 
 
 def _scale_out(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
@@ -141,7 +135,7 @@ HOOKS: Mapping[str, Callable[[V1Hook], None]] = MappingProxyType(
         ),
         # Called for scale-out only, with those of the new ones (``_scale_vnf_post``).
         "scale_end": _Entry(
-            _of_new_workers, hints.VMS_GO, _scale_out, _SCALE_OUT, checkpoint.END
+            _of_workers, hints.VMS_GO, _scale_out, _SCALE_OUT, checkpoint.END
         ),
         "heal_start": _Entry(
             V1Hook.merged, hints.FAIL, _heal_start, checkpoint=checkpoint.START
