@@ -42,7 +42,7 @@ class Instantiate:
             verify=lambda: state.balancer().verify(),
         )
         return (
-            preflight.Preflight(deps.params, deps.vnf_id, deps.site).step(),
+            preflight.step(deps),
             Step("find the VMs in the Heat stack", self._find_machines),
             Step("own the inventory directory", self._claim),
             Step("wait until the VMs accept SSH logins", self._reach_all),

@@ -43,7 +43,7 @@ class Step:
     """
 
     name: str
-    act: Callable[[], None]
+    act: Callable[[], object]
     probe: Callable[[], bool] | None = None
     verify: Callable[[], None] | None = None
 

@@ -14,7 +14,7 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies, names_of
-from tacker_k8s_mgmt.lifecycle.steps import inventory
+from tacker_k8s_mgmt.lifecycle.steps import inventory, removal
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.model import kubespray_releases
@@ -134,23 +134,15 @@ class ScaleOut:
         self._join.write()
 
     def _undoings(self) -> tuple[Callable[[], object], ...]:
-        return (
-            self._state.site.playbooks.stop,
-            self._undo_routes,
-            lambda: inventory.delete_nodes(self._state, self._join.nodes),
-            self._undo_inventory,
-        )
-
-    def _undo_routes(self) -> None:
-        balancing = self._state.balancing()
-        if balancing is not None:
-            balancing.remove(self._join.nodes)
-
-    def _undo_inventory(self) -> None:
         state, joining = self._state, self._join.nodes
         ids = {node.server_id for node in joining}
         kept = [node for node in state.nodes if node.server_id not in ids]
-        inventory.write_without(state, kept, joining)
+        return (
+            state.site.playbooks.stop,
+            lambda: removal.remove_routes(state, joining),
+            lambda: removal.delete_nodes(state, joining),
+            lambda: inventory.write_without(state, kept, joining),
+        )
 
 
 class ScaleOutRollback:
@@ -167,20 +159,27 @@ class ScaleOutRollback:
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
+        state = self._state
         return (
-            Step("end a playbook run that is under way", self._stop),
+            Step(
+                "end a playbook run that is under way",
+                lambda: state.site.playbooks.stop(),
+            ),
             Step("compare Heat, inventory and cluster", self._choose),
-            Step("take the new workers out of the load balancer", self._unroute),
-            Step("delete what there is of them in the cluster", self._delete_objects),
+            Step(
+                "take the new workers out of the load balancer",
+                lambda: removal.remove_routes(state, self._leaving),
+            ),
+            Step(
+                "delete what there is of them in the cluster",
+                lambda: removal.delete_nodes(state, self._leaving),
+            ),
             Step("write the inventory without them", self._write_staying),
         )
 
     def left(self) -> str:
         """What stays behind when a step fails."""
         return "No VM was deleted."
-
-    def _stop(self) -> None:
-        self._state.site.playbooks.stop()
 
     def _choose(self) -> None:
         found, _ = compare(self._state)
@@ -194,15 +193,6 @@ class ScaleOutRollback:
             node for node in found.without(self._leaving) if node.name in listed
         )
         LOG.info("These workers are taken back: %s", names_of(self._leaving))
-
-    def _unroute(self) -> None:
-        balancing = self._state.balancing()
-        if balancing is not None:
-            balancing.remove(self._leaving)
-
-    def _delete_objects(self) -> None:
-        if self._leaving:
-            inventory.delete_nodes(self._state, self._leaving)
 
     def _write_staying(self) -> None:
         if self._leaving:

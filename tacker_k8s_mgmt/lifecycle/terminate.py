@@ -51,20 +51,17 @@ class TerminateEnd:
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
-        vim = Step("remove the cluster's VIM", self._remove_vim)
-        if self._site is None:
+        vim = Step("remove the cluster's VIM", self._vims.remove)
+        site = self._site
+        if site is None:
             return (vim,)
-        return (vim, Step("remove the inventory directory", self._remove_directory))
+        directory = "remove the inventory directory"
+        return (vim, Step(directory, lambda: self._remove_directory(site)))
 
-    def _remove_vim(self) -> None:
-        self._vims.remove()
-
-    def _remove_directory(self) -> None:
+    def _remove_directory(self, site: ports.Site) -> None:
         """Best effort: the VMs are gone, so a failure here must not keep the VNF."""
-        if self._site is None:
-            return
         try:
-            self._remove_own(self._site)
+            self._remove_own(site)
         except (errors.K8sMgmtError, OSError, ValueError) as exc:
             # Unreachable, not as we left it, or no place for the server's host key.
             LOG.warning(

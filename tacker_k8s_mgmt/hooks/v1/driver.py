@@ -49,7 +49,7 @@ _PORTS_END = hints.Advice(
 
 def _prepare(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     steps = (
-        preflight.Preflight(deps.params, deps.vnf_id, site).step(),
+        preflight.step(deps),
         LeftStack(hook.context, hook.instance, site).step(),
     )
     stack = partial(checkpoint.save, hook.context, hook.instance, checkpoint.STACK)
@@ -87,7 +87,7 @@ def _heal_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     if not hook.request.vnfc_instance_id:
         return Plan(
             (
-                preflight.Preflight(deps.params, deps.vnf_id, site).step(),
+                preflight.step(deps),
                 *TerminateStart(site.vims).steps(),
                 *TerminateEnd(deps.vnf_id, site.vims, site).steps(),
             )
@@ -107,7 +107,7 @@ def _heal_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
 
 def _ports_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     asked = requests.attachments(hook.request)
-    work = ConnectivityStart(deps.params, deps.vnf_id, site, asked)
+    work = ConnectivityStart(deps, asked=asked)
     keep = group_size.step(hook.context, hook.instance, site)
     return Plan((*work.steps(), keep))
 

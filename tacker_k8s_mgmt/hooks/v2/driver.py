@@ -80,7 +80,7 @@ def perform(call: Call, streams: Streams) -> None:
 
 def _instantiate_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Refuse what cannot work before a VM exists."""
-    return Plan((preflight.Preflight(deps.params, deps.vnf_id, site).step(),))
+    return Plan((preflight.step(deps),))
 
 
 def _given_or_forget(hook: V2Hook, wrong: str) -> InstallParams | None:
@@ -139,7 +139,7 @@ def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     if not call.request.get("vnfcInstanceId"):
         return Plan(
             (
-                preflight.Preflight(deps.params, deps.vnf_id, site).step(),
+                preflight.step(deps),
                 *TerminateEnd(deps.vnf_id, site.vims, site).steps(),
             )
         )
@@ -175,7 +175,7 @@ def _merged_or_refused(hook: V2Hook, wrong: str) -> InstallParams:
 def _connectivity_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Refuse a change that the cluster cannot follow, before a port changes."""
     asked = _asked(hook.call)
-    return Plan(ConnectivityStart(deps.params, deps.vnf_id, site, asked).steps())
+    return Plan(ConnectivityStart(deps, asked=asked).steps())
 
 
 def _asked(call: Call) -> tuple[Attachment, ...]:

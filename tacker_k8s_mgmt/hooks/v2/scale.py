@@ -58,7 +58,7 @@ def _start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
 
     steps = (
         counted,
-        preflight.Preflight(deps.params, call.vnf_id, site).step(),
+        preflight.step(deps),
         Step("see that it is workers that come", partial(_see, hook, site)),
     )
     return Plan(steps, advice=_SCALE_OUT_START, after=note)

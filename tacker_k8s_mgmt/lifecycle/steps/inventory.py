@@ -102,13 +102,6 @@ def forget_members(state: ClusterState, gone: Sequence[Node]) -> None:
     state.write_json(JOINED_FILE, sorted(joined - ids))
 
 
-def delete_nodes(state: ClusterState, nodes: Sequence[Node]) -> None:
-    """Delete what the cluster still has of nodes that are gone, their pods first."""
-    names = [node.name for node in nodes]
-    state.cluster().evict_dead(names)
-    state.cluster().remove_nodes(names)
-
-
 def write_healing(state: ClusterState, healing: Healing) -> None:
     """Record the heal that is under way or was given up."""
     state.healing = healing

@@ -13,10 +13,10 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, names_of
-from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks, readiness
+from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks, readiness, removal
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Machine, Node
+from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -83,10 +83,8 @@ class Join:
         if not self._stale:
             return
         LOG.info("The VMs of these workers are gone: %s", names_of(self._stale))
-        balancing = self._state.balancing()
-        if balancing is not None:
-            balancing.remove(self._stale)
-        inventory.delete_nodes(self._state, self._stale)
+        removal.remove_routes(self._state, self._stale)
+        removal.delete_nodes(self._state, self._stale)
         inventory.forget_members(self._state, self._vanished)
 
     def reach_new(self) -> None:
@@ -96,7 +94,7 @@ class Join:
         :raises ClusterError: the interfaces of some have a smaller MTU.
         """
         if nodes := self.newcomers:
-            machines = [_machine(node) for node in nodes]
+            machines = [node.machine for node in nodes]
             inventory.forget_new(self._state, machines, nodes)
             inventory.wait_reachable(self._state, machines)
             self._see_mtu(nodes)
@@ -177,7 +175,3 @@ class Join:
         kept = {node.server_id for node in state.nodes} & state.members
         joined = {node.server_id for node in self.nodes}
         state.write_json(JOINED_FILE, sorted(kept | joined))
-
-
-def _machine(node: Node) -> Machine:
-    return Machine(node.role, node.server_id, node.ssh_address, node.address)

@@ -15,11 +15,12 @@ from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tests.helpers.control_planes import AvailableSite
-from tests.helpers.fakes import VNF, FakeClock, FakeJournal, FakeSite, params
+from tests.helpers.fakes import FakeClock, FakeJournal, FakeSite, params
 from tests.helpers.operations import (
     FIFTY_FIVE,
     FIVE,
     MASTER,
+    dependencies,
     heal_end,
     heal_start,
     instantiated,
@@ -48,7 +49,7 @@ def end(site, wanted=WANTED):
 
 
 def start(site, *asked, wanted=WANTED):
-    work = ConnectivityStart(wanted, VNF, site, asked)
+    work = ConnectivityStart(dependencies(wanted, site, FakeClock()), asked=asked)
     runner = Runner("start", FakeJournal(), FakeClock(), Redactor(wanted.secrets()))
     runner.run(work.steps())
 

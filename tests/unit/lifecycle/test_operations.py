@@ -276,7 +276,7 @@ class TestPreflight:
         site.server = ("no kubespray", "no sshpass")
         site.foreign_vims = {f"kubernetes_vim_{VNF}"}
         with pytest.raises(errors.PreflightError) as caught:
-            preflight.Preflight(params(), VNF, site).check()
+            preflight.check(dependencies(params(), site, FakeClock()))
         assert len(caught.value.findings) == 4
         assert site.calls == []
 
