@@ -16,12 +16,7 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import polling
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import (
-    ClusterState,
-    Dependencies,
-    names_of,
-    of_role,
-)
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
     host_keys,
     inventory,
@@ -32,7 +27,7 @@ from tacker_k8s_mgmt.lifecycle.steps import (
 )
 from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url, names_of, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.request.params import API_PORT
 from tacker_k8s_mgmt.topology import connection_points
@@ -40,7 +35,6 @@ from tacker_k8s_mgmt.topology.connection_points import Attachment
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-_BALANCER = Role.LOAD_BALANCER
 _BACK = (
     "Send a request that gives the address back; or heal the whole VNF, which builds "
     "the cluster anew."
@@ -60,7 +54,8 @@ class ConnectivityEnd:
         self._gone: tuple[Node, ...] = ()
         #: Names of nodes that were down before the change, and are left as they are.
         self._down: frozenset[str] = frozenset()
-        self._balancer_is_new = False
+        #: The load balancer's VM, if it has not been seen before.
+        self._new_balancer: Machine | None = None
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
@@ -184,7 +179,8 @@ class ConnectivityEnd:
         state = self._state
         balancer = state.machines.load_balancer
         if balancer is not None:
-            self._balancer_is_new = balancer.server_id not in state.records.addresses()
+            if balancer.server_id not in state.records.addresses():
+                self._new_balancer = balancer
             inventory.forget_new(state, [balancer], ())
             # Recorded as seen when it has everything that the former one had.
             state.site.wait_reachable([balancer])
@@ -225,11 +221,9 @@ class ConnectivityEnd:
     def _install_balancer(self) -> None:
         state = self._state
         state.balancer().install(self._whole())
-        if self._balancer_is_new:
+        if self._new_balancer is not None:
             state.balancer().expose_again()
-            inventory.wait_reachable(
-                state, [one for one in state.vms() if one.role is _BALANCER]
-            )
+            inventory.wait_reachable(state, [self._new_balancer])
 
     def _whole(self) -> Sequence[Node]:
         """The nodes that are whole members of the cluster."""

@@ -15,12 +15,7 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import (
-    ClusterState,
-    Dependencies,
-    names_of,
-    of_role,
-)
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import inventory, readiness
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import ControlPlaneGuard
@@ -29,7 +24,7 @@ from tacker_k8s_mgmt.lifecycle.steps.control_plane_leave import ControlPlaneLeav
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
 from tacker_k8s_mgmt.model import drain, kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -214,9 +209,7 @@ class HealEnd:
                 probe=plane.none_joins,
             ),
             Step(
-                f"run {kubespray_releases.SCALE}",
-                join.run_scale,
-                probe=join.scale_done,
+                f"run {kubespray_releases.SCALE}", join.run_scale, probe=join.scale_done
             ),
             Step("wait until the new workers are Ready", join.see_ready),
             Step("add the new workers to the load balancer", join.route),

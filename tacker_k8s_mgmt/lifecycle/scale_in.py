@@ -10,16 +10,11 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import (
-    ClusterState,
-    Dependencies,
-    names_of,
-    of_role,
-)
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.nodes import Role, names_of, of_role
 from tacker_k8s_mgmt.topology import membership
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)

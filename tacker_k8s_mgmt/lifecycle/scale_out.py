@@ -13,12 +13,12 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies, names_of
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import inventory, removal
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Node, Role, names_of
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -53,9 +53,7 @@ class ScaleOut:
             Step("write inventory and variables", self._write),
             Step("gather the facts of all hosts", join.gather, probe=join.has_begun),
             Step(
-                f"run {kubespray_releases.SCALE}",
-                join.run_scale,
-                probe=join.scale_done,
+                f"run {kubespray_releases.SCALE}", join.run_scale, probe=join.scale_done
             ),
             Step("wait until the new workers are Ready", join.see_ready),
             Step("add the new workers to the load balancer", join.route),
@@ -118,10 +116,8 @@ class ScaleOut:
 
         :raises ClusterError: Heat has not finished one, or it has no VM of ours.
         """
-        found: set[str] = set()
-        for node in self._state.nodes:
-            found |= self._around(node.server_id)
-        missing = sorted(self._stacks - found)
+        found = (self._around(node.server_id) for node in self._state.nodes)
+        missing = sorted(self._stacks.difference(*found))
         if missing:
             raise errors.ClusterError(
                 detail="No complete worker VM was found in these new members of the "

@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.steps.load_balancer import Balancing
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.model.cluster import NodeObject
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url, of_role
 from tacker_k8s_mgmt.model.playbook_runs import Progress
 from tacker_k8s_mgmt.request import option_types
 from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
@@ -153,15 +153,12 @@ class ClusterState:
                 LOG.warning("The next control plane is asked: %s", error)
         return self.through(self.site.cluster)
 
-    def through(
-        self, reach: Callable[[Node], Reached], listed: Sequence[Node] = ()
-    ) -> Reached:
+    def through(self, reach: Callable[[Node], Reached]) -> Reached:
         """What the first control plane that accepts a login leads to.
 
-        :param listed: the nodes, where they are not known yet.
         :raises ConnectError: none does.
         """
-        planes = list(of_role(listed or self.nodes, Role.CONTROL_PLANE))
+        planes = list(self.planes())
         while True:
             plane = planes.pop(0)
             if plane.server_id in self.silent_planes and planes:
@@ -202,13 +199,3 @@ class ClusterState:
         machine = self.machines.load_balancer
         if machine is not None and self.params.load_balancer is not None:
             self.site.expect(machine)
-
-
-def of_role(nodes: Sequence[Node], role: Role) -> tuple[Node, ...]:
-    """Those of the nodes that have the role, in their order."""
-    return tuple(node for node in nodes if node.role is role)
-
-
-def names_of(nodes: Sequence[Node]) -> str:
-    """The nodes' names as they are listed in a sentence."""
-    return ", ".join(node.name for node in nodes)

@@ -9,24 +9,18 @@ all in one run.
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import (
-    ClusterState,
-    Dependencies,
-    NodeObjects,
-    names_of,
-    of_role,
-)
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks, readiness
 from tacker_k8s_mgmt.lifecycle.steps.upgrade_check import UpgradeCheck
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.topology import upgrade_plan
 
@@ -95,7 +89,13 @@ class Upgrade:
         steps = []
         if planes_due or batches:
             steps += [
-                Step("write inventory and variables", self._write),
+                Step(
+                    "write inventory and variables",
+                    # With the version of the request, not with that of the cluster.
+                    lambda: inventory.write_inputs(
+                        state, state.nodes, params=state.params
+                    ),
+                ),
                 Step(
                     "gather the facts of all hosts",
                     lambda: playbooks.gather_facts(state),
@@ -107,7 +107,8 @@ class Upgrade:
             steps.append(Step(what, self._run_planes, verify=self._end_planes))
         for number, names in enumerate(batches, 1):
             place = f"batch {number}/{len(batches)} of workers"
-            steps += self._batch_steps(place, _named(state.nodes, names))
+            batch = tuple(node for node in state.nodes if node.name in names)
+            steps += self._batch_steps(place, batch)
         return [*steps, Step("record the version", self._end)]
 
     def _batch_steps(self, place: str, batch: tuple[Node, ...]) -> Sequence[Step]:
@@ -143,14 +144,10 @@ class Upgrade:
         rest = upgrade_plan.batches(pending, len(names), at_once)
         return (former, *rest) if former else rest
 
-    def _write(self) -> None:
-        # With the version that the request names, and not with that of the cluster.
-        state = self._state
-        inventory.write_inputs(state, state.nodes, params=state.params)
-
     def _is_live(self) -> bool:
         """Whether a run of this upgrade is under way already; it has its facts."""
-        batch = _named(self._state.nodes, self._check.record.batch)
+        names = self._check.record.batch
+        batch = [node for node in self._state.nodes if node.name in names]
         requests = (self._planes_request(), self._batch_request(batch))
         return any(self._state.site.playbooks.live(request) for request in requests)
 
@@ -255,11 +252,11 @@ class Upgrade:
     def _release(self, nodes: tuple[Node, ...]) -> None:
         """Let pods and requests onto these nodes again, as far as they were before."""
         seen = self._state.seen()
-        cordoned = [one.name for one in nodes if _is_cordoned(one, seen)]
+        former = self._check.record.schedulable
         ours = [
-            name
-            for name in cordoned
-            if seen[name].cordoned_by_us or name in self._check.record.schedulable
+            one.name
+            for one in (seen[node.name] for node in nodes if node.name in seen)
+            if one.unschedulable and (one.cordoned_by_us or one.name in former)
         ]
         if ours:
             self._state.cluster().uncordon(ours)
@@ -306,15 +303,6 @@ class Upgrade:
         return f"Kubernetes by now: {'; '.join(lists)}."
 
 
-def _is_cordoned(node: Node, seen: NodeObjects) -> bool:
-    return node.name in seen and seen[node.name].unschedulable
-
-
 def _some(names: Sequence[str]) -> str:
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def _named(nodes: Sequence[Node], names: Collection[str]) -> tuple[Node, ...]:
-    """Those of the nodes that have these names, in their order."""
-    return tuple(node for node in nodes if node.name in names)

@@ -68,6 +68,16 @@ class Node:
         )
 
 
+def of_role(nodes: Sequence[Node], role: Role) -> tuple[Node, ...]:
+    """Those of the nodes that have the role, in their order."""
+    return tuple(node for node in nodes if node.role is role)
+
+
+def names_of(nodes: Sequence[Node]) -> str:
+    """The nodes' names as they are listed in a sentence."""
+    return ", ".join(node.name for node in nodes)
+
+
 def api_url(address: str, port: int) -> str:
     """The URL of an API server; an IPv6 address gets its brackets."""
     host = f"[{address}]" if ":" in address else address

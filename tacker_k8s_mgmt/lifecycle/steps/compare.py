@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from oslo_log import log
 
-from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects, names_of
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import rebuild
 from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
+from tacker_k8s_mgmt.model.nodes import names_of
 from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -26,9 +27,9 @@ def compare(
     with ThreadPoolExecutor(2) as pool:
         # Heat takes longer than two logins.
         listing = pool.submit(state.site.machines)
-        listed = state.listed()
+        listed = state.nodes = state.listed()
         state.site.lock()
-        login = pool.submit(state.through, state.site.cluster, listed)
+        login = pool.submit(state.through, state.site.cluster)
         state.machines = listing.result()
     rebuild.inventory(state)
     state.healing = state.records.healing()

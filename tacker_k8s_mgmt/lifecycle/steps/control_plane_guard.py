@@ -6,14 +6,9 @@ from typing import NoReturn
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.state import (
-    ClusterState,
-    NodeObjects,
-    names_of,
-    of_role,
-)
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.model import quorum
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -90,10 +85,7 @@ class ControlPlaneGuard:
         )
 
     def judge(
-        self,
-        leaving: Sequence[Node],
-        found: Membership,
-        seen: NodeObjects,
+        self, leaving: Sequence[Node], found: Membership, seen: NodeObjects
     ) -> LeavingPlane | None:
         """See that the cluster goes on without these control planes.
 
@@ -133,10 +125,7 @@ class ControlPlaneGuard:
         )
 
     def _described(
-        self,
-        plane: Node,
-        members: Sequence[EtcdMember],
-        seen: NodeObjects,
+        self, plane: Node, members: Sequence[EtcdMember], seen: NodeObjects
     ) -> ControlPlane:
         node = seen.get(plane.name)
         answers = any(one.healthy and belongs(one, plane) for one in members)

@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from oslo_log import log
 
-from tacker_k8s_mgmt.lifecycle.state import ClusterState, of_role
+from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks, readiness
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import belongs
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.load_balancer import Server
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 
@@ -46,7 +46,12 @@ class ControlPlaneJoin:
         state = self._state
         noted = state.healing.plane
         names = {node.name for node in state.nodes}
-        if noted and noted.name in names and self._is_voter(noted):
+        if (
+            noted
+            and noted.name in names
+            # One that etcd has lost is half out.
+            and any(belongs(one, noted) for one in self._members())
+        ):
             # An earlier try has joined it, and came no further.
             state.healing = replace(state.healing, plane=None, first=False)
         coming = [
@@ -89,10 +94,6 @@ class ControlPlaneJoin:
     def _members(self) -> Sequence[EtcdMember]:
         """etcd's members, as a control plane that stayed tells."""
         return self._state.through(self._state.site.etcd).members()
-
-    def _is_voter(self, plane: Node) -> bool:
-        """Whether etcd has a member of it: one that it has lost is half out."""
-        return any(belongs(one, plane) for one in self._members())
 
     def has_run(self) -> bool:
         """Whether ``cluster.yml`` has run for it, and it is there."""

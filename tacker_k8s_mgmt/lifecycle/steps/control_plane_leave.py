@@ -13,7 +13,7 @@ from dataclasses import replace
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.state import ClusterState, names_of, of_role
+from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import (
     LeavingPlane,
@@ -22,7 +22,7 @@ from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import (
 )
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Node, Role, api_url
+from tacker_k8s_mgmt.model.nodes import Node, Role, api_url, names_of, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tacker_k8s_mgmt.request.params import API_PORT

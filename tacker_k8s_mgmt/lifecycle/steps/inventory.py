@@ -4,14 +4,14 @@ import json
 from collections.abc import Collection, Sequence
 
 from tacker_k8s_mgmt.kubespray import inventory, variables
-from tacker_k8s_mgmt.lifecycle.state import ClusterState, of_role
+from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps.records import (
     JOINED_FILE,
     KEPT_INVENTORY,
     MACHINES_FILE,
     VARIABLES_FILE,
 )
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import heal_record, upgrade_plan
 from tacker_k8s_mgmt.topology.heal_record import Healing

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.state import ClusterState, names_of
+from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks, readiness, removal
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Node
+from tacker_k8s_mgmt.model.nodes import Node, names_of
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -137,9 +137,7 @@ class Join:
     def _scale_request(self) -> PlaybookRequest:
         limit = ",".join(node.name for node in self.nodes)
         return PlaybookRequest(
-            kubespray_releases.SCALE,
-            args=("--limit", limit),
-            inputs=self._state.inputs,
+            kubespray_releases.SCALE, args=("--limit", limit), inputs=self._state.inputs
         )
 
     def scale_done(self) -> bool:

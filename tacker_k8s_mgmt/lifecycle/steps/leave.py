@@ -11,11 +11,11 @@ from collections.abc import Collection, Sequence
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects, names_of
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import LeavingPlane
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Node, Role, names_of
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.topology.membership import Membership
 

@@ -35,9 +35,14 @@ def records(state: ClusterState, nodes: Sequence[Node], seen: NodeObjects) -> No
     :raises SpoiledFile: nothing but the file itself tells what was in it.
     """
     machines(state, nodes)
-    _joined(state)
+    how = "It is rebuilt from the inventory and the cluster."
+    if rebuilt(state.records.joined, how) is None:
+        state.write_json(JOINED_FILE, sorted(state.members))
     if state.params.cluster.network.mtu == option_types.NODES:
-        _nic_mtus(state, [n for n in nodes if n.name in seen and seen[n.name].ready])
+        how = "It is rebuilt from the interfaces of the nodes that are Ready."
+        if rebuilt(state.records.nic_mtus, how) is None:
+            ready = [n for n in nodes if n.name in seen and seen[n.name].ready]
+            write_nic_mtu(state, ready)
     _upgrade(state, seen)
     _services(state)
 
@@ -67,19 +72,6 @@ def machines(state: ClusterState, nodes: Sequence[Node]) -> None:
             if state.site.host_keys(node.ssh_address)
         }
         state.write_json(MACHINES_FILE, known)
-
-
-def _joined(state: ClusterState) -> None:
-    how = "It is rebuilt from the inventory and the cluster."
-    if rebuilt(state.records.joined, how) is None:
-        state.write_json(JOINED_FILE, sorted(state.members))
-
-
-def _nic_mtus(state: ClusterState, ready: Sequence[Node]) -> None:
-    """Record the smallest MTU that the interfaces of these nodes have."""
-    how = "It is rebuilt from the interfaces of the nodes that are Ready."
-    if rebuilt(state.records.nic_mtus, how) is None:
-        write_nic_mtu(state, ready)
 
 
 def write_nic_mtu(state: ClusterState, nodes: Sequence[Node]) -> None:

@@ -62,10 +62,8 @@ class UpgradeCheck:
 
         :raises PreflightError: with all findings.
         """
-        findings = [
-            *self._state.site.package_findings(),
-            *self._state.site.server_findings(),
-        ]
+        site = self._state.site
+        findings = [*site.package_findings(), *site.server_findings()]
         if findings:
             raise errors.PreflightError(findings)
 
