@@ -4,9 +4,6 @@ Tacker shows an operator exactly one string of a failed operation: ``str(excepti
 in the v1 API, standard error in v2. So every leaf here has a message template, and a
 hint that says what to do next. Fields are plain values; none may carry a secret (the
 edges that build messages from remote output redact it first).
-
-Edges raise; only the lifecycle decides about retrying, by
-:attr:`K8sMgmtError.retryable`.
 """
 
 from collections.abc import Sequence
@@ -22,7 +19,6 @@ class K8sMgmtError(Exception):
 
     message: ClassVar[str] = "{detail}"
     default_hint: ClassVar[str] = ""
-    retryable: ClassVar[bool] = False
 
     def __init__(self, *, hint: str | None = None, **fields: Any) -> None:
         self.fields = fields
@@ -100,7 +96,6 @@ class ConnectError(RemoteError):
         "No SSH connection to {user}@{host}:{port} within {seconds:g} s: {reason}."
     )
     default_hint = "Check address, network and security groups."
-    retryable = True
 
 
 class ConnectionLost(ConnectError):
@@ -170,7 +165,6 @@ class CommandTimeout(RemoteError):
     """A command on a remote host did not end within its limit and was ended."""
 
     message = "On {host}, `{command}` did not end within {seconds:g} s."
-    retryable = True
 
 
 class FileError(RemoteError):
@@ -224,7 +218,6 @@ class PlaybookTimeout(PlaybookError):
         "Playbook {playbook} on {host} was ended: {reason}. Last: {last}. "
         "The whole log is {log} on {host}."
     )
-    retryable = True
 
 
 class PlaybookLost(PlaybookError):
@@ -234,7 +227,6 @@ class PlaybookLost(PlaybookError):
         "Playbook {playbook} on {host} ended without an exit code; the server was "
         "rebooted or the run was killed. The log is {log} on {host}."
     )
-    retryable = True
 
 
 class BusyError(PlaybookError):
@@ -244,7 +236,6 @@ class BusyError(PlaybookError):
         "Playbook {playbook} (run {run}) is still running for this cluster on {host}."
     )
     default_hint = "Wait for it to end."
-    retryable = True
 
 
 class LockedError(K8sMgmtError):
@@ -255,7 +246,6 @@ class LockedError(K8sMgmtError):
         "Wait for that operation to end; nothing was changed. The lock goes with the "
         "connection of the process that holds it."
     )
-    retryable = True
 
 
 class ClusterError(K8sMgmtError):

@@ -793,7 +793,6 @@ def test_killed_run_is_lost_and_can_be_started_again(site):
     os.killpg(int((run / "pid").read_text().split()[0]), signal.SIGKILL)
     outcome = join()
     assert isinstance(outcome, errors.PlaybookLost)
-    assert outcome.retryable
     last = site.runner().last()
     assert (last.rc, last.live) == (None, False)
     sockets = Path((run / "control").read_text().strip())
