@@ -12,13 +12,17 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.api import V2
 from tacker_k8s_mgmt.csar.build import build
-from tacker_k8s_mgmt.hooks.v2 import context, settings, upgrade
+from tacker_k8s_mgmt.hooks.v2 import context, driver, settings
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.request import params as parameters
 from tests.contract import v2_world
 from tests.helpers import fakes, upgrades
 from tests.helpers.upgrades import NEW, OLD
 
+start, end, rollback_start, rollback_end = (
+    driver.HOOKS[f"change_current_package_{name}"]
+    for name in ("start", "end", "rollback_start", "rollback_end")
+)
 IMAGE = "ubuntu-24.04-server-cloudimg-amd64"
 SAMPLE = sources.samples(V2) / "requests" / "change-vnfpkg.json"
 #: A later request repeats what is not kept.
@@ -98,11 +102,11 @@ def asked(**changes):
 
 def test_the_hooks_check_upgrade_and_keep_what_later_operations_need(made, site):
     checking = made("start", asked())
-    upgrade.start(checking)
+    start(checking)
     assert site.versions == {OLD}
     ansible = {**REPEATED["ansible"], "kubespray_root_path": "/opt/newer"}
     ending = made("end", asked(ansible=ansible))
-    upgrade.end(ending)
+    end(ending)
     assert site.versions == {NEW}
     kept = ending.call.stored["k8s_cluster_installation_param"]
     assert kept["cluster"] == {"kubernetes_version": NEW}
@@ -116,8 +120,8 @@ def test_the_hooks_check_upgrade_and_keep_what_later_operations_need(made, site)
 @pytest.mark.parametrize("ours", [None, REPEATED])
 def test_without_a_version_that_is_new_the_cluster_stays(made, site, ours):
     hook = made("end", ours)
-    upgrade.start(made("start", ours))
-    upgrade.end(hook)
+    start(made("start", ours))
+    end(hook)
     assert site.runs == []
     assert hook.call.stored["k8s_cluster_installation_param"]["cluster"] == {
         "kubernetes_version": OLD
@@ -127,7 +131,7 @@ def test_without_a_version_that_is_new_the_cluster_stays(made, site, ours):
 def test_a_version_that_may_not_follow_is_refused_before_anything_moves(made, site):
     wanted = asked(cluster={"kubernetes_version": "1.36.0"})
     with pytest.raises(errors.StepFailed, match="more than one minor release"):
-        upgrade.start(made("start", wanted))
+        start(made("start", wanted))
     assert site.changes == []
 
 
@@ -140,7 +144,7 @@ def test_a_version_that_may_not_follow_is_refused_before_anything_moves(made, si
 )
 def test_what_would_touch_vms_is_refused(made, more, reason):
     with pytest.raises(errors.UnsupportedOperation) as caught:
-        upgrade.start(made("start", asked(), **more))
+        start(made("start", asked(), **more))
     assert reason in str(caught.value)
 
 
@@ -153,19 +157,19 @@ def test_a_package_with_another_image_is_refused(made, image, refused):
     worker = hook.call.instance["instantiatedVnfInfo"]["vnfcResourceInfo"][1]
     worker["metadata"] = {"image-workerNode": image}
     if not refused:
-        upgrade.start(hook)
+        start(hook)
         return
     with pytest.raises(errors.UnsupportedOperation, match="for workerNode, whose VMs"):
-        upgrade.start(hook)
+        start(hook)
 
 
 def test_a_rollback_is_possible_until_the_first_node_has_moved(made, site):
-    upgrade.rollback_start(made("rollback_start", asked()))
+    rollback_start(made("rollback_start", asked()))
     site.faults = {"upgrade control-plane-10-10-0-4"}
     with pytest.raises(errors.StepFailed):
-        upgrade.end(made("end", asked()))
+        end(made("end", asked()))
     with pytest.raises(errors.UnsupportedOperation, match="cannot go back"):
-        upgrade.rollback_start(made("rollback_start", asked()))
+        rollback_start(made("rollback_start", asked()))
 
 
 def test_a_rollback_keeps_the_scale_levels(made):
@@ -173,9 +177,9 @@ def test_a_rollback_keeps_the_scale_levels(made):
     before = made("rollback_start")
     levels = [{"aspectId": "worker_instance", "scaleLevel": 1}]
     before.call.instance["instantiatedVnfInfo"]["scaleStatus"] = levels
-    upgrade.rollback_start(before)
+    rollback_start(before)
     after = made("rollback_end")
     after.call.between.update(before.call.between)
-    upgrade.rollback_end(after)
+    rollback_end(after)
     assert after.call.instance["instantiatedVnfInfo"]["scaleStatus"] == levels
     assert after.call.between == {}

@@ -7,6 +7,7 @@ the VNF instance are stored only when the whole operation ends well.
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from oslo_log import log
@@ -92,11 +93,8 @@ def _given_or_forget(hook: V2Hook, wrong: str) -> InstallParams | None:
 
 def _instantiate_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Make a Kubernetes cluster of the VMs."""
-
-    def store() -> None:
-        hook.call.store(parameters.without_secrets(hook.call.given))
-
-    return Plan.of(Instantiate(deps), after=store)
+    kept = parameters.without_secrets(hook.call.given)
+    return Plan.of(Instantiate(deps), after=partial(hook.call.store, kept))
 
 
 def _given_if_right(hook: V2Hook, wrong: str) -> InstallParams | None:
@@ -219,9 +217,11 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = MappingProxyType(
         "terminate_start": _Entry(_merged_unless_forceful, _TERMINATE, _end),
         # Keep nothing of a cluster that is gone.
         "terminate_end": lambda hook: hook.call.forget(),
-        "scale_start": scale.start,
-        "scale_end": scale.end,
-        "scale_rollback_start": scale.rollback_start,
+        "scale_start": _Entry(V2Hook.merged, hints.FAIL, scale.start),
+        "scale_end": _Entry(scale.of_scale_out, hints.VMS_GO, scale.end, scale.OUT_END),
+        "scale_rollback_start": _Entry(
+            scale.of_new_vms, hints.FAIL_ALREADY, scale.rollback_start, scale.ROLLBACK
+        ),
         "scale_rollback_end": _nothing,
         "heal_start": _Entry(V2Hook.merged, hints.FAIL, _heal_start),
         "heal_end": _Entry(V2Hook.merged, hints.FAIL_ALREADY, _heal_end),
@@ -244,8 +244,12 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = MappingProxyType(
             _connectivity_rollback_end,
             _ROLLBACK_AGAIN,
         ),
-        "change_current_package_start": upgrade.start,
-        "change_current_package_end": upgrade.end,
+        "change_current_package_start": _Entry(
+            upgrade.of_start, hints.FAIL, upgrade.start, upgrade.START
+        ),
+        "change_current_package_end": _Entry(
+            upgrade.of_upgrade, hints.FAIL_ALREADY, upgrade.end, upgrade.END
+        ),
         "change_current_package_rollback_start": upgrade.rollback_start,
         "change_current_package_rollback_end": upgrade.rollback_end,
     }

@@ -12,7 +12,7 @@ from functools import partial
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints, table
+from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.table import Plan
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook
 from tacker_k8s_mgmt.hooks.v2.heat import resources_of
@@ -33,34 +33,32 @@ _FAIL = (
     "Tacker does not count, also one that an earlier operation has left."
 )
 _SCALE_OUT_START = hints.Advice(f"Send `retry` when that is mended. {_FAIL}", _FAIL)
-_SCALE_OUT_END = hints.Advice(
+OUT_END = hints.Advice(
     "`retry` goes on from here; `rollback` takes the new workers out of the cluster "
     "and deletes their VMs; after `fail` the next heal joins them.",
     refused=hints.PLANES_GO,
 )
-_ROLLBACK = hints.Advice("Send `rollback` again, or `fail` to keep the VMs.")
+ROLLBACK = hints.Advice("Send `rollback` again, or `fail` to keep the VMs.")
 _SERVER = "OS::Nova::Server"
 _GONE = "DELETE_COMPLETE"
 # Between the hooks of an operation.
 _SERVERS = "servers"
 
 
-def _start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    """Check a scale-out before VMs exist; take workers out whose VMs will go."""
     call = hook.call
     counted = Step("see that Tacker counts every VM", partial(_see_counted, call))
     if call.request["type"] != "SCALE_OUT":
         stacks = (*call.removed(), *call.members())
         work = ScaleIn(deps, stacks=stacks)
         return Plan((counted, *work.steps()), work.left)
-
-    def note() -> None:
-        call.between[_SERVERS] = call.servers()
-
     steps = (
         counted,
         preflight.step(deps),
         Step("see that it is workers that come", partial(_see, hook, site)),
     )
+    note = partial(call.between.update, {_SERVERS: call.servers()})
     return Plan(steps, advice=_SCALE_OUT_START, after=note)
 
 
@@ -102,18 +100,21 @@ def _see(hook: V2Hook, site: V2Site) -> None:
         )
 
 
-def _of_scale_out(hook: V2Hook, wrong: str) -> InstallParams | None:
+def of_scale_out(hook: V2Hook, wrong: str) -> InstallParams | None:
+    """The parameters, if VMs were made."""
     return hook.merged(wrong) if hook.call.request["type"] == "SCALE_OUT" else None
 
 
-def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    """Make workers of the VMs that Tacker has added."""
     now = set(hook.call.servers())
     # Without scale_start nobody knows which are new; those that are no members join.
     new = now - set(hook.call.between.get(_SERVERS, now))
     return Plan.of(ScaleOut(deps, stacks=new, takes_back=False))
 
 
-def _of_new_vms(hook: V2Hook, wrong: str) -> InstallParams | None:
+def of_new_vms(hook: V2Hook, wrong: str) -> InstallParams | None:
+    """The parameters, if there are VMs that a rollback deletes."""
     there = {one.physical_id for one in _servers(hook.call)}
     if there - set(hook.call.servers()):
         return hook.merged(wrong)
@@ -122,7 +123,8 @@ def _of_new_vms(hook: V2Hook, wrong: str) -> InstallParams | None:
     return None
 
 
-def _rollback_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+def rollback_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    """Take new workers out of the cluster before Tacker deletes their VMs."""
     return Plan.of(ScaleOutRollback(deps, known=hook.call.servers()))
 
 
@@ -138,12 +140,3 @@ def _servers(call: Call) -> list[StackResource]:
         for one in resources_of(call)
         if one.type == _SERVER and one.physical_id and one.status != _GONE
     ]
-
-
-_Entry = table.Entry[V2Hook, V2Site]
-#: Check a scale-out before VMs exist; take workers out whose VMs will go.
-start = _Entry(V2Hook.merged, hints.FAIL, _start)
-#: Make workers of the VMs that Tacker has added.
-end = _Entry(_of_scale_out, hints.VMS_GO, _end, _SCALE_OUT_END)
-#: Take new workers out of the cluster before Tacker deletes their VMs.
-rollback_start = _Entry(_of_new_vms, hints.FAIL_ALREADY, _rollback_start, _ROLLBACK)

@@ -7,13 +7,14 @@ rollback runs the scripts of the package that the VNF instance had before.
 
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 from oslo_log import log
 from oslo_utils.uuidutils import is_uuid_like
 from tacker.sol_refactored.common import vnfd_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints, table
+from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.table import Plan
 from tacker_k8s_mgmt.hooks.v2 import scale_status
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook
@@ -34,18 +35,20 @@ _ROLLBACK = hints.Advice(
     refused="Mend what it has failed at and send `retry`, which goes on; or send "
     "`fail`, and the same change of package later.",
 )
-_UPGRADE_END = hints.Advice(
+START = hints.Advice(hints.MENDED.failed, refused=hints.FAIL_ALREADY)
+END = hints.Advice(
     "`retry` goes on from here; after `fail`, another request for the same version "
     "does."
 )
 
 
-def _of_start(hook: V2Hook, wrong: str) -> InstallParams | None:
+def of_start(hook: V2Hook, wrong: str) -> InstallParams | None:
+    """As :func:`of_upgrade`, if Tacker will not touch the VMs."""
     see_vms_stay(hook.call)
-    return _of_upgrade(hook, wrong)
+    return of_upgrade(hook, wrong)
 
 
-def _of_upgrade(hook: V2Hook, wrong: str) -> InstallParams | None:
+def of_upgrade(hook: V2Hook, wrong: str) -> InstallParams | None:
     """The parameters of a request that names a Kubernetes version."""
     params = None
     if hook.call.names_parameters:
@@ -56,12 +59,15 @@ def _of_upgrade(hook: V2Hook, wrong: str) -> InstallParams | None:
     return params
 
 
-def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    def store() -> None:
-        stored = hook.call.stored[ATTRIBUTE]
-        hook.call.store({ATTRIBUTE: upgrade_plan.kept(stored, deps.params)})
+def start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    """Refuse what cannot work before anything is changed."""
+    return Plan.of(UpgradeStart(deps))
 
-    return Plan.of(Upgrade(deps), after=store)
+
+def end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    """Bring the nodes to the Kubernetes version that the request names."""
+    kept = {ATTRIBUTE: upgrade_plan.kept(hook.call.stored[ATTRIBUTE], deps.params)}
+    return Plan.of(Upgrade(deps), after=partial(hook.call.store, kept))
 
 
 def rollback_start(hook: V2Hook) -> None:
@@ -126,15 +132,3 @@ def _other_images(call: Call) -> Iterator[str]:
                 f"the new package names the image {named[vdu]} for {vdu}, whose VMs "
                 f"have {used}"
             )
-
-
-_Entry = table.Entry[V2Hook, V2Site]
-#: Refuse what cannot work before anything is changed.
-start = _Entry(
-    _of_start,
-    hints.FAIL,
-    lambda hook, deps, site: Plan.of(UpgradeStart(deps)),
-    hints.Advice(hints.MENDED.failed, refused=hints.FAIL_ALREADY),
-)
-#: Bring the nodes to the Kubernetes version that the request names.
-end = _Entry(_of_upgrade, hints.FAIL_ALREADY, _end, _UPGRADE_END)
