@@ -28,21 +28,20 @@ class Instantiate:
     """The steps of ``instantiate_end``, and of ``heal_end`` for a whole VNF."""
 
     def __init__(self, deps: Dependencies) -> None:
-        self._deps = deps
         self._state = ClusterState(deps)
         self._claimed = False
         self._access: ClusterAccess | None = None
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
-        state, deps = self._state, self._deps
+        state = self._state
         install = Step(
             "install the load balancer",
             lambda: state.balancer().install(state.nodes),
             verify=lambda: state.balancer().verify(),
         )
         return (
-            preflight.step(deps),
+            preflight.step(state.deps),
             Step("find the VMs in the Heat stack", self._find_machines),
             Step("own the inventory directory", self._claim),
             Step("wait until the VMs accept SSH logins", self._reach_all),
@@ -70,7 +69,7 @@ class Instantiate:
             parts.append(f"{count} node VM(s)")
         if self._claimed:
             # Of the parameters: the server may be what has failed.
-            ansible = self._deps.params.ansible
+            ansible = self._state.params.ansible
             parts.append(f"the directory {ansible.directory} on {ansible.host}")
         return f"Left as they are: {' and '.join(parts)}." if parts else ""
 

@@ -142,18 +142,16 @@ def batches(
     )
 
 
-def plan(
-    state: State, wanted: str, installable: Sequence[str]
-) -> tuple[UpgradePlan | None, tuple[str, ...]]:
+def plan(state: State, wanted: str) -> tuple[UpgradePlan | None, tuple[str, ...]]:
     """The plan, or every reason why there is none.
 
+    Whether the checkout can install the version is seen when the server is checked.
+
     :param wanted: the version to be reached, with or without v.
-    :param installable: versions that the checkout can install, without v; empty where
-        it does not say.
     """
     aim = wanted.removeprefix("v")
     current = _plain(state)
-    reasons = tuple(_reasons(current, aim, installable))
+    reasons = tuple(_reasons(current, aim))
     if reasons:
         return None, reasons
     pending = {
@@ -172,25 +170,19 @@ def _plain(state: State) -> State:
     )
 
 
-def _reasons(state: State, aim: str, installable: Sequence[str]) -> Iterator[str]:
+def _reasons(state: State, aim: str) -> Iterator[str]:
     if len(numbers(aim)) != 3:
         yield "the wanted Kubernetes version must be a whole one such as 1.32.8"
         return
     if not state.api_servers:
         yield "no API server told its version"
         return
-    if installable and aim not in installable:
-        least, most = min(installable, key=numbers), max(installable, key=numbers)
-        yield (
-            f"the kubespray on the Ansible server cannot install Kubernetes {aim}; it "
-            f"can install {least} to {most}"
-        )
-    yield from _steps(state, aim, installable)
+    yield from _steps(state, aim)
     yield from _apart(state)
     yield from _kubelets(state, aim)
 
 
-def _steps(state: State, aim: str, installable: Sequence[str]) -> Iterator[str]:
+def _steps(state: State, aim: str) -> Iterator[str]:
     oldest = min(state.api_servers.values(), key=numbers)
     newest = max(state.api_servers.values(), key=numbers)
     if numbers(aim) < numbers(newest):
@@ -198,15 +190,10 @@ def _steps(state: State, aim: str, installable: Sequence[str]) -> Iterator[str]:
         yield f"Kubernetes never goes down, and {there} run {newest} already"
     elif _gap(oldest, aim) > 1:
         first, second = minor(oldest)
-        between = [one for one in installable if minor(one) == (first, second + 1)]
-        advice = (
-            f"go to {max(between, key=numbers)} first"
-            if between
-            else f"go to {first}.{second + 1} first, with a kubespray that installs it"
-        )
         yield (
             f"from {oldest} to {aim} is more than one minor release, and they go one "
-            f"by one: {advice}"
+            f"by one: go to {first}.{second + 1} first, with a kubespray that installs "
+            "it"
         )
 
 

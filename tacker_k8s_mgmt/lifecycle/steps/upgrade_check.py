@@ -82,7 +82,7 @@ class UpgradeCheck:
             if node.name in seen
         }
         state = upgrade_plan.State(servers, kubelets)
-        plan, reasons = upgrade_plan.plan(state, self.aim, ())
+        plan, reasons = upgrade_plan.plan(state, self.aim)
         findings = [*self._membership(found), *self._unreachable(), *reasons]
         problems = self._problems()
         if not self.record.aim:
