@@ -70,7 +70,7 @@ _MEND = "If the request is right, mend what it refers to and send `retry`. If no
 
 @contextmanager
 def attached(advice: Callable[[Exception], str]) -> Iterator[None]:
-    """Have an error that does not say so yet told with what to send."""
+    """Add what to send to the hint of an error that does not name it yet."""
     try:
         yield
     except (errors.StepFailed, errors.ParamError):

@@ -174,7 +174,7 @@ def _hook(name: str, keyword: str) -> Callable[..., None]:
 
 
 class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: ignore[misc]
-    """All hooks of Tacker's v1 management-driver interface."""
+    """Tacker's v1 management-driver interface; :data:`HOOKS` has what each does."""
 
     def get_type(self) -> str:
         """The name in ``[tacker] vnflcm_mgmt_driver`` and in the VNFD."""

@@ -45,13 +45,13 @@ def end(hook: V1Hook) -> None:
     hook.begin(checkpoint.END)
     vims = vim.VimRegistry(hook.context, hook.instance)
     params = _servers_login_if_any(hook)
-    told = advice(params, hook.request)
+    to_send = advice(params, hook.request)
     if params is None:
-        hook.run(TerminateEnd(hook.instance.id, vims, None).steps(), (), told)
+        hook.run(TerminateEnd(hook.instance.id, vims, None).steps(), (), to_send)
     else:
         with hook.site(params) as site:
             work = TerminateEnd(hook.instance.id, vims, site)
-            hook.run(work.steps(), params.secrets(), told)
+            hook.run(work.steps(), params.secrets(), to_send)
     keystone.forget_vim(hook.instance)
 
 
