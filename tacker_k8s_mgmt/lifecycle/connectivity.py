@@ -190,31 +190,20 @@ class ConnectivityEnd:
             [one for one in state.machines.control_planes if one.server_id in listed],
         )
         seen = state.seen()
-        awaited = {
-            node.name
-            for node in self._moved
-            if not polling.not_ready(seen.get(node.name))
-        }
+        awaited = [n for n in self._moved if not polling.not_ready(seen.get(n.name))]
         # The control planes were reached just now.
-        asked = [
-            node
-            for node in state.nodes
-            if node.role is Role.WORKER and node.name not in awaited
-        ]
-        self._down = frozenset(state.site.unreachable(asked))
+        workers = of_role(state.nodes, Role.WORKER)
+        doubtful = [node for node in workers if node not in awaited]
+        self._down = frozenset(state.site.unreachable(doubtful))
         if self._down:
             LOG.warning(
                 "These nodes do not accept SSH logins and are left as they are: %s",
                 ", ".join(sorted(self._down)),
             )
-        moved = {
-            node.server_id
-            for node in self._moved
-            if node.role is Role.WORKER and node.name not in self._down
-        }
-        workers = [one for one in state.machines.workers if one.server_id in moved]
-        if workers:
-            inventory.wait_reachable(state, workers)
+        moved = of_role(self._moved, Role.WORKER)
+        machines = [node.machine for node in moved if node.name not in self._down]
+        if machines:
+            inventory.wait_reachable(state, machines)
 
     # The load balancer and the certificate
 

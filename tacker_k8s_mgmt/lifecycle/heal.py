@@ -25,6 +25,7 @@ from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
 from tacker_k8s_mgmt.model import drain, kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
+from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -79,8 +80,7 @@ class HealStart:
         state, leave = self._state, self._leave
         self._guard.see_majority()
         found, seen = compare(state, self._expect_balancer)
-        if found.added:
-            raise _unlisted(names_of(found.added), state.site.workdir.path)
+        _refuse_unlisted(state, found)
         everyone = (*found.nodes, *found.returning)
         named = tuple(node for node in everyone if node.server_id in self._servers)
         masters = of_role(named, Role.CONTROL_PLANE)
@@ -229,9 +229,7 @@ class HealEnd:
 
     def _choose(self) -> None:
         found, _ = compare(self._state)
-        if found.added:
-            directory = self._state.site.workdir.path
-            raise _unlisted(names_of(found.added), directory)
+        _refuse_unlisted(self._state, found)
         self._join.choose(found, self._is_target)
         self._plane.choose(self._is_target)
 
@@ -300,11 +298,17 @@ class HealEnd:
         )
 
 
-def _unlisted(names: str, directory: str) -> errors.K8sMgmtError:
-    """What is wrong with VMs of the control plane that no inventory has."""
-    return errors.ClusterError(
-        detail="These VMs of the control plane are in Heat and not in the inventory: "
-        f"{names}. kubespray would not take them for members of the cluster.",
-        hint=f"If they are members, restore {FILE_NAME} in {directory}. If a "
-        "scaling has made them, have Heat delete them.",
-    )
+def _refuse_unlisted(state: ClusterState, found: Membership) -> None:
+    """See that the inventory has every VM of the control plane.
+
+    :raises ClusterError: naming those that it has not.
+    """
+    if found.added:
+        raise errors.ClusterError(
+            detail="These VMs of the control plane are in Heat and not in the "
+            f"inventory: {names_of(found.added)}. kubespray would not take them for "
+            "members of the cluster.",
+            hint=f"If they are members, restore {FILE_NAME} in "
+            f"{state.site.workdir.path}. If a scaling has made them, have Heat delete "
+            "them.",
+        )

@@ -123,8 +123,8 @@ class ClusterState:
     def vms(self) -> tuple[Machine, ...]:
         """Every VM of the cluster, the load balancer's last."""
         found = self.machines
-        balancers = (found.load_balancer,) if found.load_balancer else ()
-        return (*found.control_planes, *found.workers, *balancers)
+        all_of_them = (*found.control_planes, *found.workers, found.load_balancer)
+        return tuple(filter(None, all_of_them))
 
     def nic_mtus(self) -> Sequence[int]:
         """What the pods' MTU is computed from, the same for a cluster's whole life."""
