@@ -22,6 +22,9 @@ from tests.real.conftest import RealLab
 
 pytestmark = pytest.mark.lab
 
+#: Where flannel of the other nodes sends packets to.
+FLANNEL_ADDRESS = "flannel.alpha.coreos.com/public-ip"
+
 
 @pytest.fixture(scope="module")
 def cluster(
@@ -37,6 +40,12 @@ class TestInstantiated:
     def test_nodes_are_ready_and_the_api_answers_through_the_balancer(self, cluster):
         consistent(cluster, 2)
         assert cluster.api("/readyz") == "ok"
+
+    def test_pods_packets_take_the_clusters_network(self, cluster):
+        for node in cluster.nodes():
+            own = node["status"]["addresses"]
+            (internal,) = [one["address"] for one in own if one["type"] == "InternalIP"]
+            assert node["metadata"]["annotations"][FLANNEL_ADDRESS] == internal
 
     def test_cluster_is_a_vim(self, lab, cluster):
         vims = [vim for vim in lab.tacker.vims() if vim["name"] == cluster.vim_name]
