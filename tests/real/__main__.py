@@ -93,8 +93,8 @@ def run(
         result.unlink(missing_ok=True)
         words = ["-m", "pytest", "-v", "-p", "no:cacheprovider"]
         words += [f"--junitxml={result}", str(Path("tests/real", f"test_{name}.py"))]
-        processes.run([*lab, "exec", "--", python, *words], cwd=ROOT)
-        report.add(name, began, result)
+        ended, _ = processes.run([*lab, "exec", "--", python, *words], cwd=ROOT)
+        report.add(name, began, result, ended == 0)
         if processes.stopped:
             break
     print(report.text())

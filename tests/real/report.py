@@ -37,8 +37,12 @@ class Report:
         """Whether a scenario ran to its end without a failure."""
         return self.scenarios.get(name, {}).get("outcome") == PASSED
 
-    def add(self, name: str, began: float, result: Path) -> None:
-        """Take over what pytest wrote of a scenario; nothing: it was stopped."""
+    def add(self, name: str, began: float, result: Path, succeeded: bool) -> None:
+        """Take over what pytest wrote of a scenario; nothing: it was stopped.
+
+        :param succeeded: pytest's exit code is 0; of a run that was interrupted its
+            report has the tests up to then, and they may all have passed.
+        """
         found: dict[str, Any] = {
             "outcome": FAILED,
             "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
@@ -47,6 +51,8 @@ class Report:
         }
         if result.exists():
             found.update(read(result))
+        if not succeeded:
+            found["outcome"] = FAILED
         self.scenarios[name] = found
         self.path.parent.mkdir(parents=True, exist_ok=True)
         whole = {"kubespray": self.kubespray, "scenarios": self.scenarios}

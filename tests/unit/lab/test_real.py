@@ -166,7 +166,7 @@ class TestReport:
         result = tmp_path / "result.xml"
         result.write_text(self.RESULT.replace("FAILURE", failure))
         report = reports.Report(tmp_path / "report.json", "2.31.0")
-        report.add("v1_life", 0.0, result)
+        report.add("v1_life", 0.0, result, succeeded="failure" not in failure)
         return report
 
     def test_scenario_that_passed_is_not_run_again(self, tmp_path):
@@ -184,7 +184,14 @@ class TestReport:
 
     def test_scenario_that_was_stopped_has_not_passed(self, tmp_path):
         report = reports.Report(tmp_path / "report.json", "2.31.0")
-        report.add("ha", 0.0, tmp_path / "none.xml")
+        report.add("ha", 0.0, tmp_path / "none.xml", succeeded=False)
+        assert not report.has_passed("ha")
+
+    def test_scenario_that_was_interrupted_has_not_passed(self, tmp_path):
+        result = tmp_path / "result.xml"
+        result.write_text(self.RESULT.replace("FAILURE", ""))
+        report = reports.Report(tmp_path / "report.json", "2.31.0")
+        report.add("ha", 0.0, result, succeeded=False)
         assert not report.has_passed("ha")
 
     def test_skipped_test_is_no_success(self, tmp_path):
