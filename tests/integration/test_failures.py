@@ -74,7 +74,7 @@ class TestInstantiation:
         error = cluster.handle("retry", "FAILED_TEMP")
         assert "instantiate_end" in error
         assert "no room" in error
-        assert "after fail they stay" in error
+        assert "after `fail` it stays" in error
         cluster.handle("fail", "FAILED")
         assert cluster.stacks()
 
