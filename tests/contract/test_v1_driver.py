@@ -1,5 +1,6 @@
 """The installed Tacker's own classes load the driver and call it."""
 
+import copy
 import dataclasses
 import hashlib
 import inspect
@@ -7,6 +8,7 @@ import traceback
 import types
 import uuid
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -82,11 +84,20 @@ class TestLoading:
 
 
 class TestHooks:
+    @pytest.fixture
+    def begin(self, monkeypatch):
+        """What a hook calls before it works; mocked."""
+        mocked = mock.Mock()
+        monkeypatch.setattr(driver.V1Hook, "begin", mocked)
+        return mocked
+
     @pytest.mark.parametrize("phase", ["start", "end"])
     @pytest.mark.parametrize("operation", HOOKS)
     def test_every_hook_is_dormant_without_our_parameters(
-        self, manager, operation, phase
+        self, manager, begin, operation, phase
     ):
+        vnf_instance = instance({"other": 1})
+        before = copy.deepcopy(vnf_instance)
         request = types.SimpleNamespace(additional_params={"other": 1})
         kwargs = {HOOKS[operation]: request, "grant": None, "grant_request": None}
         if operation == "modify_information":
@@ -95,21 +106,27 @@ class TestHooks:
             NAME,
             f"{operation}_{phase}",
             context=None,
-            vnf_instance=instance({"other": 1}),
+            vnf_instance=vnf_instance,
             vnf={},
             **kwargs,
         )
+        assert not begin.called
+        assert vnf_instance == before
 
-    def test_terminate_end_without_request_or_parameters(self, manager):
+    def test_terminate_end_without_request_or_parameters(self, manager, begin):
+        vnf_instance = instance()
+        before = copy.deepcopy(vnf_instance)
         manager.invoke(
             NAME,
             "terminate_end",
             context=None,
-            vnf_instance=instance(),
+            vnf_instance=vnf_instance,
             terminate_vnf_request=None,
             grant=None,
             grant_request=None,
         )
+        assert not begin.called
+        assert vnf_instance == before
 
     @pytest.mark.parametrize("hook", ["instantiate_start", "instantiate_end"])
     def test_bad_parameters_are_one_error_with_all_problems(self, manager, hook):

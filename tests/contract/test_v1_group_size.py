@@ -1,6 +1,7 @@
 """Before Tacker changes ports, the stack's template says how large the groups are."""
 
 import types
+from unittest import mock
 
 import pytest
 import yaml
@@ -70,12 +71,14 @@ def _quick(monkeypatch):
 
 
 def keep(monkeypatch, heat, sizes):
-    monkeypatch.setattr(group_size.rollback, "heat_of", lambda *_: heat)
+    opened = mock.Mock(return_value=heat)
+    monkeypatch.setattr(group_size.rollback, "heat_of", opened)
     info = types.SimpleNamespace(instance_id="stack")
     one = types.SimpleNamespace(instantiated_vnf_info=info)
     found = {name: GroupSize(size) for name, size in sizes.items()}
     site = types.SimpleNamespace(group_sizes=lambda: found)
     group_size.step(None, one, site).act()
+    return opened
 
 
 @pytest.mark.parametrize("desired", [None, 5, {"get_param": ["nfv", "VDU"]}])
@@ -103,7 +106,8 @@ def test_what_is_right_is_left_alone(monkeypatch, desired, size):
 
 
 def test_without_groups_heat_is_not_asked(monkeypatch):
-    keep(monkeypatch, None, {})
+    opened = keep(monkeypatch, Heat(), {})
+    assert not opened.called
 
 
 def test_an_update_that_fails_is_told_before_a_port_changes(monkeypatch):

@@ -37,13 +37,15 @@ def test_every_command_has_an_example_in_the_reference(words):
 
 @each_page
 def test_json_is_json(page):
+    source = page.read_text()
     blocks = re.findall(
-        r"^( *)\.\. code-block:: json\n\n((?:\1 +.*\n|\n)+)", page.read_text(), re.M
+        r"^( *)\.\. code-block:: json\n\n((?:\1 +.*\n|\n)+)", source, re.M
     )
+    assert len(blocks) == source.count("code-block:: json")
     for _, block in blocks:
         text = textwrap.dedent(block).strip()
         # An attribute may be shown without the object around it.
-        json.loads("{" + text + "}" if text.startswith('"') else text)
+        assert json.loads("{" + text + "}" if text.startswith('"') else text)
 
 
 @each_page

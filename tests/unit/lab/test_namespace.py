@@ -71,8 +71,13 @@ def test_a_command_enters_all_namespaces_of_init(lab, tmp_path):
 
 def test_a_running_lab_is_not_started_again(lab, monkeypatch):
     lab.init.write_text(own_record())
-    monkeypatch.setattr(namespace.subprocess, "Popen", None)
+    started = []
+    monkeypatch.setattr(
+        namespace.subprocess, "Popen", lambda *args, **_: started.append(args)
+    )
     Namespace(lab).start()
+    assert started == []
+    assert Namespace(lab).pid() == os.getpid()
 
 
 def test_a_lab_whose_namespaces_the_kernel_refuses_says_why(lab, monkeypatch, tmp_path):

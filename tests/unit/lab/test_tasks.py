@@ -21,7 +21,9 @@ def test_a_task_starts_after_what_it_needs():
 
 def test_independent_tasks_run_at_the_same_time():
     meeting = threading.Barrier(3, timeout=60)
-    run_all([Task(name, meeting.wait) for name in "abc"])
+    places = []
+    run_all([Task(name, lambda: places.append(meeting.wait())) for name in "abc"])
+    assert sorted(places) == [0, 1, 2]
 
 
 def test_a_failure_is_raised_and_nothing_more_is_started():

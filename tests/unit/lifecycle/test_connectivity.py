@@ -417,6 +417,7 @@ class TestStart:
     def test_what_stays_may_be_repeated(self, site):
         site.vim_in_use = True
         start(site, Attachment("m_nic", "inner"), HERE[0], HERE[2])
+        assert site.changes == []
 
     def test_inner_point_is_refused(self, site):
         with pytest.raises(errors.StepFailed, match=r"m_nic \(master_node.nic_cp_n"):

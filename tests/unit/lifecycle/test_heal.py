@@ -257,6 +257,8 @@ class TestLoadBalancer:
         silenced(site, FIVE)
         heal_start(site, "server-9")
         heal_end(site, *rebuild(site, "server-9"))
+        assert [node.name for node in site.cluster_nodes if not node.ready] == [FIVE]
+        assert {name for name, _ in site.routes} == {FIVE, FIFTY_FIVE}
 
     def test_dead_one_gets_what_was_seen_last(self, caplog):
         site = instantiated()

@@ -76,9 +76,12 @@ def test_it_goes_with_a_dropped_connection(sshd, log_in, tmp_path, impatient):
 
 def test_clusters_do_not_share_a_lock(log_in, tmp_path):
     session = log_in()
+    locks = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        ClusterLock(session, str(tmp_path / name), "scale_end").acquire()
+        locks.append(ClusterLock(session, str(tmp_path / name), "scale_end"))
+        locks[-1].acquire()
+    assert [lock.held for lock in locks] == [True, True]
 
 
 def test_no_directory_is_an_error_of_its_own(log_in, tmp_path):
