@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lab import environments
 from lab.artifacts import cli as artifacts
-from lab.real import checkout
+from lab.artifacts import releases
 from lab.settings import from_environment
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--real",
         action="store_true",
-        help=f"with the real kubespray, {checkout.DEFAULT} if none is given",
+        help=f"with the real kubespray, {releases.DEFAULT} if none is given",
     )
     artifacts.add_kubespray(parser)
     parser.set_defaults(run=run)
@@ -31,7 +31,7 @@ def run(lab: "Lab", args: argparse.Namespace) -> None:
     """Start the lab and become the demo's script in it."""
     began = time.time()
     if args.real and not args.kubespray:
-        args.kubespray = checkout.DEFAULT
+        args.kubespray = releases.DEFAULT
     lab.up(kubespray=artifacts.wanted(args))
     settings = from_environment(args.state, args.cache)
     python = environments.program(settings, "tacker", "python")

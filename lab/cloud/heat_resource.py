@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 import uuid
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from heat.common import exception
@@ -20,8 +21,12 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from lab.cloud import CloudError
+from lab.cloud.addresses import Records
 from lab.cloud.state import State
 
+#: The properties of a resource; a row of a table of the records.
+Properties = Mapping[str, Any]
+Row = dict[str, Any]
 LOG = logging.getLogger(__name__)
 OUTPUT_TAIL = 500
 # Heat asks once per second, most commands take a fraction of one.
@@ -51,7 +56,7 @@ class HostCommand:
     :param document: goes to its standard input as JSON.
     """
 
-    def __init__(self, *words: str, document: dict[str, Any] | None = None) -> None:
+    def __init__(self, *words: str, document: Row | None = None) -> None:
         self._words = words
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  open as long as we are
         with tempfile.TemporaryFile() as given:
@@ -94,9 +99,10 @@ class HostCommand:
                 raise CloudError(f"{' '.join(self._words)}: not done in {limit} s")
 
 
-def network_of(properties) -> str | None:
+def network_of(properties: Properties) -> str | None:
     """The network that properties refer to, under its new or its old name."""
-    return properties.get("network") or properties.get("network_id")
+    reference: str | None = properties.get("network") or properties.get("network_id")
+    return reference
 
 
 class LabResource(resource.Resource):
@@ -107,15 +113,17 @@ class LabResource(resource.Resource):
     required_service_extension = None
     table = "other"
 
-    def translation_rules(self, properties):
+    def translation_rules(self, properties: Properties) -> list[Any]:
         """None: the real ones would ask Nova and Neutron for ids."""
         return []
 
     def display_name(self) -> str:
         """The name that the row gets."""
-        return self.properties.get("name") or self.physical_resource_name()
+        return str(self.properties.get("name") or self.physical_resource_name())
 
-    def depend_on_subnets(self, deps, networks) -> None:
+    def depend_on_subnets(
+        self, deps: Any, networks: Callable[[], Iterable[Any]]
+    ) -> None:
         """As the real ones: a network's subnets come before what is plugged into it.
 
         :param networks: gives the references that this resource's properties have.
@@ -130,11 +138,11 @@ class LabResource(resource.Resource):
                 # Wrong properties are reported by validation, which comes later.
                 continue
 
-    def new_row(self, records, row_id: str) -> dict[str, Any]:
+    def new_row(self, records: Records, row_id: str) -> Row:
         """The row of a new resource; the records are locked."""
         return {"id": row_id, "name": self.display_name()}
 
-    def add_row(self) -> dict[str, Any]:
+    def add_row(self) -> Row:
         """Make the row and with it the resource's id."""
         row_id = str(uuid.uuid4())
         with state().edit() as records:
@@ -149,22 +157,27 @@ class LabResource(resource.Resource):
         with state().edit() as records:
             records[self.table].pop(self.resource_id, None)
 
-    def handle_create(self):
+    def handle_create(self) -> HostCommand | None:
         self.add_row()
+        return None
 
-    def handle_update(self, json_snippet, tmpl_diff, prop_diff):
+    def handle_update(
+        self, json_snippet: Any, tmpl_diff: Any, prop_diff: Properties
+    ) -> HostCommand | None:
         with state().edit() as records:
             row = records[self.table][self.resource_id]
             row.update({key: prop_diff[key] for key in prop_diff if key in row})
+        return None
 
-    def handle_delete(self):
+    def handle_delete(self) -> HostCommand | None:
         if self.resource_id is not None:
             self.remove_row()
+        return None
 
-    def handle_check(self):
+    def handle_check(self) -> None:
         self.shown()
 
-    def row(self, records) -> dict[str, Any]:
+    def row(self, records: Records) -> Row:
         """This resource's row.
 
         :raises EntityNotFound: somebody removed it.
@@ -176,18 +189,20 @@ class LabResource(resource.Resource):
                 entity=self.type(), name=self.resource_id
             ) from None
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> Row:
         """What the service would show: attributes are taken from it."""
         return dict(self.row(state().read()))
 
-    def _resolve_any_attribute(self, name):
+    def _resolve_any_attribute(self, name: str) -> Any:
         if self.resource_id is None:
             return None
         shown = self.shown()
         return shown if name == "show" else shown.get(name)
 
-    def get_live_resource_data(self):
+    def get_live_resource_data(self) -> Row:
         return self.shown()
 
-    def parse_live_resource_data(self, resource_properties, resource_data):
+    def parse_live_resource_data(
+        self, resource_properties: Any, resource_data: Any
+    ) -> Row:
         return {}

@@ -8,5 +8,5 @@ from gunicorn import glogging
 class Logger(glogging.Logger):
     """Says when a request was answered: seconds since the epoch, with milliseconds."""
 
-    def now(self):
+    def now(self) -> str:
         return f"{time.time():.3f}"

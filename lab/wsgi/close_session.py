@@ -5,19 +5,27 @@ cyclic garbage collection happens to run, so after some dozens of requests the A
 answer 500 (QueuePool limit).
 """
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
 
 class CloseSession:
     """The filter, around one pipeline's application."""
 
-    def __init__(self, app):
+    def __init__(self, app: "WSGIApplication") -> None:
         self._app = app
 
     @classmethod
-    def factory(cls, global_conf, **local_conf):
+    def factory(cls, global_conf: Any, **local_conf: str) -> "type[CloseSession]":
         """What paste calls."""
         return cls
 
-    def __call__(self, environ, start_response):
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
         """Hand the request on, then close what it opened."""
         try:
             return self._app(environ, start_response)

@@ -5,6 +5,7 @@ One worker: Keystone's cache is in memory, and two of them would not agree.
 
 import os
 import sys
+from typing import Any
 
 logger_class = "access_log.Logger"
 accesslog = "-"
@@ -17,6 +18,6 @@ graceful_timeout = 1
 control_socket_disable = True
 
 
-def post_fork(server, worker):
+def post_fork(server: Any, worker: Any) -> None:
     """Give the application a command line of its own: oslo.config reads gunicorn's."""
     sys.argv = os.environ["LAB_ARGUMENTS"].split("\n")

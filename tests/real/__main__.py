@@ -12,7 +12,6 @@ from pathlib import Path
 
 from lab import environments
 from lab.artifacts import releases
-from lab.real import checkout
 from lab.settings import ROOT, Settings, from_environment
 from tests import children
 from tests.real.report import Report
@@ -27,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python3 -m tests.real", description=__doc__)
     top.add_argument(
         "--kubespray",
-        default=checkout.DEFAULT,
+        default=releases.DEFAULT,
         help="checkout, REPOSITORY@REFERENCE or release (default: %(default)s)",
     )
     top.add_argument("--mirror", help="directory of files and images")

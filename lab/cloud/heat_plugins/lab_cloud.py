@@ -5,14 +5,17 @@ Also answers the constraints for which Heat would ask Nova, Neutron, Glance or C
 
 import hashlib
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from heat.common import exception
 from heat.engine.resources.openstack.nova import server, server_group
 from oslo_config import cfg
 
 from lab.cloud import CloudError, addresses
-from lab.cloud.heat_resource import HostCommand, LabResource, state
+from lab.cloud.addresses import Records
+from lab.cloud.heat_resource import HostCommand, LabResource, Properties, Row, state
 from lab.cloud.hosts import Hosts
 
 DETACH_LIMIT = 30.0
@@ -27,13 +30,13 @@ class Server(LabResource):
 
     REPORTED = ("image", "flavor", "key_name", "availability_zone", "metadata")
 
-    def add_dependencies(self, deps):
+    def add_dependencies(self, deps: Any) -> None:
         super().add_dependencies(deps)
         self.depend_on_subnets(
             deps, lambda: map(_network, self.properties.get("networks") or [])
         )
 
-    def new_row(self, records, row_id):
+    def new_row(self, records: Records, row_id: str) -> Row:
         row = super().new_row(records, row_id)
         for key in self.REPORTED:
             row[key] = self.properties.get(key)
@@ -44,14 +47,16 @@ class Server(LabResource):
         self._plug_in(records, row, self.properties.get("networks"))
         return row
 
-    def _plug_in(self, records, row, networks):
+    def _plug_in(
+        self, records: Records, row: Row, networks: Iterable[Properties] | None
+    ) -> None:
         ports = [self._port(records, wanted, row) for wanted in networks or []]
         for port in ports:
             port["server_id"] = row["id"]
         row["ports"] = [port["id"] for port in ports]
         row["nics"] = addresses.nics(records, row["ports"])
 
-    def _port(self, records, wanted, row):
+    def _port(self, records: Records, wanted: Properties, row: Row) -> Row:
         """The port of one entry of ``networks``: a given one or one of its own."""
         port_id = wanted.get("port")
         if not port_id:
@@ -65,17 +70,17 @@ class Server(LabResource):
             )
             port["own"] = True
             return port
-        port = records["ports"].get(port_id)
-        if port is None:
+        if port_id not in records["ports"]:
             raise CloudError(f"Port {port_id} could not be found")
+        port = records["ports"][port_id]
         if port["server_id"] != row["id"] and port["server_id"] in records["servers"]:
             raise CloudError(f"Port {port_id} is still in use")
         return port
 
-    def handle_create(self):
+    def handle_create(self) -> HostCommand:
         return HostCommand("create", document=self.add_row())
 
-    def check_create_complete(self, command):
+    def check_create_complete(self, command: HostCommand) -> bool:
         try:
             done = command.finished()
         except CloudError as error:
@@ -87,15 +92,19 @@ class Server(LabResource):
             self._set_status("ACTIVE")
         return done
 
-    def _set_status(self, status):
+    def _set_status(self, status: str) -> None:
         with state().edit() as records:
             self.row(records)["status"] = status
 
-    def needs_replace_with_prop_diff(self, changed, after, before):
+    def needs_replace_with_prop_diff(
+        self, changed: Iterable[str], after: Any, before: Any
+    ) -> bool:
         """A server whose image, flavor or user data change is a new host."""
         return not {"image", "flavor", "user_data"}.isdisjoint(changed)
 
-    def handle_update(self, json_snippet, tmpl_diff, prop_diff):
+    def handle_update(
+        self, json_snippet: Any, tmpl_diff: Any, prop_diff: Properties
+    ) -> HostCommand | None:
         """Other ports are plugged into the host that runs, as the real one does it."""
         super().handle_update(json_snippet, tmpl_diff, prop_diff)
         if "networks" not in prop_diff:
@@ -111,10 +120,10 @@ class Server(LabResource):
                     records["ports"][port_id]["server_id"] = ""
         return HostCommand("rewire", document=row)
 
-    def check_update_complete(self, command):
+    def check_update_complete(self, command: HostCommand | None) -> bool:
         return command is None or command.finished()
 
-    def prepare_for_replace(self):
+    def prepare_for_replace(self) -> None:
         """As the real one: detach the ports, the replacement takes them."""
         if self.resource_id is None:
             return
@@ -122,17 +131,17 @@ class Server(LabResource):
         with state().edit() as records:
             self._release_ports(records)
 
-    def _release_ports(self, records):
+    def _release_ports(self, records: Records) -> None:
         for port in records["ports"].values():
             if port["server_id"] == self.resource_id:
                 port["server_id"] = ""
 
-    def handle_delete(self):
+    def handle_delete(self) -> HostCommand | None:
         if self.resource_id is None:
             return None
         return HostCommand("delete", self.resource_id)
 
-    def check_delete_complete(self, command):
+    def check_delete_complete(self, command: HostCommand | None) -> bool:
         if command is None:
             return True
         done = command.finished()
@@ -140,7 +149,7 @@ class Server(LabResource):
             self._forget()
         return done
 
-    def _forget(self):
+    def _forget(self) -> None:
         with state().edit() as records:
             row = records[self.table].pop(self.resource_id, {"ports": []})
             for port_id in row["ports"]:
@@ -148,19 +157,20 @@ class Server(LabResource):
                     del records["ports"][port_id]
             self._release_ports(records)
 
-    def handle_check(self):
+    def handle_check(self) -> None:
         status = self.shown()["status"]
         if status != "ACTIVE":
             raise CloudError(f"Server {self.resource_id} is {status}, not ACTIVE")
 
-    def shown(self):
+    def shown(self) -> Row:
         records = state().read()
         row = self.row(records)
         status = row["status"]
         if status == "ACTIVE" and not _runs(row["id"]):
             status = "SHUTOFF"
         ports = [records["ports"][p] for p in row["ports"] if p in records["ports"]]
-        networks, addressed = {}, {}
+        networks: dict[str, list[str]] = {}
+        addressed: dict[str, list[Row]] = {}
         for port in ports:
             networks.setdefault(port["network_id"], []).append(port["address"])
             addressed.setdefault(port["network_id"], []).append(_address(port))
@@ -187,7 +197,7 @@ class Server(LabResource):
         }
 
 
-def _next_host(records):
+def _next_host(records: Records) -> str:
     """The compute host of a new server: no other server is on it, nor was before.
 
     That a server that is built anew comes to another one is as telling as can be.
@@ -198,15 +208,16 @@ def _next_host(records):
     return f"compute-{max(numbers, default=0) + 1}"
 
 
-def _network(wanted):
-    return wanted.get("network") or wanted.get("uuid")
+def _network(wanted: Properties) -> str | None:
+    reference: str | None = wanted.get("network") or wanted.get("uuid")
+    return reference
 
 
-def _runs(server_id):
+def _runs(server_id: str) -> bool:
     return Hosts(Path(cfg.CONF.lab.state_dir)).pid(server_id) is not None
 
 
-def _address(port):
+def _address(port: Row) -> Row:
     return {
         "addr": port["address"],
         "version": 4,
@@ -227,18 +238,18 @@ class ServerGroup(LabResource):
 class LabConstraint:
     """What a service would be asked for exists."""
 
-    def validate(self, value, context):
+    def validate(self, value: Any, context: Any) -> bool:
         return True
 
-    def error(self, value):
+    def error(self, value: Any) -> str:
         return ""
 
 
-def resource_mapping():
+def resource_mapping() -> dict[str, type[LabResource]]:
     return {"OS::Nova::Server": Server, "OS::Nova::ServerGroup": ServerGroup}
 
 
-def constraint_mapping():
+def constraint_mapping() -> dict[str, type[LabConstraint]]:
     names = (
         "nova.flavor",
         "nova.keypair",

@@ -1,5 +1,7 @@
 """OS::Neutron::* in the lab: networks are bridges, ports are addresses on them."""
 
+from typing import Any
+
 from heat.engine.resources.openstack.neutron import (
     floatingip,
     net,
@@ -9,7 +11,15 @@ from heat.engine.resources.openstack.neutron import (
 )
 
 from lab.cloud import addresses, networks
-from lab.cloud.heat_resource import HostCommand, LabResource, network_of, state
+from lab.cloud.addresses import Records
+from lab.cloud.heat_resource import (
+    HostCommand,
+    LabResource,
+    Properties,
+    Row,
+    network_of,
+    state,
+)
 
 
 class Net(LabResource):
@@ -19,22 +29,22 @@ class Net(LabResource):
     attributes_schema = net.Net.attributes_schema
     table = "networks"
 
-    def new_row(self, records, row_id):
+    def new_row(self, records: Records, row_id: str) -> Row:
         row = super().new_row(records, row_id)
         return {**row, "bridge": networks.bridge_name(row_id)}
 
-    def handle_create(self):
+    def handle_create(self) -> HostCommand:
         return HostCommand("net-create", document=self.add_row())
 
-    def check_create_complete(self, command):
+    def check_create_complete(self, command: HostCommand) -> bool:
         return command.finished()
 
-    def handle_delete(self):
+    def handle_delete(self) -> HostCommand | None:
         if self.resource_id is None:
             return None
         return HostCommand("net-delete", self.resource_id)
 
-    def check_delete_complete(self, command):
+    def check_delete_complete(self, command: HostCommand | None) -> bool:
         if command is None:
             return True
         done = command.finished()
@@ -42,7 +52,7 @@ class Net(LabResource):
             self.remove_row()
         return done
 
-    def shown(self):
+    def shown(self) -> Row:
         records = state().read()
         row = self.row(records)
         subnets = records["subnets"].values()
@@ -69,7 +79,7 @@ class Subnet(LabResource):
     attributes_schema = subnet.Subnet.attributes_schema
     table = "subnets"
 
-    def new_row(self, records, row_id):
+    def new_row(self, records: Records, row_id: str) -> Row:
         given = self.properties
         reference = str(network_of(given))
         network = addresses.find_network(records, reference)
@@ -93,11 +103,11 @@ class Port(LabResource):
     attributes_schema = port.Port.attributes_schema
     table = "ports"
 
-    def add_dependencies(self, deps):
+    def add_dependencies(self, deps: Any) -> None:
         super().add_dependencies(deps)
         self.depend_on_subnets(deps, lambda: [network_of(self.properties)])
 
-    def new_row(self, records, row_id):
+    def new_row(self, records: Records, row_id: str) -> Row:
         fixed = (self.properties.get("fixed_ips") or [{}])[0]
         return addresses.new_port(
             records,
@@ -109,7 +119,9 @@ class Port(LabResource):
             mac=self.properties.get("mac_address"),
         )
 
-    def handle_update(self, json_snippet, tmpl_diff, prop_diff):
+    def handle_update(
+        self, json_snippet: Any, tmpl_diff: Any, prop_diff: Properties
+    ) -> HostCommand | None:
         """Another address is taken at once; a real host asks DHCP for it in time."""
         super().handle_update(json_snippet, tmpl_diff, prop_diff)
         if "fixed_ips" not in prop_diff:
@@ -128,17 +140,17 @@ class Port(LabResource):
             server["nics"] = addresses.nics(records, server["ports"])
         return HostCommand("rewire", document=server)
 
-    def check_update_complete(self, command):
+    def check_update_complete(self, command: HostCommand | None) -> bool:
         return command is None or command.finished()
 
-    def prepare_for_replace(self):
+    def prepare_for_replace(self) -> None:
         """As the real one: the address is given up, the replacement may take it."""
         if self.resource_id is None:
             return
         with state().edit() as records:
             self.row(records)["released"] = True
 
-    def shown(self):
+    def shown(self) -> Row:
         row = self.row(state().read())
         fixed = {"subnet_id": row["subnet_id"], "ip_address": row["address"]}
         return {
@@ -168,7 +180,7 @@ class FloatingIP(LabResource):
     properties_schema = floatingip.FloatingIP.properties_schema
     attributes_schema = floatingip.FloatingIP.attributes_schema
 
-    def new_row(self, records, row_id):
+    def new_row(self, records: Records, row_id: str) -> Row:
         given = self.properties
         network = given.get("floating_network") or given.get("floating_network_id")
         return {
@@ -177,7 +189,7 @@ class FloatingIP(LabResource):
             "floating_network_id": str(network),
         }
 
-    def shown(self):
+    def shown(self) -> Row:
         records = state().read()
         row = self.row(records)
         address = records["ports"].get(row["port_id"], {}).get("address")
@@ -199,7 +211,7 @@ class SecurityGroup(LabResource):
     attributes_schema = security_group.SecurityGroup.attributes_schema
 
 
-def resource_mapping():
+def resource_mapping() -> dict[str, type[LabResource]]:
     return {
         "OS::Neutron::FloatingIP": FloatingIP,
         "OS::Neutron::Net": Net,

@@ -26,7 +26,7 @@ class ActionModule(ActionBase):
         self, tmp: str | None = None, task_vars: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         """Take the time, hang, fail; never changes anything."""
-        result = super().run(tmp, task_vars)
+        result: dict[str, Any] = super().run(tmp, task_vars)
         variables = task_vars or {}
         time.sleep(float(self._value("lab_task_seconds", variables) or 0))
         hang = self._value("lab_hang", variables) or {}

@@ -20,7 +20,7 @@ _FAR = {
 }
 
 
-def default_address(family: int) -> dict[str, str]:
+def default_address(family: socket.AddressFamily) -> dict[str, str]:
     """The address from which the host talks to the world; {} if it cannot."""
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

@@ -75,7 +75,8 @@ class Api:
             raise
         if answer.status >= 400:
             raise Refused(method, path, answer.status, content)
-        return json.loads(content)
+        decoded: Obj = json.loads(content)
+        return decoded
 
 
 def _now(precise: bool = False) -> str:
