@@ -23,6 +23,8 @@ from tacker_k8s_mgmt.request.option_metadata import (
 )
 
 _VERSION = ("cluster", "kubernetes_version")
+# Every cluster has these, if only by default, so they are merged and never new.
+_ALWAYS_THERE = ("cluster", "kubespray_vars")
 _LOGIN = ("username", "password", "private_key", "private_key_passphrase")
 
 
@@ -45,7 +47,7 @@ def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading
     models = key_aliases.border_names(InstallParams)
     of_version = variable_names(InstallParams)[_VERSION]
     for name, value in change.values.items():
-        before = stored.values.get(name, {} if name == "cluster" else None)
+        before = stored.values.get(name, {} if name in _ALWAYS_THERE else None)
         rule, model = later(InstallParams)[name], models[name]
         if isinstance(rule, Fixed):
             merged.problems += _fixed(stored, change, (name,), rule.reason)
@@ -54,7 +56,8 @@ def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading
         elif not isinstance(before, Mapping) or not isinstance(value, Mapping):
             merged.values[name] = value
         elif rule == CHANGEABLE or model is None:
-            merged.values[name] = {**before, **value}
+            others = {n: v for n, v in value.items() if n not in of_version}
+            merged.values[name] = {**before, **others}
             for variable in value.keys() & of_version:
                 reason = _reasons(Cluster)[_VERSION[-1]]
                 merged.problems += _fixed(stored, change, (name, variable), reason)

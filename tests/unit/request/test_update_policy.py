@@ -371,6 +371,18 @@ class TestUpgrade:
         (problem,) = problems(change, changed({"kubespray_vars": {"x": 1}}))
         assert problem.startswith("kubespray_vars.kube_version: cannot be changed")
 
+    @pytest.mark.parametrize("upgrade", [False, True])
+    def test_the_variable_may_not_appear_first_in_a_later_request(self, upgrade):
+        change = request({"kubespray_vars": {"kube_version": "1.32.8"}})
+        refused = "kubespray_vars.kube_version: cannot be changed after instantiation"
+        with pytest.raises(ParamError, match=refused):
+            params.merged(request(SIMPLE), change, upgrade=upgrade)
+
+    def test_the_variable_may_not_be_emptied(self):
+        stored = changed({"kubespray_vars": {"kube_version": "1.31.9"}})
+        made = merged({"kubespray_vars": {"kube_version": ""}}, stored)
+        assert made.kubespray_vars == {"kube_version": "1.31.9"}
+
     def test_repeating_the_variable_is_no_change(self):
         stored = changed({"kubespray_vars": {"kube_version": "1.31.9"}})
         change = {"kubespray_vars": {"kube_version": "1.31.9"}}
