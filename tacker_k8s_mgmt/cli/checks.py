@@ -18,7 +18,7 @@ from tacker_k8s_mgmt.remote.ssh import probe, session
 from tacker_k8s_mgmt.remote.ssh.connector import Ways
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
-from tacker_k8s_mgmt.request.models import SSH_PORT
+from tacker_k8s_mgmt.request.accounts import SSH_PORT
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.secret_references import FILE, SECRET_REF
 

@@ -1,8 +1,7 @@
-"""Who logs in to a host, and with what: a password, a private key, or both.
+"""SSH accounts: a user with a password, a private key, or both.
 
-With both, the key logs in and the password serves sudo. A private key stands in the
-request as its own text or as the path of a file on Tacker's conductor. Only the edge
-reads files, so here a path stays a path.
+With both, the key is for the login and the password for sudo. A request has a private
+key as text or as the path of a file on Tacker's conductor, which is not read here.
 """
 
 import hashlib
@@ -10,10 +9,12 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
+SSH_PORT = 22
+
 
 @dataclass(frozen=True)
 class PrivateKey:
-    """A private key as the request gives it.
+    """A private key of the request.
 
     :param attribute: its dotted name in the request, for messages.
     :param given: its text, or the absolute path of a file on the conductor.
@@ -25,16 +26,15 @@ class PrivateKey:
 
     @property
     def path(self) -> str | None:
-        """The path, None where the text itself was given."""
+        """The path; None for a key that is given as text."""
         given = self.given.get_secret_value()
         return given if given.startswith("/") else None
 
     @property
     def file_name(self) -> str:
-        """The name of the file that holds it in the cluster's directory.
+        """Its file's name in the cluster's directory, which depends on the key.
 
-        Another key has another name, so that nodes which keep their login keep their
-        key when an operation brings a new one for others.
+        Nodes that keep their login keep their key file when other nodes get a new one.
         """
         digest = hashlib.sha256(self.given.get_secret_value().encode())
         return f"ssh-key-{digest.hexdigest()[:16]}"
@@ -42,11 +42,11 @@ class PrivateKey:
 
 @dataclass(frozen=True)
 class Account:
-    """A login on one host, or on every VM of a role.
+    """A login on one host, or on all VMs of a role.
 
-    :param attribute: the structure of the request that gives it, for messages.
-    :param private_key: what logs in where it is given; else the password does.
-    :param host_keys: what the host's key may be (:mod:`.host_keys`); none for any.
+    :param attribute: the structure of the request that has it, for messages.
+    :param private_key: takes precedence over the password for the login.
+    :param host_keys: accepted host keys (:mod:`.host_keys`); any key if empty.
     """
 
     attribute: str

@@ -4,8 +4,6 @@ import base64
 from operator import attrgetter
 from typing import Annotated
 
-from pydantic import Field
-
 from tacker_k8s_mgmt.request.field_types import Flag
 from tacker_k8s_mgmt.request.key_aliases import Structure
 from tacker_k8s_mgmt.request.option_metadata import Becomes
@@ -26,55 +24,46 @@ def _base64(text: str) -> str:
 class Oidc(Structure):
     """Users come from an OpenID Connect provider."""
 
-    issuer_url: Annotated[Url, Becomes("kube_oidc_url")] = Field(
-        description="URL of the provider; https."
-    )
-    client_id: Annotated[Text, Becomes("kube_oidc_client_id")] = Field(
-        description="Client that tokens are made for."
-    )
-    username_claim: Annotated[OptionalText, Becomes("kube_oidc_username_claim")] = (
-        Field(default=None, description="Claim with the user's name. Default: sub.")
-    )
+    issuer_url: Annotated[Url, Becomes("kube_oidc_url")]
+    """URL of the provider; https."""
+    client_id: Annotated[Text, Becomes("kube_oidc_client_id")]
+    """Client that tokens are made for."""
+    username_claim: Annotated[OptionalText, Becomes("kube_oidc_username_claim")] = None
+    """Claim with the user's name. Default: sub."""
     username_prefix: Annotated[OptionalText, Becomes("kube_oidc_username_prefix")] = (
-        Field(
-            default=None,
-            description="What is put before the user's name, such as oidc:.",
-        )
+        None
     )
-    groups_claim: Annotated[OptionalText, Becomes("kube_oidc_groups_claim")] = Field(
-        default=None, description="Claim with the user's groups."
-    )
-    groups_prefix: Annotated[OptionalText, Becomes("kube_oidc_groups_prefix")] = Field(
-        default=None, description="What is put before each group, such as oidc:."
-    )
+    """What is put before the user's name, such as oidc:."""
+    groups_claim: Annotated[OptionalText, Becomes("kube_oidc_groups_claim")] = None
+    """Claim with the user's groups."""
+    groups_prefix: Annotated[OptionalText, Becomes("kube_oidc_groups_prefix")] = None
+    """What is put before each group, such as oidc:."""
     ca_certificate: Annotated[
         OptionalCertificate,
         Becomes("kube_oidc_ca_file", value=lambda _: _OIDC_CA_FILE),
         Becomes("kube_oidc_ca_cert", value=_base64),
-    ] = Field(default=None, description="The provider's CA certificate, as PEM text.")
+    ] = None
+    """The provider's CA certificate, as PEM text."""
 
 
 class Webhook(Structure):
     """Tokens are shown to a service, such as k8s-keystone-auth for Keystone's."""
 
-    url: Annotated[Url, Becomes("kube_webhook_token_auth_url")] = Field(
-        description="URL of the service, such as https://192.0.2.7:8443/webhook."
-    )
+    url: Annotated[Url, Becomes("kube_webhook_token_auth_url")]
+    """URL of the service, such as https://192.0.2.7:8443/webhook."""
     ca_certificate: Annotated[
         OptionalCertificate, Becomes("kube_webhook_token_auth_ca_data", value=_base64)
-    ] = Field(default=None, description="The service's CA certificate, as PEM text.")
-    skip_tls_verify: Flag = Field(
-        default=False,
-        description="Believe whoever answers, without a certificate. Default: false.",
-    )
+    ] = None
+    """The service's CA certificate, as PEM text."""
+    skip_tls_verify: Flag = False
+    """Believe whoever answers, without a certificate. Default: false."""
 
 
 class Authentication(Structure):
     """Who may use the Kubernetes API, beside certificates and service accounts."""
 
-    oidc: Annotated[Oidc | None, Becomes("kube_oidc_auth")] = Field(
-        default=None, description="OpenID Connect."
-    )
+    oidc: Annotated[Oidc | None, Becomes("kube_oidc_auth")] = None
+    """OpenID Connect."""
     webhook: Annotated[
         Webhook | None,
         Becomes("kube_webhook_token_auth"),
@@ -82,4 +71,5 @@ class Authentication(Structure):
             "kube_webhook_token_auth_url_skip_tls_verify",
             value=attrgetter("skip_tls_verify"),
         ),
-    ] = Field(default=None, description="A token webhook, for example Keystone's.")
+    ] = None
+    """A token webhook, for example Keystone's."""

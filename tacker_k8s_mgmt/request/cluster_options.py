@@ -56,21 +56,17 @@ class Network(Structure):
     encapsulation: Annotated[
         Literal["vxlan", "ipip", "geneve", "none"] | None,
         Becomes(*network_plugins.ENCAPSULATION_VARIABLES, value=None),
-    ] = Field(
-        default=None,
-        description="How the plugin carries pods' packets between nodes: vxlan, ipip "
-        "or none (calico), vxlan or geneve (cilium), vxlan or none (flannel), geneve "
-        "(kube-ovn). Default: the first of these.",
-    )
+    ] = None
+    """How the plugin carries pods' packets between nodes: vxlan, ipip or none (calico),
+    vxlan or geneve (cilium), vxlan or none (flannel), geneve (kube-ovn). Default: the
+    first of these."""
     mtu: Annotated[
         OptionalMtu,
         Becomes(*network_plugins.MTU_VARIABLES.values(), "calico_veth_mtu", value=None),
-    ] = Field(
-        default=None,
-        description="MTU of the pods' interfaces (calico, cilium, kube-ovn, weave): "
-        "bytes, or the word nodes, which takes the smallest MTU of all nodes' network "
-        "interfaces less what the encapsulation needs. Default: the plugin finds out.",
-    )
+    ] = None
+    """MTU of the pods' interfaces (calico, cilium, kube-ovn, weave): bytes, or the word
+    nodes, which takes the smallest MTU of all nodes' network interfaces less what the
+    encapsulation needs. Default: the plugin finds out."""
 
 
 class Offline(Structure):
@@ -83,19 +79,15 @@ class Offline(Structure):
         Becomes("dl_k8s_io_url", value="{}/dl.k8s.io".format),
         Becomes("storage_googleapis_url", value="{}/storage.googleapis.com".format),
         Becomes("get_helm_url", value="{}/get.helm.sh".format),
-    ] = Field(
-        default=None,
-        description="URL of an HTTP server with kubespray's files, laid out as its "
-        "contrib/offline does it: github.com, dl.k8s.io, storage.googleapis.com and "
-        "get.helm.sh are directories there. May hold credentials. From v2.25 on.",
-    )
+    ] = None
+    """URL of an HTTP server with kubespray's files, laid out as its contrib/offline
+    does it: github.com, dl.k8s.io, storage.googleapis.com and get.helm.sh are
+    directories there. May hold credentials. From v2.25 on."""
     registry_host: Annotated[
         OptionalImageHost, Becomes("registry_host", *_IMAGE_REPOS)
-    ] = Field(
-        default=None,
-        description="Registry (host, port, path) from which all images come in place "
-        "of registry.k8s.io, gcr.io, ghcr.io, docker.io and quay.io.",
-    )
+    ] = None
+    """Registry (host, port, path) from which all images come in place of
+    registry.k8s.io, gcr.io, ghcr.io, docker.io and quay.io."""
 
 
 class Cluster(Structure):
@@ -108,74 +100,53 @@ class Cluster(Structure):
             "another version comes with an upgrade only: a change of the VNF package",
             but_by_upgrade=True,
         ),
-    ] = Field(
-        default=None,
-        description="Kubernetes version such as 1.31.9, one that the kubespray has "
-        "checksums of. Default: the newest that this kubespray holds for stable.",
-    )
+    ] = None
+    """Kubernetes version such as 1.31.9, one that the kubespray has checksums of.
+    Default: the newest that this kubespray holds for stable."""
     container_manager: Annotated[
         Literal["containerd", "crio", "docker"] | None,
         Becomes("container_manager"),
         Fixed("all nodes have the same"),
-    ] = Field(default=None, description="Container engine. Default: containerd.")
-    network: Annotated[Network, BUILT_ON] = Field(
-        default_factory=Network, description="The pods' network plugin."
-    )
+    ] = None
+    """Container engine. Default: containerd."""
+    network: Annotated[Network, BUILT_ON] = Field(default_factory=Network)
+    """The pods' network plugin."""
     registries: Annotated[
         tuple[Registry, ...], Becomes(*REGISTRY_VARIABLES, value=None), CHANGEABLE
-    ] = Field(
-        default=(),
-        description="List of private registries and mirrors, each a structure.",
-    )
-    offline: Annotated[Offline, CHANGEABLE] = Field(
-        default_factory=Offline,
-        description="Servers that stand in for the Internet.",
-    )
-    openstack: Annotated[OpenStack | None, _SET_UP] = Field(
-        default=None, description="The OpenStack that the cluster itself may use."
-    )
-    storage: Annotated[Storage, _SET_UP] = Field(
-        default_factory=Storage, description="Where persistent volumes come from."
-    )
+    ] = ()
+    """List of private registries and mirrors, each a structure."""
+    offline: Annotated[Offline, CHANGEABLE] = Field(default_factory=Offline)
+    """Servers that stand in for the Internet."""
+    openstack: Annotated[OpenStack | None, _SET_UP] = None
+    """The OpenStack that the cluster itself may use."""
+    storage: Annotated[Storage, _SET_UP] = Field(default_factory=Storage)
+    """Where persistent volumes come from."""
     authentication: Annotated[Authentication, _SET_UP] = Field(
-        default_factory=Authentication, description="Further users of the API."
+        default_factory=Authentication
     )
-    helm: Annotated[Flag, Becomes("helm_enabled"), _SET_UP] = Field(
-        default=False,
-        description="Install Helm on the control plane. Default: false.",
-    )
-    local_registry: Annotated[Flag, Becomes("registry_enabled"), _SET_UP] = Field(
-        default=False,
-        description="Run an image registry in the cluster. Default: false.",
-    )
-    metrics_server: Annotated[Flag, Becomes("metrics_server_enabled"), _SET_UP] = Field(
-        default=False,
-        description="Install the metrics server (kubectl top, autoscaling). "
-        "Default: false.",
-    )
-    audit_log: Annotated[Flag, Becomes("kubernetes_audit"), _SET_UP] = Field(
-        default=False,
-        description="Have the API servers log who asked for what, to "
-        "/var/log/kubernetes/audit on the control plane. Default: false.",
-    )
+    """Further users of the API."""
+    helm: Annotated[Flag, Becomes("helm_enabled"), _SET_UP] = False
+    """Install Helm on the control plane. Default: false."""
+    local_registry: Annotated[Flag, Becomes("registry_enabled"), _SET_UP] = False
+    """Run an image registry in the cluster. Default: false."""
+    metrics_server: Annotated[Flag, Becomes("metrics_server_enabled"), _SET_UP] = False
+    """Install the metrics server (kubectl top, autoscaling). Default: false."""
+    audit_log: Annotated[Flag, Becomes("kubernetes_audit"), _SET_UP] = False
+    """Have the API servers log who asked for what, to /var/log/kubernetes/audit on the
+    control plane. Default: false."""
     encrypt_secrets: Annotated[
         Flag,
         Becomes("kube_encrypt_secret_data"),
         _SET_UP,
-    ] = Field(
-        default=False,
-        description="Have the API servers encrypt Secrets in etcd. Default: false.",
-    )
+    ] = False
+    """Have the API servers encrypt Secrets in etcd. Default: false."""
     renew_certificates: Annotated[
         Flag,
         Becomes("auto_renew_certificates"),
         _SET_UP,
-    ] = Field(
-        default=True,
-        description="Have each control plane renew its certificates once a month; "
-        "otherwise they end after a year. Default: true, unless kubespray_vars sets "
-        "kube_external_ca_mode.",
-    )
+    ] = True
+    """Have each control plane renew its certificates once a month; otherwise they end
+    after a year. Default: true, unless kubespray_vars sets kube_external_ca_mode."""
 
     @property
     def network_plugin(self) -> str:

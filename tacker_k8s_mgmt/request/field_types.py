@@ -1,8 +1,7 @@
-"""What one attribute of the request may look like.
+"""Types of the request's attributes.
 
-Each type below checks one attribute and brings it into its normal form. The texts of
-the errors are shown to the operator after the attribute's name, so none of them repeats
-the value: it may be a password in the wrong place.
+Each type checks a value and normalises it. Operators see the error texts after the
+attribute's name. None repeats the value, which may be a misplaced password.
 """
 
 import posixpath
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, SecretStr, Strict
@@ -21,7 +20,7 @@ from tacker_k8s_mgmt.model import redaction
 
 LONGEST_NAME = 255
 LONGEST_KEY = 32 * 1024
-#: Ansible splits its search paths at colons; OpenSSH expands or unquotes the others.
+# Ansible splits search paths at colons; OpenSSH expands or unquotes the others.
 _AMBIGUOUS = re.compile("[:%$\"']")
 _PEM = re.compile(
     r"-----BEGIN ([A-Z]+ )?PRIVATE KEY-----\n.+\n-----END \1?PRIVATE KEY-----",
@@ -29,7 +28,7 @@ _PEM = re.compile(
 )
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 
-#: Nothing below these is anybody's to own; below the ones in ``_SHARED`` it is.
+# No cluster's directory may be below these; below those in _SHARED it may.
 _SYSTEM_TREES = frozenset(
     {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys"}
     | {"usr"}
@@ -41,13 +40,13 @@ _SHARED = frozenset(
 
 @dataclass(frozen=True)
 class SecretForm:
-    """What a secret attribute looks like; stands among its type's annotations.
+    """Properties of a secret attribute, among its type's annotations.
 
-    :param stand_in: a text that is right in form, for where the secret is not known.
-    :param is_open: whether a text that was given there is no secret.
-    :param by_path: whether a file's path may stand there without being a reference.
-    :param parts: what of it must be in no text.
-    :param masked: what is shown in its place.
+    :param stand_in: valid text for an attribute whose secret is not known.
+    :param is_open: whether a text is not secret.
+    :param by_path: whether a file's path is accepted without being a reference.
+    :param parts: the parts that must not appear in any text.
+    :param masked: the text to show in its place.
     """
 
     stand_in: str = "(unknown)"
@@ -58,7 +57,7 @@ class SecretForm:
 
 
 def is_path(text: str) -> bool:
-    """Whether a private key is given as a path."""
+    """Whether a private key is the path of a file."""
     return text.strip().startswith("/")
 
 
@@ -77,7 +76,7 @@ _PROXY_FORM = replace(URL_FORM, masked=redaction.without_login)
 
 
 def blank_is_absent(value: Any) -> Any:
-    """Templates leave optional attributes empty; that means "not given"."""
+    """None for blank text: templates leave optional attributes empty."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
@@ -95,7 +94,7 @@ def _secret(value: SecretStr) -> SecretStr:
 
 
 def _private_key(value: SecretStr) -> SecretStr:
-    """A path stays one; a key's text gets Unix line ends and nothing around it."""
+    """A path, or a key with Unix line ends and without surrounding blanks."""
     text = value.get_secret_value().strip()
     if text.startswith("/"):
         return SecretStr(absolute_path(text))
@@ -143,9 +142,9 @@ def _between(least: int, most: int) -> AfterValidator:
 
 
 def absolute_path(value: str) -> str:
-    """An absolute path in its normal form.
+    """Normalise an absolute path.
 
-    :raises ValueError: it is none.
+    :raises ValueError: the path is relative or contains ``..``.
     """
     if not _plain(value).startswith("/"):
         raise ValueError("must be an absolute path (it starts with /)")
@@ -179,7 +178,7 @@ def _package_path(value: str) -> str:
 
 
 def _network(value: Any) -> IPv4Network | IPv6Network:
-    """Host bits are dropped; ``params.parse`` tells the user so."""
+    """A network without host bits; ``params.parse`` warns about dropped ones."""
     if isinstance(value, str) and "/" in value:
         try:
             return ip_network(value.strip(), strict=False)
@@ -197,8 +196,8 @@ def _proxy_url(value: SecretStr) -> SecretStr:
         raise ValueError(problem) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(problem)
-    # Ansible would take braces for a template; the others end what is before the host,
-    # so that credentials with them would be read, and shown, as something else.
+    # Ansible takes braces for a template; the others end the authority part, so that
+    # credentials with them would be parsed, and shown, as another part of the URL.
     if re.search(r"[\s{}?#]", text) or parts.path.strip("/"):
         raise ValueError("must have blanks and { } / ? # percent-encoded")
     return value
@@ -212,39 +211,31 @@ def _list_of_names(value: Any) -> tuple[str, ...]:
     return tuple(_plain(item.strip()) for item in value.split(",") if item.strip())
 
 
+_T = TypeVar("_T")
+#: A type or nothing; blank text is nothing.
+Optional = Annotated[_T | None, BeforeValidator(blank_is_absent)]
+
 Name = Annotated[str, AfterValidator(_name)]
-OptionalName = Annotated[
-    Annotated[str, AfterValidator(_name)] | None, BeforeValidator(blank_is_absent)
-]
-OptionalSecret = Annotated[
-    Annotated[SecretStr, AfterValidator(_secret)] | None,
-    BeforeValidator(blank_is_absent),
-]
+OptionalName = Optional[Name]
+OptionalSecret = Optional[Annotated[SecretStr, AfterValidator(_secret)]]
 OptionalPrivateKey = Annotated[
-    Annotated[SecretStr, AfterValidator(_private_key)] | None,
-    BeforeValidator(blank_is_absent),
-    _KEY_FORM,
+    Optional[Annotated[SecretStr, AfterValidator(_private_key)]], _KEY_FORM
 ]
 Host = Annotated[str, AfterValidator(_host)]
 Port = Annotated[int, Strict(), _between(1, 65535)]
 Seconds = Annotated[int, Strict(), _between(1, 86400)]
 GracePeriod = Annotated[int, Strict(), _between(-1, 86400)]
 Count = Annotated[int, Strict(), _between(1, 100)]
-OptionalForks = Annotated[
-    Annotated[int, Strict(), _between(1, 200)] | None, BeforeValidator(blank_is_absent)
-]
+OptionalForks = Optional[Annotated[int, Strict(), _between(1, 200)]]
 Flag = Annotated[bool, Strict()]
 AbsolutePath = Annotated[str, AfterValidator(absolute_path)]
-OptionalAbsolutePath = Annotated[AbsolutePath | None, BeforeValidator(blank_is_absent)]
+OptionalAbsolutePath = Optional[AbsolutePath]
 OwnedDirectory = Annotated[str, AfterValidator(_owned_directory)]
 PackagePath = Annotated[str, AfterValidator(_package_path)]
-OptionalNetwork = Annotated[
-    Annotated[IPv4Network | IPv6Network, BeforeValidator(_network)] | None,
-    BeforeValidator(blank_is_absent),
+OptionalNetwork = Optional[
+    Annotated[IPv4Network | IPv6Network, BeforeValidator(_network)]
 ]
 OptionalProxyUrl = Annotated[
-    Annotated[SecretStr, AfterValidator(_proxy_url)] | None,
-    BeforeValidator(blank_is_absent),
-    _PROXY_FORM,
+    Optional[Annotated[SecretStr, AfterValidator(_proxy_url)]], _PROXY_FORM
 ]
 ListOfNames = Annotated[tuple[str, ...], BeforeValidator(_list_of_names)]

@@ -1,7 +1,7 @@
-"""SSH host keys that a request gives: a public key, or its fingerprint.
+"""SSH host keys of a request: a public key, or its fingerprint.
 
-A public key is a line of a ``.pub`` file, a fingerprint what ``ssh-keygen -l`` prints.
-Both are kept as the shortest text that says the same.
+A public key is a line of a ``.pub`` file; a fingerprint is what ``ssh-keygen -l``
+prints. Both are reduced to their shortest form.
 """
 
 import base64
@@ -29,11 +29,11 @@ _FINGERPRINT = re.compile(r"(?:\d+ )?(SHA256:[A-Za-z0-9+/]{43})=?(?: .*)?")
 def checked(text: str) -> str:
     """The host key in its shortest form: ``kind key`` or ``SHA256:...``.
 
-    :raises ValueError: it is none of both.
+    :raises ValueError: the text is neither.
     """
-    found = _FINGERPRINT.fullmatch(text.strip())
-    if found:
-        return found[1]
+    fingerprinted = _FINGERPRINT.fullmatch(text.strip())
+    if fingerprinted:
+        return fingerprinted[1]
     kind, key, *_ = [*text.split(), "", ""]
     if "\n" not in text.strip() and kind in _KINDS and _holds(key, kind):
         return f"{kind} {key}"
@@ -43,30 +43,24 @@ def checked(text: str) -> str:
     )
 
 
-def kinds(given: Iterable[str]) -> frozenset[str]:
-    """The kinds of those that are given whole."""
-    return frozenset(one.split()[0] for one in given if " " in one)
+def kinds(accepted: Iterable[str]) -> frozenset[str]:
+    """The kinds of those that are public keys."""
+    return frozenset(key.split()[0] for key in accepted if " " in key)
 
 
 def fingerprint(key: str) -> str:
-    """What OpenSSH prints for a public key.
-
-    :param key: in base64.
-    """
+    """The fingerprint that OpenSSH prints for a public key in base64."""
     digest = hashlib.sha256(base64.b64decode(key)).digest()
     return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
-def is_among(kind: str, key: str, given: Iterable[str]) -> bool:
-    """Whether a host's key is one of those that a request gives.
-
-    :param key: in base64.
-    """
-    return not {f"{kind} {key}", fingerprint(key)}.isdisjoint(given)
+def is_among(kind: str, key: str, accepted: Iterable[str]) -> bool:
+    """Whether a host's public key, in base64, is one of those of a request."""
+    return not {f"{kind} {key}", fingerprint(key)}.isdisjoint(accepted)
 
 
 def _holds(key: str, kind: str) -> bool:
-    """Whether it is base64 of a key of this kind: its name stands first (RFC 4253)."""
+    """Whether it is base64 of a key that starts with this kind (RFC 4253, 6.6)."""
     try:
         blob = base64.b64decode(key, validate=True)
     except (binascii.Error, ValueError):
@@ -76,15 +70,13 @@ def _holds(key: str, kind: str) -> bool:
 
 
 def _as_list(value: Any) -> Any:
-    """One key need not be put into a list; nothing is none."""
+    """The keys as a list; a single key may be given without one."""
     value = field_types.blank_is_absent(value)
     return () if value is None else (value,) if isinstance(value, str) else value
 
 
 HostKey = Annotated[str, AfterValidator(checked)]
-OptionalHostKey = Annotated[
-    HostKey | None, BeforeValidator(field_types.blank_is_absent)
-]
+OptionalHostKey = field_types.Optional[HostKey]
 HostKeys = Annotated[tuple[HostKey, ...], BeforeValidator(_as_list)]
 
 ABOUT = (

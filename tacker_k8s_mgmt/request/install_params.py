@@ -50,79 +50,54 @@ class InstallParams(Structure):
         "pv_registration_params": "storage is set with cluster.storage",
     }
 
-    ansible: AnsibleServer = Field(
-        description="The Ansible server and what lies where on it."
-    )
-    bastion: Bastion | None = Field(
-        default=None,
-        description="The SSH host through which the others are reached; without it, "
-        "they are reached directly.",
-    )
-    control_plane: ControlPlaneGroup = Field(
-        alias="master_node", description="The VMs of the control plane."
-    )
-    workers: WorkerGroup = Field(alias="worker_node", description="The worker VMs.")
-    proxy: Annotated[Proxy | None, Fixed("it was set up on every node")] = Field(
-        default=None, description="The nodes' HTTP proxy."
-    )
+    ansible: AnsibleServer
+    """The Ansible server and what lies where on it."""
+    bastion: Bastion | None = None
+    """The SSH host through which the others are reached; without it, they are reached
+    directly."""
+    control_plane: ControlPlaneGroup = Field(alias="master_node")
+    """The VMs of the control plane."""
+    workers: WorkerGroup = Field(alias="worker_node")
+    """The worker VMs."""
+    proxy: Annotated[Proxy | None, Fixed("it was set up on every node")] = None
+    """The nodes' HTTP proxy."""
     load_balancer: Annotated[
         LoadBalancer | None,
         Changeable(unless_new="the cluster was built without a load balancer"),
-    ] = Field(
-        default=None,
-        alias="external_lb_param",
-        description="The external load balancer; without it, none is set up.",
-    )
-    address_family: Annotated[Literal["ipv4", "ipv6"], BUILT_ON] = Field(
-        default="ipv4",
-        description="Which of its addresses a node uses in the cluster: ipv4 or ipv6. "
-        "Logins take the same family where a port has both. Default: ipv4.",
-    )
-    cluster: Cluster = Field(
-        default_factory=Cluster,
-        description="What is installed: versions, network plugin, registries, storage, "
-        "authentication, add-ons. All of it has defaults.",
-    )
+    ] = Field(default=None, alias="external_lb_param")
+    """The external load balancer; without it, none is set up."""
+    address_family: Annotated[Literal["ipv4", "ipv6"], BUILT_ON] = "ipv4"
+    """Which of its addresses a node uses in the cluster: ipv4 or ipv6. Logins take the
+    same family where a port has both. Default: ipv4."""
+    cluster: Cluster = Field(default_factory=Cluster)
+    """What is installed: versions, network plugin, registries, storage, authentication,
+    add-ons. All of it has defaults."""
     private_registries: Annotated[
         tuple[PrivateRegistry, ...],
         Becomes(*REGISTRY_VARIABLES, value=None),
         CHANGEABLE,
-    ] = Field(
-        default=(),
-        alias="private_registry_connection_info",
-        description="List of private registries in the words of the kubeadm driver's "
-        "user guide; cluster.registries can say more.",
-    )
-    drain: Annotated[DrainPolicy, CHANGEABLE] = Field(
-        default_factory=DrainPolicy,
-        description="How pods leave a node before scale-in and heal remove it.",
-    )
+    ] = Field(default=(), alias="private_registry_connection_info")
+    """List of private registries in the words of the kubeadm driver's user guide;
+    cluster.registries can say more."""
+    drain: Annotated[DrainPolicy, CHANGEABLE] = Field(default_factory=DrainPolicy)
+    """How pods leave a node before scale-in and heal remove it."""
     vim_name: Annotated[
         field_types.Name | None, Fixed("the cluster is registered under it")
-    ] = Field(
-        default=None,
-        description="Name under which the cluster is registered as a VIM in Tacker.",
-    )
+    ] = None
+    """Name under which the cluster is registered as a VIM in Tacker."""
     kubespray_vars: Annotated[dict[str, Any], CHANGEABLE] = Field(
-        default_factory=dict,
-        repr=False,
-        description="Further kubespray variables, handed on as they are. One for which "
-        "there is an attribute here is refused beside that attribute.",
+        default_factory=dict, repr=False
     )
-    warnings: tuple[str, ...] = Field(
-        default=(), exclude=True, description="What was taken otherwise than written."
-    )
-    changed_logins: frozenset[str] = Field(
-        default=frozenset(),
-        exclude=True,
-        description="Structures whose login a scale or heal request changes.",
-    )
-    references: tuple[Use, ...] = Field(
-        default=(), exclude=True, description="Where a secret is given by reference."
-    )
-    resolved: tuple[SecretStr, ...] = Field(
-        default=(), exclude=True, description="Secrets that references lead to."
-    )
+    """Further kubespray variables, handed on as they are. One for which there is an
+    attribute here is refused beside that attribute."""
+    warnings: tuple[str, ...] = Field(default=(), exclude=True)
+    """What was taken otherwise than written."""
+    changed_logins: frozenset[str] = Field(default=frozenset(), exclude=True)
+    """Structures whose login a scale or heal request changes."""
+    references: tuple[Use, ...] = Field(default=(), exclude=True)
+    """Where a secret is given by reference."""
+    resolved: tuple[SecretStr, ...] = Field(default=(), exclude=True)
+    """Secrets that references lead to."""
 
     @property
     def pod_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:

@@ -41,7 +41,10 @@ class Structure(BaseModel):
     """
 
     model_config = ConfigDict(
-        frozen=True, populate_by_name=True, hide_input_in_errors=True
+        frozen=True,
+        populate_by_name=True,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
     )
     ignored: ClassVar[Mapping[str, str]] = {}
 

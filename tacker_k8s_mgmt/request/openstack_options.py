@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-from pydantic import Field
-
 from tacker_k8s_mgmt.request.field_types import Flag
 from tacker_k8s_mgmt.request.key_aliases import Structure
 from tacker_k8s_mgmt.request.option_metadata import Becomes, opened
@@ -43,64 +41,49 @@ class OpenStack(Structure):
     wants its id, its name and its secret.
     """
 
-    auth_url: Url = Field(
-        description="Keystone's URL, as the nodes reach it: https://.../v3."
-    )
-    region: Text = Field(description="Name of the region.")
-    application_credential_id: OptionalText = Field(
-        default=None, description="Id of an application credential."
-    )
-    application_credential_name: OptionalText = Field(
-        default=None, description="Name of that application credential."
-    )
-    application_credential_secret: OptionalSecret = Field(
-        default=None, description="Secret of that application credential."
-    )
-    username: OptionalText = Field(
-        default=None, description="User name, where there is no application credential."
-    )
-    password: OptionalSecret = Field(default=None, description="Password of that user.")
-    project_id: OptionalText = Field(
-        default=None, description="Project of that user; this or project_name."
-    )
-    project_name: OptionalText = Field(
-        default=None, description="Project of that user; this or project_id."
-    )
-    domain_id: OptionalText = Field(
-        default=None, description="Domain of that user; this or domain_name."
-    )
-    domain_name: OptionalText = Field(
-        default=None, description="Domain of that user; this or domain_id."
-    )
-    ca_file: OptionalFile = Field(
-        default=None,
-        description="Absolute path of a file with the CA certificate of OpenStack's "
-        "API: on the Ansible server for Cinder's driver, and at the same place on the "
-        "first control plane for the cloud controller, as kubespray reads it.",
-    )
+    auth_url: Url
+    """Keystone's URL, as the nodes reach it: https://.../v3."""
+    region: Text
+    """Name of the region."""
+    application_credential_id: OptionalText = None
+    """Id of an application credential."""
+    application_credential_name: OptionalText = None
+    """Name of that application credential."""
+    application_credential_secret: OptionalSecret = None
+    """Secret of that application credential."""
+    username: OptionalText = None
+    """User name, where there is no application credential."""
+    password: OptionalSecret = None
+    """Password of that user."""
+    project_id: OptionalText = None
+    """Project of that user; this or project_name."""
+    project_name: OptionalText = None
+    """Project of that user; this or project_id."""
+    domain_id: OptionalText = None
+    """Domain of that user; this or domain_name."""
+    domain_name: OptionalText = None
+    """Domain of that user; this or domain_id."""
+    ca_file: OptionalFile = None
+    """Absolute path of a file with the CA certificate of OpenStack's API: on the
+    Ansible server for Cinder's driver, and at the same place on the first control plane
+    for the cloud controller, as kubespray reads it."""
     cloud_controller: Annotated[
         Flag,
         Becomes("cloud_provider", value=lambda _: "external"),
         Becomes("external_cloud_provider", value=lambda _: "openstack"),
         Becomes(*login_variables("external_openstack"), value=None),
         Becomes("kubelet_config_extra_args", value=None),
-    ] = Field(
-        default=False,
-        description="Run OpenStack's cloud controller: Services of type LoadBalancer, "
-        "and nodes with their zones and addresses. Default: false.",
-    )
+    ] = False
+    """Run OpenStack's cloud controller: Services of type LoadBalancer, and nodes with
+    their zones and addresses. Default: false."""
     load_balancer_subnet_id: Annotated[
         OptionalText, Becomes("external_openstack_lbaas_subnet_id")
-    ] = Field(
-        default=None,
-        description="Subnet of those Services' addresses (cloud controller).",
-    )
+    ] = None
+    """Subnet of those Services' addresses (cloud controller)."""
     load_balancer_floating_network_id: Annotated[
         OptionalText, Becomes("external_openstack_lbaas_floating_network_id")
-    ] = Field(
-        default=None,
-        description="Network of those Services' floating IPs (cloud controller).",
-    )
+    ] = None
+    """Network of those Services' floating IPs (cloud controller)."""
 
     def login(self, prefix: str) -> dict[str, str]:
         """Variables of the cloud controller's login or of Cinder's driver's.

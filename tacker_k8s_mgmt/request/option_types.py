@@ -1,31 +1,21 @@
-"""What one attribute of the options of a cluster may look like.
+"""Types of the attributes of ``cluster``, beside those of :mod:`.field_types`.
 
-As in :mod:`.field_types`: each type checks one attribute, and no text of an error
-repeats the value. All of these become extra variables of Ansible, which takes double
-braces for a template.
+Their values become extra variables of Ansible, which takes double braces for a
+template. No error text repeats a value.
 """
 
 import re
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    PlainValidator,
-    SecretStr,
-)
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, SecretStr
 
-from tacker_k8s_mgmt.request.field_types import (
-    URL_FORM,
-    AbsolutePath,
-    blank_is_absent,
-)
+from tacker_k8s_mgmt.request.field_types import URL_FORM, AbsolutePath, Optional
 
 LARGEST_MTU = 9216
 SMALLEST_MTU = 576
 LONGEST = 4096
-#: Stands for an MTU that follows from the nodes' network interfaces.
+#: The word for an MTU that follows from the nodes' network interfaces.
 NODES = "nodes"
 
 _TEMPLATE = re.compile(r"\{[{%#]")
@@ -35,19 +25,26 @@ _DNS = (
     r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
 )
 _KEY = rf"(?:{_DNS}/)?{_NAME}"
-_LABEL = re.compile(rf"({_KEY})=({_NAME}|)")
-_LABEL_KEY = re.compile(_KEY)
-#: What is after the ``=`` of a label, if there is something.
+#: The value of a label, unless it is empty.
 LABEL_VALUE = re.compile(_NAME)
-_TAINT = re.compile(
-    rf"{_KEY}(?:=(?:{_NAME})?)?:(?:NoSchedule|PreferNoSchedule|NoExecute)"
-)
-_HOST_AND_PORT = re.compile(
+_HOST_AND_PORT = (
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?"
 )
+_PATH_PART = r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
 _PEM = re.compile(
     r"(?:-----BEGIN CERTIFICATE-----\n[A-Za-z0-9+/=\n]+\n-----END CERTIFICATE-----\n?)+"
 )
+
+
+def _matching(pattern: str, kind: str) -> AfterValidator:
+    compiled = re.compile(pattern)
+
+    def check(value: str) -> str:
+        if not compiled.fullmatch(value):
+            raise ValueError(f"must be {kind}")
+        return value
+
+    return AfterValidator(check)
 
 
 def _text(value: str) -> str:
@@ -64,10 +61,10 @@ def _secret(value: SecretStr) -> SecretStr:
 
 
 def _version(value: str) -> str:
-    found = _VERSION.fullmatch(value.strip())
-    if not found:
+    version = _VERSION.fullmatch(value.strip())
+    if not version:
         raise ValueError("must be a whole version such as 1.31.9")
-    return found[1]
+    return version[1]
 
 
 def _parts(value: str) -> SplitResult:
@@ -97,42 +94,6 @@ def _url_with_login(value: SecretStr) -> SecretStr:
     return SecretStr(text.rstrip("/"))
 
 
-def _registry(value: str) -> str:
-    if not _HOST_AND_PORT.fullmatch(value):
-        raise ValueError("must be a registry's host, with its port if it has one")
-    return value
-
-
-def _image_host(value: str) -> str:
-    host, *path = value.split("/")
-    if not _HOST_AND_PORT.fullmatch(host) or not all(
-        re.fullmatch(r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*", part) for part in path
-    ):
-        raise ValueError("must be a registry's host, with port and path if need be")
-    return value
-
-
-def _label(value: str) -> str:
-    if not _LABEL.fullmatch(value):
-        raise ValueError("must be a label such as example.org/kind=fast")
-    return value
-
-
-def _label_key(value: str) -> str:
-    if not _LABEL_KEY.fullmatch(value):
-        raise ValueError("must be a label's key such as example.org/compute-host")
-    return value
-
-
-def _taint(value: str) -> str:
-    if not _TAINT.fullmatch(value):
-        raise ValueError(
-            "must be a taint such as dedicated=video:NoSchedule, with the effect "
-            "NoSchedule, PreferNoSchedule or NoExecute"
-        )
-    return value
-
-
 def _certificate(value: str) -> str:
     lines = "\n".join(line.strip() for line in value.strip().splitlines())
     if not _PEM.fullmatch(lines):
@@ -153,32 +114,46 @@ def _mtu(value: Any) -> int | str:
 
 
 def _connection(value: Any) -> Any:
-    """The kubeadm driver's samples write the number as text."""
+    """The number, which the kubeadm driver's samples write as text."""
     return int(value) if value in ("0", "1") else value
 
 
-_absent = BeforeValidator(blank_is_absent)
 Text = Annotated[str, AfterValidator(_text)]
-OptionalText = Annotated[Text | None, _absent]
-OptionalSecret = Annotated[
-    Annotated[SecretStr, AfterValidator(_secret)] | None, _absent
-]
+OptionalText = Optional[Text]
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
-OptionalVersion = Annotated[Annotated[str, AfterValidator(_version)] | None, _absent]
+OptionalSecret = Optional[Secret]
+OptionalVersion = Optional[Annotated[str, AfterValidator(_version)]]
 Url = Annotated[str, AfterValidator(_url)]
 OptionalUrlWithLogin = Annotated[
-    Annotated[SecretStr, AfterValidator(_url_with_login)] | None, _absent, URL_FORM
+    Optional[Annotated[SecretStr, AfterValidator(_url_with_login)]], URL_FORM
 ]
-Registry = Annotated[str, AfterValidator(_registry)]
-OptionalImageHost = Annotated[
-    Annotated[str, AfterValidator(_image_host)] | None, _absent
+Registry = Annotated[
+    str, _matching(_HOST_AND_PORT, "a registry's host, with its port if it has one")
 ]
-Label = Annotated[str, AfterValidator(_label)]
-OptionalLabelKey = Annotated[Annotated[str, AfterValidator(_label_key)] | None, _absent]
-Taint = Annotated[str, AfterValidator(_taint)]
-OptionalCertificate = Annotated[
-    Annotated[str, AfterValidator(_certificate)] | None, _absent
+OptionalImageHost = Optional[
+    Annotated[
+        str,
+        _matching(
+            f"{_HOST_AND_PORT}(?:/{_PATH_PART})*",
+            "a registry's host, with port and path if need be",
+        ),
+    ]
 ]
-OptionalMtu = Annotated[Annotated[int | str, PlainValidator(_mtu)] | None, _absent]
+Label = Annotated[
+    str, _matching(f"{_KEY}=(?:{_NAME})?", "a label such as example.org/kind=fast")
+]
+OptionalLabelKey = Optional[
+    Annotated[str, _matching(_KEY, "a label's key such as example.org/compute-host")]
+]
+Taint = Annotated[
+    str,
+    _matching(
+        f"{_KEY}(?:=(?:{_NAME})?)?:(?:NoSchedule|PreferNoSchedule|NoExecute)",
+        "a taint such as dedicated=video:NoSchedule, with the effect NoSchedule, "
+        "PreferNoSchedule or NoExecute",
+    ),
+]
+OptionalCertificate = Optional[Annotated[str, AfterValidator(_certificate)]]
+OptionalMtu = Optional[Annotated[int | str, PlainValidator(_mtu)]]
 Connection = Annotated[Literal[0, 1], BeforeValidator(_connection)]
-OptionalFile = Annotated[Annotated[AbsolutePath, AfterValidator(_text)] | None, _absent]
+OptionalFile = Optional[Annotated[AbsolutePath, AfterValidator(_text)]]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr
+from pydantic import SecretStr
 
 from tacker_k8s_mgmt.request import field_types, option_types
 from tacker_k8s_mgmt.request.key_aliases import Structure
@@ -21,30 +21,21 @@ REGISTRY_VARIABLES = (
 class Registry(Structure):
     """A registry, the mirrors that answer for it, and the login there."""
 
-    prefix: option_types.Registry = Field(
-        description="The registry as it stands in the names of images: docker.io, or "
-        "registry.example.org:5000."
-    )
-    mirrors: tuple[option_types.Url, ...] = Field(
-        default=(),
-        description="List of URLs that are asked in its place, in this order. Default: "
-        "the registry itself, by https.",
-    )
-    username: option_types.OptionalText = Field(
-        default=None, description="User name at these, where they want a login."
-    )
-    password: option_types.OptionalSecret = Field(
-        default=None, description="Password of that user."
-    )
-    ca_file: option_types.OptionalFile = Field(
-        default=None,
-        description="Absolute path, on every node, of a file with their CA certificate "
-        "(containerd, from v2.28 on). The image of the VMs has to hold it.",
-    )
-    skip_tls_verify: field_types.Flag = Field(
-        default=False,
-        description="Take images from them whatever their certificate. Default: false.",
-    )
+    prefix: option_types.Registry
+    """The registry as it stands in the names of images: docker.io, or
+    registry.example.org:5000."""
+    mirrors: tuple[option_types.Url, ...] = ()
+    """List of URLs that are asked in its place, in this order. Default: the registry
+    itself, by https."""
+    username: option_types.OptionalText = None
+    """User name at these, where they want a login."""
+    password: option_types.OptionalSecret = None
+    """Password of that user."""
+    ca_file: option_types.OptionalFile = None
+    """Absolute path, on every node, of a file with their CA certificate (containerd,
+    from v2.28 on). The image of the VMs has to hold it."""
+    skip_tls_verify: field_types.Flag = False
+    """Take images from them whatever their certificate. Default: false."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -55,28 +46,20 @@ class Registry(Structure):
 class PrivateRegistry(Structure):
     """A registry as the kubeadm driver's user guide describes it."""
 
-    connection_type: option_types.Connection = Field(
-        description="0 for http, 1 for https."
-    )
-    server: option_types.Registry = Field(
-        description="Host of the registry, with its port."
-    )
-    username: option_types.OptionalText = Field(
-        default=None, description="User name, where the registry wants a login."
-    )
-    password: option_types.OptionalSecret = Field(
-        default=None, description="Password of that user."
-    )
-    certificate_path: field_types.PackagePath | None = Field(
-        default=None,
-        description="Not sent to the nodes: put the CA certificate into the image of "
-        "the VMs and use cluster.registries with ca_file.",
-    )
-    hosts_string: option_types.OptionalText = Field(
-        default=None,
-        description="Not written to the nodes: the registry's name has to be in the "
-        "DNS or in the image of the VMs.",
-    )
+    connection_type: option_types.Connection
+    """0 for http, 1 for https."""
+    server: option_types.Registry
+    """Host of the registry, with its port."""
+    username: option_types.OptionalText = None
+    """User name, where the registry wants a login."""
+    password: option_types.OptionalSecret = None
+    """Password of that user."""
+    certificate_path: field_types.PackagePath | None = None
+    """Not sent to the nodes: put the CA certificate into the image of the VMs and use
+    cluster.registries with ca_file."""
+    hosts_string: option_types.OptionalText = None
+    """Not written to the nodes: the registry's name has to be in the DNS or in the
+    image of the VMs."""
 
     def as_registry(self) -> Registry:
         """The same in the words of ``cluster.registries``."""

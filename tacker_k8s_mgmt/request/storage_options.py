@@ -28,22 +28,18 @@ class CephRbd(Structure):
 
     monitors: Annotated[
         tuple[Registry, ...], Becomes("rbd_provisioner_monitors", value=",".join)
-    ] = Field(min_length=1, description="List of Ceph's monitors, each host:port.")
-    pool: Annotated[Text, Becomes("rbd_provisioner_pool")] = Field(
-        default="kube", description="Pool. Default: kube."
-    )
-    admin_id: Annotated[Text, Becomes("rbd_provisioner_admin_id")] = Field(
-        default="admin", description="User who makes volumes. Default: admin."
-    )
-    admin_key: Annotated[Secret, Becomes("rbd_provisioner_secret")] = Field(
-        description="Key of that user."
-    )
-    user_id: Annotated[Text, Becomes("rbd_provisioner_user_id")] = Field(
-        default="kube", description="User who mounts volumes. Default: kube."
-    )
-    user_key: Annotated[Secret, Becomes("rbd_provisioner_user_secret")] = Field(
-        description="Key of that user."
-    )
+    ] = Field(min_length=1)
+    """List of Ceph's monitors, each host:port."""
+    pool: Annotated[Text, Becomes("rbd_provisioner_pool")] = "kube"
+    """Pool. Default: kube."""
+    admin_id: Annotated[Text, Becomes("rbd_provisioner_admin_id")] = "admin"
+    """User who makes volumes. Default: admin."""
+    admin_key: Annotated[Secret, Becomes("rbd_provisioner_secret")]
+    """Key of that user."""
+    user_id: Annotated[Text, Becomes("rbd_provisioner_user_id")] = "kube"
+    """User who mounts volumes. Default: kube."""
+    user_key: Annotated[Secret, Becomes("rbd_provisioner_user_secret")]
+    """Key of that user."""
 
 
 class CephFs(Structure):
@@ -51,13 +47,12 @@ class CephFs(Structure):
 
     monitors: Annotated[
         tuple[Registry, ...], Becomes("cephfs_provisioner_monitors", value=",".join)
-    ] = Field(min_length=1, description="List of Ceph's monitors, each host:port.")
-    admin_id: Annotated[Text, Becomes("cephfs_provisioner_admin_id")] = Field(
-        default="admin", description="User who makes volumes. Default: admin."
-    )
-    admin_key: Annotated[Secret, Becomes("cephfs_provisioner_secret")] = Field(
-        description="Key of that user."
-    )
+    ] = Field(min_length=1)
+    """List of Ceph's monitors, each host:port."""
+    admin_id: Annotated[Text, Becomes("cephfs_provisioner_admin_id")] = "admin"
+    """User who makes volumes. Default: admin."""
+    admin_key: Annotated[Secret, Becomes("cephfs_provisioner_secret")]
+    """Key of that user."""
 
 
 class Storage(Structure):
@@ -70,29 +65,19 @@ class Storage(Structure):
         Becomes("persistent_volumes_enabled", is_default=True),
         Becomes("storage_classes", value=lambda _: [_CINDER_CLASS], is_default=True),
         Becomes(LOCAL_PATH_IS_DEFAULT, value=None, is_default=True),
-    ] = Field(
-        default=False,
-        description="Volumes of OpenStack, by the Cinder CSI driver, and a default "
-        "StorageClass cinder-csi for them; needs cluster.openstack. Default: false.",
-    )
+    ] = False
+    """Volumes of OpenStack, by the Cinder CSI driver, and a default StorageClass
+    cinder-csi for them; needs cluster.openstack. Default: false."""
     local_path: Annotated[
         Flag,
         Becomes("local_path_provisioner_enabled"),
         Becomes(LOCAL_PATH_IS_DEFAULT, value=None, is_default=True),
-    ] = Field(
-        default=False,
-        description="Directories on the nodes, made on demand below "
-        "/opt/local-path-provisioner. Default: false.",
-    )
-    local_volumes: Annotated[Flag, Becomes("local_volume_provisioner_enabled")] = Field(
-        default=False,
-        description="File systems that are mounted below /mnt/disks on the nodes. "
-        "Default: false.",
-    )
-    ceph_rbd: Annotated[CephRbd | None, Becomes("rbd_provisioner_enabled")] = Field(
-        default=None,
-        description="Ceph block devices, by kubespray's provisioner. Up to v2.27.",
-    )
-    cephfs: Annotated[CephFs | None, Becomes("cephfs_provisioner_enabled")] = Field(
-        default=None, description="CephFS, by kubespray's provisioner. Up to v2.27."
-    )
+    ] = False
+    """Directories on the nodes, made on demand below /opt/local-path-provisioner.
+    Default: false."""
+    local_volumes: Annotated[Flag, Becomes("local_volume_provisioner_enabled")] = False
+    """File systems that are mounted below /mnt/disks on the nodes. Default: false."""
+    ceph_rbd: Annotated[CephRbd | None, Becomes("rbd_provisioner_enabled")] = None
+    """Ceph block devices, by kubespray's provisioner. Up to v2.27."""
+    cephfs: Annotated[CephFs | None, Becomes("cephfs_provisioner_enabled")] = None
+    """CephFS, by kubespray's provisioner. Up to v2.27."""
