@@ -139,9 +139,9 @@ class LabV2(Lab):
 
 
 class CnfV2(cnf.Cnf):
-    """A CNF that is told its VIM whole, since v2 clusters are in no registry."""
+    """A CNF whose requests carry the VIM, since v2 clusters are not registered."""
 
-    def instantiate(self) -> None:
+    def instantiate(self, level: str = "one") -> None:
         parameters = {
             "lcm-kubernetes-def-files": [cnf.MANIFEST],
             "namespace": cnf.NAMESPACE,
@@ -150,6 +150,7 @@ class CnfV2(cnf.Cnf):
             "instantiate",
             {
                 "flavourId": "web",
+                "instantiationLevelId": level,
                 "additionalParams": parameters,
                 "vimConnectionInfo": {"cluster": self._vim},
             },
