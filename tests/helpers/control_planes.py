@@ -52,14 +52,15 @@ class Playbooks(FakePlaybooks):
         self._join(live)
 
     def _remove_node(self, request: PlaybookRequest) -> None:
-        groups, known = self._groups(), self._inventory()
+        site, groups, known = self._site, self._groups(), self._inventory()
+        assert isinstance(site, AvailableSite)
         for name in request.extra_vars["node"].split(","):
             assert name != groups["kube_control_plane"][0], "the first"
             if name in groups["etcd"]:
-                assert known[name].address in self._site.etcd_members, "no member"
-                self._site.leave_etcd(known[name].address)
+                assert known[name].address in site.etcd_members, "no member"
+                site.leave_etcd(known[name].address)
         if len(groups["etcd"]) % 2 == 0:
-            told = json.loads(self._site.files["vars.json"])
+            told = json.loads(site.files["vars.json"])
             assert told["ignore_assert_errors"] is True
         super()._remove_node(request)
 

@@ -1,12 +1,14 @@
 """Heat stacks of clusters, and what is found in them."""
 
 import dataclasses
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.topology.heat_stack import StackResource, find_machines
+from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, find_machines
 from tests.helpers.samples import nested, parsed, vm
 
 ASG = "OS::Heat::AutoScalingGroup"
@@ -27,7 +29,7 @@ BALANCER = vm(
 )
 
 
-def worker(number: int, stack_id: str, **options) -> list[StackResource]:
+def worker(number: int, stack_id: str, **options: Any) -> list[StackResource]:
     addresses = {
         "workerNode_CP1": f"10.10.0.{number}",
         "workerNode_CP2": f"10.99.0.{number}",
@@ -35,7 +37,9 @@ def worker(number: int, stack_id: str, **options) -> list[StackResource]:
     return vm(stack_id, "workerNode", f"w{number}", addresses, **options)
 
 
-def workers_group(*members: list[StackResource], kind=ASG, status="CREATE_COMPLETE"):
+def workers_group(
+    *members: list[StackResource], kind: str = ASG, status: str = "CREATE_COMPLETE"
+) -> list[StackResource]:
     """An ASG and its members, each in a stack of its own."""
     found = [nested("top", "worker_instance", kind, "asg", status)]
     for number, resources in enumerate(members):
@@ -52,18 +56,24 @@ BOTH_WORKERS = (
 )
 
 
-def find(resources, changes=None):
+def find(
+    resources: Sequence[StackResource], changes: dict[str, Any] | None = None
+) -> Machines:
     return find_machines("top", resources, parsed(changes))
 
 
-def problems(resources, changes=None) -> tuple[str, ...]:
+def problems(
+    resources: Sequence[StackResource], changes: dict[str, Any] | None = None
+) -> tuple[str, ...]:
     with pytest.raises(DiscoveryError) as caught:
         find(resources, changes)
     assert "stack top" in str(caught.value)
     return caught.value.problems
 
 
-def with_changed(resources, which, **values):
+def with_changed(
+    resources: Sequence[StackResource], which: str, **values: Any
+) -> list[StackResource]:
     return [
         dataclasses.replace(resource, **values) if resource.name == which else resource
         for resource in resources

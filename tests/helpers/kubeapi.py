@@ -123,7 +123,9 @@ class Kube:
         }
 
     def pods(self, namespace: str = "default") -> list[dict[str, Any]]:
-        return self.get(f"/api/v1/namespaces/{namespace}/pods")["items"]
+        body = self.get(f"/api/v1/namespaces/{namespace}/pods")
+        items: list[dict[str, Any]] = body["items"]
+        return items
 
     def running_pods(self, label: str = "app") -> dict[str, str]:
         """Node of every pod that is Ready and not going away, by name."""

@@ -53,7 +53,8 @@ class KubeSite:
         (self.sshd.home / "down").touch()
 
     def node(self, name: str) -> dict[str, Any]:
-        return self.kube.get(f"/api/v1/nodes/{name}")
+        node: dict[str, Any] = self.kube.get(f"/api/v1/nodes/{name}")
+        return node
 
     def node_names(self) -> list[str]:
         return [
@@ -117,9 +118,13 @@ def open_site(
     sshd: Sshd, certificate: Path, key: Path, nodes: Sequence[str] = NODES
 ) -> KubeSite:
     """Start the cluster and give the SSH server its kubectl."""
-    files = {"certificate": str(certificate), "key": str(key), "ca": str(certificate)}
-    tokens = frozenset({bed.ADMIN_TOKEN})
-    listener = Listener(port=0, admin_tokens=tokens, **files)
+    listener = Listener(
+        port=0,
+        certificate=str(certificate),
+        key=str(key),
+        ca=str(certificate),
+        admin_tokens=frozenset({bed.ADMIN_TOKEN}),
+    )
     kube = bed.Kube(start(listener, bed.QUICK, hollow_nodes=nodes), certificate)
     bed.wait_for(lambda: kube.ready_nodes() == set(nodes))
     words = {"kubectl": bed.KUBECTL, "url": kube.url, "ca": certificate}

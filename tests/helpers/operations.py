@@ -1,15 +1,16 @@
 """Operations on fakes, as the hooks run them."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.runner import Runner
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
-from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.request.params import InstallParams
 from tests.helpers.fakes import (
@@ -28,7 +29,8 @@ def dependencies(
     return Dependencies(
         wanted,
         VNF,
-        site,
+        # Without etcd: tests of several control planes have a whole site.
+        cast(ports.Site, site),
         clock,
         ready_timeout=60,
         poll_interval=5,
@@ -91,10 +93,11 @@ def rebuild(site: FakeSite, *servers: str) -> tuple[str, ...]:
     """What Heat does between the hooks: a new server on each old port."""
     new = {server: f"{server}-anew" for server in servers}
 
-    def built(one):
+    def built(one: Machine) -> Machine:
         return replace(one, server_id=new.get(one.server_id, one.server_id))
 
     site.workers = [built(one) for one in site.workers]
+    assert site.load_balancer is not None
     site.load_balancer = built(site.load_balancer)
     site.dead -= set(servers)
     return tuple(new.values())

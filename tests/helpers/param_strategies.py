@@ -1,5 +1,8 @@
 """Parameters that hypothesis makes up."""
 
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -20,7 +23,7 @@ PASSWORDS = (
 KEYS = tuple(name.replace("password", "private_key") for name in PASSWORDS)
 SECRETS = (*PASSWORDS, *KEYS, *(f"{name}_passphrase" for name in KEYS))
 # The options that hold a secret, and what has to stand beside it for the model to hold.
-OPTION_SECRETS = {
+OPTION_SECRETS: Mapping[str, Mapping[str, Any]] = {
     "cluster.openstack.password": {
         "auth_url": "https://cloud:5000/v3",
         "region": "one",
@@ -38,7 +41,7 @@ OPTION_SECRETS = {
     "cluster.storage.ceph_rbd.user_key": {"monitors": ["m"], "admin_key": "other-key"},
     "cluster.storage.cephfs.admin_key": {"monitors": ["m"]},
 }
-LISTED_SECRETS = {
+LISTED_SECRETS: Mapping[str, Mapping[str, Any]] = {
     "cluster.registries": {"prefix": "r", "username": "u"},
     "private_registry_connection_info": {
         "connection_type": 1,
@@ -48,7 +51,9 @@ LISTED_SECRETS = {
 }
 
 
-def attributes(model=InstallParams, place=""):
+def attributes(
+    model: type[key_aliases.Structure] = InstallParams, place: str = ""
+) -> Iterator[str]:
     for name, nested in key_aliases.border_names(model).items():
         yield f"{place}{name}"
         if nested:
@@ -72,7 +77,9 @@ passwords = texts.map(lambda text: MARKER + text)
 private_keys = passwords.map(lambda text: KEY.replace("secret1", text)) | passwords
 
 
-def outcome(read, *given) -> tuple[InstallParams | None, tuple[str, ...]]:
+def outcome(
+    read: Callable[..., InstallParams | None], *given: Any
+) -> tuple[InstallParams | None, tuple[str, ...]]:
     """The model, or the problems, with everything that the error carries."""
     try:
         return read(*given), ()
@@ -81,7 +88,7 @@ def outcome(read, *given) -> tuple[InstallParams | None, tuple[str, ...]]:
         return None, (*error.problems, *carried)
 
 
-def with_option(name, secret):
+def with_option(name: str, secret: Any) -> dict[str, Any]:
     """Changes that make a valid structure with this secret in it."""
     structure, _, attribute = name.rpartition(".")
     return {structure: {**OPTION_SECRETS[name], attribute: secret}}
@@ -98,9 +105,9 @@ KEPT = (*SECRETS, *OPTION_SECRETS, *LISTED_SECRETS, "cluster.offline.files_repo"
 
 
 @st.composite
-def bodies(draw):
+def bodies(draw: st.DrawFn) -> dict[str, Any]:
     """The simple request, with some attributes replaced, removed and added."""
-    changes = {name: draw(passwords) for name in PASSWORDS}
+    changes: dict[str, Any] = {name: draw(passwords) for name in PASSWORDS}
     for name in draw(several_secrets):
         changes[name] = draw(private_keys if name in KEYS else passwords)
     for name in draw(two_options):

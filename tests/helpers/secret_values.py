@@ -1,5 +1,8 @@
 """Every secret of a request, and requests that hold it or a reference to it."""
 
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
 import pytest
 
 from tacker_k8s_mgmt.errors import ParamError
@@ -16,7 +19,7 @@ BY_FILE = {"file": "/etc/tacker/k8s-mgmt/secrets/worker"}
 NOT_KEPT = {"not_kept": True}
 
 # As the tests see it: the attribute, and a secret that may stand there.
-VALUES = {
+VALUES: dict[str, str | None] = {
     **dict.fromkeys(
         f"{structure}.{prefix}{name}"
         for structure, prefix in (
@@ -36,13 +39,13 @@ VALUES = {
 }
 
 
-def value_of(name):
+def value_of(name: str) -> str:
     if name.endswith("private_key"):
         return KEY
     return VALUES[name] or f"s3cret of {name}"
 
 
-def with_secret(name, value):
+def with_secret(name: str, value: Any) -> dict[str, Any]:
     """A whole request with this secret in it."""
     structure, _, attribute = name.rpartition(".")
     if structure.endswith(".*"):
@@ -58,7 +61,7 @@ def with_secret(name, value):
     return changed(changes)
 
 
-def written(name):
+def written(name: str) -> str:
     """The attribute as messages name it."""
     return name.replace("*", "0")
 
@@ -69,17 +72,19 @@ def compared(made: InstallParams) -> InstallParams:
     return made.model_copy(update=own | {"warnings": ()})
 
 
-def problems(read, *arguments, **named):
+def problems(
+    read: Callable[..., Any], *arguments: Any, **named: Any
+) -> tuple[str, ...]:
     with pytest.raises(ParamError) as caught:
         read(*arguments, **named)
     return caught.value.problems
 
 
-def never(reference):
+def never(reference: Reference) -> NoReturn:
     raise AssertionError(f"{reference} was resolved")
 
 
-def dictionary(secrets):
+def dictionary(secrets: Mapping[str, str]) -> Callable[[Reference], str]:
     """A resolver that knows these, by what a reference names."""
 
     def resolve(reference: Reference) -> str:
@@ -90,6 +95,6 @@ def dictionary(secrets):
     return resolve
 
 
-def without(body):
+def without(body: dict[str, Any]) -> Any:
     """What is kept of a request."""
     return params.without_secrets(request(body))["k8s_cluster_installation_param"]

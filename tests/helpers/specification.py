@@ -1,13 +1,14 @@
 """The specification's sample body, section "Request parameters for operation"."""
 
 import copy
+from typing import Any
 
 from tests.helpers.param_samples import SPECIFICATION
 
 EXTERNAL_NETWORK = "b0b84da3-3259-4855-b4cd-5711ba5e5de1"
 
 
-def instantiate():
+def instantiate() -> dict[str, Any]:
     """The body as it stands there."""
     connected = {
         "net0_master": "masterNode_CP1",

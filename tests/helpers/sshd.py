@@ -6,14 +6,18 @@ methods: refuse connections, drop sessions, never answer.
 """
 
 import contextlib
+import errno
 import os
 import signal
 import socket
 import subprocess
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO, Any, Protocol
 
 import paramiko
+from paramiko import common, sftp
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
@@ -22,6 +26,14 @@ from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 USER = "ansible"
 PASSWORD = "s3cret-p4ss w0rd"
 CHUNK = 32 * 1024
+
+
+class End(Protocol):
+    """One end of a tunnel: a channel or a socket."""
+
+    def recv(self, nbytes: int, /) -> bytes: ...
+    def sendall(self, data: bytes, /) -> Any: ...
+    def close(self) -> None: ...
 
 
 class Sshd:
@@ -49,7 +61,7 @@ class Sshd:
         self.holds_tunnels = 0.0  # seconds for which it answers nothing
         self._transports: list[paramiko.Transport] = []
         self._targets: list[socket.socket] = []
-        self._processes: list[subprocess.Popen] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
         self._open = True
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
@@ -79,8 +91,10 @@ class Sshd:
 
     def drop(self) -> None:
         """Cut every session; commands go on, as with a real sshd."""
-        for open_one in (*self._transports, *self._targets):
-            open_one.close()
+        for transport in self._transports:
+            transport.close()
+        for target in self._targets:
+            target.close()
         self._transports.clear()
         self._targets.clear()
 
@@ -137,7 +151,7 @@ class Sshd:
         while transport.is_active():
             channel = transport.accept(0.2)
             channels.append(channel)
-            target = channel and login.targets.pop(channel.get_id(), None)
+            target = login.targets.pop(channel.get_id(), None) if channel else None
             if target:
                 self._targets.append(target)
                 for ends in ((channel, target), (target, channel)):
@@ -187,11 +201,11 @@ class Login(paramiko.ServerInterface):
         self.sshd.tried.append("publickey")
         public = f"{key.get_name()} {key.get_base64()}"
         if public not in self.sshd.authorized or username != USER:
-            return paramiko.AUTH_FAILED
+            return common.AUTH_FAILED
         if self.sshd.wants_both:
-            return paramiko.AUTH_PARTIALLY_SUCCESSFUL
+            return common.AUTH_PARTIALLY_SUCCESSFUL
         self.sshd.logins += 1
-        return paramiko.AUTH_SUCCESSFUL
+        return common.AUTH_SUCCESSFUL
 
     def check_auth_password(self, username: str, password: str) -> int:
         self.sshd.tried.append("password")
@@ -200,10 +214,10 @@ class Login(paramiko.ServerInterface):
             self.sshd.refuse_logins -= 1
             good = False
         self.sshd.logins += good
-        return paramiko.AUTH_SUCCESSFUL if good else paramiko.AUTH_FAILED
+        return common.AUTH_SUCCESSFUL if good else common.AUTH_FAILED
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
-        return paramiko.OPEN_SUCCEEDED
+        return common.OPEN_SUCCEEDED
 
     def check_channel_direct_tcpip_request(
         self, chanid: int, origin: tuple[str, int], destination: tuple[str, int]
@@ -212,16 +226,16 @@ class Login(paramiko.ServerInterface):
         if self.sshd.holds_tunnels:
             threading.Event().wait(self.sshd.holds_tunnels)
         if not self.sshd.forwards:
-            return paramiko.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
+            return common.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
         host, port = destination
         here = ("127.0.0.1", self.sshd.hosts[host]) if host in self.sshd.hosts else None
         try:
             target = socket.create_connection(here or (host, port), timeout=5)
         except OSError:
-            return paramiko.OPEN_FAILED_CONNECT_FAILED
+            return common.OPEN_FAILED_CONNECT_FAILED
         target.settimeout(None)
         self.targets[chanid] = target
-        return paramiko.OPEN_SUCCEEDED
+        return common.OPEN_SUCCEEDED
 
     def check_channel_exec_request(
         self, channel: paramiko.Channel, command: bytes
@@ -232,30 +246,39 @@ class Login(paramiko.ServerInterface):
         # paramiko says yes when this returns. A short command may have ended by then,
         # and its channel be closed before the client has heard of it.
         yes = paramiko.Message()
-        yes.add_byte(paramiko.common.cMSG_CHANNEL_SUCCESS)
+        yes.add_byte(common.cMSG_CHANNEL_SUCCESS)
         yes.add_int(channel.remote_chanid)
-        channel.transport._send_user_message(yes)
+        assert channel.transport is not None
+        channel.transport._send_user_message(yes)  # type: ignore[attr-defined]
         threading.Thread(
             target=self.sshd.execute, args=(channel, command.decode()), daemon=True
         ).start()
         return True
 
 
+class Handle(paramiko.SFTPHandle):
+    """An open file; paramiko reads and writes these two attributes."""
+
+    def __init__(self, file: IO[bytes], flags: int) -> None:
+        super().__init__(flags)
+        self.readfile = self.writefile = file
+
+
 class LocalFiles(paramiko.SFTPServerInterface):
     """SFTP on the local file system, paths taken as they are."""
 
-    def __init__(self, server, sshd, *args, **kwargs):
-        super().__init__(server, *args, **kwargs)
+    def __init__(self, server: paramiko.ServerInterface, sshd: Sshd) -> None:
+        super().__init__(server)
         self.sshd = sshd
 
-    def _do(self, call, *args):
+    def _do(self, call: Callable[..., Any], *args: Any) -> Any:
         try:
             return call(*args)
         except OSError as error:
-            return paramiko.SFTPServer.convert_errno(error.errno)
+            return paramiko.SFTPServer.convert_errno(error.errno or errno.EIO)
 
-    def list_folder(self, path):
-        def listing():
+    def list_folder(self, path: str) -> Any:
+        def listing() -> list[paramiko.SFTPAttributes]:
             return [
                 paramiko.SFTPAttributes.from_stat(entry.stat(), entry.name)
                 for entry in os.scandir(path)
@@ -263,48 +286,45 @@ class LocalFiles(paramiko.SFTPServerInterface):
 
         return self._do(listing)
 
-    def stat(self, path):
+    def stat(self, path: str) -> Any:
         return self._do(lambda: paramiko.SFTPAttributes.from_stat(os.stat(path)))
 
-    def lstat(self, path):
+    def lstat(self, path: str) -> Any:
         return self._do(lambda: paramiko.SFTPAttributes.from_stat(os.lstat(path)))
 
-    def open(self, path, flags, attr):
-        def opened():
+    def open(self, path: str, flags: int, attr: paramiko.SFTPAttributes) -> Any:
+        def opened() -> paramiko.SFTPHandle:
             descriptor = os.open(path, flags, 0o666)
             writing = flags & (os.O_WRONLY | os.O_RDWR)
             if writing and self.sshd.full:
                 os.close(descriptor)
                 descriptor = os.open("/dev/full", os.O_RDWR)
-            handle = paramiko.SFTPHandle(flags)
-            handle.readfile = handle.writefile = os.fdopen(
-                descriptor, "r+b" if writing else "rb", buffering=0
-            )
-            return handle
+            mode = "r+b" if writing else "rb"
+            return Handle(os.fdopen(descriptor, mode, buffering=0), flags)
 
         return self._do(opened)
 
-    def remove(self, path):
-        return self._do(os.remove, path) or paramiko.SFTP_OK
+    def remove(self, path: str) -> Any:
+        return self._do(os.remove, path) or sftp.SFTP_OK
 
-    def posix_rename(self, oldpath, newpath):
-        return self._do(os.rename, oldpath, newpath) or paramiko.SFTP_OK
+    def posix_rename(self, oldpath: str, newpath: str) -> Any:
+        return self._do(os.rename, oldpath, newpath) or sftp.SFTP_OK
 
-    def mkdir(self, path, attr):
-        return self._do(os.mkdir, path) or paramiko.SFTP_OK
+    def mkdir(self, path: str, attr: paramiko.SFTPAttributes) -> Any:
+        return self._do(os.mkdir, path) or sftp.SFTP_OK
 
-    def chattr(self, path, attr):
-        return self._do(os.chmod, path, attr.st_mode) or paramiko.SFTP_OK
+    def chattr(self, path: str, attr: paramiko.SFTPAttributes) -> Any:
+        return self._do(os.chmod, path, attr.st_mode) or sftp.SFTP_OK
 
 
-def pump(stream, send) -> None:
+def pump(stream: IO[bytes], send: Callable[[bytes], Any]) -> None:
     """Pass output on; as with OpenSSH, it has no reader once the session is gone."""
     with stream, contextlib.suppress(OSError, EOFError, paramiko.SSHException):
-        while chunk := stream.read1(CHUNK):
+        while chunk := os.read(stream.fileno(), CHUNK):
             send(chunk)
 
 
-def relay(source, sink) -> None:
+def relay(source: End, sink: End) -> None:
     with contextlib.suppress(OSError, EOFError):
         while chunk := source.recv(CHUNK):
             sink.sendall(chunk)
@@ -312,7 +332,7 @@ def relay(source, sink) -> None:
         sink.close()
 
 
-def feed(channel, stdin) -> None:
+def feed(channel: paramiko.Channel, stdin: IO[bytes]) -> None:
     with contextlib.suppress(OSError, EOFError, ValueError):
         while chunk := channel.recv(CHUNK):
             stdin.write(chunk)

@@ -1,12 +1,16 @@
 """A cluster as five places tell of it."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
+from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Server
-from tacker_k8s_mgmt.model.nodes import Node, Role, name_nodes
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, name_nodes
+from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status import report
-from tacker_k8s_mgmt.status.facts import Answers, Source, Vim
-from tacker_k8s_mgmt.topology.heat_stack import Machines
+from tacker_k8s_mgmt.status.facts import Answers, Count, Row, Source, Vim
+from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
 from tests.helpers.samples import REMOVED, machine, parsed
 
 CP, W5, W55 = "control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"
@@ -32,40 +36,52 @@ class Scene:
     :ivar gone: the sources that do not answer.
     """
 
-    planes: list = field(default_factory=lambda: [machine(Role.CONTROL_PLANE, 4)])
-    workers: list = field(
+    planes: list[Machine] = field(
+        default_factory=lambda: [machine(Role.CONTROL_PLANE, 4)]
+    )
+    workers: list[Machine] = field(
         default_factory=lambda: [machine(Role.WORKER, 5), machine(Role.WORKER, 55)]
     )
-    balancer: object = field(default_factory=lambda: machine(Role.LOAD_BALANCER, 9))
-    unfinished: list = field(default_factory=list)
-    elsewhere: list = field(default_factory=list)
-    counts: tuple = ()
-    vims: list = field(
+    balancer: Machine | None = field(
+        default_factory=lambda: machine(Role.LOAD_BALANCER, 9)
+    )
+    unfinished: list[Unfinished] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    counts: tuple[Count, ...] = ()
+    vims: list[Vim] = field(
         default_factory=lambda: [Vim("v", "our-vim", "https://10.99.0.9:6443", True)]
     )
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         nodes = name_nodes([*self.planes, *self.workers])
         self.listed: dict[str, Node] = {node.name: node for node in nodes}
-        self.joined: set | None = {node.server_id for node in nodes}
+        self.joined: set[str] | None = {node.server_id for node in nodes}
         self.nodes = {node.name: FakeObject(node.name, node.address) for node in nodes}
         routes = {node.name: Server(node.name, node.address) for node in nodes}
         self.backends = {CP: replace(routes.pop(CP), state="UP")}
         self.routes = routes
-        self.balancing: dict = {"active": True, "enabled": True, "current": True}
+        self.balancing: dict[str, Any] = {
+            "active": True,
+            "enabled": True,
+            "current": True,
+        }
         self.port: int | None = 6443
 
-    def node(self, name, **changes):
+    def node(self, name: str, **changes: Any) -> None:
         self.nodes[name] = replace(self.nodes[name], **changes)
 
-    def entry(self, name, **changes):
+    def entry(self, name: str, **changes: Any) -> None:
         self.listed[name] = replace(self.listed[name], **changes)
 
-    def add_worker(self, number):
+    def add_worker(self, number: int) -> None:
         self.workers.append(machine(Role.WORKER, number))
 
-    def answers(self, silent=()) -> Answers:
-        there = [*self.planes, *self.workers, *self.unfinished]
+    def answers(self, silent: Iterable[str] = ()) -> Answers:
+        there: list[Machine | Unfinished] = [
+            *self.planes,
+            *self.workers,
+            *self.unfinished,
+        ]
         servers = [*(one.server_id for one in there), *self.elsewhere]
         said = Answers(
             machines=Machines(
@@ -78,7 +94,7 @@ class Scene:
             ),
             inventory=tuple(self.listed.values()),
             joined=None if self.joined is None else frozenset(self.joined),
-            nodes=tuple(self.nodes.values()),
+            nodes=cast(tuple[NodeObject, ...], tuple(self.nodes.values())),
             balancer=BalancerStatus(
                 **self.balancing,
                 api_port=self.port,
@@ -92,21 +108,25 @@ class Scene:
         return replace(said, **dict.fromkeys(silent))
 
 
-def rows(scene, params=PARAMS, silent=()):
+def rows(
+    scene: Scene, params: InstallParams = PARAMS, silent: Iterable[str] = ()
+) -> dict[str, Row]:
     return {row.name: row for row in report.compare(scene.answers(silent), params)}
 
 
-def cells(row, columns=COLUMNS):
+def cells(row: Row, columns: Sequence[Source] = COLUMNS) -> list[str]:
     return [row.cells[column].text for column in columns]
 
 
-def findings(scene, params=PARAMS, silent=()):
+def findings(
+    scene: Scene, params: InstallParams = PARAMS, silent: Iterable[str] = ()
+) -> dict[str, list[str]]:
     """Everything that differs, by row."""
     found = rows(scene, params, silent)
     told = {name: [one.text for one in row.findings] for name, row in found.items()}
     return {name: texts for name, texts in told.items() if texts}
 
 
-def remedy(scene, name, silent=()):
+def remedy(scene: Scene, name: str, silent: Iterable[str] = ()) -> str:
     (found,) = rows(scene, silent=silent)[name].findings
     return found.remedy

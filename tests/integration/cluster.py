@@ -43,9 +43,9 @@ class Cluster:
         self._lab = lab
         self.name = name
         self.id = lab.tacker.create(lab.vnfd_id, name)["id"]
-        self.vim_name = like.vim_name if like else f"vim-{name}"
+        self.vim_name: str = like.vim_name if like else f"vim-{name}"
         home = f"/home/{SERVER_ACCOUNT.name if secret else 'ansible'}"
-        self.directory = like.directory if like else f"{home}/clusters/{name}"
+        self.directory: str = like.directory if like else f"{home}/clusters/{name}"
         self._operation = ""
         self._seen: set[str] = set()
         self._known_api: client.ClusterApi | None = None

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterable
 
 from lab import client
 from tests.integration.conftest import (
@@ -16,7 +17,7 @@ NODES = ["control-plane", "worker", "worker"]
 LIMIT = 300  # seconds
 
 
-def roles(nodes):
+def roles(nodes: Iterable[str]) -> list[str]:
     return sorted(name.split("-10-")[0] for name in nodes)
 
 

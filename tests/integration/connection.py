@@ -30,7 +30,9 @@ def held_open(cluster: Cluster, server: str) -> Iterator[None]:
     expose = ("--port", str(PORT), "--node-port", str(NODE_PORT))
     cluster.balancer("expose", "echo", *expose)
     try:
-        with eventually(lambda: _answered(cluster)) as connection:
+        connection = eventually(lambda: _answered(cluster))
+        assert connection is not None
+        with connection:
             yield
             connection.sendall(b"still there?")
             assert connection.recv(100) == b"still there?"

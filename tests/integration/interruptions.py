@@ -2,12 +2,13 @@
 
 from tests.integration.conftest import (
     CONDUCTOR,
+    Cluster,
     Lab,
     eventually,
 )
 
 
-def plays_on(lab: Lab, cluster) -> bool:
+def plays_on(lab: Lab, cluster: Cluster) -> bool:
     """Whether a run of the cluster holds its lock."""
     lock = f"{cluster.directory}/run.lock"
     return "free" not in lab.ansible(f"flock -n {lock} echo free; true")

@@ -5,11 +5,14 @@
 says where they come from and with which versions this was seen.
 """
 
+import functools
 import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,7 +57,7 @@ pytestmark = pytest.mark.skipif(
 
 def _version() -> str:
     """What the binaries are, with a leading ``v``."""
-    command = [BINARIES["kubectl"], "version", "--client", "-o", "json"]
+    command = [str(BINARIES["kubectl"]), "version", "--client", "-o", "json"]
     done = subprocess.run(command, check=True, capture_output=True)
     return str(json.loads(done.stdout)["clientVersion"]["gitVersion"])
 
@@ -80,7 +83,9 @@ def _all_ready(site: Site) -> bool:
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory):
+def seen(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[list[dict[str, Any]]]:
     """What each site showed: the real one, then the emulator."""
     directory = tmp_path_factory.mktemp("differential")
     make_certificates(directory)
@@ -104,7 +109,7 @@ def seen(tmp_path_factory):
         for site in (real, other):
             kubelets.append(_kubelets(site, directory))
             kubelets[-1].start()
-            site.wait(lambda site=site: _all_ready(site))
+            site.wait(functools.partial(_all_ready, site))
             rows_faults.prepare(site)
             kubelets[-1].silent.add(SILENT)
         yield run((real, other), ROWS)
@@ -115,18 +120,18 @@ def seen(tmp_path_factory):
             one.stop()
 
 
-def test_the_emulator_answers_as_a_real_server(seen):
+def test_the_emulator_answers_as_a_real_server(seen: list[dict[str, Any]]) -> None:
     found = differences(*seen)
     new = [one for one in found if not any(one.is_meant(a) for a in ACCEPTED)]
     assert not new, f"{len(new)} differences:\n" + "\n".join(map(str, new))
 
 
-def test_what_is_accepted_does_differ(seen):
+def test_what_is_accepted_does_differ(seen: list[dict[str, Any]]) -> None:
     found = differences(*seen)
     past = [a for a in ACCEPTED if not any(one.is_meant(a) for one in found)]
     assert not past, "no longer different, take it out of the table"
 
 
-def test_names_of_rows_are_unique():
+def test_names_of_rows_are_unique() -> None:
     names = [row.name for row in ROWS]
     assert sorted(set(names)) == sorted(names)

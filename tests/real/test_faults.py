@@ -66,21 +66,21 @@ def reaches(lab: RealLab, cluster: Cluster, task: str, after: int) -> None:
 
 
 class TestInstantiate:
-    def test_wrong_checksum(self, lab, cluster):
+    def test_wrong_checksum(self, lab: RealLab, cluster: Cluster) -> None:
         with spoiled():
             error = cluster.instantiate(expect="FAILED_TEMP")
         assert "checksum" in error.lower()
         assert KUBELET in error
         assert "-10-10-0-" in error
 
-    def test_full_disk(self, cluster):
+    def test_full_disk(self, cluster: Cluster) -> None:
         address, server = next(iter(cluster.workers().items()))
         with full(server):
             error = cluster.handle("retry", "FAILED_TEMP")
         assert "No space left" in error
         assert named(address) in error
 
-    def test_mirror_away(self, lab, cluster):
+    def test_mirror_away(self, lab: RealLab, cluster: Cluster) -> None:
         runs = len(cluster.runs())
         cluster.begin("retry")
         reaches(lab, cluster, "bootstrap_os", runs)
@@ -91,7 +91,9 @@ class TestInstantiate:
             services("restart", mirror.FILES)
         assert "Connection refused" in error
 
-    def test_conductor_killed_and_ansible_server_cut_off(self, lab, cluster):
+    def test_conductor_killed_and_ansible_server_cut_off(
+        self, lab: RealLab, cluster: Cluster
+    ) -> None:
         runs = len(cluster.runs())
         cluster.begin("retry")
         reaches(lab, cluster, "kubeadm", runs)
@@ -109,6 +111,6 @@ class TestInstantiate:
         consistent(cluster, 2)
 
 
-def test_terminate_leaves_nothing(cluster):
+def test_terminate_leaves_nothing(cluster: Cluster) -> None:
     cluster.terminate()
     cluster.assert_nothing_left()

@@ -41,7 +41,7 @@ def members(server: str) -> str:
     return client.on_host(server, "bash", "-c", line)
 
 
-def test_three_control_planes(cluster):
+def test_three_control_planes(cluster: Cluster) -> None:
     consistent(cluster, 2)
     planes = control_planes(cluster)
     assert set(planes) <= set(uids(cluster))
@@ -50,7 +50,9 @@ def test_three_control_planes(cluster):
     assert members(first).count("started") == 3
 
 
-def test_a_killed_control_plane_is_healed_while_the_api_answers(cluster):
+def test_a_killed_control_plane_is_healed_while_the_api_answers(
+    cluster: Cluster,
+) -> None:
     before = uids(cluster)
     name, server = sorted(control_planes(cluster).items())[-1]
     cloud("kill", server)
@@ -65,7 +67,7 @@ def test_a_killed_control_plane_is_healed_while_the_api_answers(cluster):
     assert members(planes[name]).count("started") == 3
 
 
-def test_heal_is_refused_with_two_down(cluster):
+def test_heal_is_refused_with_two_down(cluster: Cluster) -> None:
     (one, another, _) = sorted(control_planes(cluster).values())
     cloud("kill", one)
     cloud("kill", another)
@@ -74,7 +76,7 @@ def test_heal_is_refused_with_two_down(cluster):
     assert set(control_planes(cluster).values()) >= {one, another}
 
 
-def test_terminate_leaves_nothing(cluster):
+def test_terminate_leaves_nothing(cluster: Cluster) -> None:
     cluster.handle("fail", "FAILED")
     cluster.terminate()
     cluster.assert_nothing_left()

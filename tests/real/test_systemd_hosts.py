@@ -107,19 +107,23 @@ def machine() -> Iterator[Machine]:
         one.cloud.delete(one.host.id)
 
 
-def test_systemd_has_started_everything(machine):
+def test_systemd_has_started_everything(machine: Machine) -> None:
     assert machine.console("cat /proc/1/comm").strip() == "systemd"
     failed = machine.console("systemctl --failed --no-legend; journalctl -p err -b")
     assert machine.console("systemctl is-system-running").strip() == "running", failed
 
 
 @pytest.mark.parametrize("account", base.VM_ACCOUNTS, ids=lambda one: one.name)
-def test_a_user_logs_in_with_a_password_and_becomes_root(machine, account):
+def test_a_user_logs_in_with_a_password_and_becomes_root(
+    machine: Machine, account: base.Account
+) -> None:
     done = machine.ssh(account, "sudo -S -p '' id -un", f"{account.password}\n")
     assert (done.returncode, done.stdout) == (0, "root\n"), done.stderr
 
 
-def test_a_user_logs_in_with_the_key_and_becomes_root(machine, tmp_path):
+def test_a_user_logs_in_with_the_key_and_becomes_root(
+    machine: Machine, tmp_path: Path
+) -> None:
     key = tmp_path / "key"
     key.write_bytes((CLOUD / base.KEY_FILE).read_bytes())
     key.chmod(0o600)
@@ -130,12 +134,12 @@ def test_a_user_logs_in_with_the_key_and_becomes_root(machine, tmp_path):
     assert (done.returncode, done.stdout) == (0, "root\n"), done.stderr
 
 
-def test_a_wrong_password_is_refused(machine):
+def test_a_wrong_password_is_refused(machine: Machine) -> None:
     wrong = base.Account(base.VM_ACCOUNTS[0].name, "wrong")
     assert machine.ssh(wrong, "true").returncode
 
 
-def test_nothing_of_the_machine_shows(machine):
+def test_nothing_of_the_machine_shows(machine: Machine) -> None:
     assert machine.console("hostname").strip() == "systemd-test"
     assert machine.console("cat /proc/swaps | wc -l").strip() == "1"
     assert machine.console("ls /dev | grep -E '^(sd|vd|loop|nvme)' || :") == ""
@@ -143,24 +147,26 @@ def test_nothing_of_the_machine_shows(machine):
     assert readable == "0"
 
 
-def test_settings_of_the_kernel_are_the_hosts_own(machine):
+def test_settings_of_the_kernel_are_the_hosts_own(machine: Machine) -> None:
     before = Path("/proc/sys/vm/panic_on_oom").read_text()
     machine.console("sysctl -w vm.panic_on_oom=2 net.ipv4.ip_forward=1")
     assert machine.console("sysctl -n vm.panic_on_oom").strip() == "2"
     assert Path("/proc/sys/vm/panic_on_oom").read_text() == before
 
 
-def test_modules_of_the_kernel_are_there_and_unknown_ones_are_not(machine):
+def test_modules_of_the_kernel_are_there_and_unknown_ones_are_not(
+    machine: Machine,
+) -> None:
     machine.console("modprobe br_netfilter && modprobe overlay && modinfo vxlan")
     with pytest.raises(RuntimeError, match="not found"):
         machine.console("modprobe no_such_module")
 
 
-def test_apt_has_nothing_to_do(machine):
+def test_apt_has_nothing_to_do(machine: Machine) -> None:
     machine.console("apt-get update -q && apt-get install -q -y socat conntrack")
 
 
-def test_the_load_balancers_script_runs_haproxy_with_systemd(machine):
+def test_the_load_balancers_script_runs_haproxy_with_systemd(machine: Machine) -> None:
     run = f"cat >/root/lb.sh; bash /root/lb.sh install --control-plane m={PEER}"
     script = SCRIPT.read_text()
     argv = machine.cloud.enter(machine.host, ["bash", "-c", run])
@@ -174,14 +180,14 @@ def test_the_load_balancers_script_runs_haproxy_with_systemd(machine):
     assert shown["haproxy"]["current"]
 
 
-def test_a_service_has_a_cgroup_of_its_own(machine):
+def test_a_service_has_a_cgroup_of_its_own(machine: Machine) -> None:
     path = machine.console("systemctl show -P ControlGroup ssh.service").strip()
     assert path == "/system.slice/ssh.service"
     found = machine.console(f"find /sys/fs/cgroup -path '*{path}' -type d")
     assert found.strip()
 
 
-def test_the_memory_of_a_host_is_limited(machine):
+def test_the_memory_of_a_host_is_limited(machine: Machine) -> None:
     limit = Settings.load(CLOUD).memory
     hog = f"python3 -c 'b = b\"x\" * {limit + 2**26}; print(len(b))'"
     with pytest.raises(RuntimeError):
@@ -189,7 +195,7 @@ def test_the_memory_of_a_host_is_limited(machine):
     assert machine.console("systemctl is-system-running").strip() == "running"
 
 
-def test_a_host_whose_cables_are_cut_is_silent(machine):
+def test_a_host_whose_cables_are_cut_is_silent(machine: Machine) -> None:
     assert machine.pings()
     machine.cloud.connect(machine.host, up=False)
     assert machine.cloud.states()[machine.host.id] == "cut"
@@ -198,7 +204,7 @@ def test_a_host_whose_cables_are_cut_is_silent(machine):
     _eventually(machine.pings)
 
 
-def test_another_address_is_plugged_in_while_it_runs(machine):
+def test_another_address_is_plugged_in_while_it_runs(machine: Machine) -> None:
     changed = json.loads(json.dumps(machine.document))
     changed["nics"][0]["address"] = "10.99.0.249"
     machine.cloud.rewire(changed)
@@ -210,7 +216,7 @@ def test_another_address_is_plugged_in_while_it_runs(machine):
     _eventually(machine.pings)
 
 
-def test_a_host_that_is_built_again_is_another_machine(machine):
+def test_a_host_that_is_built_again_is_another_machine(machine: Machine) -> None:
     identity = (
         "cat /etc/machine-id /proc/sys/kernel/random/boot_id"
         " /etc/ssh/ssh_host_ed25519_key.pub"
@@ -226,7 +232,9 @@ def test_a_host_that_is_built_again_is_another_machine(machine):
     assert machine.console("ls /root").strip() == ""
 
 
-def test_two_hosts_are_two_machines_and_a_deleted_one_leaves_nothing(machine):
+def test_two_hosts_are_two_machines_and_a_deleted_one_leaves_nothing(
+    machine: Machine,
+) -> None:
     other = Machine("systemd-other", PEER)
     other.cloud.create(other.document)
     try:

@@ -39,7 +39,8 @@ def cluster(
     former: tuple[str, Path],
     record_testsuite_property: Callable[[str, object], None],
 ) -> Iterator[ClusterV2]:
-    with lab_v2.instance("upgraded", **request.of_kubernetes(*former)) as made:
+    changes: dict[str, Any] = request.of_kubernetes(*former)
+    with lab_v2.instance("upgraded", **changes) as made:
         assert isinstance(made, ClusterV2)
         lab_v2.keep_secrets_in_barbican(made.parameters)
         made.instantiate()
@@ -51,7 +52,7 @@ def cluster(
 @pytest.fixture(scope="module")
 def newer(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The VNFD id of another package."""
-    return RealLabV2(tmp_path_factory.mktemp("newer")).vnfd_id
+    return str(RealLabV2(tmp_path_factory.mktemp("newer")).vnfd_id)
 
 
 def upgrade(lab: RealLabV2, cluster: ClusterV2, vnfd_id: str, **more: Any) -> str:
@@ -68,7 +69,9 @@ def kubelets(cluster: ClusterV2) -> set[str]:
     return {node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes}
 
 
-def test_upgrade_stops_at_a_budget_and_goes_on_by_retry(lab_v2, cluster, former, newer):
+def test_upgrade_stops_at_a_budget_and_goes_on_by_retry(
+    lab_v2: RealLabV2, cluster: ClusterV2, former: tuple[str, Path], newer: str
+) -> None:
     nodes = uids(cluster)
     before = f"v{request.kubernetes_version(former[0])}"
     after = f"v{request.kubernetes_version(lab_v2.site.release)}"

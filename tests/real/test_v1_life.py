@@ -37,21 +37,25 @@ def cluster(
 
 
 class TestInstantiated:
-    def test_nodes_are_ready_and_the_api_answers_through_the_balancer(self, cluster):
+    def test_nodes_are_ready_and_the_api_answers_through_the_balancer(
+        self, cluster: Cluster
+    ) -> None:
         consistent(cluster, 2)
         assert cluster.api("/readyz") == "ok"
 
-    def test_pods_packets_take_the_clusters_network(self, cluster):
+    def test_pods_packets_take_the_clusters_network(self, cluster: Cluster) -> None:
         for node in cluster.nodes():
             own = node["status"]["addresses"]
             (internal,) = [one["address"] for one in own if one["type"] == "InternalIP"]
             assert node["metadata"]["annotations"][FLANNEL_ADDRESS] == internal
 
-    def test_cluster_is_a_vim(self, lab, cluster):
+    def test_cluster_is_a_vim(self, lab: RealLab, cluster: Cluster) -> None:
         vims = [vim for vim in lab.tacker.vims() if vim["name"] == cluster.vim_name]
         assert [vim["status"] for vim in vims] == ["ACTIVE"]
 
-    def test_cnf_of_tacker_answers_from_pods_of_two_workers(self, lab, cluster):
+    def test_cnf_of_tacker_answers_from_pods_of_two_workers(
+        self, lab: RealLab, cluster: Cluster
+    ) -> None:
         port = workloads.CNF_PORT
         # Tacker's v1 API wants the Deployment named as the VDU.
         manifest = workloads.web("web", port, replicas=2, spread=True)
@@ -61,27 +65,29 @@ class TestInstantiated:
             assert len(on) == 2
             assert len(answering_pods(cluster, port=port)) == 2
 
-    def test_workloads_answer_through_every_worker(self, lab, cluster):
+    def test_workloads_answer_through_every_worker(
+        self, lab: RealLab, cluster: Cluster
+    ) -> None:
         deploy(cluster)
         assert len(answering_pods(cluster)) >= 2
 
 
 class TestScaled:
-    def test_out_by_one(self, cluster):
+    def test_out_by_one(self, cluster: Cluster) -> None:
         before = uids(cluster)
         cluster.scale("OUT")
         consistent(cluster, 3)
         assert before.items() <= uids(cluster).items()
         settled(cluster)
 
-    def test_out_by_two(self, cluster):
+    def test_out_by_two(self, cluster: Cluster) -> None:
         before = uids(cluster)
         cluster.scale("OUT", steps=2)
         consistent(cluster, 5)
         assert before.items() <= uids(cluster).items()
         settled(cluster)
 
-    def test_in_by_one_is_blocked_by_a_budget_first(self, cluster):
+    def test_in_by_one_is_blocked_by_a_budget_first(self, cluster: Cluster) -> None:
         before = uids(cluster)
         # On every worker runs one of them, and none may go.
         replicas(cluster, 10)
@@ -101,7 +107,7 @@ class TestScaled:
 
 
 class TestHealed:
-    def test_worker_that_lives(self, cluster):
+    def test_worker_that_lives(self, cluster: Cluster) -> None:
         before = uids(cluster)
         address, server = next(iter(cluster.workers().items()))
         cluster.heal(server)
@@ -111,7 +117,7 @@ class TestHealed:
         assert after == before
         settled(cluster)
 
-    def test_worker_that_was_killed(self, cluster):
+    def test_worker_that_was_killed(self, cluster: Cluster) -> None:
         before = uids(cluster)
         address, server = next(iter(cluster.workers().items()))
         kill(cluster, address, server)
@@ -122,14 +128,14 @@ class TestHealed:
         assert after == before
         settled(cluster)
 
-    def test_load_balancer(self, cluster):
+    def test_load_balancer(self, cluster: Cluster) -> None:
         before = uids(cluster)
         cluster.heal(cluster.server("externalLB"))
         consistent(cluster, 4)
         assert uids(cluster) == before
         assert cluster.api("/readyz") == "ok"
 
-    def test_whole_vnf(self, lab, cluster):
+    def test_whole_vnf(self, lab: RealLab, cluster: Cluster) -> None:
         before = uids(cluster)
         cluster.heal()
         consistent(cluster, 4)
@@ -138,6 +144,6 @@ class TestHealed:
         assert len(answering_pods(cluster)) >= 2
 
 
-def test_terminate_leaves_nothing(cluster):
+def test_terminate_leaves_nothing(cluster: Cluster) -> None:
     cluster.terminate()
     cluster.assert_nothing_left()

@@ -33,13 +33,15 @@ def cluster(
         yield made
 
 
-def test_instantiated(lab_v2, cluster):
+def test_instantiated(lab_v2: RealLabV2, cluster: ClusterV2) -> None:
     consistent(cluster, 2)
     assert cluster.api("/readyz") == "ok"
     assert cluster.vim_types() == [OPENSTACK, KUBERNETES]
 
 
-def test_cnf_of_tacker_answers_from_pods_of_two_workers(lab_v2, cluster):
+def test_cnf_of_tacker_answers_from_pods_of_two_workers(
+    lab_v2: RealLabV2, cluster: ClusterV2
+) -> None:
     port = workloads.CNF_PORT
     manifest = workloads.web("web", port, replicas=2, spread=True)
     with lab_v2.cnf_on(cluster.vim_for_a_cnf(), manifest) as cnf:
@@ -48,12 +50,12 @@ def test_cnf_of_tacker_answers_from_pods_of_two_workers(lab_v2, cluster):
         assert len(answering_pods(cluster, port=port)) == 2
 
 
-def test_workloads_answer_through_every_worker(cluster):
+def test_workloads_answer_through_every_worker(cluster: ClusterV2) -> None:
     deploy(cluster)
     assert len(answering_pods(cluster)) >= 2
 
 
-def test_scaled_out(cluster):
+def test_scaled_out(cluster: ClusterV2) -> None:
     before = uids(cluster)
     cluster.scale("OUT")
     consistent(cluster, 3)
@@ -61,7 +63,7 @@ def test_scaled_out(cluster):
     settled(cluster)
 
 
-def test_scaled_in(cluster):
+def test_scaled_in(cluster: ClusterV2) -> None:
     before = uids(cluster)
     cluster.scale("IN")
     consistent(cluster, 2)
@@ -69,7 +71,7 @@ def test_scaled_in(cluster):
     settled(cluster)
 
 
-def test_killed_worker_is_healed(cluster):
+def test_killed_worker_is_healed(cluster: ClusterV2) -> None:
     before = uids(cluster)
     address, server = next(iter(cluster.workers().items()))
     kill(cluster, address, server)
@@ -79,6 +81,6 @@ def test_killed_worker_is_healed(cluster):
     settled(cluster)
 
 
-def test_terminate_leaves_nothing(cluster):
+def test_terminate_leaves_nothing(cluster: ClusterV2) -> None:
     cluster.terminate()
     cluster.assert_nothing_left()

@@ -17,10 +17,10 @@ settings.load_profile("unit")
 
 
 @pytest.fixture(scope="session")
-def decimal_comma(tmp_path_factory):
+def decimal_comma(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a login in whose locale 1.5 is written 1,5."""
     directory = tmp_path_factory.mktemp("locales")
-    build = ["localedef", "-i", "de_DE", "-f", "UTF-8", directory / "de_DE.UTF-8"]
+    build = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(directory / "de_DE.UTF-8")]
     subprocess.run(build, check=True, capture_output=True, timeout=120)
     locale = {"LOCPATH": str(directory), "LC_ALL": "de_DE.UTF-8"}
     number = subprocess.check_output(
