@@ -1,25 +1,27 @@
-"""The Base HOT of a package: reading it, and references that lead nowhere."""
+"""The Base HOT of a package: reading it, its dead references, its resources."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
 
 from tacker_k8s_mgmt.csar.tree import dig, mapping, parse
 
+SERVER = "OS::Nova::Server"
+PORT = "OS::Neutron::Port"
 GROUP = "OS::Heat::AutoScalingGroup"
-#: Instead of one, where the number is chosen once: it has no scaling policies.
+#: A group of a size that is chosen once: it has no scaling policies.
 FIXED_GROUP = "OS::Heat::ResourceGroup"
 #: Types of groups, and the property that describes their members.
 GROUPS: Mapping[str, str] = {
     GROUP: "resource",
     FIXED_GROUP: "resource_def",
 }
-#: Types of groups, and the property that says how many members there are.
+#: Types of groups, and the property with the number of members.
 CAPACITIES: Mapping[str, str] = {GROUP: "desired_capacity", FIXED_GROUP: "count"}
-_SERVER = "OS::Nova::Server"
 _SUFFIXES = (".yaml", ".yml")
 _PARAMETER_TYPES = ("string", "number", "json", "comma_delimited_list", "boolean")
 
@@ -31,6 +33,39 @@ class Template:
     name: str
     parameters: Mapping[str, Mapping[str, Any]]
     resources: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def vdus(self) -> tuple[str, ...]:
+        """The VDUs, which are the names of its servers."""
+        return tuple(n for n, r in self.resources.items() if r["type"] == SERVER)
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource of a stack or of a stack nested in it.
+
+    :param stack_id: names of the resources around it, joined by slashes.
+    :param template: file name of the template that it is in.
+    :param properties: with the parameters of a nested template filled in.
+    :param nested: the template of its own stack, or of a group's members.
+    """
+
+    stack_id: str
+    name: str
+    type: str
+    template: str
+    properties: Mapping[str, Any]
+    nested: Template | None
+
+    @property
+    def path(self) -> str:
+        """Its stack's id and its name: unique in the whole stack."""
+        return f"{self.stack_id}/{self.name}"
+
+    @property
+    def vdu(self) -> str:
+        """The VDU of a group's members; "" if they have no server."""
+        return next(iter(self.nested.vdus), "") if self.nested else ""
 
 
 @dataclass(frozen=True)
@@ -48,13 +83,41 @@ class BaseHot:
         is_file = str(definition.get("type", "")).endswith(_SUFFIXES)
         return definition if is_file else None
 
-    def vdu(self, group: Mapping[str, Any]) -> str:
-        """The VDU of a group's members; "" where none of them has a server."""
-        used = self.use(group)
-        nested = self.nested.get(str(used["type"])) if used else None
-        resources = nested.resources if nested else {}
-        servers = (n for n, one in resources.items() if one["type"] == _SERVER)
-        return next(servers, "")
+    def resources(
+        self,
+        members: Callable[[Template], int] = lambda template: 1,
+        *,
+        stack_id: str = "stack",
+        parameters: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Iterator[Resource]:
+        """The resources of the whole stack, those of nested stacks after their owner.
+
+        :param members: the number of a group's members, by their template.
+        :param parameters: values for ``get_param``.
+        """
+        for name, definition in self.top.resources.items():
+            properties = filled(mapping(definition.get("properties")), parameters)
+            kind = definition["type"]
+            used = self.use({"type": kind, "properties": properties})
+            nested = self.nested.get(str(used["type"])) if used else None
+            owner = Resource(stack_id, name, kind, self.top.name, properties, nested)
+            yield owner
+            if used is None or nested is None:
+                continue
+            # Heat refuses a template within itself.
+            others = {n: t for n, t in self.nested.items() if t is not nested}
+            inner, given = BaseHot(nested, others), mapping(used.get("properties"))
+            stacks = [owner]
+            if kind in GROUPS:
+                stacks = [
+                    Resource(owner.path, str(n), nested.name, self.top.name, {}, nested)
+                    for n in range(members(nested))
+                ]
+                yield from stacks
+            for stack in stacks:
+                yield from inner.resources(
+                    members, stack_id=stack.path, parameters=given
+                )
 
 
 def read(directory: Path) -> tuple[BaseHot | None, list[str]]:
@@ -105,29 +168,29 @@ def _template(path: Path) -> Template:
 
 
 def problems(hot: BaseHot) -> list[str]:
-    """References that lead nowhere, and parameters that nobody fills."""
-    found = []
-    for template in (hot.top, *hot.nested.values()):
-        found += [f"{template.name}: {text}" for text in _reference_problems(template)]
-    for template in (hot.top, *hot.nested.values()):
-        for name, definition in template.resources.items():
-            used = hot.use(definition)
-            if used is not None:
-                found += [
-                    f"{template.name}: {name} {text}"
-                    for text in _use_problems(hot, used)
-                ]
-    if dig(hot.top.parameters, "nfv", "type") != "json":
-        found.append(f"{hot.top.name}: there is no parameter nfv of type json")
-    found += [
-        f"{hot.top.name}: nobody fills the parameter {name}, and it has no default"
-        for name, schema in hot.top.parameters.items()
-        if name != "nfv" and "default" not in schema
+    """Dead references, and parameters without a value."""
+    templates = (hot.top, *hot.nested.values())
+    dead = [f"{t.name}: {text}" for t in templates for text in _dead_references(t)]
+    misused = [
+        f"{template.name}: {name} {text}"
+        for template in templates
+        for name, definition in template.resources.items()
+        for text in _use_problems(hot, hot.use(definition))
     ]
-    return found
+    nfv = dig(hot.top.parameters, "nfv", "type") == "json"
+    return [
+        *dead,
+        *misused,
+        *([] if nfv else [f"{hot.top.name}: there is no parameter nfv of type json"]),
+        *(
+            f"{hot.top.name}: the parameter {name} gets no value and has no default"
+            for name, schema in hot.top.parameters.items()
+            if name != "nfv" and "default" not in schema
+        ),
+    ]
 
 
-def _reference_problems(template: Template) -> Iterator[str]:
+def _dead_references(template: Template) -> Iterator[str]:
     for name, definition in template.resources.items():
         for function, target in references(definition):
             known = (
@@ -152,20 +215,20 @@ def references(value: Any) -> Iterator[tuple[str, str]]:
             yield from references(inner)
 
 
-def filled(value: Any, given: Mapping[str, Any]) -> Any:
-    """*value* with ``get_param`` of a given parameter replaced by what is given."""
+def filled(value: Any, parameters: Mapping[str, Any]) -> Any:
+    """*value* with the values of *parameters* in place of their ``get_param``."""
     if isinstance(value, dict):
         parameter = value.get("get_param")
-        if isinstance(parameter, str) and parameter in given:
-            return given[parameter]
-        return {key: filled(inner, given) for key, inner in value.items()}
+        if isinstance(parameter, str) and parameter in parameters:
+            return parameters[parameter]
+        return {key: filled(inner, parameters) for key, inner in value.items()}
     if isinstance(value, list):
-        return [filled(inner, given) for inner in value]
+        return [filled(inner, parameters) for inner in value]
     return value
 
 
 def parameter_paths(value: Any) -> Iterator[tuple[str, ...]]:
-    """The argument of every ``get_param`` in *value* that goes into a parameter."""
+    """The argument of every ``get_param`` in *value* that is a path of names."""
     if isinstance(value, Mapping):
         path = value.get("get_param")
         if isinstance(path, list) and path:
@@ -176,7 +239,9 @@ def parameter_paths(value: Any) -> Iterator[tuple[str, ...]]:
             yield from parameter_paths(inner)
 
 
-def _use_problems(hot: BaseHot, used: Mapping[str, Any]) -> Iterator[str]:
+def _use_problems(hot: BaseHot, used: Mapping[str, Any] | None) -> Iterator[str]:
+    if used is None:
+        return
     nested = hot.nested.get(used["type"])
     if nested is None:
         yield f"uses {used['type']}, which is not in nested/"

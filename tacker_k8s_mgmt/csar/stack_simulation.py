@@ -1,20 +1,15 @@
-"""The stack that Heat would make of a Base HOT, as far as the driver looks at it.
-
-So what the driver says when it looks for the VMs is known before there are any.
-"""
+"""Stacks as Heat would describe them, for the driver's search before Heat has any."""
 
 import contextlib
 import ipaddress
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tacker_k8s_mgmt.csar import hot
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
-_SERVER = "OS::Nova::Server"
-PORT = "OS::Neutron::Port"
 _FLOATING_IP = "OS::Neutron::FloatingIP"
 _ASSOCIATION = "OS::Neutron::FloatingIPAssociation"
 _EXTERNAL = (
@@ -23,6 +18,34 @@ _EXTERNAL = (
 )
 
 _Values = Mapping[str, Any]
+_NONE: _Values = MappingProxyType({})
+#: Nova's attributes of every server.
+SERVER: _Values = MappingProxyType({"hostId": "compute-host"})
+
+
+def complete(
+    stack_id: str,
+    name: str,
+    kind: str,
+    physical_id: str,
+    attributes: _Values = _NONE,
+    *,
+    is_stack: bool = False,
+) -> StackResource:
+    """A resource that Heat has created.
+
+    :param is_stack: whether its physical id is that of a nested stack.
+    """
+    nested = physical_id if is_stack else ""
+    return StackResource(
+        stack_id, name, kind, physical_id, "CREATE_COMPLETE", nested, attributes
+    )
+
+
+def port(server_id: str, addresses: Iterable[object]) -> dict[str, Any]:
+    """Neutron's attributes of a server's port."""
+    fixed_ips = [{"ip_address": str(address)} for address in addresses]
+    return {"device_id": server_id, "fixed_ips": fixed_ips}
 
 
 def stack(
@@ -34,147 +57,95 @@ def stack(
     :param parameters: of the Base HOT, where the request gives other values than the
         defaults.
     """
-    return tuple(_Imagination(base, instances, parameters).of(base.top, "stack", {}))
+
+    def members(template: hot.Template) -> int:
+        return max((instances.get(vdu, 1) for vdu in template.vdus), default=1)
+
+    resources = tuple(base.resources(members))
+    return tuple(_Simulation(base.top, resources, parameters).described())
 
 
-class _Imagination:
+class _Simulation:
+    """The resources of a Base HOT with the attributes that Heat would show."""
+
     def __init__(
-        self, base: hot.BaseHot, instances: Mapping[str, int], parameters: _Values
+        self, top: hot.Template, resources: Sequence[hot.Resource], parameters: _Values
     ) -> None:
-        self._base = base
-        self._instances = instances
         defaults = {
             name: schema["default"]
-            for name, schema in base.top.parameters.items()
+            for name, schema in top.parameters.items()
             if "default" in schema
         }
+        self._top = top.resources
+        self._resources = resources
         self._parameters = {**defaults, **parameters}
-        self._counter = itertools.count(1)
+        # Both by path, as are their values.
+        self._server_of_port = dict(self._attachments())
+        self._port_of_floating_ip = dict(self._associations())
 
-    def of(
-        self, template: hot.Template, stack_id: str, given: _Values
-    ) -> Iterator[StackResource]:
-        """The resources of one stack.
-
-        :param given: what the stack around it fills in for the parameters.
-        """
-        definitions = {
-            name: {**definition, "properties": self._properties(definition, given)}
-            for name, definition in template.resources.items()
-        }
-        servers = _servers_by_port(definitions, stack_id)
-        behind = _ports_by_floating_ip(definitions, stack_id)
-        for name, definition in definitions.items():
-            physical_id = f"{stack_id}/{name}"
-            used = self._base.use(definition)
-            nested = self._base.nested.get(str(used["type"])) if used else None
-            yield StackResource(
-                stack_id=stack_id,
-                name=name,
-                type=str(definition["type"]),
-                physical_id=physical_id,
-                status="CREATE_COMPLETE",
-                nested_stack_id=physical_id if nested else "",
-                attributes=self._attributes(
-                    definition, servers.get(name, ""), behind.get(name, "")
-                ),
+    def described(self) -> Iterator[StackResource]:
+        for number, one in enumerate(self._resources, 1):
+            yield complete(
+                *(one.stack_id, one.name, one.type, one.path),
+                self._attributes(number, one),
+                is_stack=one.nested is not None,
             )
-            if used and nested:
-                yield from self._nested(definition, used, nested, physical_id)
 
-    def _properties(self, definition: _Values, given: _Values) -> _Values:
-        return mapping(hot.filled(mapping(definition.get("properties")), given))
+    def _attachments(self) -> Iterator[tuple[str, str]]:
+        for one in self._resources:
+            if one.type == hot.SERVER:
+                for entry in sequence(one.properties.get("networks")):
+                    yield (
+                        f"{one.stack_id}/{dig(entry, 'port', 'get_resource')}",
+                        one.path,
+                    )
 
-    def _nested(
-        self,
-        definition: _Values,
-        used: _Values,
-        template: hot.Template,
-        stack_id: str,
-    ) -> Iterator[StackResource]:
-        given = mapping(used.get("properties"))
-        if definition["type"] not in hot.GROUPS:
-            yield from self.of(template, stack_id, given)
-            return
-        for number in range(self._members(template)):
-            member = f"{stack_id}/{number}"
-            yield StackResource(
-                stack_id=stack_id,
-                name=f"member{number}",
-                type=template.name,
-                physical_id=member,
-                status="CREATE_COMPLETE",
-                nested_stack_id=member,
-            )
-            yield from self.of(template, member, given)
+    def _associations(self) -> Iterator[tuple[str, str]]:
+        """Floating IPs with their ports, also where a third resource joins the two."""
+        for one in self._resources:
+            behind = dig(one.properties, "port_id", "get_resource")
+            name = one.name
+            if one.type == _ASSOCIATION:
+                name = dig(one.properties, "floatingip_id", "get_resource")
+            if behind and one.type in (_FLOATING_IP, _ASSOCIATION):
+                yield f"{one.stack_id}/{name}", f"{one.stack_id}/{behind}"
 
-    def _members(self, template: hot.Template) -> int:
-        vdus = [
-            name
-            for name, definition in template.resources.items()
-            if definition["type"] == _SERVER
-        ]
-        return max((self._instances.get(vdu, 1) for vdu in vdus), default=1)
-
-    def _attributes(self, definition: _Values, server_id: str, port_id: str) -> _Values:
-        number = next(self._counter)
-        properties = mapping(definition["properties"])
-        if definition["type"] == _FLOATING_IP:
-            address = str(_EXTERNAL[0][number % 254 + 1])
-            return {"floating_ip_address": address, "port_id": port_id}
-        if definition["type"] == _SERVER:
-            return {"hostId": "compute-host"}
-        if definition["type"] != PORT:
-            return {}
-        networks = self._networks(properties) or _EXTERNAL
+    def _attributes(self, number: int, one: hot.Resource) -> _Values:
+        if one.type == _FLOATING_IP:
+            return {
+                "floating_ip_address": str(_EXTERNAL[0][number % 254 + 1]),
+                "port_id": self._port_of_floating_ip.get(one.path, ""),
+            }
+        if one.type == hot.SERVER:
+            return SERVER
+        if one.type != hot.PORT:
+            return _NONE
+        networks = self._subnets(one.properties) or _EXTERNAL
         addresses = [net[(number + 9) % net.num_addresses] for net in networks]
         return {
-            "device_id": server_id,
-            "fixed_ips": [{"ip_address": str(address)} for address in addresses],
-            "allowed_address_pairs": self._filled(properties, "allowed_address_pairs"),
-            "port_security_enabled": self._secured(properties),
+            **port(self._server_of_port.get(one.path, ""), addresses),
+            "allowed_address_pairs": self._value(
+                one.properties, "allowed_address_pairs"
+            ),
+            "port_security_enabled": self._secured(one.properties),
         }
 
-    def _filled(self, properties: _Values, name: str) -> Any:
+    def _value(self, properties: _Values, name: str) -> Any:
         return hot.filled(properties.get(name), self._parameters)
 
-    def _secured(self, port: _Values) -> Any:
-        """What the port says about port security, or else its network."""
-        own = self._filled(port, "port_security_enabled")
-        network = self._base.top.resources.get(dig(port, "network", "get_resource"))
+    def _secured(self, properties: _Values) -> Any:
+        """The port security of a port, which is that of its network by default."""
+        own = self._value(properties, "port_security_enabled")
+        network = self._top.get(dig(properties, "network", "get_resource"))
         around = mapping(dig(network, "properties"))
-        return self._filled(around, "port_security_enabled") if own is None else own
+        return self._value(around, "port_security_enabled") if own is None else own
 
-    def _networks(self, port: _Values) -> list[Any]:
-        """The subnets of the template that the port asks for; none: an external one."""
-        found = []
-        for entry in sequence(port.get("fixed_ips")):
-            subnet = dig(entry, "subnet", "get_resource")
-            cidr = dig(self._base.top.resources.get(subnet), "properties", "cidr")
-            cidr = hot.filled(cidr, self._parameters)
+    def _subnets(self, properties: _Values) -> list[Any]:
+        """The template's subnets of a port; none on an external network."""
+        networks = []
+        for entry in sequence(properties.get("fixed_ips")):
+            subnet = self._top.get(dig(entry, "subnet", "get_resource"))
+            cidr = self._value(mapping(dig(subnet, "properties")), "cidr")
             with contextlib.suppress(ValueError):
-                found.append(ipaddress.ip_network(str(cidr), strict=False))
-        return found
-
-
-def _servers_by_port(definitions: Mapping[str, _Values], stack_id: str) -> _Values:
-    return {
-        str(dig(entry, "port", "get_resource")): f"{stack_id}/{name}"
-        for name, definition in definitions.items()
-        if definition["type"] == _SERVER
-        for entry in sequence(dig(definition, "properties", "networks"))
-    }
-
-
-def _ports_by_floating_ip(
-    definitions: Mapping[str, _Values], stack_id: str
-) -> Mapping[str, str]:
-    """The port behind each floating IP, which may be told by a resource between."""
-    found = {}
-    for name, definition in definitions.items():
-        port = dig(definition, "properties", "port_id", "get_resource")
-        if definition["type"] == _ASSOCIATION:
-            name = dig(definition, "properties", "floatingip_id", "get_resource")
-        if port and definition["type"] in (_FLOATING_IP, _ASSOCIATION):
-            found[str(name)] = f"{stack_id}/{port}"
-    return found
+                networks.append(ipaddress.ip_network(str(cidr), strict=False))
+        return networks

@@ -1,6 +1,6 @@
 """The VMs that a request leads to, in the stack that Heat would make of the Base HOT.
 
-The driver's own search for them is done here, so its own words tell what it finds.
+The driver's own search looks for them, so its findings come in its own wording.
 """
 
 import ipaddress
@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import connection_points
 from tacker_k8s_mgmt.topology.heat_stack import StackResource, find_machines
 
-#: What the driver looks for in the stack and in the package.
+#: Names of resources in the stack, of files in the package, and the pods' network.
 _SEARCHED = frozenset(
     {"aspect_id", "ssh_cp_name", "nic_cp_name", "pod_cidr", "cluster_cidr"}
     | {"script_path"}
@@ -36,12 +36,13 @@ _STAND_INS: Mapping[str, dict[str, Any]] = {
     "external_lb_param": {"ssh_username": "nobody"},
 }
 _NODES = ("master_node.", "worker_node.")
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def reduced(request: Request) -> InstallParams | None:
-    """Wrong parameters without what has no part in finding the VMs and the script.
+    """Invalid parameters, reduced to those that lead to the VMs and the script.
 
-    None where these are wrong too.
+    :returns: None where these are invalid too.
     """
     raw = key_aliases.read(InstallParams, request.installation).values
     structures = {
@@ -60,33 +61,33 @@ def reduced(request: Request) -> InstallParams | None:
 class Look:
     """A look at the VMs of an instantiation.
 
-    :param given: the parameters of the request, as far as they are right.
+    :param params: the parameters of the request, as far as they are valid.
     """
 
     def __init__(
         self,
         request: Request,
-        given: InstallParams,
+        params: InstallParams,
         flavour: vnfd.Flavour,
         base: hot.BaseHot,
     ) -> None:
-        self._given = given
+        self._params = params
         self._flavour = flavour
-        self._base = base
         default = next(iter(flavour.levels), "")
         self._level = str(request.body.get("instantiationLevelId") or default)
+        self._counts = flavour.instances(self._level)
         self._stack = stack_simulation.stack(
-            base, flavour.instances(self._level), request.additional_params
+            base, self._counts, request.additional_params
         )
-        self._groups = {one.name: one for one in self._stack if one.type in hot.GROUPS}
+        self._groups = {r.name: r for r in base.resources() if r.type in hot.GROUPS}
 
     def problems(self) -> Iterator[str]:
-        """What the driver would not find, or what would not work when it has."""
+        """What the driver would not find, and what would not work afterwards."""
         try:
-            find_machines("of this request", self._stack, self._given)
+            find_machines("of this request", self._stack, self._params)
         except DiscoveryError as error:
             yield from error.problems
-        aspect = self._given.workers.aspect_id
+        aspect = self._params.workers.aspect_id
         if aspect and aspect not in self._groups:
             yield (
                 f"worker_node.aspect_id: the Base HOT has no group {aspect} (it has: "
@@ -96,8 +97,8 @@ class Look:
         yield from self._spoofing()
 
     def warnings(self) -> Iterator[str]:
-        """What works otherwise than it may be meant."""
-        aspect = self._given.control_plane.aspect_id
+        """What works, but perhaps not as intended."""
+        aspect = self._params.control_plane.aspect_id
         if aspect and aspect not in self._groups:
             yield (
                 f"master_node.aspect_id: the Base HOT has no group {aspect}; the whole "
@@ -111,13 +112,10 @@ class Look:
             )
 
     def _numbers(self) -> Iterator[str]:
-        """Groups whose size the Base HOT fixes otherwise than the level says."""
-        counts = self._flavour.instances(self._level)
-        for name in sorted(self._groups):
-            group = self._base.top.resources.get(name, {})
-            key = hot.CAPACITIES[self._groups[name].type]
-            fixed = mapping(group.get("properties")).get(key)
-            number = counts.get(self._base.vdu(group))
+        """Groups whose size is fixed in the Base HOT and differs from the level's."""
+        for name, group in sorted(self._groups.items()):
+            fixed = group.properties.get(hot.CAPACITIES[group.type])
+            number = self._counts.get(group.vdu)
             if isinstance(fixed, int) and number not in (None, fixed):
                 yield (
                     f"instantiationLevelId: the level {self._level} has {number} VMs "
@@ -125,24 +123,23 @@ class Look:
                 )
 
     def _spoofing(self) -> Iterator[str]:
-        """Ports that let no packet of a pod pass, where none is encapsulated.
+        """Ports at which Neutron drops packets of pods that are not encapsulated.
 
-        Neutron drops what does not come from the port's own address.
+        It drops all that do not come from one of the port's own addresses.
         """
-        network = self._given.cluster.network
+        network = self._params.cluster.network
         if network.encapsulation != "none":
             return
-        defaults = kubespray_releases.NETWORKS[self._given.address_family]
-        pods = ipaddress.ip_network(self._given.pod_cidr or defaults.pods)
+        defaults = kubespray_releases.NETWORKS[self._params.address_family]
+        pods = ipaddress.ip_network(self._params.pod_cidr or defaults.pods)
         present = connection_points.attachments(self._stack)
-        inner = connection_points.inner_points(self._given, present)
-        nodes = {cp for cp, why in inner.items() if why.startswith(_NODES)}
+        inner = connection_points.inner_points(self._params, present)
         refused = {
-            one.name
-            for one in self._stack
-            if one.name in nodes
-            and one.type == stack_simulation.PORT
-            and not _lets(one, pods)
+            port.name
+            for port in self._stack
+            if port.type == hot.PORT
+            and inner.get(port.name, "").startswith(_NODES)
+            and not _passes(port, pods)
         }
         for name in sorted(refused):
             yield (
@@ -153,9 +150,7 @@ class Look:
             )
 
 
-def _lets(
-    port: StackResource, pods: ipaddress.IPv4Network | ipaddress.IPv6Network
-) -> bool:
+def _passes(port: StackResource, pods: _Network) -> bool:
     """Whether packets from all pods may leave a port."""
     if port.attributes.get("port_security_enabled") is False:
         return True
@@ -163,12 +158,11 @@ def _lets(
     return any(_covers(mapping(pair).get("ip_address"), pods) for pair in pairs)
 
 
-def _covers(address: Any, pods: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+def _covers(address: Any, pods: _Network) -> bool:
     try:
         allowed = ipaddress.ip_network(str(address), strict=False)
     except ValueError:
         return False
     return allowed.version == pods.version and (
-        int(allowed.network_address) <= int(pods.network_address)
-        and int(pods.broadcast_address) <= int(allowed.broadcast_address)
+        allowed[0] <= pods[0] and pods[-1] <= allowed[-1]
     )

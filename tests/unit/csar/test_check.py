@@ -216,17 +216,17 @@ BROKEN = {
         "type: worker.yaml",
         "uses worker.yaml, which is not in nested/",
     ),
-    "a parameter that nobody fills": (
+    "a parameter without a value": (
         HOT,
         "    default: 10.10.0.0/24\n",
         "",
-        "nobody fills the parameter internal_cidr",
+        "the parameter internal_cidr gets no value",
     ),
     "a value that no user data gives": (
         HOT,
         "fixed_ips: { get_param: [ nfv, CP, externalLB_CP1, fixed_ips ] }",
         "fixed_ips: { get_param: [ nfv, CP, externalLB_CP2, fixed_ips ] }",
-        "nobody fills nfv.CP.externalLB_CP2.fixed_ips",
+        "nfv.CP.externalLB_CP2.fixed_ips gets no value",
     ),
     "a HOT that is no YAML": (HOT, "parameters:\n", "parameters: [\n", "is no HOT"),
     "a driver that is not the installed one": (

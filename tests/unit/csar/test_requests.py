@@ -453,7 +453,7 @@ def test_parameters_that_nobody_reads_are_a_warning(contents):
     found = request_check.findings(request.read(document), contents)
     assert found.problems == []
     assert found.warnings == [
-        "additionalParams.internal_cdir: nobody reads it; did you mean internal_cidr?"
+        "additionalParams.internal_cdir: nothing reads it; did you mean internal_cidr?"
     ]
 
 
