@@ -1,4 +1,4 @@
-"""Tacker's two APIs, and what each of them wants of a VNF package.
+"""Tacker's two APIs, and what each of them requires of a VNF package.
 
 v1 calls a driver that is installed, and compares its file with the package's copy. v2
 runs the package's script, whose path it takes relative to ``Definitions``
@@ -17,8 +17,8 @@ class Api:
 
     :param driver_file: path of the driver's file in the package.
     :param artifact: the same file as the VNFD names it.
-    :param hooks: without these a cluster's life is not whole.
-    :param samples: the directory in ``samples/`` that has its VNFD, HOT and requests.
+    :param hooks: those that a VNFD has to name.
+    :param samples: the directory in ``samples/`` with its VNFD, HOT and requests.
     :param flavor: key in ``nfv.VDU.<name>`` of a VDU's flavour.
     :param image: likewise, of its image.
     :param scaling_policies: whether Tacker signals Heat's scaling policies; else it
@@ -41,24 +41,25 @@ class Api:
         return (self.flavor, self.image, *more)
 
     def capacity(self, group: str, vdu: str) -> Mapping[str, object]:
-        """What the Base HOT must take a group's number of members from."""
+        """The value that the Base HOT must have as a group's number of members."""
         if self.scaling_policies:
             return {"get_param": f"{group}_desired_capacity"}
         return {"get_param": ["nfv", "VDU", vdu, _CAPACITY]}
 
 
+_HOOKS = (
+    "instantiate_end",
+    "terminate_end",
+    "scale_start",
+    "scale_end",
+    "heal_start",
+    "heal_end",
+)
 V1 = Api(
     name="v1",
     driver_file="Scripts/kubespray_mgmt.py",
     artifact="Scripts/kubespray_mgmt.py",
-    hooks=(
-        "instantiate_end",
-        "terminate_end",
-        "scale_start",
-        "scale_end",
-        "heal_start",
-        "heal_end",
-    ),
+    hooks=_HOOKS,
     samples="",
     flavor="flavor",
     image="image",
@@ -69,14 +70,9 @@ V2 = Api(
     driver_file="Scripts/kubespray_mgmt_v2.py",
     artifact="../Scripts/kubespray_mgmt_v2.py",
     hooks=(
+        *_HOOKS,
         "instantiate_start",
-        "instantiate_end",
         "terminate_start",
-        "terminate_end",
-        "scale_start",
-        "scale_end",
-        "heal_start",
-        "heal_end",
         "instantiate_rollback_start",
         "scale_rollback_start",
     ),
@@ -89,7 +85,7 @@ APIS: Mapping[str, Api] = {api.name: api for api in (V1, V2)}
 
 
 def of_package(files: Mapping[str, bytes]) -> Api:
-    """The API that a package is for, by the script that its VNFD names or that it has.
+    """The API that a package is for, by the script in its VNFD or among its files.
 
     :param files: contents by path in the package.
     """

@@ -1,4 +1,4 @@
-"""Zip files: the same input always gives the same bytes, and reading trusts nobody."""
+"""Zip files: reproducible when written, and not trusted when read."""
 
 import os
 import stat
@@ -35,14 +35,13 @@ def write(path: Path, files: Mapping[str, bytes]) -> None:
 def read(path: Path) -> dict[str, bytes]:
     """The files of the zip at *path*.
 
-    :raises PackageError: it is no zip, is damaged, or has names that leave it.
+    :raises PackageError: it is no zip, is damaged, or a name leads out of it.
     """
     try:
         with zipfile.ZipFile(path) as package:
             members = [info for info in package.infolist() if not info.is_dir()]
-            wrong = _member_problems(members)
-            if wrong:
-                raise PackageError(str(path), wrong)
+            if problems := _member_problems(members):
+                raise PackageError(str(path), problems)
             return {info.filename: package.read(info) for info in members}
     except _UNREADABLE as error:
         raise PackageError(
@@ -52,7 +51,7 @@ def read(path: Path) -> dict[str, bytes]:
 
 def _member_problems(members: list[zipfile.ZipInfo]) -> list[str]:
     names = [info.filename for info in members]
-    found = [
+    problems = [
         f"{name} occurs more than once"
         for name in sorted(set(names))
         if names.count(name) > 1
@@ -60,11 +59,11 @@ def _member_problems(members: list[zipfile.ZipInfo]) -> list[str]:
     for name in names:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name:
-            found.append(f"{name!r} would be unpacked outside the package")
+            problems.append(f"{name!r} would be unpacked outside the package")
     size = sum(info.file_size for info in members)
     if size > _LIMIT:
-        found.append(f"{size} bytes are too much to check (limit: {_LIMIT})")
-    return found
+        problems.append(f"{size} bytes are too much to check (limit: {_LIMIT})")
+    return problems
 
 
 @contextmanager
@@ -81,7 +80,7 @@ def unpacked(files: Mapping[str, bytes]) -> Iterator[Path]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name beside *path* that takes its place if all goes well."""
+    """A temporary file beside *path* that replaces it when no exception is raised."""
     handle, name = tempfile.mkstemp(
         prefix=f".{path.name}.", suffix=".zip", dir=path.parent
     )

@@ -17,7 +17,7 @@ _NOTHING = customize.Site()
 class Built:
     """A finished package.
 
-    :param replaced: files of the source in whose place ours were taken.
+    :param replaced: files of the source that are replaced by the driver's own.
     :param sha256: of the zip; the same parts give the same zip.
     """
 
@@ -38,11 +38,11 @@ def build(
 ) -> Built:
     """Build the package of *flavour*, check it, and only then put it at *output*.
 
-    :param source: a directory laid out as our ``samples/``, or as a package; default:
-        our samples for *api*.
-    :param types: SOL001 types; default: those of *source*, or ours.
+    :param source: a directory laid out as ``samples/``, or as a package; default: the
+        driver's samples for *api*.
+    :param types: SOL001 types; default: those of *source*, or the driver's.
     :raises PackageError: a part is missing, or the package has a problem; *output* is
-        as it was.
+        unchanged.
     """
     source = source or sources.samples(api)
     files = sources.collect(flavour, source=source, types=types, api=api)
@@ -59,15 +59,13 @@ def build(
 
 
 def _entry(flavour: str, files: Mapping[str, bytes], source: Path) -> str:
-    """The entry file: the one that a package names, or the only one of its kind."""
-    described = source / meta.PATH
-    if described.is_file():
-        named = meta.parse(described.read_text(encoding="utf-8")).entry_definitions
-        if named in files:
-            return named
-    entries = [name for name in files if name.endswith((".vnfd.yaml", ".vnfd.yml"))]
+    """The entry file: named by the source's TOSCA.meta, or the only one of its kind."""
+    own, named = source / meta.PATH, ""
+    if own.is_file():
+        named = meta.parse(own.read_text(encoding="utf-8")).entry_definitions
+    entries = meta.entry_files(named, files)
     if len(entries) != 1:
-        listed = ", ".join(sorted(entries)) or "none"
+        listed = ", ".join(entries) or "none"
         raise PackageError(
             flavour, [f"exactly one file must be named *.vnfd.yaml, there is: {listed}"]
         )

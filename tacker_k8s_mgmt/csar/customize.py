@@ -1,6 +1,6 @@
-"""What differs from site to site in a VNFD: names of images and flavours, and its id.
+"""Site-specific values of a VNFD: names of images and flavours, and its id.
 
-The file is not written anew but changed in place, so its comments and layout stay.
+The file is changed in place, so its comments and layout stay.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,17 +9,8 @@ from dataclasses import dataclass, field
 import yaml
 
 from tacker_k8s_mgmt.csar.tree import node_at, pairs
+from tacker_k8s_mgmt.csar.vnfd import FLAVOR, IMAGE
 from tacker_k8s_mgmt.errors import PackageError
-
-_IMAGE = ("properties", "sw_image_data", "name")
-_FLAVOR = (
-    "capabilities",
-    "virtual_compute",
-    "properties",
-    "requested_additional_capabilities",
-    "properties",
-    "requested_additional_capability_name",
-)
 
 
 @dataclass(frozen=True)
@@ -41,31 +32,33 @@ def fit(files: Mapping[str, bytes], site: Site) -> dict[str, bytes]:
 
     :raises PackageError: a VDU is named that the VNFD does not have.
     """
-    fitted = dict(files)
     if site == Site():
-        return fitted
+        return dict(files)
+    texts: dict[str, str] = {}
     vdus: set[str] = set()
     for name in [n for n in files if n.startswith("Definitions/")]:
         try:
-            text, found = _fit_text(files[name].decode(), site)
+            texts[name], own = _fit_text(files[name].decode(), site)
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise PackageError("VNFD", [f"{name}: {error}"]) from error
-        fitted[name] = text.encode()
-        vdus |= found
-    unknown = (set(site.images) | set(site.flavors)) - vdus - {""}
+        vdus |= own
+    unknown = sorted({*site.images, *site.flavors} - vdus - {""})
     if unknown:
         known = ", ".join(sorted(vdus))
         raise PackageError(
-            "VNFD",
-            [f"there is no VDU {vdu}; it has {known}" for vdu in sorted(unknown)],
+            "VNFD", [f"there is no VDU {vdu}; it has {known}" for vdu in unknown]
         )
-    return _with_id(fitted, site.vnfd_id) if site.vnfd_id else fitted
+    if site.vnfd_id:
+        ids = (_scalars(t, ("properties", "descriptor_id")) for t in texts.values())
+        for old in {scalar.value for scalars in ids for _, scalar in scalars}:
+            texts = {n: text.replace(old, site.vnfd_id) for n, text in texts.items()}
+    return {**files, **{name: text.encode() for name, text in texts.items()}}
 
 
 def _fit_text(text: str, site: Site) -> tuple[str, set[str]]:
-    """The changed text, and the VDUs that it has."""
+    """The changed text, and the VDUs in it."""
     vdus: set[str] = set()
-    for names, path in ((site.images, _IMAGE), (site.flavors, _FLAVOR)):
+    for names, path in ((site.images, IMAGE), (site.flavors, FLAVOR)):
         nodes = dict(_scalars(text, path))
         vdus |= set(nodes)
         text = _replaced(text, nodes, names)
@@ -84,28 +77,10 @@ def _scalars(text: str, path: tuple[str, ...]) -> Iterator[tuple[str, yaml.Scala
 def _replaced(
     text: str, nodes: Mapping[str, yaml.ScalarNode], names: Mapping[str, str]
 ) -> str:
-    # From the end to the start, so that earlier positions stay true.
+    # From the end to the start: earlier positions stay valid.
     for vdu, node in sorted(nodes.items(), key=lambda item: -item[1].start_mark.index):
-        new = names.get(vdu, names.get(""))
-        if new is not None:
-            start, end = node.start_mark.index, node.end_mark.index
-            text = text[:start] + _quoted(new) + text[end:]
+        name = names.get(vdu, names.get(""))
+        if name is not None:
+            quoted = "'" + name.replace("'", "''") + "'"
+            text = text[: node.start_mark.index] + quoted + text[node.end_mark.index :]
     return text
-
-
-def _quoted(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _with_id(files: Mapping[str, bytes], vnfd_id: str) -> dict[str, bytes]:
-    old = {
-        scalar.value
-        for name, content in files.items()
-        if name.startswith("Definitions/")
-        for _, scalar in _scalars(content.decode(), ("properties", "descriptor_id"))
-    }
-    changed = dict(files)
-    for name in [n for n in files if n.startswith("Definitions/")]:
-        for value in old:
-            changed[name] = changed[name].replace(value.encode(), vnfd_id.encode())
-    return changed

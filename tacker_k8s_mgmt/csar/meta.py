@@ -1,11 +1,11 @@
-"""TOSCA.meta: the entry file of a package, and the hash of everything in it.
+"""TOSCA.meta: the entry file of a package, and the hash of every file in it.
 
-Tacker compares these hashes when a package is uploaded and refuses it if one is wrong
+Tacker compares the hashes at upload and refuses a package with a wrong one
 (``tacker/common/csar_utils.py``, ``_convert_artifacts``).
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -17,6 +17,7 @@ _CONTENT_TYPES = {
     ".py": "text/x-python",
     ".sh": "application/x-shellscript",
 }
+_UNKNOWN = "application/octet-stream"
 _ALGORITHMS = ("sha-224", "sha-256", "sha-384", "sha-512")
 
 
@@ -46,17 +47,12 @@ def render(files: Mapping[str, bytes], entry_definitions: str) -> bytes:
     ]
     blocks += [
         f"Name: {name}\n"
-        f"Content-Type: {_content_type(name)}\n"
+        f"Content-Type: {_CONTENT_TYPES.get(PurePosixPath(name).suffix, _UNKNOWN)}\n"
         "Algorithm: SHA-256\n"
         f"Hash: {hashlib.sha256(files[name]).hexdigest()}\n"
         for name in sorted(files)
     ]
     return "\n".join(blocks).encode()
-
-
-def _content_type(name: str) -> str:
-    suffix = PurePosixPath(name).suffix
-    return _CONTENT_TYPES.get(suffix, "application/octet-stream")
 
 
 def parse(text: str) -> Meta:
@@ -72,39 +68,40 @@ def parse(text: str) -> Meta:
     return Meta(head, tuple(entries))
 
 
-def problems(meta: Meta, files: Mapping[str, bytes]) -> list[str]:
+def entry_files(named: str, files: Mapping[str, bytes]) -> list[str]:
+    """The file that TOSCA.meta names, or else all that could be the entry file."""
+    suffixes = (".vnfd.yaml", ".vnfd.yml")
+    return (
+        [named] if named in files else sorted(n for n in files if n.endswith(suffixes))
+    )
+
+
+def problems(meta: Meta, files: Mapping[str, bytes]) -> Iterator[str]:
     """What is wrong with *meta* for a package of these *files*."""
-    found = []
     if meta.entry_definitions not in files:
         entry = meta.entry_definitions or "nothing"
-        found.append(f"{PATH}: Entry-Definitions names {entry}, which is not there")
-    named = set()
-    for entry_block in meta.entries:
-        name = entry_block.get("Name") or entry_block.get("Source") or ""
-        named.add(name)
-        found += _entry_problems(name, entry_block, files)
-    unnamed = sorted(set(files) - named - {PATH})
+        yield f"{PATH}: Entry-Definitions names {entry}, which is not there"
+    unnamed = set(files) - {PATH}
+    for block in meta.entries:
+        name = block.get("Name") or block.get("Source") or ""
+        unnamed.discard(name)
+        yield from _entry_problems(name, block, files)
     if unnamed:
-        found.append(f"{PATH}: no hash for {', '.join(unnamed)}")
-    return found
+        yield f"{PATH}: no hash for {', '.join(sorted(unnamed))}"
 
 
 def _entry_problems(
     name: str, entry: Mapping[str, str], files: Mapping[str, bytes]
-) -> list[str]:
-    algorithm = entry.get("Algorithm", "").lower()
+) -> Iterator[str]:
+    algorithm, expected = entry.get("Algorithm", "").lower(), entry.get("Hash")
     if name not in files:
-        return [
-            f"{PATH}: it lists {name or 'a file without a name'}, which is not there"
-        ]
-    if algorithm not in _ALGORITHMS:
-        return [
-            f"{PATH}: {name} has the unknown hash algorithm {algorithm or '(none)'}"
-        ]
-    digest = hashlib.new(algorithm.replace("-", ""), files[name]).hexdigest()
-    if digest != entry.get("Hash"):
-        return [
-            f"{name}: its {algorithm} is {digest}, "
-            f"but {PATH} says {entry.get('Hash') or 'nothing'}"
-        ]
-    return []
+        yield f"{PATH}: it lists {name or 'a file without a name'}, which is not there"
+    elif algorithm not in _ALGORITHMS:
+        yield f"{PATH}: {name} has the unknown hash algorithm {algorithm or '(none)'}"
+    else:
+        digest = hashlib.new(algorithm.replace("-", ""), files[name]).hexdigest()
+        if digest != expected:
+            yield (
+                f"{name}: its {algorithm} is {digest}, but {PATH} says "
+                f"{expected or 'nothing'}"
+            )

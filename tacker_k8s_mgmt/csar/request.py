@@ -1,7 +1,6 @@
-"""Request bodies of Tacker's APIs: which operation one is for, and its shape.
+"""Request bodies of Tacker's APIs: the operation of a body, and its shape.
 
-What stands in ``additionalParams`` is the matter of
-:mod:`tacker_k8s_mgmt.request.params`.
+:mod:`tacker_k8s_mgmt.request.params` checks the contents of ``additionalParams``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,21 +17,17 @@ from tacker_k8s_mgmt.request import key_aliases, params
 
 CREATE = request_schemas.CREATE
 INSTANTIATE = request_schemas.INSTANTIATE
+#: The driver's own attribute, in both spellings.
+ATTRIBUTES = (params.ATTRIBUTE, key_aliases.camel(params.ATTRIBUTE))
 
-_OURS = (params.ATTRIBUTE, key_aliases.camel(params.ATTRIBUTE))
 #: Attributes that only one operation has.
 _MARKS: Mapping[str, tuple[str, ...]] = {
-    request_schemas.CREATE: ("vnfdId", "vnfInstanceName"),
-    request_schemas.INSTANTIATE: ("flavourId", "instantiationLevelId"),
+    CREATE: ("vnfdId", "vnfInstanceName"),
+    INSTANTIATE: ("flavourId", "instantiationLevelId"),
     request_schemas.CHANGE_EXT_CONN: ("extVirtualLinks",),
     request_schemas.SCALE: ("aspectId", "numberOfSteps", "type"),
     request_schemas.HEAL: ("vnfcInstanceId", "cause"),
     request_schemas.TERMINATE: ("terminationType", "gracefulTerminationTimeout"),
-}
-#: Operations on a VNF instance that is instantiated.
-_LATER = frozenset(_MARKS.keys() | {request_schemas.CHANGE_VNFPKG}) - {
-    request_schemas.CREATE,
-    request_schemas.INSTANTIATE,
 }
 
 
@@ -40,7 +35,7 @@ _LATER = frozenset(_MARKS.keys() | {request_schemas.CHANGE_VNFPKG}) - {
 class Request:
     """A request body.
 
-    :param operation: what it is for; "" where nothing in it tells.
+    :param operation: "" if nothing in the body identifies it.
     :param problems: what Tacker's API would refuse, one sentence each.
     """
 
@@ -60,18 +55,18 @@ class Request:
     @property
     def is_later(self) -> bool:
         """Whether it comes after an instantiation, whose parameters it may change."""
-        return self.operation in _LATER
+        return self.operation not in ("", CREATE, INSTANTIATE)
 
     @property
     def concerns_us(self) -> bool:
-        """Whether the driver's own attribute is in it."""
-        return any(self.additional_params.get(name) is not None for name in _OURS)
+        """Whether it has the driver's own attribute."""
+        return any(self.additional_params.get(name) is not None for name in ATTRIBUTES)
 
     @property
     def installation(self) -> Mapping[str, Any]:
-        """The driver's own attribute as it was given, empty where it is none."""
-        given = (mapping(self.additional_params.get(name)) for name in _OURS)
-        return next((one for one in given if one), {})
+        """The driver's own attribute as written in the body; may be empty."""
+        values = (mapping(self.additional_params.get(name)) for name in ATTRIBUTES)
+        return next(filter(None, values), {})
 
 
 def read(document: Any, api: Api | None = None) -> Request:
@@ -83,16 +78,16 @@ def read(document: Any, api: Api | None = None) -> Request:
     if not isinstance(document, Mapping):
         raise ValueError("it is no JSON object")
     names = set(document)
-    models = request_schemas.MODELS[(api or _recognised(document)).name]
+    models = request_schemas.MODELS[(api or _api_of(document)).name]
     operation = _operation(document)
     if operation in models:
         return Request(operation, document, _problems(models[operation], document))
     if operation:
         return Request("", document, (f"the package's API has no {operation}",))
     if "additionalParams" in document:
-        found = _problems(models[request_schemas.HEAL], document)
-        return Request("", document, found)
-    if names.intersection(_OURS):
+        problems = _problems(models[request_schemas.HEAL], document)
+        return Request("", document, problems)
+    if names.intersection(ATTRIBUTES):
         return Request("", {"additionalParams": document})
     known = key_aliases.border_names(params.InstallParams)
     if names.intersection((*known, *map(key_aliases.camel, known))):
@@ -101,16 +96,14 @@ def read(document: Any, api: Api | None = None) -> Request:
 
 
 def _operation(document: Mapping[str, Any]) -> str:
-    """What a body is for; "" where nothing in it tells."""
+    """The operation of a body; "" if nothing in it identifies one."""
     if "upgrade_type" in mapping(document.get("additionalParams")):
         return request_schemas.CHANGE_VNFPKG
-    for operation, marks in _MARKS.items():
-        if not document.keys().isdisjoint(marks):
-            return operation
-    return ""
+    marked = (op for op, marks in _MARKS.items() if document.keys() & marks)
+    return next(marked, "")
 
 
-def _recognised(document: Mapping[str, Any]) -> Api:
+def _api_of(document: Mapping[str, Any]) -> Api:
     """The API that has a body of this shape."""
     is_map = isinstance(document.get("vimConnectionInfo"), Mapping) or any(
         isinstance(dig(cp, "cpConfig"), Mapping) for cp in external_cps(document)
@@ -129,7 +122,7 @@ def _is_uuid(value: Any) -> bool:
 
 
 def external_cps(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What ``extVirtualLinks`` says about each external connection point."""
+    """The external connection points in ``extVirtualLinks``."""
     for link in sequence(document.get("extVirtualLinks")):
         yield from map(mapping, sequence(mapping(link).get("extCps")))
 
@@ -144,10 +137,7 @@ def _problems(
         details = error.errors(include_url=False, include_input=False)
     else:
         return ()
-    return tuple(
-        f"{'.'.join(map(str, detail['loc']))}: {_sentence(detail)}"
-        for detail in details
-    )
+    return tuple(f"{'.'.join(map(str, d['loc']))}: {_sentence(d)}" for d in details)
 
 
 def _sentence(detail: Any) -> str:

@@ -3,16 +3,16 @@
 import ast
 import difflib
 import posixpath
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tacker_k8s_mgmt.csar import hot, request_schemas, vms, vnfd, vnfd_rules
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
-from tacker_k8s_mgmt.csar.request import Request, external_cps
+from tacker_k8s_mgmt.csar.request import ATTRIBUTES, Request, external_cps
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import load_balancer
-from tacker_k8s_mgmt.request import key_aliases, params
+from tacker_k8s_mgmt.request import params
 from tacker_k8s_mgmt.request.params import InstallParams
 
 _USER_DATA = "lcm-operation-user-data"
@@ -21,9 +21,9 @@ _USER_DATA_CLASS = "lcm-operation-user-data-class"
 
 @dataclass(frozen=True)
 class Contents:
-    """What requests are held against.
+    """The contents of a package that requests are checked against.
 
-    :param descriptor_id: of the VNFD; "" where it could not be read.
+    :param descriptor_id: of the VNFD; "" if it could not be read.
     :param bases: the Base HOT of each flavour that has a usable one.
     :param api: Tacker's API that the package is for.
     """
@@ -37,7 +37,7 @@ class Contents:
 
 @dataclass
 class Findings:
-    """What is wrong with a request, and what is only odd."""
+    """Errors in a request, and what is valid but unusual."""
 
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -46,35 +46,33 @@ class Findings:
 def findings(
     request: Request, contents: Contents, stored: Request | None = None
 ) -> Findings:
-    """Hold a request against a package.
+    """Check a request against a package.
 
     :param stored: the instantiate request that a scale or heal request comes after.
     """
     found = Findings(list(request.problems))
-    match request.operation:
-        case request_schemas.CREATE:
-            found.problems += _create(request, contents)
-        case request_schemas.INSTANTIATE:
-            _instantiate(request, contents, found)
-        case request_schemas.SCALE:
-            found.problems += _scale(request, contents, stored)
-            _override(request, contents, stored, found)
-        case request_schemas.HEAL | request_schemas.TERMINATE | "":
-            _override(request, contents, stored, found)
-        case request_schemas.CHANGE_EXT_CONN:
-            found.problems += _reconnected(request, contents)
-            found.problems += _chosen_user_data(request, contents)
-            _override(request, contents, stored, found)
-        case request_schemas.CHANGE_VNFPKG:
-            found.problems += _create(request, contents)
-            found.problems += _chosen_user_data(request, contents)
-            _override(request, contents, stored, found)
+    if request.operation in (request_schemas.CREATE, request_schemas.CHANGE_VNFPKG):
+        found.problems += _create(request, contents)
+    if request.operation == request_schemas.INSTANTIATE:
+        _instantiate(request, contents, found)
+    if request.operation == request_schemas.SCALE:
+        found.problems += _scale(request, contents, stored)
+    if request.operation == request_schemas.CHANGE_EXT_CONN:
+        found.problems += _reconnected(request, contents)
+    if (
+        request.operation
+        in (request_schemas.CHANGE_EXT_CONN, request_schemas.CHANGE_VNFPKG)
+        and _USER_DATA in request.additional_params
+    ):
+        found.problems += _user_data(request, contents)
+    if request.operation not in (request_schemas.CREATE, request_schemas.INSTANTIATE):
+        _override(request, contents, stored, found)
     return found
 
 
 def _create(request: Request, contents: Contents) -> Iterator[str]:
-    wanted = request.body.get("vnfdId")
-    if contents.descriptor_id and str(wanted).lower() != contents.descriptor_id.lower():
+    vnfd_id = str(request.body.get("vnfdId"))
+    if contents.descriptor_id and vnfd_id.lower() != contents.descriptor_id.lower():
         yield f"vnfdId: the package's descriptor_id is {contents.descriptor_id}"
 
 
@@ -82,9 +80,9 @@ def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
     flavour = contents.flavours.get(str(request.body.get("flavourId")))
     if flavour is None:
         found.problems.append(_unknown("flavourId", "flavour", contents.flavours))
-        # The only one must be meant; what else is wrong is worth knowing, too.
-        others = list(contents.flavours.values())
-        flavour = others[0] if len(others) == 1 else None
+        # The only one must be meant, so the rest is checked against it.
+        if len(contents.flavours) == 1:
+            (flavour,) = contents.flavours.values()
     if flavour is not None:
         found.problems += _level(request, flavour)
         found.problems += _links(request, flavour)
@@ -97,17 +95,17 @@ def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
         )
         return
     try:
-        given = params.parse(request.additional_params)
+        parsed = params.parse(request.additional_params)
     except ParamError as error:
         found.problems += error.problems
-        given = vms.reduced(request)
-    if given is None:
+        parsed = vms.reduced(request)
+    if parsed is None:
         return
-    found.warnings += given.warnings
-    found.problems += script(given, contents.files)
+    found.warnings += parsed.warnings
+    found.problems += script(parsed, contents.files)
     base = contents.bases.get(flavour.id) if flavour else None
     if flavour is not None and base is not None:
-        look = vms.Look(request, given, flavour, base)
+        look = vms.Look(request, parsed, flavour, base)
         found.problems += look.problems()
         found.warnings += look.warnings()
         found.warnings += _unused(request, base)
@@ -121,20 +119,28 @@ def _listed(names: Collection[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
+def _suggestion(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def _level(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
     level = request.body.get("instantiationLevelId")
     if level and level not in flavour.levels:
         yield _unknown("instantiationLevelId", "level", flavour.levels)
 
 
+def _connected(request: Request) -> list[str]:
+    return [str(cp.get("cpdId")) for cp in external_cps(request.body)]
+
+
 def _links(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
-    """What ``extVirtualLinks`` connects, against what the VNFD leaves open."""
+    """``extVirtualLinks`` against the connection points without a link in the VNFD."""
     every, external = flavour.of_type(vnfd.CP), vnfd_rules.external_cps(flavour)
     seen: set[str] = set()
-    for cp in (str(cp.get("cpdId")) for cp in external_cps(request.body)):
+    for cp in _connected(request):
         if cp not in every:
-            near = difflib.get_close_matches(cp, external, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = _suggestion(cp, external)
             yield f"extVirtualLinks: the VNFD has no connection point {cp}{hint}"
         elif cp not in external:
             link = flavour.requirement(cp, "virtual_link")
@@ -147,11 +153,9 @@ def _links(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
 
 
 def _reconnected(request: Request, contents: Contents) -> Iterator[str]:
-    """Connection points that no flavour of the package leaves open."""
-    external = {
-        cp for one in contents.flavours.values() for cp in vnfd_rules.external_cps(one)
-    }
-    for cp in (str(cp.get("cpdId")) for cp in external_cps(request.body)):
+    """Connection points that are external in no flavour of the package."""
+    external = set().union(*map(vnfd_rules.external_cps, contents.flavours.values()))
+    for cp in _connected(request):
         if cp not in external:
             yield (
                 f"extVirtualLinks: {cp} is no external connection point (there are: "
@@ -159,17 +163,12 @@ def _reconnected(request: Request, contents: Contents) -> Iterator[str]:
             )
 
 
-def _chosen_user_data(request: Request, contents: Contents) -> Iterator[str]:
-    """Whether the user data are there that only some requests name."""
-    if _USER_DATA in request.additional_params:
-        yield from _user_data(request, contents)
-
-
 def _link_ports(request: Request) -> Iterator[str]:
     for cp in external_cps(request.body):
-        given = cp.get("cpConfig")
-        ways = given.values() if isinstance(given, Mapping) else sequence(given)
-        if any("linkPortId" in mapping(one) for one in ways):
+        configs = cp.get("cpConfig")
+        if isinstance(configs, Mapping):
+            configs = list(configs.values())
+        if any("linkPortId" in mapping(config) for config in sequence(configs)):
             yield (
                 f"extVirtualLinks: linkPortId of {cp.get('cpdId')} has no effect "
                 "unless the package's user data reads it; the Base HOT makes the ports"
@@ -178,8 +177,8 @@ def _link_ports(request: Request) -> Iterator[str]:
 
 def _user_data(request: Request, contents: Contents) -> Iterator[str]:
     """As Tacker looks for it (v1: ``openstack.py``, ``create``; v2: ``_make_hot``)."""
-    given = request.additional_params
-    path, name = given.get(_USER_DATA), given.get(_USER_DATA_CLASS)
+    path = request.additional_params.get(_USER_DATA)
+    name = request.additional_params.get(_USER_DATA_CLASS)
     if contents.api is V2 and path is None and name is None:
         return
     if not isinstance(path, str) or not isinstance(name, str):
@@ -205,11 +204,11 @@ def _classes(source: bytes) -> set[str]:
     return {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
-def script(given: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
-    """What is wrong with the load balancer's script in a package's files."""
-    if given.load_balancer is None:
+def script(parsed: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
+    """Problems of the load balancer's script in a package's files."""
+    if parsed.load_balancer is None:
         return
-    path = given.load_balancer.script_path
+    path = parsed.load_balancer.script_path
     if path not in files:
         yield f"external_lb_param.script_path: the VNF package has no file {path}"
     elif why := load_balancer.unusable(files[path]):
@@ -217,14 +216,12 @@ def script(given: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
 
 
 def _unused(request: Request, base: hot.BaseHot) -> Iterator[str]:
-    """Names that nobody reads: most likely a slip of the pen."""
-    ours = (params.ATTRIBUTE, key_aliases.camel(params.ATTRIBUTE))
-    read = {*base.top.parameters, _USER_DATA, _USER_DATA_CLASS, *ours}
+    """Names that nothing reads: most likely misspelled."""
+    read = {*base.top.parameters, _USER_DATA, _USER_DATA_CLASS, *ATTRIBUTES}
     for name in request.additional_params:
         if name not in read:
-            near = difflib.get_close_matches(name, read, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            yield f"additionalParams.{name}: nobody reads it{hint}"
+            hint = _suggestion(name, read)
+            yield f"additionalParams.{name}: nothing reads it{hint}"
 
 
 def _scale(
@@ -232,9 +229,7 @@ def _scale(
 ) -> Iterator[str]:
     chosen = contents.flavours.get(str(stored.body.get("flavourId")) if stored else "")
     flavours = (chosen,) if chosen else contents.flavours.values()
-    aspects = {
-        name: one for flavour in flavours for name, one in flavour.aspects.items()
-    }
+    aspects = {k: v for flavour in flavours for k, v in flavour.aspects.items()}
     aspect = str(request.body.get("aspectId"))
     if aspect not in aspects:
         yield _unknown("aspectId", "scaling aspect", aspects)
@@ -248,7 +243,7 @@ def _scale(
 def _override(
     request: Request, contents: Contents, stored: Request | None, found: Findings
 ) -> None:
-    """What a scale or heal request changes of the parameters."""
+    """The parameters that a later request changes."""
     if not request.concerns_us:
         return
     if stored is None:
@@ -258,14 +253,14 @@ def _override(
         )
         return
     try:
-        given = params.merged(
+        merged = params.merged(
             stored.additional_params,
             request.additional_params,
             upgrade=request.may_upgrade,
         )
     except ParamError as error:
         found.problems += error.problems
-    else:
-        if given is not None:
-            found.problems += script(given, contents.files)
-            found.warnings += given.warnings
+        return
+    if merged is not None:
+        found.problems += script(merged, contents.files)
+        found.warnings += merged.warnings

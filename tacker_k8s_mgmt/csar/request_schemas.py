@@ -25,7 +25,7 @@ _Uuid = Annotated[UUID, Field(strict=False)]
 
 
 class Body(BaseModel):
-    """What every body has in common: more attributes are let pass, values not shown."""
+    """Base of all bodies: unknown attributes pass, and errors show no values."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
@@ -101,9 +101,8 @@ class _EthernetV2(Body):
     ipAddresses: list[_AddressesV2] = []
 
 
-class _ProtocolV2(Body):
-    layerProtocol: Literal["IP_OVER_ETHERNET"]
-    # The schema lets it out; then openstack.py cannot make extCpInfo of it.
+class _ProtocolV2(_Protocol):
+    # Optional in the schema; without it openstack.py cannot make extCpInfo.
     ipOverEthernet: _EthernetV2
 
 
@@ -130,9 +129,8 @@ class _VimV2(Body):
     accessInfo: dict[str, Any] | None = None
 
 
-class _CreateV2(Body):
-    vnfdId: _Name
-    vnfInstanceName: _Text | None = None
+class _CreateV2(_Create):
+    vnfdId: _Name  # type: ignore[assignment]
 
 
 class _InstantiateV2(Body):
@@ -143,11 +141,9 @@ class _InstantiateV2(Body):
     additionalParams: dict[str, Any] = {}
 
 
-class _ScaleV2(Body):
-    type: Literal["SCALE_OUT", "SCALE_IN"]
+class _ScaleV2(_Scale):
     aspectId: _Name
     numberOfSteps: Annotated[StrictInt, Field(ge=1)] = 1
-    additionalParams: dict[str, Any] = {}
 
 
 class _HealParamsV2(Body):
@@ -160,10 +156,8 @@ class _HealV2(Body):
     additionalParams: _HealParamsV2 = _HealParamsV2()
 
 
-class _TerminateV2(Body):
-    terminationType: Literal["FORCEFUL", "GRACEFUL"]
+class _TerminateV2(_Terminate):
     gracefulTerminationTimeout: Annotated[StrictInt, Field(ge=1)] = 1
-    additionalParams: dict[str, Any] = {}
 
 
 class _ChangeExtConnV2(Body):

@@ -1,4 +1,4 @@
-"""Reading YAML, and walking through it where it may be of any shape."""
+"""Reading YAML, and walking through data of any shape."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,14 +6,14 @@ from typing import Any
 import yaml
 
 try:
-    # A package's files are read several times; the other one takes ten times as long.
+    # The other loader is ten times slower, and files are read several times.
     from yaml import CSafeLoader as _SafeLoader
 except ImportError:
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
 
 def parse(text: str) -> Any:
-    """What a YAML document holds.
+    """The value of a YAML document.
 
     :raises yaml.YAMLError: it is no YAML.
     """
@@ -31,20 +31,19 @@ def sequence(value: Any) -> Sequence[Any]:
 
 
 def dig(value: Any, *path: str) -> Any:
-    """What is at *path* of nested mappings, or None."""
+    """The value at *path* of nested mappings, or None."""
     for key in path:
         value = mapping(value).get(key)
     return value
 
 
 def node_at(node: yaml.Node | None, *path: str) -> yaml.Node | None:
-    """As :func:`dig`, in a document as it was composed, which knows its lines."""
+    """As :func:`dig`, in a composed document, whose nodes have line numbers."""
     for step in path:
-        found = (value for key, value in pairs(node) if key.value == step)
-        node = next(found, None)
+        node = next((value for key, value in pairs(node) if key.value == step), None)
     return node
 
 
 def pairs(node: yaml.Node | None) -> Sequence[tuple[yaml.Node, yaml.Node]]:
-    """Keys and values of a composed mapping; none where it is no mapping."""
+    """Keys and values of a composed mapping; none if it is no mapping."""
     return node.value if isinstance(node, yaml.MappingNode) else ()

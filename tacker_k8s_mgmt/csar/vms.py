@@ -164,5 +164,5 @@ def _covers(address: Any, pods: _Network) -> bool:
     except ValueError:
         return False
     return allowed.version == pods.version and (
-        allowed[0] <= pods[0] and pods[-1] <= allowed[-1]
+        int(allowed[0]) <= int(pods[0]) and int(pods[-1]) <= int(allowed[-1])
     )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,16 @@ ASPECTS = "tosca.policies.nfv.ScalingAspects"
 LEVELS = "tosca.policies.nfv.InstantiationLevels"
 VDU_LEVELS = "tosca.policies.nfv.VduInstantiationLevels"
 STEPS = "tosca.policies.nfv.VduScalingAspectDeltas"
+#: Where a VDU names its image, and its Nova flavour.
+IMAGE = ("properties", "sw_image_data", "name")
+FLAVOR = (
+    "capabilities",
+    "virtual_compute",
+    "properties",
+    "requested_additional_capabilities",
+    "properties",
+    "requested_additional_capability_name",
+)
 _OCCURRENCES = re.compile(r'Relationship "(.+)" in .* wrong number of occurrences')
 
 
@@ -101,7 +112,7 @@ class Flavour:
 
     @property
     def input_values(self) -> dict[str, Any]:
-        """The inputs as Tacker fills them in, before the request has its say.
+        """The inputs as Tacker fills them in before it reads the request.
 
         From the node template of the VNF, then from the defaults of its type
         (``tacker/vnflcm/utils.py``, ``_get_param_data``).
@@ -141,7 +152,7 @@ def flavours(definitions: Path) -> tuple[Flavour, ...]:
 
 
 def load(path: Path) -> Mapping[str, Any]:
-    """A file of the VNFD; empty where it cannot be read, which is told elsewhere."""
+    """A file of the VNFD; empty if it is invalid, which another check reports."""
     try:
         return mapping(parse(path.read_text(encoding="utf-8")))
     except (yaml.YAMLError, UnicodeDecodeError):
@@ -149,11 +160,11 @@ def load(path: Path) -> Mapping[str, Any]:
 
 
 def without_occurrences(definitions: Path) -> Iterator[tuple[str, str]]:
-    """Requirements of node types that do not say how often they occur.
+    """Requirements of node types without occurrences.
 
     tosca-parser takes that for ``[ 1, UNBOUNDED ]``.
 
-    :returns: of each, its name, and file and line where it is written.
+    :returns: of each, its name, and its file and line.
     """
     for path in sorted(definitions.glob("*.y*ml")):
         try:
@@ -163,8 +174,7 @@ def without_occurrences(definitions: Path) -> Iterator[tuple[str, str]]:
         for _, node_type in pairs(node_at(root, "node_types")):
             requirements = node_at(node_type, "requirements")
             if isinstance(requirements, yaml.SequenceNode):
-                written = (pair for one in requirements.value for pair in pairs(one))
-                for key, value in written:
+                for key, value in chain.from_iterable(map(pairs, requirements.value)):
                     if node_at(value, "occurrences") is None:
                         line = key.start_mark.line + 1
                         yield key.value, f"{path.name}, line {line}"
@@ -177,7 +187,7 @@ def parse_package(entry: Path, package: Path | None) -> tuple[set[str], list[str
     :param package: the zip; None leaves its references out.
     :returns: the flavours that the entry file leads to, and tosca-parser's complaints.
     """
-    # Imported late: this takes a second that other commands need not spend.
+    # Imported late: it takes a second, which other commands need not spend.
     from toscaparser.prereq.csar import CSAR
     from toscaparser.tosca_template import ToscaTemplate
 
@@ -187,15 +197,15 @@ def parse_package(entry: Path, package: Path | None) -> tuple[set[str], list[str
                 CSAR(str(package)).validate()
             tosca = ToscaTemplate(str(entry), None, True)
         nested = tosca.nested_tosca_templates_with_topology
-        return {_flavour_id(topology) for topology in nested}, []
+        properties = [one.substitution_mappings.properties for one in nested]
+        return {str(dig(own, "flavour_id")) for own in properties}, []
     except Exception as error:  # tosca-parser raises whatever its dictionaries raise
-        return set(), _explained(complaints(error, entry.parent), entry.parent)
+        return set(), list(_explained(complaints(error, entry.parent), entry.parent))
 
 
-def _explained(said: Sequence[str], definitions: Path) -> list[str]:
+def _explained(texts: Sequence[str], definitions: Path) -> Iterator[str]:
     """The complaints, those about occurrences with line and remedy."""
-    found = []
-    for text in said:
+    for text in texts:
         wrong = _OCCURRENCES.search(text)
         places = [
             place
@@ -206,12 +216,7 @@ def _explained(said: Sequence[str], definitions: Path) -> list[str]:
             f" ({' and '.join(places)}: the requirement has no occurrences, which "
             "stands for at least one; add `occurrences: [ 0, 1 ]` to it)"
         )
-        found.append(f"{text}{remedy}" if places else text)
-    return found
-
-
-def _flavour_id(topology: Any) -> str:
-    return str(dig(topology.substitution_mappings.properties, "flavour_id"))
+        yield f"{text}{remedy}" if places else text
 
 
 def parse_flavour(flavour: Flavour) -> Any:
@@ -232,23 +237,23 @@ def parse_flavour(flavour: Flavour) -> Any:
 
 
 def complaints(error: Exception, root: Path) -> list[str]:
-    """One sentence for each thing that tosca-parser found before it raised *error*.
+    """One sentence for each problem that tosca-parser collected before *error*.
 
-    The error's own text has a traceback of each, so the collected ones are taken.
+    The text of *error* itself has a traceback of each.
 
     :param root: directory whose name is left out of the text.
     """
     from toscaparser.common.exception import ExceptionCollector
 
-    said = ExceptionCollector.getExceptionsReport(False)
+    texts = ExceptionCollector.getExceptionsReport(False)
     ExceptionCollector.clear()
-    said = said or [f"{type(error).__name__}: {error}"]
-    return [f"tosca-parser: {text}".replace(f"{root}/", "") for text in said]
+    texts = texts or [f"{type(error).__name__}: {error}"]
+    return [f"tosca-parser: {text}".replace(f"{root}/", "") for text in texts]
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the notes that tosca-parser and heat-translator log about valid files."""
+    """Suppress what tosca-parser and heat-translator log about valid files."""
     loggers = [logging.getLogger(name) for name in ("tosca", "heat-translator")]
     before = [logger.level for logger in loggers]
     for logger in loggers:

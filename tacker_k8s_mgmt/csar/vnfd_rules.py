@@ -1,18 +1,18 @@
-"""What Tacker 16 takes for granted in a VNFD, beyond that it is valid TOSCA.
+"""What Tacker 16 requires of a VNFD, beyond that it is valid TOSCA.
 
-Without these things the upload succeeds and an operation fails later, in the middle
+Without these things the upload succeeds and an operation fails later, halfway
 (``tacker/vnflcm/utils.py``, ``tacker/tosca/utils.py``, ``vnflcm_driver.py``).
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tacker_k8s_mgmt.csar import vnfd
 from tacker_k8s_mgmt.csar.api import Api
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.csar.vnfd import CP, LEVELS, STEPS, VDU, VDU_LEVELS, Flavour
 
 _INITIAL = "tosca.policies.nfv.VduInitialDelta"
-
 _SCRIPT = "tosca.artifacts.Implementation.Python"
 _IDENTITY = (
     "descriptor_id",
@@ -26,11 +26,11 @@ _IDENTITY = (
 def of_entry(tree: Mapping[str, Any]) -> list[str]:
     """What is missing in the entry file; defaults of the node type do not count."""
     nodes = mapping(dig(tree, "topology_template", "node_templates"))
-    known = [set(mapping(dig(node, "properties"))) for node in nodes.values()]
-    best = max(known, key=lambda keys: len(keys & set(_IDENTITY)), default=set())
-    return [
-        f"no node template has the property {k}" for k in _IDENTITY if k not in best
+    missing = [
+        set(_IDENTITY) - set(mapping(dig(n, "properties"))) for n in nodes.values()
     ]
+    least = min(missing, key=len, default=set(_IDENTITY))
+    return [f"no node template has the property {k}" for k in _IDENTITY if k in least]
 
 
 def of_flavour(flavour: Flavour, driver: str, api: Api) -> list[str]:
@@ -73,27 +73,19 @@ def _hooks(flavour: Flavour, driver: str, api: Api) -> Iterator[str]:
         if implementation != driver:
             yield f"{hook} has the implementation {implementation} instead of {driver}"
     artifact = mapping(dig(vnf, "artifacts", driver))
-    for key, wanted in (("file", api.artifact), ("type", _SCRIPT)):
-        if artifact.get(key) != wanted:
+    for key, value in (("file", api.artifact), ("type", _SCRIPT)):
+        if artifact.get(key) != value:
             yield (
                 f"the artifact {driver} has the {key} {artifact.get(key)} instead of "
-                f"{wanted}"
+                f"{value}"
             )
 
 
 def _machines(flavour: Flavour) -> Iterator[str]:
     for name, node in flavour.of_type(VDU).items():
-        if not dig(node, "properties", "sw_image_data", "name"):
+        if not dig(node, *vnfd.IMAGE):
             yield f"{name} has no sw_image_data with the name of an image"
-        if not dig(
-            node,
-            "capabilities",
-            "virtual_compute",
-            "properties",
-            "requested_additional_capabilities",
-            "properties",
-            "requested_additional_capability_name",
-        ):
+        if not dig(node, *vnfd.FLAVOR):
             yield f"{name} has no requested_additional_capability_name (flavour)"
 
 
@@ -118,8 +110,7 @@ def _external(flavour: Flavour) -> Iterator[str]:
 
 
 def _aspects(flavour: Flavour) -> Iterator[str]:
-    aspects = set(flavour.aspects)
-    initial = _targets(flavour, _INITIAL)
+    aspects, initial = flavour.aspects, _initial(flavour)
     stepped = set()
     for name, policy in flavour.policies(STEPS).items():
         aspect = str(dig(policy, "properties", "aspect"))
@@ -129,34 +120,34 @@ def _aspects(flavour: Flavour) -> Iterator[str]:
         for vdu in map(str, sequence(policy.get("targets"))):
             if vdu not in initial:
                 yield f"{vdu} is scaled by {name}, but no VduInitialDelta names it"
-    for aspect in sorted(aspects - stepped):
+    for aspect in sorted(set(aspects) - stepped):
         yield f"no VduScalingAspectDeltas belongs to the aspect {aspect}"
 
 
-def _targets(flavour: Flavour, kind: str) -> set[str]:
+def _initial(flavour: Flavour) -> dict[str, Any]:
+    """How many VMs of a VDU there are at first, for all with a VduInitialDelta."""
     return {
-        str(vdu)
-        for policy in flavour.policies(kind).values()
+        str(vdu): dig(policy, "properties", "initial_delta", "number_of_instances")
+        for policy in flavour.policies(_INITIAL).values()
         for vdu in sequence(policy.get("targets"))
     }
 
 
 def _levels(flavour: Flavour) -> Iterator[str]:
-    aspects, known = set(flavour.aspects), set()
+    aspects = set(flavour.aspects)
     if aspects and not flavour.policies(LEVELS):
         yield "there are scaling aspects but no InstantiationLevels"
     for name, policy in flavour.policies(LEVELS).items():
         levels = mapping(dig(policy, "properties", "levels"))
-        known |= set(levels)
         default = dig(policy, "properties", "default_level")
         if default not in list(levels):
             yield f"{name} has the default_level {default}, which is no level"
         for level, content in levels.items():
             for aspect in sorted(aspects - set(mapping(dig(content, "scale_info")))):
-                yield f"the level {level} says nothing about the aspect {aspect}"
+                yield f"the level {level} has no scale_info of the aspect {aspect}"
     for name, policy in flavour.policies(VDU_LEVELS).items():
         for level in mapping(dig(policy, "properties", "levels")):
-            if level not in known:
+            if str(level) not in flavour.levels:
                 yield f"{name} has the unknown level {level}"
 
 
@@ -166,25 +157,19 @@ def _numbers(flavour: Flavour) -> Iterator[str]:
     Tacker takes those of the VDUs from one policy and those of the scaling group from
     the others (``vnflcm/utils.py``, ``tosca/utils.py``).
     """
+    initial = _initial(flavour)
     for policy in flavour.policies(STEPS).values():
         aspect = str(dig(policy, "properties", "aspect"))
         deltas = mapping(dig(policy, "properties", "deltas"))
         step = next((dig(d, "number_of_instances") for d in deltas.values()), None)
         most = dig(flavour.aspects.get(aspect), "max_scale_level")
         for vdu in map(str, sequence(policy.get("targets"))):
-            first = _initial(flavour, vdu)
-            if first and isinstance(step, int) and isinstance(most, int):
+            first = initial.get(vdu)
+            if not isinstance(first, int) or not first:
+                continue  # another check reports it
+            if isinstance(step, int) and isinstance(most, int):
                 yield from _of_levels(flavour, vdu, aspect, first, step)
                 yield from _of_profile(flavour, vdu, first, first + most * step)
-
-
-def _initial(flavour: Flavour, vdu: str) -> int:
-    """What a VDU begins with; 0 where that is missing, which is told elsewhere."""
-    for policy in flavour.policies(_INITIAL).values():
-        number = dig(policy, "properties", "initial_delta", "number_of_instances")
-        if vdu in sequence(policy.get("targets")) and isinstance(number, int):
-            return number
-    return 0
 
 
 def _of_levels(
@@ -192,21 +177,21 @@ def _of_levels(
 ) -> Iterator[str]:
     for policy in flavour.policies(LEVELS).values():
         for level, content in mapping(dig(policy, "properties", "levels")).items():
-            height = dig(content, "scale_info", aspect, "scale_level")
+            scale_level = dig(content, "scale_info", aspect, "scale_level")
             number = flavour.instances(str(level)).get(vdu)
-            if isinstance(height, int) and number not in (None, first + height * step):
+            if not isinstance(scale_level, int) or number is None:
+                continue
+            if number != first + scale_level * step:
                 yield (
                     f"the level {level} has {number} VMs of {vdu}, but the scale_level "
-                    f"{height} of {aspect} makes {first + height * step}"
+                    f"{scale_level} of {aspect} makes {first + scale_level * step}"
                 )
 
 
 def _of_profile(flavour: Flavour, vdu: str, least: int, most: int) -> Iterator[str]:
     profile = mapping(dig(flavour.nodes.get(vdu), "properties", "vdu_profile"))
-    for key, number in (
-        ("min_number_of_instances", least),
-        ("max_number_of_instances", most),
-    ):
+    for bound, number in (("min", least), ("max", most)):
+        key = f"{bound}_number_of_instances"
         if profile.get(key) != number:
             yield (
                 f"{vdu} has the {key} {profile.get(key)}, but scaling goes from "
