@@ -12,7 +12,8 @@ from tacker_k8s_mgmt.kubespray import network
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.request import option_metadata, registries
-from tacker_k8s_mgmt.request.params import InstallParams, Proxy
+from tacker_k8s_mgmt.request.models import Proxy
+from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.storage_options import LOCAL_PATH_IS_DEFAULT
 
 _SHOW_LOGS = "unsafe_show_logs"

@@ -1,8 +1,8 @@
 """The structure ``cluster``: what is installed, and how.
 
-Each attribute declares the variables of kubespray that it becomes, and whether it may
-change later (:mod:`.option_metadata`); one that is not given leaves kubespray's own
-default. Every field's description is the text of the user documentation.
+Each attribute declares its kubespray variables and whether it may change later
+(:mod:`.option_metadata`); without it, kubespray's default applies. The docstring of
+each field is its text in the user documentation.
 """
 
 from typing import Annotated, Literal
@@ -37,8 +37,8 @@ _SET_UP = Fixed(
 _IMAGE_REPOS = tuple(
     f"{name}_image_repo" for name in ("kube", "gcr", "github", "docker", "quay")
 )
-# Releases up to v2.27 write v1.31.9, later ones 1.31.9: each as in its checksums, which
-# are a default of kubespray's wherever it asks for the version.
+# Releases up to v2.27 write v1.31.9, later ones 1.31.9, each as in its checksums. These
+# are a role default wherever kubespray uses the version.
 _LEADING_V = (
     "{{ 'v' if (kubelet_checksums | default({'amd64': {'': ''}})).amd64 | first is "
     "match('v') else '' }}"
@@ -134,21 +134,17 @@ class Cluster(Structure):
     audit_log: Annotated[Flag, Becomes("kubernetes_audit"), _SET_UP] = False
     """Have the API servers log who asked for what, to /var/log/kubernetes/audit on the
     control plane. Default: false."""
-    encrypt_secrets: Annotated[
-        Flag,
-        Becomes("kube_encrypt_secret_data"),
-        _SET_UP,
-    ] = False
+    encrypt_secrets: Annotated[Flag, Becomes("kube_encrypt_secret_data"), _SET_UP] = (
+        False
+    )
     """Have the API servers encrypt Secrets in etcd. Default: false."""
-    renew_certificates: Annotated[
-        Flag,
-        Becomes("auto_renew_certificates"),
-        _SET_UP,
-    ] = True
+    renew_certificates: Annotated[Flag, Becomes("auto_renew_certificates"), _SET_UP] = (
+        True
+    )
     """Have each control plane renew its certificates once a month; otherwise they end
     after a year. Default: true, unless kubespray_vars sets kube_external_ca_mode."""
 
     @property
     def network_plugin(self) -> str:
-        """The one that is asked for, or kubespray's default."""
+        """The requested plugin, or kubespray's default."""
         return self.network.plugin or kubespray_releases.DEFAULT_NETWORK_PLUGIN

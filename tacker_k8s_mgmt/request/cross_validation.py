@@ -1,7 +1,7 @@
-"""What only several attributes together, or their values as written, can tell.
+"""Checks of attributes against each other, and of values as they are written.
 
-Works on the request as it was read, not on the finished model, so that these problems
-are reported beside those of single attributes.
+They work on the request as it was read, not on the validated model, so that their
+problems are reported beside those of single attributes.
 """
 
 import json
@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.request import field_types
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 
 _POD_CIDR = ("master_node", "pod_cidr")
@@ -22,8 +21,7 @@ _CLUSTER_CIDR = ("master_node", "cluster_cidr")
 _NODE_CIDR = ("proxy", "k8s_node_cidr")
 _DIRECTORY = ("ansible", "transferring_inventory_path")
 _INSTALLED = (("ansible", "kubespray_root_path"), ("ansible", "venv_path"))
-_FAMILY = ("address_family",)
-#: Structures with a login, and how its attributes begin there.
+#: Structures with a login, and the prefix of its attributes there.
 LOGINS = (
     ("ansible", ""),
     ("master_node", ""),
@@ -41,17 +39,8 @@ class _Range(NamedTuple):
     shown: str
 
 
-def problems(reading: Reading) -> Iterator[str]:
-    """Sentences about logins, networks, directories and variables."""
-    yield from _logins(reading)
-    yield from _families(reading)
-    yield from _overlaps(reading)
-    yield from _shared_directories(reading)
-    yield from _refused_variables(reading)
-
-
 def warnings(reading: Reading) -> Iterator[str]:
-    """Sentences about values that are taken otherwise than they were written."""
+    """Sentences about values that are not used as they are written."""
     for location in (_POD_CIDR, _CLUSTER_CIDR, _NODE_CIDR):
         network = _network(reading.get(*location))
         if network and str(network) != reading.get(*location):
@@ -67,21 +56,16 @@ def _logins(reading: Reading) -> Iterator[str]:
         if not isinstance(reading.get(name), Mapping):
             continue
         password, key = f"{prefix}password", f"{prefix}private_key"
-        given = [_given(reading.get(name, one)) for one in (password, key)]
-        if not any(given):
+        has_key = reading.given(name, key) is not None
+        if not has_key and reading.given(name, password) is None:
             yield f"{reading.dotted(name)}: {password} or {key} is missing"
         passphrase = (name, f"{key}_passphrase")
-        if _given(reading.get(*passphrase)) and not given[1]:
+        if not has_key and reading.given(*passphrase) is not None:
             yield f"{reading.dotted(*passphrase)}: there is no {key} that it opens"
 
 
-def _given(value: Any) -> bool:
-    return field_types.blank_is_absent(value) is not None
-
-
 def _family(reading: Reading) -> str:
-    written = reading.get(*_FAMILY)
-    return written if written in ("ipv4", "ipv6") else "ipv4"
+    return "ipv6" if reading.get("address_family") == "ipv6" else "ipv4"
 
 
 def _families(reading: Reading) -> Iterator[str]:
@@ -133,15 +117,13 @@ def _shared_directories(reading: Reading) -> Iterator[str]:
         return
     for location in _INSTALLED:
         installed = reading.get(*location)
-        if isinstance(installed, str) and _holds(directory, installed):
+        if not isinstance(installed, str):
+            continue
+        if PurePosixPath(installed).is_relative_to(PurePosixPath(directory)):
             yield (
                 f"{reading.dotted(*_DIRECTORY)}: is deleted with the cluster, so "
                 f"{reading.dotted(*location)} must not be in it"
             )
-
-
-def _holds(directory: str, path: str) -> bool:
-    return PurePosixPath(path).is_relative_to(PurePosixPath(directory))
 
 
 def _refused_variables(reading: Reading) -> Iterator[str]:
@@ -172,3 +154,7 @@ def _has_odd_port(url: Any) -> bool:
         return isinstance(url, str) and urlsplit(url).port == 0
     except ValueError:
         return True
+
+
+#: Each yields sentences about logins, networks, directories or variables.
+PROBLEMS = (_logins, _families, _overlaps, _shared_directories, _refused_variables)

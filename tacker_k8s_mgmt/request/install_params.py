@@ -1,8 +1,7 @@
 """``additionalParams.k8s_cluster_installation_param`` as a typed value.
 
-The border has the names of the specification's attribute table and of the kubeadm
-driver's user guide that it builds on; inside we say control plane and worker. Every
-field's description is the text of the user documentation.
+Aliases are the names of the specification's attribute table and of the kubeadm driver's
+user guide. The docstring of each field is its text in the user documentation.
 """
 
 import ipaddress
@@ -41,7 +40,7 @@ from tacker_k8s_mgmt.request.secret_references import Use
 
 
 class InstallParams(Structure):
-    """How a cluster is to be installed; made by :func:`parse`."""
+    """The parameters of a cluster, made by :func:`.params.parse`."""
 
     ignored: ClassVar[Mapping[str, str]] = {
         "script_path": "kubespray takes the place of the installation script",
@@ -101,20 +100,20 @@ class InstallParams(Structure):
 
     @property
     def pod_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-        """The pods' network, None for kubespray's own."""
+        """The pods' network; None for kubespray's default."""
         return self.control_plane.pod_cidr
 
     @property
     def service_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-        """The services' network, None for kubespray's own."""
+        """The services' network; None for kubespray's default."""
         return self.control_plane.service_cidr
 
     @property
     def forks(self) -> Forks:
-        """How many hosts Ansible works on at the same time.
+        """Ansible's forks.
 
-        Until the first node is reached through a bastion, each fork logs in to it, and
-        sshd drops logins from the tenth on (``MaxStartups``, 10:30:100 by default).
+        With a bastion, at first each fork logs in there, and sshd drops simultaneous
+        logins from the tenth on (``MaxStartups``, 10:30:100 by default).
         """
         if self.bastion and self.bastion.carries_playbooks:
             return Forks(self.ansible.forks, most=8)
@@ -122,7 +121,7 @@ class InstallParams(Structure):
 
     @property
     def wants_compute_hosts(self) -> bool:
-        """Whether nodes get a label that tells their compute host."""
+        """Whether nodes get a label with their compute host."""
         groups = (self.control_plane, self.workers)
         return any(group.compute_host_label for group in groups)
 
@@ -139,26 +138,21 @@ class InstallParams(Structure):
     def account(self, role: Role) -> Account:
         """The login on the VMs of a role.
 
-        :raises LookupError: there is no load balancer in these parameters.
+        :raises LookupError: the parameters have no load balancer.
         """
         return self._machine_accounts()[role]
 
     def accounts(self) -> tuple[Account, ...]:
-        """Every login: on the Ansible server first, then on the VMs by role."""
-        bastion = self.bastion_account
-        return (
-            self.server_account,
-            *self._machine_accounts().values(),
-            *([bastion] if bastion else []),
-        )
+        """All logins: the Ansible server's, those of the VMs by role, the bastion's."""
+        vms, bastion = self._machine_accounts().values(), self.bastion_account
+        return (self.server_account, *vms, *([bastion] if bastion else []))
 
     def secrets(self) -> tuple[str, ...]:
-        """Every secret text in the parameters, for redaction.
+        """All secret texts of the parameters, for redaction.
 
-        A password that is also a user name here is left out: that text is shown
-        anyway, and stars in its place would give away that the two are the same. Of
-        a private key, each line is a secret; of one that lies in a file, nothing is
-        known here.
+        A password that is also a user name is left out: stars in the user name's place
+        would reveal that the two are the same. Each line of a private key is a secret;
+        the content of a key file is not known here.
         """
         found = set(redaction.in_variables(self.kubespray_vars))
         found.update(secret.get_secret_value() for secret in self.resolved)

@@ -1,9 +1,9 @@
-"""How a request spells its attributes.
+"""The spelling of the request's attributes.
 
-Requests use the names of the specification (``master_node``). Tacker's GET view shows
-stored parameters in camelCase (``masterNode``) and users copy from there, so both are
-read. Everything else is refused with the nearest known name, before pydantic sees it;
-what pydantic then complains about is named the way the user wrote it.
+Requests use the names of the specification (``master_node``). Users also copy from
+Tacker's GET view, which shows stored parameters in camelCase (``masterNode``), so both
+are read. Unknown names are refused with the nearest known one before pydantic
+validates; its errors get the names as the user wrote them.
 """
 
 import difflib
@@ -17,6 +17,8 @@ from typing import Any, ClassVar, get_args, get_origin
 from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
+
+from tacker_k8s_mgmt.request.field_types import blank_is_absent
 
 Location = tuple[str, ...]
 
@@ -35,9 +37,9 @@ _SENTENCES = {
 class Structure(BaseModel):
     """A structure of the request.
 
-    ``ignored`` names attributes that the user guides of the kubeadm drivers know and
-    this driver has no use for, each with the reason. They are accepted, so that what a
-    request body made for one of these drivers has works unchanged.
+    ``ignored`` has the attributes of the kubeadm drivers' user guides that this driver
+    does not use, each with the reason. They are accepted, so that request bodies for
+    these drivers work unchanged.
     """
 
     model_config = ConfigDict(
@@ -51,7 +53,10 @@ class Structure(BaseModel):
 
 @dataclass
 class Reading:
-    """A request with the specification's names, and what was noticed on the way."""
+    """A request by the specification's names, with problems and warnings.
+
+    :param written: the name as the user wrote it, by location.
+    """
 
     values: dict[str, Any]
     problems: list[str] = field(default_factory=list)
@@ -66,18 +71,22 @@ class Reading:
         )
 
     def get(self, *location: str) -> Any:
-        """The value at a place, or None where there is none."""
+        """The value at a location; None if there is none."""
         value: Any = self.values
         for name in location:
             if isinstance(value, list):
-                value = {str(place): item for place, item in enumerate(value)}
+                value = {str(number): item for number, item in enumerate(value)}
             value = value.get(name) if isinstance(value, Mapping) else None
         return value
 
-    def sentence(self, error: ErrorDetails, because: Mapping[str, str]) -> str:
-        """One of pydantic's errors in our words, without the offending value.
+    def given(self, *location: str) -> Any:
+        """The value at a location; None if there is none or it is blank."""
+        return blank_is_absent(self.get(*location))
 
-        :param because: why an attribute is needed, by its name without its place.
+    def sentence(self, error: ErrorDetails, because: Mapping[str, str]) -> str:
+        """A sentence for one of pydantic's errors, without the offending value.
+
+        :param because: why an attribute is needed, by its name.
         """
         name = self.dotted(*(str(part) for part in error["loc"]))
         if error["type"] == "value_error":
@@ -92,7 +101,7 @@ class Reading:
 
 
 def camel(name: str) -> str:
-    """The way Tacker's GET view writes a name (tacker/common/utils.py)."""
+    """A name as Tacker's GET view writes it (tacker/common/utils.py)."""
     return re.sub("_([a-z])", lambda match: match[1].upper(), name)
 
 
@@ -111,8 +120,8 @@ def read(model: type[Structure], raw: Mapping[Any, Any]) -> Reading:
 def restore_keys(reading: Reading, name: str) -> None:
     """Undo camelCase in a free-form mapping that was copied from Tacker's GET view.
 
-    The mapping's own keys had no capitals (kubespray's variables have none). Deeper
-    ones may have had some, and cannot be restored.
+    Its keys are kubespray's variables, which have no capitals. Keys inside their values
+    may have some and cannot be restored.
     """
     mapping = reading.values.get(name)
     if reading.written.get((name,)) != camel(name) or not isinstance(mapping, Mapping):
@@ -132,10 +141,10 @@ def restore_keys(reading: Reading, name: str) -> None:
 
 @dataclass(frozen=True)
 class Attribute:
-    """What a request may have in a structure under one of the specification's names.
+    """An attribute of a structure, as the model defines it.
 
     :param field: its name in the model.
-    :param structure: what it is, or each of its items; None for other values.
+    :param structure: its type, or that of its items; None for other values.
     """
 
     field: str
@@ -146,7 +155,7 @@ class Attribute:
 
 @cache
 def attributes(model: type[Structure]) -> Mapping[str, Attribute]:
-    """All attributes of a structure, in the model's order."""
+    """The attributes of a structure by the specification's name, in model order."""
     return MappingProxyType(
         {
             info.alias or field: Attribute(
@@ -162,10 +171,7 @@ def attributes(model: type[Structure]) -> Mapping[str, Attribute]:
 
 
 def border_names(model: type[Structure]) -> Mapping[str, type[Structure] | None]:
-    """The attributes of a structure, each with its own structure if it has one.
-
-    One that is a list of structures has none here.
-    """
+    """The attributes of a structure, each with its structure unless it is a list."""
     return {
         name: None if attribute.is_list else attribute.structure
         for name, attribute in attributes(model).items()
@@ -174,7 +180,7 @@ def border_names(model: type[Structure]) -> Mapping[str, type[Structure] | None]
 
 @cache
 def _spellings(model: type[Structure]) -> Mapping[str, str]:
-    """The specification's name by every way to write it."""
+    """The specification's name by each of its spellings."""
     return MappingProxyType(
         {
             spelled: name

@@ -1,4 +1,4 @@
-"""OpenStack as the cluster itself uses it: volumes, load balancers, node addresses."""
+"""The structure ``cluster.openstack``: the OpenStack that the cluster itself uses."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.request.option_types import (
     Url,
 )
 
-# By option, how the names of its variables end.
+# The end of the variables' names by option.
 _USER = {
     **{name: name for name in ("username", "password", "domain_id", "domain_name")},
     **{"project_id": "tenant_id", "project_name": "tenant_name"},
@@ -30,15 +30,15 @@ _LOGIN = {
 
 
 def login_variables(prefix: str) -> Iterator[str]:
-    """The names of the variables that :meth:`OpenStack.login` sets."""
+    """The variables that :meth:`OpenStack.login` sets."""
     return (f"{prefix}_{end}" for end in _LOGIN.values())
 
 
 class OpenStack(Structure):
-    """The OpenStack below the cluster, and the login that the cluster has there.
+    """The OpenStack below the cluster, and the cluster's login there.
 
-    An application credential is the better login: it can be taken back alone. kubespray
-    wants its id, its name and its secret.
+    An application credential is preferable: it can be revoked without affecting others.
+    kubespray needs its id, name and secret.
     """
 
     auth_url: Url
@@ -86,14 +86,14 @@ class OpenStack(Structure):
     """Network of those Services' floating IPs (cloud controller)."""
 
     def login(self, prefix: str) -> dict[str, str]:
-        """Variables of the cloud controller's login or of Cinder's driver's.
+        """The login variables of the cloud controller or of the Cinder driver.
 
-        What is not given is said to be empty: kubespray's defaults are environment
-        variables of whoever runs it.
+        Options without a value are set to "", because kubespray's defaults are
+        environment variables of the Ansible user.
 
         :param prefix: ``external_openstack`` or ``cinder``.
         """
-        # Beside an application credential, a project would be refused by Keystone.
+        # Keystone refuses a project beside an application credential.
         unused = _USER if self.application_credential_id is not None else {}
         used = _LOGIN.keys() - unused
         login = {_LOGIN[name]: opened(getattr(self, name)) for name in used}

@@ -1,6 +1,6 @@
-"""Options of a cluster that do not go together, whatever the kubespray.
+"""Options that conflict with each other in every kubespray release.
 
-Works on the request as it was read, as :mod:`.cross_validation` does.
+The checks work on the request as it was read, as those of :mod:`.cross_validation` do.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,39 +8,30 @@ from typing import Any
 
 from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
 from tacker_k8s_mgmt.request import option_metadata
-from tacker_k8s_mgmt.request.field_types import blank_is_absent
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 from tacker_k8s_mgmt.request.openstack_options import CREDENTIAL
 
 _CLUSTER = "cluster"
-
-
-def problems(reading: Reading) -> Iterator[str]:
-    """Sentences about the options."""
-    yield from _labels(reading)
-    yield from _network(reading)
-    yield from _registries(reading)
-    yield from _openstack(reading)
-    yield from _webhook(reading)
-    yield from _said_twice(reading)
+# What a user's login at OpenStack needs: one of each.
+_USER = (
+    *(("username",), ("password",)),
+    *(("project_id", "project_name"), ("domain_id", "domain_name")),
+)
+_WITHOUT_EFFECT = {
+    "certificate_path": "is not sent to the nodes; put the CA certificate into the "
+    "image of the VMs and name it in cluster.registries with ca_file",
+    "hosts_string": "is not written to the nodes; the registry's name has to be in the "
+    "DNS or in the image of the VMs",
+}
 
 
 def warnings(reading: Reading) -> Iterator[str]:
-    """Sentences about what has no effect."""
+    """Sentences about attributes without effect."""
     for place in _items(reading, "private_registry_connection_info"):
-        if _given(reading, *place, "certificate_path"):
-            yield (
-                f"{reading.dotted(*place, 'certificate_path')}: is not sent to the "
-                "nodes; put the CA certificate into the image of the VMs and name it "
-                "in cluster.registries with ca_file"
-            )
-        if _given(reading, *place, "hosts_string"):
-            yield (
-                f"{reading.dotted(*place, 'hosts_string')}: is not written to the "
-                "nodes; the registry's name has to be in the DNS or in the image of "
-                "the VMs"
-            )
+        for name, reason in _WITHOUT_EFFECT.items():
+            if _given(reading, *place, name):
+                yield f"{reading.dotted(*place, name)}: {reason}"
 
 
 def _labels(reading: Reading) -> Iterator[str]:
@@ -58,9 +49,9 @@ def _labels(reading: Reading) -> Iterator[str]:
 
 
 def _label_twice(reading: Reading, place: Location, key: Any) -> Iterator[str]:
-    """A label that is also the one of the compute host."""
-    given = reading.get(*place)
-    for label in given if isinstance(given, list) and isinstance(key, str) else ():
+    """A label with the key of the compute host's label."""
+    labels = reading.get(*place)
+    for label in labels if isinstance(labels, list) and isinstance(key, str) else ():
         if str(label).partition("=")[0] == key:
             name = reading.dotted(place[0], "compute_host_label")
             yield f"{reading.dotted(*place)}: {name} sets this label already"
@@ -68,18 +59,16 @@ def _label_twice(reading: Reading, place: Location, key: Any) -> Iterator[str]:
 
 def _network(reading: Reading) -> Iterator[str]:
     place = (_CLUSTER, "network")
-    given = reading.get(*place, "plugin")
-    plugin = blank_is_absent(given) or kubespray_releases.DEFAULT_NETWORK_PLUGIN
+    default = kubespray_releases.DEFAULT_NETWORK_PLUGIN
+    plugin = reading.given(*place, "plugin") or default
     if not isinstance(plugin, str):
         return
     if plugin not in kubespray_releases.NETWORK_PLUGINS:
         known = ", ".join(sorted(kubespray_releases.NETWORK_PLUGINS))
         yield f"{reading.dotted(*place, 'plugin')}: must be one of {known}"
         return
-    encapsulation, mtu = (
-        reading.get(*place, "encapsulation"),
-        reading.get(*place, "mtu"),
-    )
+    encapsulation = reading.get(*place, "encapsulation")
+    mtu = reading.get(*place, "mtu")
     offered = network_plugins.ENCAPSULATIONS.get(plugin, ())
     family = reading.get("address_family")
     name = reading.dotted(*place, "encapsulation")
@@ -134,12 +123,11 @@ def _docker(reading: Reading, place: Location) -> Iterator[str]:
 
 def _openstack(reading: Reading) -> Iterator[str]:
     place = (_CLUSTER, "openstack")
-    if reading.get(_CLUSTER, "storage", "cinder") is True and not isinstance(
-        reading.get(*place), Mapping
-    ):
-        name = reading.dotted(_CLUSTER, "storage", "cinder")
-        yield f"{name}: needs cluster.openstack, with the login at OpenStack"
     if not isinstance(reading.get(*place), Mapping):
+        cinder = (_CLUSTER, "storage", "cinder")
+        if reading.get(*cinder) is True:
+            name = reading.dotted(*cinder)
+            yield f"{name}: needs cluster.openstack, with the login at OpenStack"
         return
     name = reading.dotted(*place)
     credential = [part for part in CREDENTIAL if _given(reading, *place, part)]
@@ -151,8 +139,7 @@ def _openstack(reading: Reading) -> Iterator[str]:
             if part not in credential:
                 yield f"{name}: {part} is missing; kubespray wants id, name and secret"
     else:
-        wanted = (("username",), ("password",), ("project_id", "project_name"))
-        for choice in (*wanted, ("domain_id", "domain_name")):
+        for choice in _USER:
             if not any(_given(reading, *place, part) for part in choice):
                 yield (
                     f"{name}: {' or '.join(choice)} is missing, and there is no "
@@ -178,25 +165,23 @@ def _webhook(reading: Reading) -> Iterator[str]:
         )
 
 
-def _said_twice(reading: Reading) -> Iterator[str]:
-    """A variable of the user's beside the attribute that stands for it."""
+def _set_twice(reading: Reading) -> Iterator[str]:
+    """Variables in ``kubespray_vars`` beside the attribute that stands for them."""
     variables = reading.get("kubespray_vars")
     if not isinstance(variables, Mapping):
         return
     for location, names in option_metadata.variable_names(InstallParams).items():
         if not _given(reading, *location) or reading.get(*location) is False:
             continue
-        for name in names:
-            if name in variables:
-                shown = reading.dotted("kubespray_vars", name)
-                yield (
-                    f"{shown}: cannot be set beside {reading.dotted(*location)}, which "
-                    "stands for it"
-                )
+        for name in filter(variables.__contains__, names):
+            yield (
+                f"{reading.dotted('kubespray_vars', name)}: cannot be set beside "
+                f"{reading.dotted(*location)}, which stands for it"
+            )
 
 
 def _given(reading: Reading, *location: str) -> bool:
-    return blank_is_absent(reading.get(*location)) not in (None, [])
+    return reading.given(*location) not in (None, [])
 
 
 def _items(reading: Reading, *location: str) -> Iterator[Location]:
@@ -205,3 +190,7 @@ def _items(reading: Reading, *location: str) -> Iterator[Location]:
         for number, item in enumerate(value):
             if isinstance(item, Mapping):
                 yield (*location, str(number))
+
+
+#: Each yields sentences about options.
+PROBLEMS = (_labels, _network, _registries, _openstack, _webhook, _set_twice)

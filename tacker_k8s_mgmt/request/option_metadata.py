@@ -1,8 +1,8 @@
-"""What a field of the parameters says about its option, among its annotations.
+"""Metadata of an option, among the annotations of its field.
 
-:class:`Becomes` names the variables of kubespray that the option becomes; one of
-:class:`Changeable` and :class:`Fixed` says whether a later request may change it. That
-it is a secret its type says (:class:`.field_types.SecretForm`).
+:class:`Becomes` names the kubespray variables that it sets; :class:`Changeable` or
+:class:`Fixed` states whether a later request may change it. The metadata of secrets is
+in their types (:class:`.field_types.SecretForm`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,25 +20,26 @@ from tacker_k8s_mgmt.request.key_aliases import Location, Structure
 
 
 def opened(option: Any) -> Any:
-    """The option, as text if it is a secret."""
+    """The option's value, as text if it is a secret."""
     return option.get_secret_value() if isinstance(option, SecretStr) else option
 
 
 def _itself(option: Any) -> Any:
-    """The option; of a structure, that it is there."""
+    """The option's value; True for a structure."""
     return True if isinstance(option, Structure) else option
 
 
 class Becomes:
-    """Variables of kubespray that an option becomes unless it is None or False.
+    """Variables of kubespray that an option sets unless it is None or False.
 
-    A field may have several of these. Of a structure, its options' variables are its
-    own too.
+    A field may have several of these. A structure has the variables of its options,
+    too.
 
-    :param names: what ``kubespray_vars`` must not have beside the option.
-    :param value: makes the value of all of these; None where other options have a say,
-        so that :mod:`tacker_k8s_mgmt.kubespray.variables` makes it.
-    :param is_default: whether ``kubespray_vars`` may have another value after all.
+    :param names: the variables; ``kubespray_vars`` must not have them beside the
+        option.
+    :param value: computes the value of all of them; None where it depends on other
+        options (:mod:`tacker_k8s_mgmt.kubespray.variables`).
+    :param is_default: whether ``kubespray_vars`` may override the value.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Becomes:
 class Changeable:
     """A later request may change the option.
 
-    :param unless_new: why it may not, where the instantiation did not have the option.
+    :param unless_new: why it may not add an option that the instantiation did not have.
     """
 
     unless_new: str = ""
@@ -64,9 +65,9 @@ class Changeable:
 
 @dataclass(frozen=True)
 class Fixed:
-    """A later request may repeat the option and not change it.
+    """A later request may repeat the option, but not change it.
 
-    :param reason: end of the sentence that refuses the change.
+    :param reason: end of the sentence that refuses a change.
     :param but_by_upgrade: whether an upgrade may change it.
     """
 
@@ -79,7 +80,7 @@ BUILT_ON = Fixed("the cluster was built on it")
 
 
 def variables(structure: Structure) -> dict[str, Any]:
-    """The variables of all options of a structure that are made of one option each."""
+    """The variables of a structure's options that depend on a single option each."""
     built: dict[str, Any] = {}
     for name, info in type(structure).model_fields.items():
         option = opened(getattr(structure, name))
@@ -97,9 +98,9 @@ def variables(structure: Structure) -> dict[str, Any]:
 def variable_names(
     model: type[Structure], *, defaults: bool = False
 ) -> Mapping[Location, tuple[str, ...]]:
-    """By attribute, the variables that it stands for: neither has a say in the other's.
+    """By attribute, the variables that it sets and ``kubespray_vars`` must not have.
 
-    :param defaults: those that it sets instead, where a user may have other values.
+    :param defaults: return the variables that ``kubespray_vars`` may override, instead.
     """
     return MappingProxyType(dict(_variable_names(model, (), defaults)))
 
@@ -120,17 +121,13 @@ def _variable_names(
 
 @cache
 def later(model: type[Structure]) -> Mapping[str, Changeable | Fixed | None]:
-    """By attribute, whether it may change; None for a structure that says it of each.
-
-    A structure without a mark is changed attribute by attribute.
-    """
-    found = key_aliases.attributes(model).items()
-    return MappingProxyType({name: _rule(attribute.info) for name, attribute in found})
-
-
-def _rule(info: FieldInfo) -> Changeable | Fixed | None:
-    rules = (mark for mark in info.metadata if isinstance(mark, Changeable | Fixed))
-    return next(rules, None)
+    """By attribute, whether it may change; None if its own attributes state that."""
+    rules: dict[str, Changeable | Fixed | None] = {}
+    for name, attribute in key_aliases.attributes(model).items():
+        marks = attribute.info.metadata
+        rule = (mark for mark in marks if isinstance(mark, Changeable | Fixed))
+        rules[name] = next(rule, None)
+    return MappingProxyType(rules)
 
 
 def _marks(info: FieldInfo) -> Iterator[Becomes]:

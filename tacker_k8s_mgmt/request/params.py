@@ -16,18 +16,10 @@ from tacker_k8s_mgmt.request import (
 )
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Reading
-from tacker_k8s_mgmt.request.models import API_PORT, LoadBalancer, Proxy
+from tacker_k8s_mgmt.request.models import API_PORT
 from tacker_k8s_mgmt.request.secret_references import Resolver
 
-__all__ = [
-    "API_PORT",
-    "InstallParams",
-    "LoadBalancer",
-    "Proxy",
-    "merged",
-    "parse",
-    "without_secrets",
-]
+__all__ = ["API_PORT", "InstallParams", "merged", "parse", "without_secrets"]
 
 ATTRIBUTE = "k8s_cluster_installation_param"
 _BECAUSE = {
@@ -45,14 +37,14 @@ def parse(
 
     :param additional_params: the request's ``additionalParams``, as sent by the user or
         as shown by Tacker's GET view.
-    :param resolver: tells secrets that are given by reference; without it they are only
-        checked, and texts that are none stand for them.
+    :param resolver: returns the secrets behind references; without it references are
+        only checked, and placeholders are used.
     :param needed: structures whose secrets are needed (``ansible``...); None for all.
         Those of others may be missing.
-    :returns: None if the request asks nothing of this driver.
+    :returns: None if the request has no parameters of this driver.
     :raises ParamError: with every problem at once.
     """
-    raw = _given(additional_params)
+    raw = _attribute(additional_params)
     return None if raw is None else _checked(_read(raw), resolver, needed)
 
 
@@ -64,25 +56,23 @@ def merged(
     needed: Collection[str] | None = None,
     upgrade: bool = False,
 ) -> InstallParams | None:
-    """The parameters of an operation later in the cluster's life.
+    """The parameters of an operation after the instantiation.
 
-    Neither mapping is changed, and Tacker stores the merged values nowhere: they hold
-    for this operation. What may be changed, and why other things may not:
-    :mod:`.update_policy`. A secret that was not kept (:func:`without_secrets`) has to
-    be repeated or replaced.
+    Neither mapping is changed, and Tacker does not store the merged values: they are
+    valid for this operation. :mod:`.update_policy` has what may be changed. A secret
+    that was not kept (:func:`without_secrets`) has to be repeated or replaced.
 
     :param stored: ``additionalParams`` of the instantiation.
-    :param override: ``additionalParams`` of the scale or heal request.
-    :param resolver: as above, and so is *needed*.
-    :param upgrade: the Kubernetes version may change, too.
-    :returns: None if this driver was not asked for when the VNF was instantiated.
+    :param override: ``additionalParams`` of the later request.
+    :param resolver: as in :func:`parse`, and so is *needed*.
+    :param upgrade: whether the Kubernetes version may change, too.
+    :returns: None if the VNF was instantiated without this driver.
     :raises ParamError: with every problem at once.
     """
-    change, raw = _given(override), _given(stored)
+    change = _attribute(override)
     if change is None:
         return parse(stored, resolver, needed=needed)
-    if raw is None:
-        raise ParamError(["was not given when the VNF was instantiated"])
+    raw = _instantiated_with(stored)
     later = _read(change)
     before = secret_references.restore_repeated(InstallParams, _read(raw), later)
     reading = update_policy.merge(before, later, upgrade=upgrade)
@@ -96,45 +86,46 @@ def completed(
     requests: Iterable[Mapping[str, Any]],
     resolver: Resolver | None = None,
 ) -> InstallParams:
-    """The parameters as they are kept, with their secrets from where they were given.
+    """The stored parameters with the secrets of former requests.
 
-    :param stored: ``additionalParams`` as :func:`without_secrets` keeps them.
-    :param requests: ``additionalParams`` of the requests before, the latest first.
-    :param resolver: as above.
+    :param stored: ``additionalParams`` from :func:`without_secrets`.
+    :param requests: ``additionalParams`` of the former requests, the latest first.
+    :param resolver: as in :func:`parse`.
     :raises ParamError: with every problem at once.
     """
-    raw = _given(stored)
-    if raw is None:
-        raise ParamError(["was not given when the VNF was instantiated"])
-    reading = _read(raw)
+    reading = _read(_instantiated_with(stored))
     for request in requests:
-        if (given := _given(request)) is not None:
-            later = _read(given)
+        if (raw := _attribute(request)) is not None:
+            later = _read(raw)
             reading = secret_references.restore_repeated(InstallParams, reading, later)
     return _checked(reading, resolver, None)
 
 
 def without_secrets(additional_params: Mapping[str, Any]) -> dict[str, Any]:
-    """The attribute as it may be kept where others see it; :func:`merged` reads it.
+    """The attribute without secrets, to be stored in Tacker; :func:`merged` reads it.
 
-    :param additional_params: of a request that :func:`parse` takes.
-    :returns: ``{"k8s_cluster_installation_param": ...}``; nothing if it is not given.
+    :param additional_params: of a request that :func:`parse` accepts.
+    :returns: ``{"k8s_cluster_installation_param": ...}``; empty without the attribute.
     """
-    raw = _given(additional_params)
+    raw = _attribute(additional_params)
     if raw is None:
         return {}
     return {ATTRIBUTE: secret_references.without_secrets(InstallParams, _read(raw))}
 
 
-def _given(additional_params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The attribute in either spelling; whatever else there is, Tacker's or not, is
-    nothing of ours.
-    """
-    given = additional_params or {}
+def _attribute(params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The attribute in either spelling; others of ``additionalParams`` are ignored."""
     spellings = (ATTRIBUTE, key_aliases.camel(ATTRIBUTE))
-    raw = next((given[name] for name in spellings if name in given), None)
+    raw = next((params[name] for name in spellings if params and name in params), None)
     if raw is not None and not isinstance(raw, Mapping):
         raise ParamError(["the attribute itself must be a structure"])
+    return raw
+
+
+def _instantiated_with(stored: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    raw = _attribute(stored)
+    if raw is None:
+        raise ParamError(["was not given when the VNF was instantiated"])
     return raw
 
 
@@ -151,17 +142,13 @@ def _checked(
     opened = secret_references.resolve(InstallParams, written, resolver, needed)
     reading = replace(written, values=opened.values)
     params, mistakes = _validated(reading)
-    problems = [
-        *reading.problems,
-        *opened.missing,
-        *mistakes,
-        *cross_validation.problems(reading),
-        *option_conflicts.problems(reading),
-    ]
+    checks = (*cross_validation.PROBLEMS, *option_conflicts.PROBLEMS)
+    conflicts = (problem for check in checks for problem in check(reading))
+    problems = [*reading.problems, *opened.missing, *mistakes, *conflicts]
     if params is None or problems or opened.lost:
         raise ParamError([*opened.lost, *problems], elsewhere=not problems)
-    found = {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}
-    return params.model_copy(update=found) if opened.uses else params
+    update = {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}
+    return params.model_copy(update=update) if opened.uses else params
 
 
 def _validated(reading: Reading) -> tuple[InstallParams | None, list[str]]:

@@ -1,6 +1,6 @@
-"""Private registries and mirrors, and what the container engines call them."""
+"""Private registries and mirrors, and the container engines' variables for them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,7 +10,7 @@ from tacker_k8s_mgmt.request import field_types, option_types
 from tacker_k8s_mgmt.request.key_aliases import Structure
 
 _DOCKER_HUB = "docker.io"
-#: Of all container engines, the variables that registries become.
+#: The variables that registries become, of all container engines.
 REGISTRY_VARIABLES = (
     *("containerd_registries_mirrors", "containerd_registry_auth"),
     *("crio_registries", "crio_registry_auth"),
@@ -39,7 +39,7 @@ class Registry(Structure):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The URLs that are asked."""
+        """The URLs from which images are pulled."""
         return self.mirrors or (f"https://{self.prefix}",)
 
 
@@ -62,7 +62,7 @@ class PrivateRegistry(Structure):
     image of the VMs."""
 
     def as_registry(self) -> Registry:
-        """The same in the words of ``cluster.registries``."""
+        """The same as an item of ``cluster.registries``."""
         scheme = "https" if self.connection_type else "http"
         return Registry(
             prefix=self.server,
@@ -73,10 +73,10 @@ class PrivateRegistry(Structure):
 
 
 def variables(registries: Sequence[Registry], engine: str) -> dict[str, Any]:
-    """Variables for a container engine: containerd, crio or docker.
+    """The variables of a container engine: containerd, crio or docker.
 
-    Docker knows mirrors of docker.io only, and no logins; what it cannot do is refused
-    before (:mod:`.option_conflicts`).
+    What Docker lacks, logins and mirrors of other registries than docker.io, is refused
+    beforehand (:mod:`.option_conflicts`).
     """
     if not registries:
         return {}
@@ -93,13 +93,14 @@ def variables(registries: Sequence[Registry], engine: str) -> dict[str, Any]:
         if registry.username and isinstance(registry.password, SecretStr)
     ]
     if engine == "crio":
-        found: dict[str, Any] = {"crio_registries": [_for_crio(r) for r in registries]}
+        made: dict[str, Any] = {"crio_registries": [_for_crio(r) for r in registries]}
     else:
-        found = {"containerd_registries_mirrors": [_mirrored(r) for r in registries]}
-    return found | ({f"{engine}_registry_auth": logins} if logins else {})
+        mirrored = [_for_containerd(registry) for registry in registries]
+        made = {"containerd_registries_mirrors": mirrored}
+    return made | ({f"{engine}_registry_auth": logins} if logins else {})
 
 
-def _mirrored(registry: Registry) -> dict[str, Any]:
+def _for_containerd(registry: Registry) -> dict[str, Any]:
     ca = {"ca": registry.ca_file} if registry.ca_file else {}
     return {
         "prefix": registry.prefix,
@@ -127,25 +128,23 @@ def _for_crio(registry: Registry) -> dict[str, Any]:
         "prefix": registry.prefix,
         "location": registry.prefix,
         "insecure": registry.skip_tls_verify,
-        # kubespray's template asks every registry for it.
+        # kubespray's template needs it for every registry.
         "unqualified": False,
         **({"mirrors": mirrors} if mirrors else {}),
     }
 
 
 def _for_docker(registries: Sequence[Registry]) -> dict[str, Any]:
-    mirrors = _unique(
-        url for one in registries if one.prefix == _DOCKER_HUB for url in one.mirrors
-    )
-    insecure = _unique(
-        urlsplit(url).netloc
-        for one in registries
-        for url in one.hosts
-        if one.skip_tls_verify or url.startswith("http://")
-    )
-    found: dict[str, Any] = {"docker_registry_mirrors": mirrors} if mirrors else {}
-    return found | ({"docker_insecure_registries": insecure} if insecure else {})
-
-
-def _unique(items: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(items))
+    lists = {
+        "docker_registry_mirrors": (
+            url for r in registries if r.prefix == _DOCKER_HUB for url in r.mirrors
+        ),
+        "docker_insecure_registries": (
+            urlsplit(url).netloc
+            for r in registries
+            for url in r.hosts
+            if r.skip_tls_verify or url.startswith("http://")
+        ),
+    }
+    unique = {name: list(dict.fromkeys(items)) for name, items in lists.items()}
+    return {name: items for name, items in unique.items() if items}

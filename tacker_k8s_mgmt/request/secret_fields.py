@@ -1,8 +1,8 @@
-"""Where the parameters have secrets, as their model says.
+"""The places of secrets in the parameters, by their model.
 
-An attribute is a secret if its type is pydantic's ``SecretStr``; what there is to know
-of it besides says its :class:`.field_types.SecretForm`. In free-form variables a value
-is one if its name, or one that it stands below, looks like that of a secret.
+An attribute is a secret if its type is pydantic's ``SecretStr``; a
+:class:`.field_types.SecretForm` has its properties. In free-form variables, a value is
+a secret if its name or that of a mapping around it looks like a secret's.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,17 +18,17 @@ from tacker_k8s_mgmt.request import key_aliases
 from tacker_k8s_mgmt.request.field_types import SECRET, SecretForm
 from tacker_k8s_mgmt.request.key_aliases import Attribute, Location, Structure
 
-#: Of a variable whose name is none of a secret.
+#: For variables whose names do not look like a secret's.
 _SHOWN = SecretForm(masked=redaction.without_secret)
-#: Variables that are nested deeper are none that Ansible could use.
+#: Deeper nested variables are of no use to Ansible.
 _DEEPEST = 60
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a secret stands.
+    """The place of a secret.
 
-    :param is_variable: whether it is a value among free-form variables.
+    :param is_variable: whether it is among free-form variables.
     """
 
     location: Location
@@ -37,14 +37,14 @@ class Place:
 
 
 Holder = TypeVar("Holder")
-#: Tells what is to stand at a place where something stands now.
+#: Returns the new value of a secret for the present one.
 Change = Callable[[Place, Any], Any]
 
 
 def attributes(
     model: type[Structure], place: Location = ()
 ) -> Iterator[tuple[Location, SecretForm]]:
-    """Every secret attribute; ``*`` stands for the number of a list's item."""
+    """All secret attributes; ``*`` stands for the number of a list's item."""
     for name, attribute in key_aliases.attributes(model).items():
         here = (*place, name)
         if name in _forms(model):
@@ -57,15 +57,15 @@ def attributes(
 def changed(
     model: type[Structure], holder: Holder, change: Change, *, whole: bool = False
 ) -> Holder:
-    """A copy of the parameters, with *change* at every secret that is there.
+    """A copy of the parameters, with *change* applied to every secret in it.
 
-    :param holder: the finished parameters, whose secrets are handed on as texts, or the
-        values of a request with the specification's names (:func:`.key_aliases.read`).
-    :param whole: whether what a free-form variable has below a secret's name is one
-        secret, and not each text in it.
+    :param holder: validated parameters, whose secrets *change* gets as text, or the
+        values of a request by the specification's names (:func:`.key_aliases.read`).
+    :param whole: treat a mapping or list of a secret free-form variable as one secret,
+        not each text in it.
     """
-    made: Holder = _Visitor(change, whole).structure(model, holder, ())
-    return made
+    copy: Holder = _Visitor(change, whole).structure(model, holder, ())
+    return copy
 
 
 @dataclass(frozen=True)
@@ -74,18 +74,18 @@ class _Visitor:
     whole: bool
 
     def structure(self, model: type[Structure], holder: Any, place: Location) -> Any:
-        is_finished, changes = isinstance(holder, Structure), {}
+        validated, changes = isinstance(holder, Structure), {}
         for name, attribute in key_aliases.attributes(model).items():
-            key = attribute.field if is_finished else name
-            value = getattr(holder, key) if is_finished else holder.get(key)
+            key = attribute.field if validated else name
+            value = getattr(holder, key) if validated else holder.get(key)
             if value is not None:
                 form = _forms(model).get(name)
                 new = self._attribute(attribute, form, value, (*place, name))
                 if new != value:
                     changes[key] = new
-        if not is_finished:
+        if not validated:
             return {**holder, **changes}
-        # Without changes that are none, it still knows which values are defaults.
+        # Unchanged values are not in the update: they still count as defaults.
         return holder.model_copy(update=changes) if changes else holder
 
     def _attribute(
@@ -111,27 +111,28 @@ class _Visitor:
         return value
 
     def _variables(self, value: Any, here: Location, *, secret: bool = False) -> Any:
-        """Free-form variables; *secret* below a name that looks like that of one."""
+        """Free-form variables; *secret* if a name around them looks like a secret's."""
         place = Place(here, SECRET if secret else _SHOWN, is_variable=True)
         if is_reference(value, named_secret=secret) or len(here) > _DEEPEST:
             return self.change(place, value)
         if isinstance(value, Mapping | list) and secret and self.whole:
             return self.change(place, value)
         if isinstance(value, Mapping):
-            made: dict[Any, Any] = {}
-            for name, inner in value.items():
-                named_so = secret or redaction.names_secret(str(name), _told(inner))
-                at = (*here, str(name))
-                made[name] = self._variables(inner, at, secret=named_so)
-            return made
+            return {
+                name: self._variables(
+                    inner,
+                    (*here, str(name)),
+                    secret=secret or redaction.names_secret(str(name), _text_of(inner)),
+                )
+                for name, inner in value.items()
+            }
         if isinstance(value, list):
             return [
                 self._variables(inner, (*here, str(number)), secret=secret)
                 for number, inner in enumerate(value)
             ]
-        if value is None or isinstance(value, bool):
-            return value
-        if (isinstance(value, int | float) or _is_plain(value)) and not secret:
+        is_open = not secret and (isinstance(value, int | float) or _is_plain(value))
+        if is_open or value is None or isinstance(value, bool):
             return value
         return self.change(place, value)
 
@@ -142,20 +143,20 @@ def _forms(model: type[Structure]) -> Mapping[str, SecretForm]:
     forms = {}
     for name, attribute in key_aliases.attributes(model).items():
         own = (m for m in attribute.info.metadata if isinstance(m, SecretForm))
-        if _is_hidden(attribute.info.annotation):
+        if _is_secret(attribute.info.annotation):
             forms[name] = next(own, SECRET)
     return MappingProxyType(forms)
 
 
-def _is_hidden(annotation: Any) -> bool:
-    return annotation is SecretStr or any(map(_is_hidden, get_args(annotation)))
+def _is_secret(annotation: Any) -> bool:
+    return annotation is SecretStr or any(map(_is_secret, get_args(annotation)))
 
 
 def is_reference(value: Any, *, named_secret: bool = True) -> bool:
-    """Whether a structure among free-form variables is meant as a reference.
+    """Whether a mapping among free-form variables is a reference to a secret.
 
-    :param named_secret: whether it stands below a name that looks like that of a
-        secret. Elsewhere a ``file`` is a variable's own.
+    :param named_secret: whether a name around it looks like a secret's. Elsewhere,
+        ``file`` is part of the variable.
     """
     if not isinstance(value, Mapping) or len(value) != 1:
         return False
@@ -172,6 +173,6 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, str) and not redaction.shows_secret(value)
 
 
-def _told(value: Any) -> Any:
-    """What a name is judged with: of a reference, the text that will stand there."""
+def _text_of(value: Any) -> Any:
+    """The value, or the text of a reference, by which a variable's name is judged."""
     return next(iter(value.values())) if is_reference(value) else value

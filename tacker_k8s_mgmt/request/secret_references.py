@@ -1,13 +1,12 @@
-"""Secrets that a request names in place of saying them.
+"""References to secrets in a request.
 
-Wherever the parameters have a secret, ``{"secret_ref": "<URL of it in Barbican>"}`` or
-``{"file": "<path of a file on Tacker's conductor>"}`` may stand. Which attributes those
-are, the model says (:mod:`.secret_fields`). Here a reference stays one: whoever
-parses parameters hands in how it is resolved.
+In place of any secret (:mod:`.secret_fields`), a request may have
+``{"secret_ref": "<URL in Barbican>"}`` or ``{"file": "<path on Tacker's conductor>"}``.
+The caller resolves them; nothing is read here.
 
-Of parameters that are kept where others see them, literal secrets are taken out. In
-place of each stands ``{"not_kept": true}``, so that a later request which replaces or
-repeats it is merged as always, and one that does neither can be told what is missing.
+Parameters that Tacker stores have ``{"not_kept": true}`` in place of literal secrets. A
+later request that replaces or repeats such a secret is merged like any other; else the
+error names what is missing.
 """
 
 import re
@@ -31,7 +30,7 @@ _FORMS = '{"secret_ref": "<URL>"} or {"file": "<path>"}'
 
 @dataclass(frozen=True)
 class Reference:
-    """A secret's name.
+    """A reference to a secret.
 
     :param kind: ``secret_ref`` or ``file``.
     :param target: the secret's URL in Barbican, or the file's absolute path.
@@ -42,39 +41,34 @@ class Reference:
 
     @property
     def secret_id(self) -> str:
-        """The id at the end of a secret's URL."""
+        """The secret's id in Barbican."""
         return self.target.rpartition("/")[2]
 
     def as_given(self) -> dict[str, str]:
-        """The same as a request has it."""
+        """The reference as in a request."""
         return {self.kind: self.target}
 
 
+@dataclass(frozen=True)
 class NotKept:
-    """Stands where a literal secret was taken out."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NotKept)
-
-    def __hash__(self) -> int:
-        return hash(_NOT_KEPT)
+    """Placeholder for a literal secret that was not stored."""
 
 
 class Unresolved(Exception):
-    """Why a reference leads to no secret, in words that follow the attribute's name."""
+    """A reference without a secret; the text follows the attribute's name."""
 
 
-#: Tells the secret behind a reference, or raises :class:`Unresolved`. None: it is not
-#: to be known here, which is no problem.
+#: Returns the secret of a reference, or raises :class:`Unresolved`. None for a secret
+#: that is not available here, which is no problem.
 Resolver = Callable[[Reference], str | None]
 
 
 @dataclass(frozen=True)
 class Use:
-    """Where the parameters have a reference.
+    """A reference in the parameters.
 
     :param attribute: its dotted name as the user wrote it.
-    :param is_known: whether the secret, and not a text in its place, is there.
+    :param is_known: whether the parameters have the secret, not a placeholder.
     """
 
     location: Location
@@ -85,13 +79,13 @@ class Use:
 
 @dataclass
 class Opened:
-    """What came of the references of a request.
+    """A request with resolved references.
 
-    :param values: of the reading, with texts in place of all references.
-    :param missing: one sentence for each secret that was not kept.
-    :param lost: one sentence for each reference that leads to no secret.
+    :param values: those of the reading, with texts in place of all references.
+    :param missing: a sentence for each secret that was not kept.
+    :param lost: a sentence for each reference without a secret.
     :param uses: all references, in the model's order.
-    :param secrets: what they lead to.
+    :param secrets: the secrets of the references.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -102,29 +96,31 @@ class Opened:
 
 
 def read(model: type[Structure], reading: Reading) -> None:
-    """Put a :class:`Reference` or :class:`NotKept` where the request writes one.
+    """Convert the references of a reading to :class:`Reference` or :class:`NotKept`.
 
-    What is written wrongly becomes a problem of the reading.
+    Invalid ones become problems of the reading.
     """
 
-    def understood(place: Place, value: Any) -> Any:
+    def parsed(place: Place, value: Any) -> Any:
         try:
-            if place.is_variable and not secret_fields.is_reference(value):
-                return _not_too_deep(value)
-            return _understood(value) if isinstance(value, Mapping) else value
+            if not place.is_variable or secret_fields.is_reference(value):
+                return _parsed(value) if isinstance(value, Mapping) else value
+            if isinstance(value, Mapping | list):
+                raise ValueError("is nested too deeply")
+            return value
         except ValueError as error:
             name = reading.dotted(*place.location)
             reading.problems.append(f"{name}: {error}")
             return place.form.stand_in
 
-    reading.values = secret_fields.changed(model, reading.values, understood)
+    reading.values = secret_fields.changed(model, reading.values, parsed)
 
 
 def without_secrets(model: type[Structure], reading: Reading) -> dict[str, Any]:
     """The values of a reading as JSON, without literal secrets.
 
-    References stay, and so do proxies without credentials and paths of private keys.
-    Of free-form variables rather too much is taken out.
+    References, proxies without credentials and paths of private keys stay. From
+    free-form variables, too much is removed rather than too little.
     """
 
     def kept(place: Place, value: Any) -> Any:
@@ -141,12 +137,12 @@ def without_secrets(model: type[Structure], reading: Reading) -> dict[str, Any]:
 def restore_repeated(
     model: type[Structure], stored: Reading, change: Reading
 ) -> Reading:
-    """The stored request with those secrets back that a later one repeats."""
+    """The stored request, with the secrets that a later one repeats."""
 
     def restored(place: Place, value: Any) -> Any:
         if not isinstance(value, NotKept):
             return value
-        repeated = field_types.blank_is_absent(change.get(*place.location))
+        repeated = change.given(*place.location)
         return value if repeated is None else repeated
 
     values = secret_fields.changed(model, stored.values, restored)
@@ -159,12 +155,11 @@ def resolve(
     resolver: Resolver | None,
     needed: Collection[str] | None = None,
 ) -> Opened:
-    """Put secrets in the place of references.
+    """Replace references by secrets.
 
-    :param resolver: None where references are only to be checked: a text of the right
-        form then stands for each secret.
-    :param needed: the structures whose secrets the operation needs, None for all. What
-        is missing elsewhere is no problem.
+    :param resolver: None to check references only and use placeholders.
+    :param needed: the structures whose secrets the operation needs, None for all.
+        Secrets may be missing elsewhere.
     """
     opened = Opened()
 
@@ -196,18 +191,12 @@ def resolve(
     return opened
 
 
-def _not_too_deep(value: Any) -> Any:
-    if isinstance(value, Mapping | list):
-        raise ValueError("is nested too deeply")
-    return value
-
-
-def _understood(given: Mapping[Any, Any]) -> Reference | NotKept:
-    """Read what stands in the place of a secret.
+def _parsed(value: Mapping[Any, Any]) -> Reference | NotKept:
+    """Read a mapping in the place of a secret.
 
     :raises ValueError: it is no reference; the text does not repeat it.
     """
-    spelled, target = next(iter(given.items())) if len(given) == 1 else ("", None)
+    spelled, target = next(iter(value.items())) if len(value) == 1 else ("", None)
     kind = key_aliases.snake(str(spelled))
     if kind == _NOT_KEPT and target is True:
         return NotKept()
@@ -245,7 +234,9 @@ def _secret_url(url: str) -> str:
 
 
 def _missing(reading: Reading, place: Place) -> str:
-    """What to do about a secret that is not kept: lists and variables come whole."""
+    """What to do about a secret that is not kept; lists and variables are repeated
+    whole.
+    """
     whole = next(
         (at for at, name in enumerate(place.location) if name.isdigit()),
         2 if place.is_variable else None,

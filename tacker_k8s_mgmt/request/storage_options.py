@@ -11,11 +11,11 @@ from tacker_k8s_mgmt.request.option_metadata import Becomes
 from tacker_k8s_mgmt.request.option_types import Registry, Secret, Text
 
 LOCAL_PATH_IS_DEFAULT = "local_path_provisioner_is_default_storageclass"
-# kubespray deploys Cinder's driver without a class unless persistent_volumes_enabled is
-# set, and none of its own classes is the default. It also gives its class the
-# availability zone "nova", which not every site has: without, Cinder takes the site's
-# default zone. The class takes parameters, so there is one that has no other effect
-# than the driver's own default.
+# kubespray deploys the Cinder driver without a StorageClass unless
+# persistent_volumes_enabled is set, none of its classes is the default, and its own
+# class has the availability zone "nova", which not every site has: without a zone,
+# Cinder takes the site's default. kubespray's template needs a parameter, so there is
+# one with the driver's own default.
 _CINDER_CLASS = {
     "name": "cinder-csi",
     "is_default": True,

@@ -1,9 +1,9 @@
-"""What a scale or heal request may change of the parameters of the instantiation.
+"""What a request after the instantiation may change of the parameters.
 
-Credentials, where things lie, and how the operation is done may change in a cluster's
-life. What the cluster was built with may not: each field of the parameters says so
-(:mod:`.option_metadata`). A request may repeat such an attribute as it was: people send
-whole structures.
+Credentials, paths, and how an operation is done may change in a cluster's life; what
+the cluster was built with may not. Each field of the parameters states it
+(:mod:`.option_metadata`). A request may repeat a fixed attribute unchanged, because
+users send whole structures.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -23,20 +23,21 @@ from tacker_k8s_mgmt.request.option_metadata import (
 )
 
 _VERSION = ("cluster", "kubernetes_version")
+_VARIABLES = "kubespray_vars"
 # Every cluster has these, if only by default, so they are merged and never new.
-_ALWAYS_THERE = ("cluster", "kubespray_vars")
-_LOGIN = ("username", "password", "private_key", "private_key_passphrase")
+_ALWAYS_THERE = ("cluster", _VARIABLES)
+_CREDENTIALS = ("password", "private_key", "private_key_passphrase")
 
 
 def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading:
     """The stored request with the changes of a later one.
 
     Structures are merged attribute by attribute; another password or private key
-    replaces both of the account. What may not be changed is among the result's
-    problems.
+    replaces all credentials of its account. Each refused change is a problem of the
+    result.
 
-    :param upgrade: whether the Kubernetes version may be another one. It takes the
-        place of one among the stored variables.
+    :param upgrade: whether the Kubernetes version may change. It then replaces the
+        version among the stored variables.
     """
     merged = Reading(
         values={**stored.values},
@@ -50,33 +51,35 @@ def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading
         before = stored.values.get(name, {} if name in _ALWAYS_THERE else None)
         rule, model = later(InstallParams)[name], models[name]
         if isinstance(rule, Fixed):
-            merged.problems += _fixed(stored, change, (name,), rule.reason)
+            merged.problems += _refusal(stored, change, (name,), rule.reason)
         elif rule and rule.unless_new and before is None:
-            merged.problems += _fixed(stored, change, (name,), rule.unless_new)
+            merged.problems += _refusal(stored, change, (name,), rule.unless_new)
         elif not isinstance(before, Mapping) or not isinstance(value, Mapping):
             merged.values[name] = value
-        elif rule == CHANGEABLE or model is None:
+        elif name == _VARIABLES:
             others = {n: v for n, v in value.items() if n not in of_version}
             merged.values[name] = {**before, **others}
             for variable in value.keys() & of_version:
-                reason = _reasons(Cluster)[_VERSION[-1]]
-                merged.problems += _fixed(stored, change, (name, variable), reason)
+                reason = _fixed(Cluster)[_VERSION[-1]]
+                merged.problems += _refusal(stored, change, (name, variable), reason)
+        elif rule == CHANGEABLE or model is None:
+            merged.values[name] = {**before, **value}
         else:
-            refused = _reasons(model, upgrade=upgrade)
+            refused = _fixed(model, upgrade=upgrade)
             for inner in sorted(value.keys() & refused):
                 place = (name, inner)
-                merged.problems += _fixed(stored, change, place, refused[inner])
-            new = _whole(before, _given(value, refused))
+                merged.problems += _refusal(stored, change, place, refused[inner])
+            new = _with_stored_parts(before, _accepted(value, refused))
             merged.values[name] = {**_without_old_login(before, new), **new}
-    variables = merged.values.get("kubespray_vars")
-    is_newer = upgrade and blank_is_absent(change.get(*_VERSION)) is not None
+    variables = merged.values.get(_VARIABLES)
+    is_newer = upgrade and change.given(*_VERSION) is not None
     if is_newer and isinstance(variables, Mapping):
         kept = {n: v for n, v in variables.items() if n not in of_version}
-        merged.values["kubespray_vars"] = kept
+        merged.values[_VARIABLES] = kept
     return merged
 
 
-def _reasons(model: type[Structure], *, upgrade: bool = False) -> Mapping[str, str]:
+def _fixed(model: type[Structure], *, upgrade: bool = False) -> Mapping[str, str]:
     """The attributes of a structure that may not be changed, each with the reason."""
     return {
         name: rule.reason
@@ -86,23 +89,24 @@ def _reasons(model: type[Structure], *, upgrade: bool = False) -> Mapping[str, s
 
 
 def changed_logins(stored: Reading, merged: Reading) -> frozenset[str]:
-    """The structures whose user name, password or key is another one after a merge.
+    """The structures whose user name, password or key a merge has changed.
 
-    The bastion also when it is another one: the inventory tells the way through it.
+    The bastion counts as changed with any of its attributes: the inventory has the
+    connection through it.
     """
     bastion = stored.get("bastion") != merged.get("bastion")
     return frozenset(["bastion"] if bastion else []) | frozenset(
         name
         for name, prefix in LOGINS
-        for attribute in _LOGIN
+        for attribute in ("username", *_CREDENTIALS)
         if name != "bastion"
-        and blank_is_absent(stored.get(name, f"{prefix}{attribute}"))
-        != blank_is_absent(merged.get(name, f"{prefix}{attribute}"))
+        and stored.given(name, f"{prefix}{attribute}")
+        != merged.given(name, f"{prefix}{attribute}")
     )
 
 
-def _given(value: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:
-    """What a structure changes; templates leave attributes empty."""
+def _accepted(value: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]:
+    """The changes of a structure; blank attributes of templates are none."""
     return {
         name: inner
         for name, inner in value.items()
@@ -110,8 +114,10 @@ def _given(value: Mapping[str, Any], refused: Collection[str]) -> dict[str, Any]
     }
 
 
-def _whole(before: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """A change with what it leaves as it was in the structures of a structure."""
+def _with_stored_parts(
+    before: Mapping[str, Any], change: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A change, completed by what is stored of the structures in it."""
     return {
         name: {**inside, **value}
         if isinstance(value, Mapping)
@@ -124,35 +130,32 @@ def _whole(before: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, An
 def _without_old_login(
     before: Mapping[str, Any], change: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Another password or key replaces all credentials.
+    """What is stored, without the credentials that the change replaces.
 
-    A key that is given later must not be used beside a password that was good for the
-    old login, nor the other way round.
+    A new key must not be used beside the password of the old login, or vice versa.
     """
     replaced: set[str] = set()
     for prefix in {prefix for _, prefix in LOGINS}:
-        credentials = [f"{prefix}{attribute}" for attribute in _LOGIN[1:]]
-        if any(
-            way in change and change[way] != before.get(way) for way in credentials[:2]
-        ):
+        credentials = [f"{prefix}{attribute}" for attribute in _CREDENTIALS]
+        if any(n in change and change[n] != before.get(n) for n in credentials[:2]):
             replaced.update(credentials)
     return {name: value for name, value in before.items() if name not in replaced}
 
 
-def _fixed(
+def _refusal(
     stored: Reading, change: Reading, location: Location, reason: str
 ) -> Iterator[str]:
-    was, wanted = stored.get(*location), change.get(*location)
-    if blank_is_absent(wanted) is not None and not _repeats(wanted, was):
+    new = change.given(*location)
+    if new is not None and not _repeats(new, stored.get(*location)):
         name = change.dotted(*location)
         yield f"{name}: cannot be changed after instantiation; {reason}"
 
 
-def _repeats(wanted: Any, was: Any) -> bool:
-    """Whether nothing else is wanted than there was; of a structure, parts will do."""
-    if isinstance(wanted, Mapping) and isinstance(was, Mapping):
+def _repeats(new: Any, stored: Any) -> bool:
+    """Whether a value changes nothing; a structure may repeat some attributes only."""
+    if isinstance(new, Mapping) and isinstance(stored, Mapping):
         return all(
-            blank_is_absent(value) is None or _repeats(value, was.get(name))
-            for name, value in wanted.items()
+            blank_is_absent(value) is None or _repeats(value, stored.get(name))
+            for name, value in new.items()
         )
-    return bool(wanted == was)
+    return bool(new == stored)

@@ -8,7 +8,8 @@ from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.steps.records import SERVICES_FILE, ClusterRecords
 from tacker_k8s_mgmt.model.load_balancer import BalancerSpec, BalancerStatus
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
-from tacker_k8s_mgmt.request.params import InstallParams, LoadBalancer
+from tacker_k8s_mgmt.request.models import LoadBalancer
+from tacker_k8s_mgmt.request.params import InstallParams
 
 
 class Balancing:
