@@ -1,26 +1,24 @@
-"""What a kubespray can install, and what of a request it cannot."""
+"""What a kubespray checkout can install, and what of a request it cannot."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from tacker_k8s_mgmt.kubespray import removed_variables
-from tacker_k8s_mgmt.kubespray.removed_variables import Minor
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.model.versions import minor, numbers
-from tacker_k8s_mgmt.request.cluster_options import Cluster
+from tacker_k8s_mgmt.model.versions import Minor, minor, numbers, tag
+from tacker_k8s_mgmt.request.params import InstallParams
 
 _ARCHITECTURE = "amd64"
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What a checkout says about itself; empty where it says nothing.
+    """What a checkout states about itself; empty where it states nothing.
 
     :param kube_versions: Kubernetes versions, without v, the newest first.
-    :param network_plugins: what ``kube_network_plugin`` may be.
-    :param removed_variables: those that make it stop.
+    :param network_plugins: the values of ``kube_network_plugin``.
+    :param removed_variables: the variables that it refuses.
     """
 
     kube_versions: tuple[str, ...] = ()
@@ -29,7 +27,7 @@ class Offer:
 
     @classmethod
     def from_texts(cls, checks: str, checksums: str) -> "Offer":
-        """Read it from the texts that :meth:`.Checkout.from_texts` describes."""
+        """Parse the texts that :meth:`.Checkout.from_texts` describes."""
         plugins = re.search(r"\bkube_network_plugin in \[([^\]]*)\]", checks)
         gone = re.search(r"^( *)removed_vars:\n((?:\1 +- .*\n)*)", checks, re.MULTILINE)
         return cls(
@@ -47,56 +45,45 @@ def _versions(checksums: str) -> tuple[str, ...]:
     section = re.search(
         rf"^  {_ARCHITECTURE}:\n((?:    .*\n)*)", f"{checksums}\n", re.MULTILINE
     )
-    found = (
-        re.findall(r"^    v?(1\.\d+\.\d+): *\S", section[1], re.M) if section else ()
-    )
-    return tuple(sorted(set(found), key=numbers, reverse=True))
+    if section is None:
+        return ()
+    versions = re.findall(r"^    v?(1\.\d+\.\d+): *\S", section[1], re.MULTILINE)
+    return tuple(sorted(set(versions), key=numbers, reverse=True))
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What of a request depends on the kubespray.
-
-    :param variables: the user's ``kubespray_vars``.
-    """
-
-    cluster: Cluster
-    variables: Mapping[str, Any]
-
-
-def findings(version: str, at: Minor, offer: Offer, asked: Asked) -> Iterator[str]:
-    """What this kubespray cannot do, one sentence each, with what can be done instead.
+def findings(
+    version: str, at: Minor, offer: Offer, params: InstallParams
+) -> Iterator[str]:
+    """What a kubespray cannot do of a request, one sentence each, with what to do.
 
     :param version: kubespray's version, for the sentences.
     :param at: its minor release.
     """
-    yield from _kubernetes(version, offer, asked)
-    yield from _plugin(version, at, offer, asked)
-    yield from _registries(version, at, asked)
-    yield from _storage(version, at, asked)
-    cluster = asked.cluster
-    if cluster.offline.files_repo and at < kubespray_releases.BASE_URLS_SINCE:
+    yield from _kubernetes(version, offer, params)
+    yield from _plugin(version, at, offer, params)
+    yield from _registries(version, at, params)
+    yield from _storage(version, at, params)
+    files_repo = params.cluster.offline.files_repo
+    if files_repo and at < kubespray_releases.BASE_URLS_SINCE:
         yield (
             f"kubespray {version} takes no base URLs for downloads, which "
             "cluster.offline.files_repo needs: put a checkout of "
-            f"{_named(kubespray_releases.BASE_URLS_SINCE)} or newer there, or set each "
+            f"{tag(kubespray_releases.BASE_URLS_SINCE)} or newer there, or set each "
             "*_download_url in kubespray_vars as its "
             "inventory/sample/group_vars/all/offline.yml has them"
         )
 
 
-def _kubernetes(version: str, offer: Offer, asked: Asked) -> Iterator[str]:
-    given = asked.variables.get("kube_version")
-    places = (
-        ("cluster.kubernetes_version", asked.cluster.kubernetes_version),
-        ("kubespray_vars.kube_version", given),
-    )
-    for name, wanted in places:
-        plain = str(wanted).removeprefix("v")
-        known = offer.kube_versions
-        if wanted is None or not known or plain in known:
+def _kubernetes(version: str, offer: Offer, params: InstallParams) -> Iterator[str]:
+    known = offer.kube_versions
+    for name, requested in (
+        ("cluster.kubernetes_version", params.cluster.kubernetes_version),
+        ("kubespray_vars.kube_version", params.kubespray_vars.get("kube_version")),
+    ):
+        plain = str(requested).removeprefix("v")
+        if requested is None or not known or plain in known:
             continue
-        same = [one for one in known if minor(one) == minor(plain)]
+        same = [other for other in known if minor(other) == minor(plain)]
         nearest = f"; of that minor release, {same[0]} is the newest" if same else ""
         yield (
             f"{name}: kubespray {version} cannot install Kubernetes {plain}: it can "
@@ -104,17 +91,16 @@ def _kubernetes(version: str, offer: Offer, asked: Asked) -> Iterator[str]:
         )
 
 
-def _plugin(version: str, at: Minor, offer: Offer, asked: Asked) -> Iterator[str]:
+def _plugin(
+    version: str, at: Minor, offer: Offer, params: InstallParams
+) -> Iterator[str]:
     release = kubespray_releases.RELEASES.get(at)
     offered = offer.network_plugins or (release.network_plugins if release else None)
-    places = (
-        ("cluster.network.plugin", asked.cluster.network.plugin),
-        (
-            "kubespray_vars.kube_network_plugin",
-            asked.variables.get("kube_network_plugin"),
-        ),
-    )
-    for name, plugin in places:
+    variable = "kube_network_plugin"
+    for name, plugin in (
+        ("cluster.network.plugin", params.cluster.network.plugin),
+        (f"kubespray_vars.{variable}", params.kubespray_vars.get(variable)),
+    ):
         if plugin is not None and offered and plugin not in offered:
             yield (
                 f"{name}: kubespray {version} has no network plugin {plugin}; it has "
@@ -122,42 +108,40 @@ def _plugin(version: str, at: Minor, offer: Offer, asked: Asked) -> Iterator[str
             )
 
 
-def _registries(version: str, at: Minor, asked: Asked) -> Iterator[str]:
-    known = asked.cluster.registries
-    if at < kubespray_releases.REGISTRY_CA_SINCE and any(one.ca_file for one in known):
+def _registries(version: str, at: Minor, params: InstallParams) -> Iterator[str]:
+    registries = params.cluster.registries
+    if at < kubespray_releases.REGISTRY_CA_SINCE and any(
+        registry.ca_file for registry in registries
+    ):
         yield (
             f"kubespray {version} gives containerd no CA certificates, which ca_file "
             "of cluster.registries asks for: put a checkout of "
-            f"{_named(kubespray_releases.REGISTRY_CA_SINCE)} or newer there, or add "
+            f"{tag(kubespray_releases.REGISTRY_CA_SINCE)} or newer there, or add "
             "the certificate to those of the VMs' operating system"
         )
-    logins = sum(len(one.hosts) for one in known if one.username)
+    logins = sum(len(registry.hosts) for registry in registries if registry.username)
     if (
-        asked.cluster.container_manager == "crio"
+        params.cluster.container_manager == "crio"
         and at < kubespray_releases.CRIO_LOGINS_SINCE
         and logins > 1
     ):
         yield (
             f"kubespray {version} logs CRI-O in to one registry only, and "
             f"cluster.registries has {logins} with a login: put a checkout of "
-            f"{_named(kubespray_releases.CRIO_LOGINS_SINCE)} or newer there, or use "
+            f"{tag(kubespray_releases.CRIO_LOGINS_SINCE)} or newer there, or use "
             "containerd"
         )
 
 
-def _storage(version: str, at: Minor, asked: Asked) -> Iterator[str]:
-    storage = asked.cluster.storage
-    for name, wanted, feature in (
+def _storage(version: str, at: Minor, params: InstallParams) -> Iterator[str]:
+    storage = params.cluster.storage
+    for name, option, feature in (
         ("ceph_rbd", storage.ceph_rbd, "rbd_provisioner_"),
         ("cephfs", storage.cephfs, "cephfs_provisioner_"),
     ):
         gone = removed_variables.FEATURES[feature]
-        if wanted and at >= gone.since:
+        if option and at >= gone.since:
             yield (
                 f"cluster.storage.{name}: kubespray {version} has no provisioner for "
-                f"it since {_named(gone.since)}; {gone.instead}"
+                f"it since {tag(gone.since)}; {gone.instead}"
             )
-
-
-def _named(at: Minor) -> str:
-    return f"v{at[0]}.{at[1]}"

@@ -22,7 +22,7 @@ from tacker_k8s_mgmt.kubespray import (
     removed_variables,
     variables,
 )
-from tacker_k8s_mgmt.kubespray.checkout import Checkout, Wanted, ansible_version_from
+from tacker_k8s_mgmt.kubespray.checkout import Checkout, ansible_version_from
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.versions import minor, numbers
@@ -164,8 +164,8 @@ class TestTable:
 
     def test_the_rich_request_has_no_finding(self, root):
         found = stated(root)
-        wanted = Wanted.by(parsed(rich(minor(found.version))))
-        assert checkout.findings(found, found.ansible[0], True, wanted) == ()
+        params = parsed(rich(minor(found.version)))
+        assert checkout.findings(found, found.ansible[0], True, params) == ()
 
 
 class TestControlPlanes:

@@ -69,7 +69,7 @@ def look(
         found.checkout,
         found.ansible_version,
         found.has_sshpass,
-        checkout.Wanted.by(params),
+        params,
         found.missing,
     )
     directory = (*((foreign,) if foreign else ()), *space)

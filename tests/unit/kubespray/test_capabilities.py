@@ -4,7 +4,7 @@ import pytest
 
 from tacker_k8s_mgmt.kubespray import checkout, removed_variables
 from tacker_k8s_mgmt.kubespray.capabilities import Offer
-from tacker_k8s_mgmt.kubespray.checkout import Checkout, Wanted
+from tacker_k8s_mgmt.kubespray.checkout import Checkout
 from tests.helpers.full_request import rich
 from tests.helpers.samples import parsed
 
@@ -38,7 +38,7 @@ OFFER = Offer.from_texts(CHECKS, CHECKSUMS)
 
 def found(changes, version="2.31.0", offer=OFFER) -> tuple[str, ...]:
     where = Checkout(True, version, None, offer)
-    return checkout.findings(where, "2.18.1", True, Wanted.by(parsed(changes)))
+    return checkout.findings(where, "2.18.1", True, parsed(changes))
 
 
 class TestStatements:
@@ -232,5 +232,5 @@ def test_everything_comes_at_once_beside_the_servers_own_findings():
         **rich((2, 27)),
         "kubespray_vars": {"dashboard_enabled": True, "deploy_netchecker": True},
     }
-    listed = checkout.findings(where, "2.9.1", False, Wanted.by(parsed(changes)))
+    listed = checkout.findings(where, "2.9.1", False, parsed(changes))
     assert len(listed) == 7

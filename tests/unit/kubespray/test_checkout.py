@@ -2,12 +2,12 @@ import pytest
 
 from tacker_k8s_mgmt.kubespray.checkout import (
     Checkout,
-    Wanted,
     ansible_version_from,
     findings,
     missing_from,
 )
 from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.request.params import InstallParams
 from tests.helpers.samples import KEY, REMOVED, parsed
 
 GALAXY = (
@@ -21,8 +21,15 @@ LIMITS = """---
 """
 PUT = "put a checkout of v2.24 to v2.31 at ansible.kubespray_root_path"
 ALLOW = "set ansible.allow_unknown_release to go on with it at your own risk"
-NOTHING_SPECIAL = Wanted()
-ANY_RELEASE = Wanted(allow_unknown_release=True)
+NOTHING_SPECIAL = parsed()
+ANY_RELEASE = parsed({"ansible.allow_unknown_release": True})
+IPV6 = parsed(
+    {
+        "address_family": "ipv6",
+        "master_node.pod_cidr": REMOVED,
+        "master_node.cluster_cidr": REMOVED,
+    }
+)
 
 
 def checkout(version: str, least: str = "2.18.0", below: str = "2.19.0") -> Checkout:
@@ -36,7 +43,7 @@ def found(
     where: Checkout = CURRENT,
     ansible: str | None = "2.18.2",
     sshpass: bool = True,
-    wanted: Wanted = NOTHING_SPECIAL,
+    wanted: InstallParams = NOTHING_SPECIAL,
 ) -> tuple[str, ...]:
     return findings(where, ansible, sshpass, wanted)
 
@@ -119,7 +126,7 @@ class TestBesideAnsible:
 
     def test_where_there_is_no_checkout_only_that_is_said(self):
         (finding,) = findings(
-            Checkout.from_texts(None, None), "2.18.2", True, Wanted(), {"netaddr"}
+            Checkout.from_texts(None, None), "2.18.2", True, parsed(), {"netaddr"}
         )
         assert "there is no kubespray" in finding
 
@@ -212,14 +219,14 @@ class TestSshpass:
     }
 
     def test_it_is_asked_for_where_a_password_logs_in(self):
-        assert found(sshpass=False, wanted=Wanted.by(parsed())) == (self.MISSING,)
+        assert found(sshpass=False, wanted=parsed()) == (self.MISSING,)
 
     def test_one_role_with_a_password_is_enough(self):
-        wanted = Wanted.by(parsed({**self.WITH_KEYS, "worker_node.private_key": None}))
+        wanted = parsed({**self.WITH_KEYS, "worker_node.private_key": None})
         assert found(sshpass=False, wanted=wanted) == (self.MISSING,)
 
     def test_keys_on_all_nodes_need_none_whatever_the_other_hosts_have(self):
-        assert found(sshpass=False, wanted=Wanted.by(parsed(self.WITH_KEYS))) == ()
+        assert found(sshpass=False, wanted=parsed(self.WITH_KEYS)) == ()
 
 
 class TestAddressFamily:
@@ -228,15 +235,14 @@ class TestAddressFamily:
         least, below = kubespray_releases.RELEASES[
             2, int(version.split(".")[1])
         ].ansible
-        wanted = Wanted(address_family="ipv6")
-        assert found(checkout(version, least, below), least, wanted=wanted) == (
+        assert found(checkout(version, least, below), least, wanted=IPV6) == (
             f"kubespray {version} makes no cluster without IPv4: for address_family "
             "ipv6 put a checkout of v2.28 or newer there",
         )
 
     @pytest.mark.parametrize("version", ["2.28.0", "2.31.0"])
     def test_newer_ones_do(self, version):
-        assert found(checkout(version), wanted=Wanted(address_family="ipv6")) == ()
+        assert found(checkout(version), wanted=IPV6) == ()
 
 
 def test_everything_that_is_missing_is_said_at_once():
@@ -260,7 +266,7 @@ def test_everything_that_is_missing_is_said_at_once():
     ],
 )
 def test_kube_version_is_written_as_the_release_wants_it(version, written, wanted):
-    given = Wanted.by(parsed({"kubespray_vars": {"kube_version": written}}))
+    given = parsed({"kubespray_vars": {"kube_version": written}})
     expected = (
         f'kubespray {version} wants kubespray_vars.kube_version written as "{wanted}"'
     )

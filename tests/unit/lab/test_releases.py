@@ -11,7 +11,7 @@ import pytest
 
 from lab import releases
 from tacker_k8s_mgmt.kubespray import checkout, inventory, variables
-from tacker_k8s_mgmt.kubespray.checkout import Checkout, Wanted, ansible_version_from
+from tacker_k8s_mgmt.kubespray.checkout import Checkout, ansible_version_from
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.versions import minor, numbers
 from tests.helpers.full_request import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
@@ -123,10 +123,10 @@ class TestFiles:
         self, name, tmp_path
     ):
         acting = as_it_is(name, tmp_path)
-        stated, wanted = acting.stated(), Wanted.by(acting.params)
+        stated = acting.stated()
         least, below = acting.release.ansible
-        assert checkout.findings(stated, least, True, wanted) == ()
-        (finding,) = checkout.findings(stated, below, True, wanted)
+        assert checkout.findings(stated, least, True, acting.params) == ()
+        (finding,) = checkout.findings(stated, below, True, acting.params)
         assert f"ansible-core {below} does not suit kubespray" in finding
         assert f"ansible-core >={least},<{below}" in finding
 

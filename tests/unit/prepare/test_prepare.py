@@ -13,6 +13,7 @@ from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ssh import session as ssh_session
 from tests.documents import account
+from tests.helpers.samples import parsed
 from tests.helpers.sshd import Sshd
 from tests.unit.prepare.sandbox import (
     ANSIBLES,
@@ -68,11 +69,10 @@ def test_the_drivers_own_checks_have_nothing_to_find(prepared, tmp_path):
             found = server.survey(session, str(prepared.root), str(prepared.venv))
     finally:
         sshd.close()
-    wanted = checkout.Wanted()
     ansible = found.ansible_version
     assert ansible == ANSIBLES["11.0.0"]
     assert found.missing == frozenset()
-    asked = found.checkout, ansible, found.has_sshpass, wanted, found.missing
+    asked = found.checkout, ansible, found.has_sshpass, parsed(), found.missing
     assert checkout.findings(*asked) == ()
 
 

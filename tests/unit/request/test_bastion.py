@@ -129,7 +129,7 @@ class TestSshpass:
     )
     def test_is_wanted_where_ansible_needs_a_password(self, changes, wanted):
         made = parsed({**self.WITH_KEYS, **changes})
-        assert checkout.Wanted.by(made).sshpass is wanted
+        assert checkout.needs_sshpass(made) is wanted
 
 
 class TestInventory:
