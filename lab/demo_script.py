@@ -18,7 +18,7 @@ from lab.real import request
 from lab.real.site import Site
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import main as command_line
-from tacker_k8s_mgmt.cli.render.console import Console, Teller
+from tacker_k8s_mgmt.cli.render.console import Console, Reporter
 from tacker_k8s_mgmt.cli.render.timeline import Timeline
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -118,12 +118,13 @@ class Tour:
     def _wait(self, vnf_id: str, operation: str, wanted: str) -> None:
         timeline = Timeline()
         path = journal.path_of(self._journals, vnf_id)
-        with journal.Reader(path) as reader, Teller(self._console, timeline) as teller:
+        reporter = Reporter(self._console, timeline)
+        with journal.Reader(path) as reader, reporter:
             reader.read()
 
             def tick() -> None:
                 for record in reader.read():
-                    teller.tell(timeline.add(record), str(record.get("event")))
+                    reporter.report(timeline.add(record), str(record.get("event")))
 
             self._tacker.wait(operation, wanted, tick=tick)
             tick()

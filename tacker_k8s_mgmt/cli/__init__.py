@@ -1,9 +1,9 @@
-"""``tacker-k8s-mgmt``: what an operator does outside of Tacker.
+"""``tacker-k8s-mgmt``: the operator's commands outside of Tacker.
 
 Every group of commands is a module of ``commands``, listed in :data:`GROUPS`, with its
 ``NAME``, the ``EXAMPLES`` of each of its verbs, and ``add_parser(subparsers)``, which
-sets ``function`` (arguments in, exit code out) for each of them. Of a command, its own
-group alone is imported: all of them take half a second.
+sets ``function`` (arguments in, exit code out) for each of them. A command imports only
+its own group: all of them take half a second.
 """
 
 import argparse
@@ -24,13 +24,13 @@ _BROKEN_PIPE = 141
 
 
 def groups(words: Sequence[str] = ()) -> list[Any]:
-    """The modules of the groups; of a command's words, its own one alone."""
-    wanted = words[:1] if words and words[0] in GROUPS else GROUPS
-    return [importlib.import_module(f"{__name__}.commands.{name}") for name in wanted]
+    """The modules of the groups; with a command's words, only its own."""
+    names = words[:1] if words and words[0] in GROUPS else GROUPS
+    return [importlib.import_module(f"{__name__}.commands.{name}") for name in names]
 
 
 def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """The whole command line, or as much of it as a command's words need."""
+    """The whole command line, or the part that a command's words need."""
     top = argparse.ArgumentParser(
         prog=common.PROGRAM,
         description="Kubernetes cluster VNFs with Tacker and kubespray.",
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has enough. Python would flush it again at its end.
+        # The reader has closed the pipe; Python would flush into it again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
     return code

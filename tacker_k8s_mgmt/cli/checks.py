@@ -1,4 +1,4 @@
-"""What a request needs, looked at from here; nothing is changed anywhere."""
+"""Checks of everything that a request needs; nothing is changed anywhere."""
 
 import argparse
 import os
@@ -29,10 +29,10 @@ _SILENT = "the Ansible server could not be asked"
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at.
+    """The result of one check.
 
     :param where: file, host or path.
-    :param skipped: why it was not looked at, "" if it was.
+    :param skipped: why it was not checked, "" if it was.
     """
 
     name: str
@@ -50,27 +50,27 @@ class Check:
 
 
 class Site:
-    """What the parameters name, looked at from here.
+    """Everything that the parameters name, as seen from this host.
 
-    :param warnings: what is noticed goes there.
+    :param warnings: the checks add theirs.
     """
 
     def __init__(
-        self, given: InstallParams, args: argparse.Namespace, warnings: list[str]
+        self, params: InstallParams, args: argparse.Namespace, warnings: list[str]
     ) -> None:
-        self._params = given
+        self._params = params
         self._args = args
         self._warnings = warnings
-        self._logins = Logins(given, args.key_directory)
-        self._ways = Ways(given, self._logins, self, args.connect_timeout)
+        self._logins = Logins(params, args.key_directory)
+        self._ways = Ways(params, self._logins, self, args.connect_timeout)
         self._session: session.Session | None = None
 
     def checks(self) -> Iterator[Check]:
-        """Look at everything.
+        """Check everything.
 
-        :raises UsageError: a file that was named cannot be used.
+        :raises UsageError: a file of the command line cannot be used.
         """
-        # What is wrong with the command line is told before anybody is waited for.
+        # Errors of the command line come before anything that takes time.
         listed = []
         if self._args.machines:
             listed = vm_input.listed(self._args.machines, self._params)
@@ -89,11 +89,8 @@ class Site:
 
     def _secrets(self) -> Iterator[Check]:
         for kind, skipped in ((FILE, ""), (SECRET_REF, _IN_BARBICAN)):
-            uses = [
-                one for one in self._params.references if one.reference.kind == kind
-            ]
-            if uses:
-                where = ", ".join(one.attribute for one in uses)
+            uses = (u for u in self._params.references if u.reference.kind == kind)
+            if where := ", ".join(use.attribute for use in uses):
                 yield Check(f"secrets by {kind}", where, skipped=skipped)
 
     def _hidden(self, *structures: str) -> str:
@@ -105,7 +102,7 @@ class Site:
         ]
         return f"{' and '.join(hidden)}: {_IN_BARBICAN}" if hidden else ""
 
-    def _on_the_way(self, connection: str) -> tuple[str, ...]:
+    def _between(self, connection: str) -> tuple[str, ...]:
         bastion = self._params.bastion
         return ("bastion",) if bastion and connection in bastion.used_for else ()
 
@@ -124,26 +121,30 @@ class Site:
 
     def _server(self, owner: str) -> Iterator[Check]:
         ansible = self._params.ansible
-        hidden = self._hidden("ansible", *self._on_the_way("ansible"))
+        hidden = self._hidden("ansible", *self._between("ansible"))
         found = preflight.Readiness(self._logins.findings())
         if not hidden:
             look = preflight.look
             found = look(self._params, self._logins, self._connected, owner)
         yield self._keys(found.keys)
+        yield from self._bastion()
+        unusable = "" if self._session or found.connection else "its key cannot be used"
+        skipped = hidden or unusable
         host = f"{ansible.username}@{ansible.host}:{ansible.port}"
-        bastion = self._params.bastion
-        if bastion is not None and "ansible" not in bastion.used_for:
-            unknown = self._hidden("bastion")
-            why = "" if unknown else self._ways.finding()
-            where = f"{bastion.username}@{bastion.host}:{bastion.port}"
-            yield Check("bastion", where, (why,) if why else (), unknown)
-        keyless = "" if self._session or found.connection else "its key cannot be used"
-        keyless = hidden or keyless
-        yield Check("Ansible server", host, found.connection, keyless)
-        unasked = _SILENT if keyless or found.connection else ""
+        yield Check("Ansible server", host, found.connection, skipped)
+        unasked = _SILENT if skipped or found.connection else ""
         installed = " with ".join(filter(None, (ansible.kubespray_root, ansible.venv)))
         yield Check("kubespray and Ansible", installed, found.installed, unasked)
         yield Check("cluster's directory", ansible.directory, found.directory, unasked)
+
+    def _bastion(self) -> Iterator[Check]:
+        """The bastion, unless the connection to the Ansible server goes through it."""
+        bastion = self._params.bastion
+        if bastion is not None and "ansible" not in bastion.used_for:
+            hidden = self._hidden("bastion")
+            why = "" if hidden else self._ways.finding()
+            where = f"{bastion.username}@{bastion.host}:{bastion.port}"
+            yield Check("bastion", where, (why,) if why else (), hidden)
 
     def _keys(self, findings: Sequence[str]) -> Check:
         keys = [one.private_key for one in self._params.accounts() if one.private_key]
@@ -152,11 +153,11 @@ class Site:
             for use in self._params.references
             if not use.is_known
         }
-        named = [key.attribute for key in keys if key.attribute not in unknown]
-        # Of another one only a text in its place would be found damaged.
-        found = tuple(text for text in findings if text.split()[0] in named)
+        known = [key.attribute for key in keys if key.attribute not in unknown]
+        # In place of the others there is only a text that would be reported as damaged.
+        problems = tuple(text for text in findings if text.split()[0] in known)
         why = _IN_BARBICAN if keys else "there are none in the request"
-        return Check("private keys", ", ".join(named), found, "" if named else why)
+        return Check("private keys", ", ".join(known), problems, "" if known else why)
 
     def _connected(self) -> session.Session:
         if self._session is None or not self._session.alive:
@@ -164,7 +165,7 @@ class Site:
         return self._session
 
     def add(self, keys: HostKeys) -> None:
-        """Record nothing."""
+        """Host keys are not recorded here."""
 
     def load(self) -> HostKeys:
         """The host keys that the conductor has recorded."""
@@ -198,7 +199,7 @@ class Site:
 
     def _untried(self, machine: Machine) -> str:
         structure = self._params.account(machine.role).attribute
-        return self._hidden(structure, *self._on_the_way("vms"))
+        return self._hidden(structure, *self._between("vms"))
 
     def _login(self, machine: Machine) -> tuple[str, ...]:
         if self._untried(machine):

@@ -1,8 +1,4 @@
-"""What all commands have in common: help, exit codes, complaints, files.
-
-Exit codes: 0 all is well, 1 problems were found, 2 the command line is wrong or an
-input cannot be read.
-"""
+"""Shared by all commands: help, exit codes, error messages, files."""
 
 import argparse
 import difflib
@@ -14,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+#: Where the conductor keeps the journals, if tacker.conf does not say otherwise.
+STATE_PATH = "/var/lib/tacker/k8s_mgmt"
 PROGRAM = "tacker-k8s-mgmt"
 OK, PROBLEMS, USAGE = 0, 1, 2
 
@@ -30,19 +28,18 @@ class UsageError(Exception):
 def add_group(
     subparsers: Any, name: str, text: str, examples: Mapping[str, Sequence[str]]
 ) -> Any:
-    """Add a group of commands; what :func:`add_verb` takes.
+    """Add a group of commands; the result is passed to :func:`add_verb`.
 
     :param examples: command lines of each verb, for the group's own help.
     """
     lines = [lines[0] for lines in examples.values()]
-    group = subparsers.add_parser(
-        name,
-        help=text,
-        description=_sentence(text),
-        epilog=_epilog(lines, ""),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    group.set_defaults(function=_helper(group))
+    group = _parser(subparsers, name, text, lines)
+
+    def show_help(_: argparse.Namespace) -> int:
+        group.print_help(sys.stderr)
+        return USAGE
+
+    group.set_defaults(function=show_help)
     return group.add_subparsers(metavar="COMMAND", title="commands")
 
 
@@ -55,41 +52,45 @@ def add_verb(
     exit_codes: str = _EXIT_CODES,
 ) -> argparse.ArgumentParser:
     """Add one command to a group."""
-    verb: argparse.ArgumentParser = verbs.add_parser(
-        name,
-        help=text,
-        description=_sentence(text),
-        epilog=_epilog(examples, exit_codes),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    verb = _parser(verbs, name, text, examples, f"\nexit codes: {exit_codes}\n")
     verb.set_defaults(function=function)
     return verb
 
 
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def _epilog(examples: Sequence[str], exit_codes: str) -> str:
+def _parser(
+    subparsers: Any, name: str, text: str, examples: Sequence[str], epilog: str = ""
+) -> argparse.ArgumentParser:
     listed = "".join(f"  {line}\n" for line in examples)
-    codes = f"\nexit codes: {exit_codes}\n" if exit_codes else ""
-    return f"examples:\n{listed}{codes}"
+    parser: argparse.ArgumentParser = subparsers.add_parser(
+        name,
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        epilog=f"examples:\n{listed}{epilog}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return parser
 
 
-def _helper(group: argparse.ArgumentParser) -> Function:
-    """A group alone: show what it has."""
+def add_directory(verb: argparse.ArgumentParser, option: str, default: str) -> None:
+    """Add an option for a directory that the conductor's configuration names."""
+    verb.add_argument(
+        f"--{option.replace('_', '-')}",
+        default=default,
+        metavar="DIR",
+        help=f"[k8s_mgmt] {option} of the conductor (default: %(default)s)",
+    )
 
-    def show(_: argparse.Namespace) -> int:
-        group.print_help(sys.stderr)
-        return USAGE
 
-    return show
+def add_json(verb: Any, content: str) -> None:
+    """Add the option for output as one JSON object."""
+    text = f"{content} as one JSON object"
+    verb.add_argument("--json", action="store_true", help=text)
 
 
 def unknown(argv: Sequence[str], known: Mapping[str, Sequence[str]]) -> str:
     """Why there is no such command; "" if there is.
 
-    :param known: the verbs of each group; none for what is a command by itself.
+    :param known: the verbs of each group; none for a command by itself.
     """
     words = [word for word in argv[:2] if not word.startswith("-")]
     if words and words[0] not in known:
@@ -106,14 +107,14 @@ def _unknown(word: str, where: str, known: Sequence[str]) -> str:
 
 
 def complain(text: str) -> None:
-    """Say what is wrong, where it does not mix with the output."""
+    """Print an error, apart from the output."""
     print(text, file=sys.stderr)
 
 
 def seconds(text: str) -> float:
     """A duration on the command line.
 
-    :raises ValueError: it is none.
+    :raises ValueError: it is none, which argparse reports by this function's name.
     """
     value = float(text)
     if not math.isfinite(value) or value < 0:
@@ -122,9 +123,9 @@ def seconds(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """How many of something, on the command line.
+    """A number of things on the command line.
 
-    :raises ValueError: it is no such number.
+    :raises ValueError: as of :func:`seconds`.
     """
     value = int(text)
     if value < 0:
@@ -133,10 +134,10 @@ def count(text: str) -> int:
 
 
 def write_new(path: Path, text: str, *, force: bool) -> None:
-    """Write a file whole or not at all, for its owner only.
+    """Write a file completely or not at all, readable by its owner only.
 
-    :param force: replace a file that is there already.
-    :raises UsageError: it is there already, or cannot be written.
+    :param force: replace an existing file.
+    :raises UsageError: it exists, or cannot be written.
     """
     if not force and (path.exists() or path.is_symlink()):
         raise UsageError(f"{path} exists; --force replaces it")

@@ -1,6 +1,6 @@
 """Reading JSON that an operator has written.
 
-No complaint shows a piece of the text: it may hold passwords.
+No error message quotes the text: it may hold passwords.
 """
 
 import json
@@ -17,8 +17,8 @@ STDIN = "-"
 class Document:
     """A JSON document.
 
-    :param name: what messages call it.
-    :param warnings: what a reader of the text would take otherwise than the programs.
+    :param name: its name in messages.
+    :param warnings: repeated keys, whose first values are lost.
     """
 
     name: str
@@ -50,10 +50,10 @@ def load(path: str) -> Document:
         raise UsageError(f"{name} is no text in UTF-8") from None
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror or error}") from error
-    said = (
+    warnings = (
         f"{key!r} is given twice in one object; the last one counts" for key in twice
     )
-    return Document(name, value, tuple(said))
+    return Document(name, value, tuple(warnings))
 
 
 def _text(path: str) -> str:

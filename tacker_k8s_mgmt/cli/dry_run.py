@@ -1,6 +1,6 @@
 """An instantiation that touches nothing: the real steps on a site that only records.
 
-What is shown is therefore what the operation itself would write and call, in its order.
+So a preview shows what the operation itself would write and call, in its order.
 """
 
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ class _Access:
 
 
 class _Site:
-    """All is well at this site. It is its own work directory, cluster and so on."""
+    """A site without problems, and all of its parts in one."""
 
     def __init__(self, params: InstallParams, machines: Machines) -> None:
         self.record = Record()
@@ -82,17 +82,7 @@ class _Site:
         self._params = params
         self._machines = machines
 
-    @property
-    def workdir(self) -> "_Site":
-        return self
-
-    @property
-    def playbooks(self) -> "_Site":
-        return self
-
-    @property
-    def vims(self) -> "_Site":
-        return self
+        self.workdir = self.playbooks = self.vims = self
 
     def cluster(self, control_plane: Node) -> "_Site":
         return self
@@ -103,39 +93,28 @@ class _Site:
     def machines(self) -> Machines:
         return self._machines
 
-    # Nothing is found to be wrong
+    # Nothing is wrong
 
     def package_findings(self) -> Sequence[str]:
         return ()
 
-    def server_findings(self) -> Sequence[str]:
-        return ()
+    server_findings = package_findings
 
     def name_taken(self, name: str) -> bool:
         return False
 
-    def lock(self, patience: float | None = None) -> None:
+    def _do_nothing(self, *arguments: object, **options: object) -> None:
         pass
 
-    def wait_reachable(self, machines: Sequence[Machine]) -> None:
-        pass
+    lock = wait_reachable = forget = save_host_keys = claim = _do_nothing
 
     def identity(self, node: Node) -> ports.MachineIdentity:
         return ports.MachineIdentity("", "", _ASSUMED_MTU)
-
-    def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:
-        pass
-
-    def save_host_keys(self) -> None:
-        pass
 
     def now(self) -> float:
         return 0.0
 
     # The cluster's directory
-
-    def claim(self) -> None:
-        pass
 
     def read(self, name: str) -> str | None:
         return self.record.files.get(name)

@@ -1,18 +1,15 @@
 """Parameters without their secrets, for the screen.
 
-Log lines are cleaned of secret texts wherever they stand (``model/redaction.py``). Here
-the secrets are taken out of the values instead, so that nothing else is changed and
-none is too short to be found. Of free-form variables rather too much is hidden.
+``model/redaction.py`` replaces the texts of secrets in log lines. Here the values
+themselves are masked, so short secrets are, too, and nothing else changes. Of free-form
+variables rather too much is masked.
 """
 
 from typing import Any
 
-from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.request import secret_fields
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.secret_fields import Place
-
-STARS = redaction.STARS
 
 
 def masked(params: InstallParams, *, but_keys: bool = False) -> InstallParams:
@@ -20,7 +17,7 @@ def masked(params: InstallParams, *, but_keys: bool = False) -> InstallParams:
 
     A proxy keeps its host, and a private key that is a path stays one.
 
-    :param but_keys: whether private keys stay as they are.
+    :param but_keys: whether private keys stay unmasked.
     """
 
     def shown(place: Place, secret: Any) -> Any:

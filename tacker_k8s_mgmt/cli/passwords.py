@@ -13,10 +13,10 @@ from tacker_k8s_mgmt.request import field_types, key_aliases, params
 from tacker_k8s_mgmt.request.cross_validation import LOGINS
 
 
-def asked(request: Request) -> Request:
+def completed(request: Request) -> Request:
     """The request with a password in each login that has neither one nor a key.
 
-    One that lies in Barbican is asked for as well, since it is not had from there here.
+    Those in Barbican, which is not reached from here, are asked for as well.
 
     :raises UsageError: there is no terminal to ask on.
     """
@@ -26,41 +26,36 @@ def asked(request: Request) -> Request:
         if isinstance(login, dict) and not _has(login, prefix):
             user = login.get(_written(login, f"{prefix}username"), "?")
             login[_written(login, f"{prefix}password")] = _ask(f"{name}, user {user}")
-    given = dict(request.additional_params)
-    given[_written(given, params.ATTRIBUTE)] = installation
-    return dataclasses.replace(
-        request, body={**request.body, "additionalParams": given}
-    )
+    values = dict(request.additional_params)
+    values[_written(values, params.ATTRIBUTE)] = installation
+    body = {**request.body, "additionalParams": values}
+    return dataclasses.replace(request, body=body)
 
 
 def _written(structure: Mapping[str, Any], name: str) -> str:
-    """The attribute's name as it stands there, or as it ought to."""
+    """The spelling of an attribute in a structure; the specification's if absent."""
     camel = key_aliases.camel(name)
     return camel if camel in structure and name not in structure else name
 
 
 def _has(login: Mapping[str, Any], prefix: str) -> bool:
     names = (f"{prefix}password", f"{prefix}private_key")
-    values = (login.get(_written(login, name)) for name in names)
-    return any(
-        field_types.blank_is_absent(value) is not None and not _in_barbican(value)
-        for value in values
-    )
+    return any(_is_usable(login.get(_written(login, name))) for name in names)
 
 
-def _in_barbican(value: Any) -> bool:
-    return isinstance(value, Mapping) and bool(
-        value.keys() & {"secret_ref", "secretRef"}
-    )
+def _is_usable(value: Any) -> bool:
+    if isinstance(value, Mapping) and value.keys() & {"secret_ref", "secretRef"}:
+        return False
+    return field_types.blank_is_absent(value) is not None
 
 
-def _ask(whose: str) -> str:
+def _ask(login: str) -> str:
     try:
         with warnings.catch_warnings():
-            # It would read standard input, and show what is typed.
+            # Without a terminal getpass reads standard input and echoes it.
             warnings.simplefilter("error", getpass.GetPassWarning)
-            return getpass.getpass(f"Password of {whose}: ")
+            return getpass.getpass(f"Password of {login}: ")
     except (getpass.GetPassWarning, EOFError):
         raise UsageError(
-            f"there is no terminal to ask for the password of {whose}"
+            f"there is no terminal to ask for the password of {login}"
         ) from None

@@ -1,4 +1,4 @@
-"""``tacker-k8s-mgmt cluster``: a cluster as it is, next to what Tacker takes it for."""
+"""``tacker-k8s-mgmt cluster``: a cluster as it is, against what Tacker records."""
 
 import argparse
 import json
@@ -6,18 +6,16 @@ import logging
 import sys
 import uuid
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import rich.box
-from rich.table import Table
 from rich.text import Text
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cli import common
-from tacker_k8s_mgmt.cli.render.console import Console, aligned
+from tacker_k8s_mgmt.cli.render.console import Console
 from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
-from tacker_k8s_mgmt.status.facts import Cell, Report, Row
+from tacker_k8s_mgmt.status.facts import Report, Row, Source
 
 NAME = "cluster"
 _ID = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
@@ -32,8 +30,8 @@ _EXIT_CODES = "0 they agree, 1 they differ, 2 something could not be asked"
 
 _DESCRIPTION = """\
 Show what Heat, the inventory on the Ansible server, the cluster's API, the load
-balancer and Tacker, where it keeps the cluster as a VIM, say of each VM, what differs,
-and what to do about it. VNF instances of both of Tacker's APIs are known.
+balancer and Tacker, where it keeps the cluster as a VIM, report of each VM, what
+differs, and what to do about it. VNF instances of both of Tacker's APIs are supported.
 
 It changes nothing and takes no lock: no operation is kept waiting, and while one works
 on the cluster, differences are its work in progress. Hosts whose SSH key no operation
@@ -47,7 +45,7 @@ tacker.conf, Tacker's database, the VNF package and the recorded host keys."""
 def add_parser(subparsers: Any) -> None:
     """Add the group to the command line."""
     verbs = common.add_group(
-        subparsers, NAME, "compare a cluster with what Tacker takes it for", EXAMPLES
+        subparsers, NAME, "compare a cluster with what Tacker records", EXAMPLES
     )
     verb = common.add_verb(
         verbs,
@@ -67,13 +65,11 @@ def add_parser(subparsers: Any) -> None:
         help="Tacker's configuration; may be given several times (default: where the "
         "conductor looks for it)",
     )
-    verb.add_argument(
-        "--json", action="store_true", help="the comparison as one JSON object"
-    )
+    common.add_json(verb, "the comparison")
 
 
 def _check(args: argparse.Namespace) -> int:
-    _hush()
+    _silence_libraries()
     console = Console()
     try:
         with (
@@ -87,14 +83,14 @@ def _check(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(_document(instance, report), indent=2))
     else:
-        _tell(console, instance, report)
+        _print(console, instance, report)
     return _code(report)
 
 
-def _hush() -> None:
-    """Keep what libraries log and warn of off the screen: the report says what failed.
+def _silence_libraries() -> None:
+    """Keep logs and warnings of libraries off the screen: the report has the errors.
 
-    Whoever wants it all the same starts Python with ``-W``.
+    ``python -W`` turns the warnings on again.
     """
     logging.getLogger().addHandler(logging.NullHandler())
     if not sys.warnoptions:
@@ -102,7 +98,7 @@ def _hush() -> None:
 
 
 def _opened(vnf_id: str, config_files: Sequence[str]) -> Any:
-    # Imported late: Tacker is large, and not everywhere where the other commands are.
+    # Imported late: Tacker is large, and the other commands run without it.
     try:
         from tacker_k8s_mgmt.hooks import lookup
     except ImportError as error:
@@ -128,7 +124,7 @@ def _document(instance: Any, report: Report) -> dict[str, Any]:
         "vnf_instance_name": instance.name,
         "open_operation": instance.operation or None,
         "agree": _code(report) == _AGREE,
-        "not_asked": {one.value: text for one, text in report.failures.items()},
+        "not_asked": {source.value: why for source, why in report.failures.items()},
         "rows": [_row_document(row, report) for row in report.rows],
     }
 
@@ -149,22 +145,25 @@ def _row_document(row: Row, report: Report) -> dict[str, Any]:
 # For people
 
 
-def _tell(console: Console, instance: Any, report: Report) -> None:
+def _print(console: Console, instance: Any, report: Report) -> None:
     name = f" ({instance.name})" if instance.name else ""
     console.say(f"VNF instance {instance.vnf_id}{name}", "bold")
     if instance.operation:
         console.say(
-            f"Not over: {instance.operation}. What differs may be its work.", "yellow"
+            f"Open operation: {instance.operation}. Differences may be its work.",
+            "yellow",
         )
-    heads = ["VM", *(one.title.upper() for one in report.sources)]
-    rows = [[row.cells[source] for source in report.sources] for row in report.rows]
-    names = [row.name for row in report.rows]
-    if console.is_terminal:
-        console.print(_table(heads, names, rows))
-    else:
-        for line in _lines(heads, names, rows):
-            console.say(line)
-    _tell_differences(console, report)
+    console.table(
+        ["VM", *(source.title.upper() for source in report.sources)],
+        [
+            [Text(row.name), *(_cell(row, source) for source in report.sources)]
+            for row in report.rows
+        ],
+    )
+    for row in report.rows:
+        for finding in row.findings:
+            console.say(f"{row.name}: {finding.text}.", "red")
+            console.say(f"  {finding.remedy}")
     for source, text in report.failures.items():
         console.say(f"Could not be asked: {source.title}.", "bold red")
         console.say(f"  {text}")
@@ -172,26 +171,6 @@ def _tell(console: Console, instance: Any, report: Report) -> None:
         console.say("They agree.", "bold green")
 
 
-def _table(heads: Sequence[str], names: Sequence[str], rows: Any) -> Table:
-    table = Table(*heads, box=rich.box.SIMPLE_HEAD)
-    for name, cells in zip(names, rows, strict=True):
-        table.add_row(Text(name), *(_coloured(cell) for cell in cells))
-    return table
-
-
-def _coloured(cell: Cell) -> Text:
+def _cell(row: Row, source: Source) -> Text:
+    cell = row.cells[source]
     return Text(cell.text, style="bold red" if cell.findings else "")
-
-
-def _lines(heads: Sequence[str], names: Sequence[str], rows: Any) -> Iterable[str]:
-    texts = [list(heads)]
-    for name, cells in zip(names, rows, strict=True):
-        texts.append([name, *(cell.text for cell in cells)])
-    return aligned(texts)
-
-
-def _tell_differences(console: Console, report: Report) -> None:
-    for row in report.rows:
-        for finding in row.findings:
-            console.say(f"{row.name}: {finding.text}.", "red")
-            console.say(f"  {finding.remedy}")

@@ -2,7 +2,7 @@
 
 import argparse
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +99,7 @@ def _add_build(verbs: Any) -> None:
 
 def _build(args: argparse.Namespace) -> int:
     output = args.output or Path(f"{args.flavour}.zip")
-    wrong = _usage_problem(args, output)
-    if wrong:
-        raise UsageError(wrong)
+    _check_usage(args, output)
     names = Site(
         images=_by_vdu(args.image),
         flavors=_by_vdu(args.flavor),
@@ -117,7 +115,7 @@ def _build(args: argparse.Namespace) -> int:
             names=names,
         )
     except PackageError as error:
-        _tell(f"{output} was not written", error.problems)
+        _print_problems(f"{output} was not written", error.problems)
         return 1
     print(f"{built.path}: {len(built.files)} files, SHA-256 {built.sha256}")
     for name in built.replaced:
@@ -125,23 +123,23 @@ def _build(args: argparse.Namespace) -> int:
     return 0
 
 
-def _usage_problem(args: argparse.Namespace, output: Path) -> str:
+def _check_usage(args: argparse.Namespace, output: Path) -> None:
     source = args.source or sources.samples(APIS[args.api])
     known = sources.flavours(source)
     if not known:
-        return (
+        raise UsageError(
             f"{source} has no deployment flavour: there is neither vnfd/FLAVOUR/"
             "Definitions with hot/FLAVOUR, nor Definitions with BaseHOT/FLAVOUR"
         )
     if args.flavour not in known:
-        return f"no flavour {args.flavour} in {source} (it has: {', '.join(known)})"
+        listed = ", ".join(known)
+        raise UsageError(f"no flavour {args.flavour} in {source} (it has: {listed})")
     if output.exists() and not args.force:
-        return f"{output} exists; --force replaces it"
+        raise UsageError(f"{output} exists; --force replaces it")
     if not output.parent.is_dir():
-        return f"there is no directory {output.parent}"
+        raise UsageError(f"there is no directory {output.parent}")
     if args.types and not args.types.is_dir():
-        return f"--types: there is no directory {args.types}"
-    return ""
+        raise UsageError(f"--types: there is no directory {args.types}")
 
 
 def _by_vdu(values: Iterable[str]) -> dict[str, str]:
@@ -154,20 +152,19 @@ def _check(args: argparse.Namespace) -> int:
     if not args.package.is_file():
         raise UsageError(f"there is no file {args.package}")
     requests = [documents.load(path) for path in args.request]
-    report = check(args.package, {one.name: one.value for one in requests})
-    doubled = [f"{one.name}: {text}" for one in requests for text in one.warnings]
+    report = check(args.package, {body.name: body.value for body in requests})
+    repeated = [f"{body.name}: {text}" for body in requests for text in body.warnings]
     flavours = f"flavours: {', '.join(report.flavours) or 'none'}"
     if report.problems:
-        _tell(str(args.package), report.problems)
+        _print_problems(str(args.package), report.problems)
     else:
         print(f"{args.package}: no problems ({flavours})")
-    for warning in (*report.warnings, *doubled):
+    for warning in (*report.warnings, *repeated):
         print(f"warning: {warning}")
     return common.PROBLEMS if report.problems else common.OK
 
 
-def _tell(subject: str, problems: Iterable[str]) -> None:
-    listed = list(problems)
-    print(f"{subject}: {len(listed)} problem(s)")
-    for number, problem in enumerate(listed, 1):
+def _print_problems(subject: str, problems: Sequence[str]) -> None:
+    print(f"{subject}: {len(problems)} problem(s)")
+    for number, problem in enumerate(problems, 1):
         print(f"{number:>3}. {problem}")

@@ -1,4 +1,4 @@
-"""``tacker-k8s-mgmt inventory``: what an instantiation would write, before it does."""
+"""``tacker-k8s-mgmt inventory``: preview of what an instantiation would write."""
 
 import argparse
 import json
@@ -77,23 +77,24 @@ def _preview(args: argparse.Namespace) -> int:
         raise UsageError("--reveal needs --output-dir: secrets are never shown")
     if args.machines and (args.control_planes, args.workers) != (None, None):
         raise UsageError("--machines says how many VMs there are; leave out the others")
-    given = params.given(args)
-    if given.absent:
-        raise UsageError(f"{given.name} cannot be previewed. {given.absent}")
-    if given.found is None:
-        params.tell(given)
+    checked = params.read_request(args)
+    request_params = checked.params
+    if checked.absent:
+        raise UsageError(f"{checked.name} cannot be previewed. {checked.absent}")
+    if request_params is None:
+        params.print_findings(checked)
         return common.PROBLEMS
-    listed = _machines(args, given.found)
+    listed = _machines(args, request_params)
     try:
-        found = vm_input.search(given.found, listed)
+        machines = vm_input.search(request_params, listed)
     except DiscoveryError as error:
         for problem in error.problems:
             print(f"problem: {problem}")
         return common.PROBLEMS
-    files, record = _rehearsed(given.found, found, reveal=args.reveal)
-    for warning in given.warnings:
+    files, record = _rehearsed(request_params, machines, reveal=args.reveal)
+    for warning in checked.warnings:
         print(f"warning: {warning}")
-    place = f"{given.found.ansible.directory} on {given.found.ansible.host}"
+    place = f"{request_params.ansible.directory} on {request_params.ansible.host}"
     if args.output_dir:
         _write(args.output_dir, files, force=args.force)
     for name, text in files.items():
@@ -101,22 +102,22 @@ def _preview(args: argparse.Namespace) -> int:
             print(f"{name}: in {args.output_dir}, for {place}")
         else:
             print(f"==> {name} in {place}\n{text}")
-    _tell_rest(given.found, found, record)
+    _print_rest(request_params, machines, record)
     return common.OK
 
 
 def _rehearsed(
-    given: InstallParams, found: Machines, *, reveal: bool
+    request_params: InstallParams, machines: Machines, *, reveal: bool
 ) -> tuple[Mapping[str, str], dry_run.Record]:
     """The files to be shown, and the rest of what the operation does."""
     if reveal:
-        record = dry_run.rehearse(given, found)
+        record = dry_run.rehearse(request_params, machines)
         return {name: record.files[name] for name in _SHOWN}, record
     # The text of a private key goes into no file here, but its digest into a name.
-    record = dry_run.rehearse(masking.masked(given, but_keys=True), found)
+    record = dry_run.rehearse(masking.masked(request_params, but_keys=True), machines)
     without_keys = redaction.Redactor(
         line
-        for account in given.accounts()
+        for account in request_params.accounts()
         if account.private_key and not account.private_key.path
         for line in redaction.in_private_key(
             account.private_key.given.get_secret_value()
@@ -130,34 +131,36 @@ def _write(directory: Path, files: Mapping[str, str], *, force: bool) -> None:
         directory.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{directory} cannot be made: {error.strerror}") from error
-    there = [name for name in files if (directory / name).exists()]
-    if there and not force:
-        listed = " and ".join(str(directory / name) for name in there)
+    existing = [str(directory / name) for name in files if (directory / name).exists()]
+    if existing and not force:
+        listed = " and ".join(existing)
         raise UsageError(f"there is {listed} already; --force replaces it")
     for name, text in files.items():
         common.write_new(directory / name, text, force=force)
 
 
-def _tell_rest(given: InstallParams, found: Machines, record: dry_run.Record) -> None:
-    if record.balancer and found.load_balancer and given.load_balancer:
-        script = ["bash", given.load_balancer.script_path, "install"]
-        command = shlex.join([*script, *install_arguments(record.balancer)])
-        print(f"load balancer: on {found.load_balancer.ssh_address}, as root")
-        print(f"  {command}")
-        if "-" in install_arguments(record.balancer):
+def _print_rest(
+    request_params: InstallParams, machines: Machines, record: dry_run.Record
+) -> None:
+    if record.balancer and machines.load_balancer and request_params.load_balancer:
+        arguments = install_arguments(record.balancer)
+        script = ["bash", request_params.load_balancer.script_path, "install"]
+        print(f"load balancer: on {machines.load_balancer.ssh_address}, as root")
+        print(f"  {shlex.join([*script, *arguments])}")
+        if "-" in arguments:
             print("  (a proxy's URL is read from standard input)")
     print(f"playbook: {', '.join(record.playbooks)}")
     if record.vim:
         print(f"VIM: {record.vim.name} at {record.vim.auth_url}")
-    for use in given.references:
+    for use in request_params.references:
         if not use.is_known:
-            named = json.dumps(use.reference.as_given())
-            print(f"secret: {use.attribute}: {named}, {params.RESOLVED_LATER}")
+            reference = json.dumps(use.reference.as_given())
+            print(f"secret: {use.attribute}: {reference}, {params.RESOLVED_LATER}")
 
 
-def _machines(args: argparse.Namespace, given: InstallParams) -> list[Machine]:
-    if not args.machines:
-        planes = 1 if args.control_planes is None else args.control_planes
-        workers = 2 if args.workers is None else args.workers
-        return vm_input.assumed(given, planes, workers)
-    return vm_input.listed(args.machines, given)
+def _machines(args: argparse.Namespace, request_params: InstallParams) -> list[Machine]:
+    if args.machines:
+        return vm_input.listed(args.machines, request_params)
+    control_planes = 1 if args.control_planes is None else args.control_planes
+    workers = 2 if args.workers is None else args.workers
+    return vm_input.assumed(request_params, control_planes, workers)

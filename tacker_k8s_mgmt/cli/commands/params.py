@@ -1,9 +1,9 @@
-"""``tacker-k8s-mgmt params``: request parameters, before they are sent."""
+"""``tacker-k8s-mgmt params``: check request parameters before they are sent."""
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
@@ -38,17 +38,15 @@ def add_parser(subparsers: Any) -> None:
         verbs,
         "check",
         _check,
-        "tell every problem of a request, or how it is understood; never a secret",
+        "list every problem of a request, or how it is understood; never a secret",
         EXAMPLES["check"],
     )
     add_request(verb)
-    verb.add_argument(
-        "--json", action="store_true", help="the findings as one JSON object"
-    )
+    common.add_json(verb, "the findings")
 
 
 def add_request(verb: argparse.ArgumentParser) -> None:
-    """Add the arguments that :func:`given` reads."""
+    """Add the arguments of :func:`read_request`."""
     verb.add_argument(
         "request",
         metavar="REQUEST.json",
@@ -63,93 +61,89 @@ def add_request(verb: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True)
-class Given:
-    """The parameters that a command was given.
+class CheckedRequest:
+    """The request of a command line, and its parameters.
 
-    :param found: None when there are problems, or no parameters to look at.
-    :param absent: why a request without problems has no parameters, "" where it has.
+    :param params: None if there are problems or no parameters.
+    :param absent: why a request without problems has no parameters, "" if it has.
     """
 
     name: str
-    found: InstallParams | None
+    params: InstallParams | None
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
     absent: str = ""
 
 
-def given(
+def read_request(
     args: argparse.Namespace,
-    amended: Callable[[Request], Request] | None = None,
+    amend: Callable[[Request], Request] | None = None,
     resolver: Resolver | None = None,
-) -> Given:
-    """Read and check what the command line names.
+) -> CheckedRequest:
+    """Read and check the request of the command line.
 
-    :param amended: what to do with the request before it is checked.
-    :param resolver: tells secrets that are given by reference.
+    :param amend: changes the request before it is checked.
+    :param resolver: resolves secrets that are given by reference.
     :raises UsageError: it cannot be read, or is not what it should be.
     """
     if documents.STDIN == args.request == args.stored:
         raise UsageError("only one of the two can come from standard input")
     document = documents.load(args.request)
     warnings = list(document.warnings)
-    asked = _request(document)
-    if amended:
-        asked = amended(asked)
+    body = _request(document)
+    if amend:
+        body = amend(body)
     stored = None
     if args.stored:
         before = documents.load(args.stored)
         warnings += before.warnings
         stored = _request(before)
-    _refuse_order(document.name, asked, stored)
-    problems = [*asked.problems, *(stored.problems if stored else ())]
-    absent = _absent(asked, stored)
-    found = None
+    _refuse_order(document.name, body, stored)
+    problems = [*body.problems, *(stored.problems if stored else ())]
+    absent = _absent(body, stored)
+    parsed = None
     try:
-        found = None if absent else _parsed(asked, stored, resolver)
+        parsed = None if absent else _parsed(body, stored, resolver)
     except ParamError as error:
         problems += error.problems
     else:
-        warnings += found.warnings if found else ()
-        problems += [] if found or absent else [_nothing(stored or asked)]
-    return Given(
-        document.name,
-        None if problems else found,
-        tuple(problems),
-        tuple(warnings),
-        absent,
+        warnings += parsed.warnings if parsed else ()
+        problems += [] if parsed or absent else [_nothing(stored or body)]
+    parsed = None if problems else parsed
+    return CheckedRequest(
+        document.name, parsed, tuple(problems), tuple(warnings), absent
     )
 
 
-def _refuse_order(name: str, asked: Request, stored: Request | None) -> None:
-    """See that the requests can come after each other.
+def _refuse_order(name: str, body: Request, stored: Request | None) -> None:
+    """Check that the requests can follow each other.
 
     :raises UsageError: they cannot, or the first one is missing.
     """
-    if asked.is_later and asked.concerns_us and stored is None:
-        raise UsageError(
-            f"{name} is a {asked.operation} request, which changes parameters "
-            "of the instantiation; give that with --stored INSTANTIATE.json"
-        )
     if stored is None:
-        return
-    if asked.operation in (request.CREATE, request.INSTANTIATE):
+        if body.is_later and body.concerns_us:
+            raise UsageError(
+                f"{name} is a {body.operation} request, which changes parameters "
+                "of the instantiation; give that with --stored INSTANTIATE.json"
+            )
+    elif body.operation in (request.CREATE, request.INSTANTIATE):
         raise UsageError(
             f"{name}: --stored is for requests that come after an instantiation, and "
-            f"it is a request to {asked.operation}"
+            f"it is a request to {body.operation}"
         )
-    if stored.operation not in ("", request.INSTANTIATE):
+    elif stored.operation not in ("", request.INSTANTIATE):
         raise UsageError(
             f"--stored: it is a {stored.operation} request, not an instantiate request"
         )
 
 
-def _absent(asked: Request, stored: Request | None) -> str:
-    """Why a request may have no parameters; "" where there have to be some."""
-    if asked.operation == request.CREATE:
+def _absent(body: Request, stored: Request | None) -> str:
+    """Why a request may have no parameters; "" if it must have some."""
+    if body.operation == request.CREATE:
         return "A create request has no parameters of the driver."
-    if asked.is_later and stored is None:
+    if body.is_later and stored is None:
         return (
-            f"The {asked.operation} request has no {params.ATTRIBUTE} and changes no "
+            f"The {body.operation} request has no {params.ATTRIBUTE} and changes no "
             "parameters; with --stored INSTANTIATE.json they are shown."
         )
     return ""
@@ -163,48 +157,49 @@ def _request(document: documents.Document) -> Request:
 
 
 def _parsed(
-    asked: Request, stored: Request | None, resolver: Resolver | None
+    body: Request, stored: Request | None, resolver: Resolver | None
 ) -> InstallParams | None:
     if stored is None:
-        return params.parse(asked.additional_params, resolver)
+        return params.parse(body.additional_params, resolver)
     return params.merged(
         stored.additional_params,
-        asked.additional_params,
+        body.additional_params,
         resolver,
-        upgrade=asked.may_upgrade,
+        upgrade=body.may_upgrade,
     )
 
 
-def _nothing(asked: Request) -> str:
-    named = ", ".join(asked.additional_params) or "nothing"
+def _nothing(body: Request) -> str:
+    names = ", ".join(body.additional_params) or "nothing"
     return (
-        f"additionalParams: there is no {params.ATTRIBUTE} (there is: {named}), so the "
+        f"additionalParams: there is no {params.ATTRIBUTE} (there is: {names}), so the "
         "driver does nothing with the VMs"
     )
 
 
 def _check(args: argparse.Namespace) -> int:
-    found = given(args)
+    checked = read_request(args)
+    entries = _entries(masking.masked(checked.params)) if checked.params else []
     if args.json:
-        print(json.dumps(_as_json(found), indent=2))
+        print(json.dumps(_document(checked, entries), indent=2))
     else:
-        tell(found)
-        if found.found:
-            _summarise(masking.masked(found.found))
-        elif found.absent:
-            print(found.absent)
-    return common.PROBLEMS if found.problems else common.OK
+        print_findings(checked)
+        if entries:
+            _summarise(entries)
+        elif checked.absent:
+            print(checked.absent)
+    return common.PROBLEMS if checked.problems else common.OK
 
 
-def tell(found: Given) -> None:
+def print_findings(checked: CheckedRequest) -> None:
     """Print the problems and warnings, one per line."""
-    counts = _counted(len(found.problems), "problem")
-    if found.warnings:
-        counts += f", {_counted(len(found.warnings), 'warning')}"
-    print(f"{found.name}: {counts}")
-    for problem in found.problems:
+    counts = _counted(len(checked.problems), "problem")
+    if checked.warnings:
+        counts += f", {_counted(len(checked.warnings), 'warning')}"
+    print(f"{checked.name}: {counts}")
+    for problem in checked.problems:
         print(f"problem: {problem}")
-    for warning in found.warnings:
+    for warning in checked.warnings:
         print(f"warning: {warning}")
 
 
@@ -216,7 +211,7 @@ def _counted(number: int, word: str) -> str:
 class _Entry:
     """One attribute as it is understood.
 
-    :param is_secret: whether the value is the reference to a secret.
+    :param is_secret: whether the value is a reference to a secret.
     """
 
     name: str
@@ -224,72 +219,62 @@ class _Entry:
     is_default: bool
     is_secret: bool = False
 
-    @property
-    def note(self) -> str:
-        """What there is to say about the value."""
-        if self.is_secret:
-            return f"  ({RESOLVED_LATER})"
-        return "  (default)" if self.is_default and self.value is not None else ""
 
-
-def _summarise(shown: InstallParams) -> None:
+def _summarise(entries: Sequence[_Entry]) -> None:
     print("\nUnderstood as:")
-    entries = _understood(shown)
     width = max(len(entry.name) for entry in entries)
     for entry in entries:
-        value = "(not given)" if entry.value is None else _words(entry.value)
-        print(f"  {entry.name:<{width}}  {value}{entry.note}")
+        value, note = entry.value, ""
+        if entry.is_secret:
+            note = f"  ({RESOLVED_LATER})"
+        elif value is None:
+            value = "(not given)"
+        elif entry.is_default:
+            note = "  (default)"
+        text = value if isinstance(value, str) else json.dumps(value)
+        print(f"  {entry.name:<{width}}  {text}{note}")
 
 
-def _understood(shown: InstallParams) -> list[_Entry]:
-    """Every attribute, with references in the place of secrets."""
-    given = {".".join(use.location): use.reference for use in shown.references}
+def _entries(shown: InstallParams) -> list[_Entry]:
+    """Every attribute, with references in place of secrets."""
+    references = {".".join(use.location): use.reference for use in shown.references}
     return [
-        replace(entry, value=given[entry.name].as_given(), is_secret=True)
-        if entry.name in given
-        else entry
-        for entry in _entries(shown)
+        _Entry(name, references[name].as_given(), is_default, is_secret=True)
+        if name in references
+        else _Entry(name, value, is_default)
+        for name, value, is_default in _attributes(shown)
     ]
 
 
-def _words(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _entries(model: BaseModel, prefix: str = "") -> Iterator[_Entry]:
-    """Every attribute by its dotted name, depth first."""
+def _attributes(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, bool]]:
+    """Dotted name, value, and whether it is the default; depth first."""
     for name, info in type(model).model_fields.items():
         if info.exclude:
             continue
         dotted = f"{prefix}{info.alias or name}"
         value = getattr(model, name)
         if isinstance(value, BaseModel):
-            yield from _entries(value, f"{dotted}.")
+            yield from _attributes(value, f"{dotted}.")
         elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
             for number, item in enumerate(value):
-                yield from _entries(item, f"{dotted}.{number}.")
+                yield from _attributes(item, f"{dotted}.{number}.")
         else:
-            yield _Entry(dotted, _plain(value), name not in model.model_fields_set)
+            yield dotted, _plain(value), name not in model.model_fields_set
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, SecretStr):
-        return value.get_secret_value()  # masked before
+        return value.get_secret_value()  # already masked
     if isinstance(value, IPv4Network | IPv6Network):
         return str(value)
     return list(value) if isinstance(value, tuple) else value
 
 
-def _as_json(found: Given) -> dict[str, Any]:
-    entries = _understood(masking.masked(found.found)) if found.found else []
+def _document(checked: CheckedRequest, entries: Sequence[_Entry]) -> dict[str, Any]:
     return {
-        "request": found.name,
-        "problems": found.problems,
-        "warnings": found.warnings,
+        "request": checked.name,
+        "problems": checked.problems,
+        "warnings": checked.warnings,
         "parameters": {entry.name: entry.value for entry in entries},
-        "defaults": _names(entry for entry in entries if entry.is_default),
+        "defaults": [entry.name for entry in entries if entry.is_default],
     }
-
-
-def _names(entries: Iterable[_Entry]) -> list[str]:
-    return [entry.name for entry in entries]

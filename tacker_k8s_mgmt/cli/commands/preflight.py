@@ -1,23 +1,20 @@
-"""``tacker-k8s-mgmt preflight``: what instantiate_start would find, without Tacker."""
+"""``tacker-k8s-mgmt preflight``: the checks of instantiate_start, without Tacker."""
 
 import argparse
 import json
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import rich.box
-from rich.table import Table
 from rich.text import Text
 
 from tacker_k8s_mgmt import config
 from tacker_k8s_mgmt.cli import common, passwords
 from tacker_k8s_mgmt.cli.checks import Check, Site
 from tacker_k8s_mgmt.cli.commands import params
-from tacker_k8s_mgmt.cli.commands.runs import DEFAULT_STATE_PATH
 from tacker_k8s_mgmt.cli.common import UsageError
-from tacker_k8s_mgmt.cli.render.console import Console, aligned
+from tacker_k8s_mgmt.cli.render.console import Console
 from tacker_k8s_mgmt.csar import request
 from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.remote import restricted_files
@@ -74,38 +71,19 @@ def add_parser(subparsers: Any) -> None:
         "--vnf-instance-id",
         type=uuid.UUID,
         metavar="ID",
-        help="whose the cluster's directory may be already, before a retry",
+        help="VNF instance that may own the cluster's directory, before a retry",
     )
     verb.add_argument(
         "--ask-passwords",
         action="store_true",
         help="ask for passwords that are not in the request, or are in Barbican",
     )
-    _add_site(verb)
-    verb.add_argument(
-        "--json", action="store_true", help="the findings as one JSON object"
-    )
-
-
-def _add_site(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument(
-        "--state-path",
-        default=DEFAULT_STATE_PATH,
-        metavar="DIR",
-        help="[k8s_mgmt] state_path of the conductor (default: %(default)s)",
-    )
-    verb.add_argument(
-        "--key-directory",
-        default=config.KEY_DIRECTORY,
-        metavar="DIR",
-        help="[k8s_mgmt] key_directory of the conductor (default: %(default)s)",
-    )
-    verb.add_argument(
-        "--secret-directory",
-        default=config.SECRET_DIRECTORY,
-        metavar="DIR",
-        help="[k8s_mgmt] secret_directory of the conductor (default: %(default)s)",
-    )
+    for option, default in (
+        ("state_path", common.STATE_PATH),
+        ("key_directory", config.KEY_DIRECTORY),
+        ("secret_directory", config.SECRET_DIRECTORY),
+    ):
+        common.add_directory(verb, option, default)
     verb.add_argument(
         "--connect-timeout",
         type=common.seconds,
@@ -113,29 +91,31 @@ def _add_site(verb: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="for each login (default: %(default)g)",
     )
+    common.add_json(verb, "the findings")
 
 
 def _preflight(args: argparse.Namespace) -> int:
     console = Console()
-    given = params.given(
+    checked = params.read_request(
         args,
-        lambda asked: _amended(asked, args.ask_passwords),
+        partial(_amended, ask_passwords=args.ask_passwords),
         partial(_secret, args.secret_directory),
     )
-    checks = [Check("request", given.name, given.problems)]
-    warnings = list(given.warnings)
-    if given.found:
+    checks = [Check("request", checked.name, checked.problems)]
+    warnings = list(checked.warnings)
+    if checked.params:
         with Console(stderr=True).status("Asking …"):
-            checks += Site(given.found, args, warnings).checks()
+            checks += Site(checked.params, args, warnings).checks()
+    count = sum(len(check.findings) for check in checks)
     if args.json:
-        print(json.dumps(_document(given.name, checks, warnings), indent=2))
+        print(json.dumps(_document(checked.name, count, checks, warnings), indent=2))
     else:
-        _tell(console, checks, warnings)
-    return common.PROBLEMS if _problems(checks) else common.OK
+        _print(console, count, checks, warnings)
+    return common.PROBLEMS if count else common.OK
 
 
 def _secret(directory: str, reference: Reference) -> str | None:
-    """What a reference leads to; None for one that only a hook can follow."""
+    """The secret of a reference; None for one that only a hook can resolve."""
     if reference.kind != FILE:
         return None
     try:
@@ -144,27 +124,20 @@ def _secret(directory: str, reference: Reference) -> str | None:
         raise Unresolved(str(error)) from None
 
 
-def _amended(asked: Request, ask_passwords: bool) -> Request:
-    if asked.operation not in ("", request.INSTANTIATE):
+def _amended(body: Request, *, ask_passwords: bool) -> Request:
+    if body.operation not in ("", request.INSTANTIATE):
         raise UsageError(
-            f"it is a {asked.operation} request, and preflight is for instantiate ones"
+            f"it is a {body.operation} request, and preflight is for instantiate ones"
         )
-    return passwords.asked(asked) if ask_passwords else asked
-
-
-def _problems(checks: Iterable[Check]) -> int:
-    return sum(len(check.findings) for check in checks)
-
-
-# For programs
+    return passwords.completed(body) if ask_passwords else body
 
 
 def _document(
-    name: str, checks: Sequence[Check], warnings: Sequence[str]
+    name: str, count: int, checks: Sequence[Check], warnings: Sequence[str]
 ) -> dict[str, Any]:
     return {
         "request": name,
-        "problems": _problems(checks),
+        "problems": count,
         "checks": [
             {
                 "check": check.name,
@@ -178,36 +151,21 @@ def _document(
     }
 
 
-# For people
-
-
-def _tell(console: Console, checks: Sequence[Check], warnings: Sequence[str]) -> None:
-    if console.is_terminal:
-        console.print(_table(checks))
-    else:
-        rows = [(check.name, check.where, check.result) for check in checks]
-        for line in aligned([_HEADS, *rows]):
-            console.say(line)
+def _print(
+    console: Console, count: int, checks: Sequence[Check], warnings: Sequence[str]
+) -> None:
+    console.table(("CHECK", "WHERE", "RESULT"), [_cells(check) for check in checks])
     for check in checks:
         for finding in check.findings:
             console.say(f"problem: {check.name}: {finding}", "red")
     for warning in warnings:
         console.say(f"warning: {warning}", "yellow")
-    count = _problems(checks)
     if count:
         console.say(f"{count} problem{'s' if count > 1 else ''}.", "bold red")
     else:
         console.say("No problem was found.", "bold green")
 
 
-_HEADS = ("CHECK", "WHERE", "RESULT")
-
-
-def _table(checks: Sequence[Check]) -> Table:
-    table = Table(*_HEADS, box=rich.box.SIMPLE_HEAD)
-    for check in checks:
-        style = "bold red" if check.findings else "dim" if check.skipped else "green"
-        table.add_row(
-            Text(check.name), Text(check.where), Text(check.result, style=style)
-        )
-    return table
+def _cells(check: Check) -> tuple[Text, ...]:
+    style = "bold red" if check.findings else "dim" if check.skipped else "green"
+    return Text(check.name), Text(check.where), Text(check.result, style=style)

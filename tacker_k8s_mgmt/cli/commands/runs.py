@@ -1,4 +1,4 @@
-"""``tacker-k8s-mgmt runs``: what operations did and are doing, from their journals."""
+"""``tacker-k8s-mgmt runs``: progress and history of operations, from journals."""
 
 import argparse
 import json
@@ -10,14 +10,11 @@ from typing import Any
 
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import common
-from tacker_k8s_mgmt.cli.render.console import Console, Teller, clock
-from tacker_k8s_mgmt.cli.render.timeline import Operation, Timeline, in_words
+from tacker_k8s_mgmt.cli.render.console import Console, Reporter
+from tacker_k8s_mgmt.cli.render.timeline import Operation, Timeline, clock, in_words
 
-DEFAULT_STATE_PATH = "/var/lib/tacker/k8s_mgmt"
 _POLL_SECONDS = 0.5
 _ID = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
-
-
 NAME = "runs"
 EXAMPLES = {
     "list": ("tacker-k8s-mgmt runs list",),
@@ -33,6 +30,14 @@ EXAMPLES = {
 }
 
 
+_EXIT_CODES = {
+    "list": "0 all is well, 1 nothing is recorded",
+    "show": "0 all is well, 1 nothing is recorded of the VNF instance",
+    "follow": "0 the operation completed, 1 it failed or nothing came, "
+    "130 ended with Ctrl-C",
+}
+
+
 def add_parser(subparsers: Any) -> None:
     """Add the group to the command line."""
     verbs = common.add_group(
@@ -40,7 +45,6 @@ def add_parser(subparsers: Any) -> None:
     )
     _add(verbs, "list", _list, "VNF instances with their last operation")
     verb = _add(verbs, "show", _show, "all that was recorded of a VNF instance")
-    _add_vnf(verb)
     form = verb.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="the records as they are")
     form.add_argument(
@@ -51,7 +55,6 @@ def add_parser(subparsers: Any) -> None:
     )
     verb.add_argument("--force", action="store_true", help="replace an existing FILE")
     verb = _add(verbs, "follow", _follow, "live, until the operation ends")
-    _add_vnf(verb)
     verb.add_argument(
         "--wait",
         type=common.seconds,
@@ -62,39 +65,25 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _add(verbs: Any, name: str, function: common.Function, text: str) -> Any:
-    exit_codes = {
-        "list": "0 all is well, 1 nothing is recorded",
-        "show": "0 all is well, 1 nothing is recorded of the VNF instance",
-        "follow": "0 the operation completed, 1 it failed or nothing came, "
-        "130 ended with Ctrl-C",
-    }
     verb = common.add_verb(
-        verbs, name, function, text, EXAMPLES[name], exit_codes[name]
+        verbs, name, function, text, EXAMPLES[name], _EXIT_CODES[name]
     )
-    verb.add_argument(
-        "--state-path",
-        default=DEFAULT_STATE_PATH,
-        metavar="DIR",
-        help="[k8s_mgmt] state_path of the conductor (default: %(default)s)",
-    )
+    common.add_directory(verb, "state_path", common.STATE_PATH)
+    if name != "list":
+        verb.add_argument(
+            "vnf",
+            nargs="?",
+            type=uuid.UUID,
+            metavar="VNF_INSTANCE_ID",
+            help="default: the one that changed last",
+        )
     return verb
-
-
-def _add_vnf(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument(
-        "vnf",
-        nargs="?",
-        type=uuid.UUID,
-        metavar="VNF_INSTANCE_ID",
-        help="default: the one that changed last",
-    )
 
 
 def _chosen(args: argparse.Namespace) -> str | None:
     if args.vnf:
         return str(args.vnf)
-    known = journal.instances(args.state_path)
-    return known[0] if known else None
+    return next(iter(journal.instances(args.state_path)), None)
 
 
 def _nothing(args: argparse.Namespace, vnf_id: str | None) -> int:
@@ -127,11 +116,9 @@ def _state(operation: Operation) -> str:
     step = operation.current
     if step is None:
         return f"last sign of life {ago} ago"
-    told = [f"at step {step.place} {step.name}"]
-    if step.looks:
-        look = step.looks[-1]
-        told += [f"play {look.play}/{look.plays}, task {look.tasks}", look.estimate]
-    return ", ".join(filter(None, (*told, f"last sign of life {ago} ago")))
+    place = f"at step {step.place} {step.name}"
+    texts = (place, operation.position, f"last sign of life {ago} ago")
+    return ", ".join(filter(None, texts))
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -148,15 +135,14 @@ def _show(args: argparse.Namespace) -> int:
     if args.html:
         return _write_page(args, vnf_id, Timeline(records))
     timeline = Timeline()
-    console = Console()
-    teller = Teller(console, timeline)
+    reporter = Reporter(Console(), timeline)
     for record in records:
         event = str(record.get("event"))
         operation = timeline.add(record)
         if event != "progress":
-            teller.tell(operation, event)
+            reporter.report(operation, event)
     if timeline.last and timeline.last.ended is None:
-        teller.say(f"{timeline.last.hook}: {_state(timeline.last)}")
+        reporter.say(f"{timeline.last.hook}: {_state(timeline.last)}")
     return 0
 
 
@@ -177,10 +163,11 @@ def _follow(args: argparse.Namespace) -> int:
         return _nothing(args, None)
     timeline = Timeline()
     path = journal.path_of(args.state_path, vnf_id)
-    with journal.Reader(path) as reader, Teller(Console(), timeline) as teller:
-        _tell_so_far(reader, timeline, teller)
+    reporter = Reporter(Console(), timeline)
+    with journal.Reader(path) as reader, reporter:
+        _catch_up(reader, timeline, reporter)
         if _goes_on(timeline.last, args.wait, began):
-            _go_on(args.wait, reader, timeline, teller)
+            _go_on(args.wait, reader, timeline, reporter)
     last = timeline.last
     if last is None:
         return _nothing(args, vnf_id)
@@ -188,33 +175,32 @@ def _follow(args: argparse.Namespace) -> int:
 
 
 def _first_instance(args: argparse.Namespace) -> str | None:
-    """The first VNF instance to be recorded within the time that is waited."""
+    """The first VNF instance that is recorded while the command waits."""
     until = time.monotonic() + (args.wait or 0)
-    while time.monotonic() < until:
+    vnf_id = None
+    while vnf_id is None and time.monotonic() < until:
         time.sleep(_POLL_SECONDS)
-        known = journal.instances(args.state_path)
-        if known:
-            return known[0]
-    return None
+        vnf_id = _chosen(args)
+    return vnf_id
 
 
-def _tell_so_far(reader: journal.Reader, timeline: Timeline, teller: Teller) -> None:
-    """Tell the hooks of the last operation, over or under way."""
+def _catch_up(reader: journal.Reader, timeline: Timeline, reporter: Reporter) -> None:
+    """Print the hooks of the last operation, over or under way."""
     for record in reader.read():
         timeline.add(record)
     for operation in chain.from_iterable(timeline.occurrences()[-1:]):
-        teller.begin(operation)
+        reporter.begin(operation)
         for step in operation.steps:
             if step.ended is not None:
-                teller.step(step)
+                reporter.step(step)
         if operation.ended is not None:
-            teller.end(operation)
+            reporter.end(operation)
 
 
 def _goes_on(last: Operation | None, wait: float | None, began: float) -> bool:
     """Whether there is more to wait for.
 
-    :param last: the operation that was found when the following *began*.
+    :param last: the last operation when the command *began*.
     """
     if last is None:
         return wait is not None
@@ -222,21 +208,21 @@ def _goes_on(last: Operation | None, wait: float | None, began: float) -> bool:
 
 
 def _go_on(
-    wait: float | None, reader: journal.Reader, timeline: Timeline, teller: Teller
+    wait: float | None, reader: journal.Reader, timeline: Timeline, reporter: Reporter
 ) -> None:
-    """Tell what comes, until the operation has ended or nothing comes for *wait*."""
-    heard = time.monotonic()
+    """Print new records, until the operation ends or none comes for *wait* seconds."""
+    latest = time.monotonic()
     over = False
     while not over:
         records = reader.read()
         for record in records:
             operation = timeline.add(record)
-            teller.tell(operation, str(record.get("event")))
+            reporter.report(operation, str(record.get("event")))
         if records:
-            heard = time.monotonic()
+            latest = time.monotonic()
             over = operation.final
-        elif wait is not None and time.monotonic() - heard >= wait:
-            teller.say(f"Nothing came for {in_words(wait)}.")
+        elif wait is not None and time.monotonic() - latest >= wait:
+            reporter.say(f"Nothing came for {in_words(wait)}.")
             return
         else:
             time.sleep(_POLL_SECONDS)

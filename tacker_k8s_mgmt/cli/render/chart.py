@@ -1,7 +1,6 @@
-"""Operations as charts: where each bar begins and ends, and what stands beside it."""
+"""Operations as charts: begin and end of each bar, and the texts beside it."""
 
 import bisect
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, pairwise
@@ -12,6 +11,7 @@ from tacker_k8s_mgmt.cli.render.timeline import (
     SlowTask,
     Step,
     Timeline,
+    clock,
     in_words,
 )
 
@@ -57,8 +57,8 @@ class Row:
 class HookChart:
     """The work of one hook.
 
-    :param title: which try it is; "" for the first.
-    :param gap: what was between the hook before it and this one.
+    :param title: number of the try; "" for the first.
+    :param gap: between the previous hook and this one, in words.
     :param share: its part of the whole operation in per cent.
     :param ticks: place in per cent and label of each line of the axis.
     :param tasks: the slowest ones of its playbooks.
@@ -81,7 +81,7 @@ class HookChart:
 class OperationChart:
     """One operation with all its hooks and retries.
 
-    :param note: what is to be said of its end.
+    :param note: the progress of an operation that has not ended.
     """
 
     name: str
@@ -97,13 +97,8 @@ def draw(timeline: Timeline, now: float) -> tuple[OperationChart, ...]:
 
     :param now: seconds since the epoch, for what is under way.
     """
-    found = [_operation(hooks, timeline, now) for hooks in timeline.occurrences()]
-    return tuple(reversed(found))
-
-
-def clock(at: float) -> str:
-    """A time on the machine that draws, with its zone."""
-    return time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(at))
+    charts = [_operation(hooks, timeline, now) for hooks in timeline.occurrences()]
+    return tuple(reversed(charts))
 
 
 def _operation(
@@ -116,7 +111,7 @@ def _operation(
         name=last.name.replace("_", " ").capitalize() or "Unknown operation",
         state=_UNDER_WAY if is_newest and not last.final else _state(last, is_newest),
         took=in_words(last.last - hooks[0].started),
-        started=clock(hooks[0].started),
+        started=clock(hooks[0].started, zone=True),
         note=_note(last, is_newest, now),
         hooks=tuple(
             _hook(hooks, number, 100 * _length(hook) / total, hook is timeline.last)
@@ -139,34 +134,25 @@ def _note(last: Operation, is_newest: bool, now: float) -> str:
     if last.final:
         return ""
     ago = f"last sign of life {in_words(now - last.last)} ago" if is_newest else ""
-    said = last.meanwhile if last.ended is not None else _way(last) if is_newest else ""
-    return "; ".join(text for text in (said, ago) if text)
-
-
-def _way(hook: Operation) -> str:
-    """How far a playbook was at the last look, and how long it still took."""
-    step = hook.current
-    if step is None or not step.looks:
-        return ""
-    look = step.looks[-1]
-    told = (f"play {look.play}/{look.plays}, task {look.tasks}", look.estimate)
-    return ", ".join(filter(None, told))
+    position = last.position if is_newest else ""
+    text = position if last.ended is None else last.meanwhile
+    return "; ".join(filter(None, (text, ago)))
 
 
 def _hook(
     hooks: Sequence[Operation], number: int, share: float, is_newest: bool
 ) -> HookChart:
     hook, before = hooks[number], hooks[:number]
-    tries = 1 + sum(one.hook == hook.hook for one in before)
+    tries = 1 + sum(other.hook == hook.hook for other in before)
     # All tries have one scale, so that their bars can be compared.
-    scale = max(_length(one) for one in hooks if one.hook == hook.hook)
+    scale = max(_length(other) for other in hooks if other.hook == hook.hook)
     axis = _Axis(hook.started, scale)
     return HookChart(
         name=hook.hook,
         title=f"try {tries}" if tries > 1 else "",
         state=_state(hook, is_newest),
         took=in_words(_length(hook)),
-        started=clock(hook.started),
+        started=clock(hook.started, zone=True),
         error=hook.error,
         gap=_gap(before[-1], hook) if before else "",
         share=round(share, 3),
@@ -184,7 +170,7 @@ def _gap(before: Operation, hook: Operation) -> str:
 
 
 class _Axis:
-    """Where a time is between the left and the right end of a chart."""
+    """Maps times to places between the left and the right end of a chart."""
 
     def __init__(self, start: float, length: float) -> None:
         self._start = start
@@ -231,9 +217,9 @@ def _step(step: Step, axis: _Axis, hook: Operation) -> Row:
 
 
 def _plays(step: Step, axis: _Axis, end: float) -> Iterator[Row]:
-    """Each play from the first look that found it to the first that found the next."""
+    """Each play, from the first look at it to the first look at the next one."""
     looks = groupby(step.looks, key=lambda look: look.play)
-    started = [next(found) for play, found in looks if play > 0]
+    started = [next(of_play) for play, of_play in looks if play > 0]
     for look, until in _with_ends(started, end):
         is_last = look is started[-1] and step.outcome != "done"
         took = in_words(until - look.time)
@@ -245,27 +231,24 @@ def _plays(step: Step, axis: _Axis, end: float) -> Iterator[Row]:
 
 def _tasks(hook: Operation) -> Iterator[Row]:
     """The tasks that took the longest."""
-    found = [one for step in hook.steps for one in _slow_tasks(step, hook)]
-    found.sort(key=lambda one: one.seconds, reverse=True)
-    for one in found[:_SLOWEST]:
-        width = round(100 * one.seconds / found[0].seconds, 3)
-        took = in_words(one.seconds)
-        yield Row(one.task, took, Bar(0, width, "task", took), one.play)
+    tasks = [task for step in hook.steps for task in _slow_tasks(step, hook)]
+    tasks.sort(key=lambda task: task.seconds, reverse=True)
+    for task in tasks[:_SLOWEST]:
+        width = round(100 * task.seconds / tasks[0].seconds, 3)
+        took = in_words(task.seconds)
+        yield Row(task.task, took, Bar(0, width, "task", took), task.play)
 
 
 def _slow_tasks(step: Step, hook: Operation) -> Iterator[SlowTask]:
-    """As Ansible timed them, or until it has told, measured from look to look."""
+    """As timed by Ansible; without its times, as measured from look to look."""
     if step.slowest:
-        yield from (one for one in step.slowest if one.seconds > 0)
+        yield from (task for task in step.slowest if task.seconds > 0)
         return
-    for look, until in _with_ends(_first_looks(step), _end(step, hook)):
+    looks = groupby(step.looks, key=lambda look: look.tasks)
+    started = [next(of_task) for _, of_task in looks]
+    for look, until in _with_ends(started, _end(step, hook)):
         if look.task and until > look.time:
             yield SlowTask(look.task, look.play_name, until - look.time)
-
-
-def _first_looks(step: Step) -> list[Look]:
-    """The first look that found each task."""
-    return [next(found) for _, found in groupby(step.looks, key=lambda one: one.tasks)]
 
 
 def _with_ends(started: Sequence[Look], end: float) -> Iterator[tuple[Look, float]]:

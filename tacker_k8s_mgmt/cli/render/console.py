@@ -1,9 +1,9 @@
-"""Tells operations on a terminal or into a pipe."""
+"""Prints tables and the progress of operations, on a terminal or into a pipe."""
 
 import time
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 
+import rich.box
 import rich.console
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -17,6 +17,7 @@ from tacker_k8s_mgmt.cli.render.timeline import (
     Operation,
     Step,
     Timeline,
+    clock,
     in_words,
 )
 
@@ -27,7 +28,7 @@ _STYLES = {"failed": "bold red", "completed": "bold green"}
 
 
 class Console(rich.console.Console):
-    """A console that leaves a broken pipe to whoever started the command."""
+    """A console that raises a broken pipe instead of ending the process."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -38,61 +39,56 @@ class Console(rich.console.Console):
             text, style=style or None, markup=False, highlight=False, soft_wrap=True
         )
 
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
+        """Print a table; in a pipe it has neither colours nor lines."""
+        if self.is_terminal:
+            table = Table(*heads, box=rich.box.SIMPLE_HEAD)
+            for row in rows:
+                table.add_row(*row)
+            self.print(table)
+            return
+        texts = [heads, *([cell.plain for cell in row] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        for line in texts:
+            padded = (
+                text.ljust(width) for text, width in zip(line, widths, strict=True)
+            )
+            self.say("  ".join(padded).rstrip())
 
-def clock(at: float) -> str:
-    """A time of day on the machine that shows it."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
-
-def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """A table without colours or lines, for a pipe."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        padded = (text.ljust(width) for text, width in zip(row, widths, strict=True))
-        yield "  ".join(padded).rstrip()
-
-
-class Teller:
-    """Tells what is added to a timeline, one line for each step.
+class Reporter:
+    """Prints what is added to a timeline, one line for each step.
 
     On a terminal the step that is under way is shown live below the lines; in a pipe
     its progress is a line of its own every ten seconds at most. To be used as a
-    context: the end takes the live part off the screen.
+    context: its end removes the live part.
     """
 
     def __init__(self, console: Console, timeline: Timeline) -> None:
         self._console = console
         self._timeline = timeline
-        self._told = 0.0
-        is_screen = console.is_terminal and not console.is_dumb_terminal
+        self._progress_at = 0.0
         self._spinner = Spinner("dots")
-        self._live = (
-            Live(
+        self._live: Live | None = None
+        if console.is_terminal and not console.is_dumb_terminal:
+            self._live = Live(
                 console=console,
                 get_renderable=self._picture,
                 refresh_per_second=5,
                 transient=True,
             )
-            if is_screen
-            else None
-        )
 
-    def __enter__(self) -> "Teller":
+    def __enter__(self) -> "Reporter":
         if self._live:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._live:
             self._live.stop()
 
-    def tell(self, operation: Operation, event: str) -> None:
-        """Tell what *event* has changed in *operation*."""
+    def report(self, operation: Operation, event: str) -> None:
+        """Print what *event* has changed in *operation*."""
         match event:
             case "operation-start":
                 self.begin(operation)
@@ -104,36 +100,36 @@ class Teller:
                 self.end(operation)
 
     def say(self, text: str, style: str = "") -> None:
-        """Tell something else."""
+        """Print one line."""
         self._console.say(text, style)
 
     def begin(self, operation: Operation) -> None:
-        """Tell that it has begun."""
+        """Print the start of an operation."""
         at = clock(operation.started)
         steps = "1 step" if operation.total == 1 else f"{operation.total} steps"
         self.say(f"{operation.hook}  {at}  ({steps})", "bold")
 
     def step(self, step: Step) -> None:
-        """Tell how a step has ended."""
+        """Print how a step has ended."""
         self.say(
             f"{step.place:>7} {step.name:<48} {step.outcome:<10} "
             f"{in_words(step.seconds):>12}",
             "red" if step.failed else "",
         )
-        slow = [one for one in step.slowest if one.seconds >= 1][:_SLOWEST]
+        slow = [task for task in step.slowest if task.seconds >= 1][:_SLOWEST]
         if slow:
-            told = "; ".join(f"{one.task} {in_words(one.seconds)}" for one in slow)
-            self.say(f"{'':>7} slowest tasks: {told}", "dim")
+            listed = "; ".join(f"{one.task} {in_words(one.seconds)}" for one in slow)
+            self.say(f"{'':>7} slowest tasks: {listed}", "dim")
 
     def _progress(self, step: Step) -> None:
         look = step.looks[-1]
-        if look.time - self._told >= _PIPE_SECONDS:
-            self._told = look.time
-            told = "; ".join(filter(None, (look.text, look.estimate)))
-            self.say(f"{step.place:>7} {step.name}: {told}")
+        if look.time - self._progress_at >= _PIPE_SECONDS:
+            self._progress_at = look.time
+            text = "; ".join(filter(None, (look.text, look.estimate)))
+            self.say(f"{step.place:>7} {step.name}: {text}")
 
     def end(self, operation: Operation) -> None:
-        """Tell how it has ended, and what Tacker does then."""
+        """Print how an operation has ended, and what Tacker does then."""
         self.say(
             f"{operation.hook} {operation.outcome} after {in_words(operation.seconds)}",
             _STYLES.get(operation.outcome, ""),
@@ -164,17 +160,19 @@ class Teller:
 def _progress(look: Look) -> Iterator[RenderableType]:
     """Counters first: names may be longer than the screen is wide."""
     bar = ProgressBar(look.plays or None, max(look.play - 1, 0), width=_BAR_WIDTH)
-    counters = f"play {look.play}/{look.plays}, task {look.tasks}"
-    told = [counters, f"{look.results} results of hosts", look.estimate]
-    yield _row(" ", bar, ", ".join(filter(None, told)))
+    texts = (look.place, f"{look.results} results of hosts", look.estimate)
+    yield _row(" ", bar, ", ".join(filter(None, texts)))
     yield _row(" ", f"{look.play_name}: {look.task}" if look.task else look.play_name)
 
 
 def _row(*cells: RenderableType) -> RenderableType:
     row = Table.grid(padding=(0, 1))
-    row.add_row(*(_words(cell) if isinstance(cell, str) else cell for cell in cells))
+    row.add_row(
+        *(
+            Text(cell, overflow="ellipsis", no_wrap=True)
+            if isinstance(cell, str)
+            else cell
+            for cell in cells
+        )
+    )
     return row
-
-
-def _words(text: str) -> Text:
-    return Text(text, overflow="ellipsis", no_wrap=True)

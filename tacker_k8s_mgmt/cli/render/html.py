@@ -8,7 +8,7 @@ from importlib import resources
 import jinja2
 
 from tacker_k8s_mgmt.cli.render import chart
-from tacker_k8s_mgmt.cli.render.timeline import Timeline
+from tacker_k8s_mgmt.cli.render.timeline import Timeline, clock
 
 _TEMPLATE = "page.html.j2"
 
@@ -26,5 +26,5 @@ def render(vnf_id: str, timeline: Timeline, now: float) -> str:
         lstrip_blocks=True,
     )
     return environment.from_string(source).render(
-        vnf_id=vnf_id, drawn=chart.clock(now), operations=chart.draw(timeline, now)
+        vnf_id=vnf_id, drawn=clock(now, zone=True), operations=chart.draw(timeline, now)
     )

@@ -1,10 +1,11 @@
-"""Operations as their journal tells them: values for whoever shows them.
+"""Operations from a VNF instance's journal, as values to be shown.
 
-A journal may be of an older release, cut off or damaged. So every field of a record may
-be missing or of another type, and what is shown never depends on it.
+A journal may be of an older release, cut off or damaged: every field of a record may be
+missing or of another type.
 """
 
 import math
+import time
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,10 +27,10 @@ _HEAT: Mapping[str, str] = {
 class Look:
     """One look at a playbook that is under way.
 
-    :param play: which of ``plays``, from 1; 0 before the first.
-    :param tasks: how many tasks were started.
-    :param results: how many results of hosts had come.
-    :param estimate: how long it still took, in words; "" where that was not known.
+    :param play: number among ``plays``, from 1; 0 before the first.
+    :param tasks: number of tasks that have started.
+    :param results: number of hosts' results.
+    :param estimate: the time left, in words; "" if it is not known.
     """
 
     time: float
@@ -41,6 +42,11 @@ class Look:
     tasks: int
     results: int
     estimate: str = ""
+
+    @property
+    def place(self) -> str:
+        """The number of its play, and of the task that has started last."""
+        return f"play {self.play}/{self.plays}, task {self.tasks}"
 
 
 @dataclass(frozen=True)
@@ -56,9 +62,9 @@ class SlowTask:
 class Step:
     """One step of an operation.
 
-    :param ended: None while it is under way, and for ever if it was cut off.
+    :param ended: None while it is under way, and for good if it was cut off.
     :param outcome: ``done``, ``already so`` or ``failed``; "" until it has ended.
-    :param seconds: as the operation itself measured them.
+    :param seconds: its duration by the operation's own clock.
     :param slowest: of its playbook, the longest first; none until that has ended.
     """
 
@@ -78,7 +84,7 @@ class Step:
 
     @property
     def place(self) -> str:
-        """Its number among the operation's steps."""
+        """Its number and the number of the operation's steps."""
         return f"{self.number}/{self.total}"
 
 
@@ -91,7 +97,6 @@ class Operation:
     :param outcome: ``completed`` or ``failed``; "" until it has ended.
     """
 
-    run: str
     hook: str
     api: str
     started: float
@@ -105,7 +110,7 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """What Tacker calls the operation that the hook belongs to."""
+        """Tacker's name of the operation that the hook belongs to."""
         return self.hook.removesuffix("_start").removesuffix("_end")
 
     @property
@@ -114,7 +119,7 @@ class Operation:
 
     @property
     def next_hook(self) -> str:
-        """The hook that Tacker calls when it has done its own part; "" for none.
+        """The hook that Tacker calls after its own part of the work; "" for none.
 
         The v1 API calls ``scale_start`` for a scale-in and nothing after it.
         """
@@ -126,12 +131,12 @@ class Operation:
 
     @property
     def final(self) -> bool:
-        """Whether it has ended and no other hook of its operation follows by itself."""
+        """Whether it has ended and no other hook of its operation follows."""
         return self.ended is not None and not self.next_hook
 
     @property
     def meanwhile(self) -> str:
-        """What Tacker does after this hook, in words; "" when nothing is left to do."""
+        """What Tacker does after this hook, in words; "" if nothing."""
         if self.failed or not self.hook.endswith("_start"):
             return ""
         work = _HEAT.get(self.name, "change the stack")
@@ -140,10 +145,17 @@ class Operation:
 
     @property
     def current(self) -> Step | None:
-        """The step that was begun last, if it has not ended."""
+        """The step that has started last, if it has not ended."""
         if self.steps and self.steps[-1].ended is None:
             return self.steps[-1]
         return None
+
+    @property
+    def position(self) -> str:
+        """Progress of the current step's playbook at the last look; "" without one."""
+        looks = self.current.looks[-1:] if self.current else ()
+        texts = (text for look in looks for text in (look.place, look.estimate))
+        return ", ".join(filter(None, texts))
 
 
 class Timeline:
@@ -166,22 +178,22 @@ class Timeline:
     def occurrences(self) -> list[list[Operation]]:
         """The hooks of each operation together, with those of its retries.
 
-        Journals know hooks only. A hook belongs to what went before when that is of
-        the same operation and has not come to its end.
+        Journals know hooks only. A hook belongs to the previous one if both have the
+        same operation, which the previous one has not completed.
         """
-        found: list[list[Operation]] = []
+        occurrences: list[list[Operation]] = []
         for operation in self.operations:
-            before = found[-1][-1] if found else None
+            before = occurrences[-1][-1] if occurrences else None
             same = before is not None and before.name == operation.name
             if before is None or not same or (before.final and not before.failed):
-                found.append([])
-            found[-1].append(operation)
-        return found
+                occurrences.append([])
+            occurrences[-1].append(operation)
+        return occurrences
 
     def add(self, record: Mapping[str, Any]) -> Operation:
-        """Take in one record; the operation that it belongs to.
+        """Add one record; an unknown event only shows that the operation is alive.
 
-        Events that are not known only show that the operation is alive.
+        :returns: the operation that it belongs to.
         """
         operation = self._operation(record)
         operation.last = max(operation.last, _number(record, "time"))
@@ -190,7 +202,7 @@ class Timeline:
                 operation.total = int(_number(record, "steps"))
             case "step-start":
                 operation.steps.append(_step(record))
-                # How many there are may show only after the first ones.
+                # Their number may be known only after the first ones.
                 operation.total = max(operation.total, operation.steps[-1].total)
             case "progress":
                 if operation.current:
@@ -210,7 +222,7 @@ class Timeline:
         if run not in self._runs:
             at = _number(record, "time")
             hook, api = _text(record, "hook"), _text(record, "api") or "v1"
-            self._runs[run] = Operation(run, hook, api, started=at, last=at)
+            self._runs[run] = Operation(hook, api, started=at, last=at)
         return self._runs[run]
 
 
@@ -229,9 +241,11 @@ def _end_step(operation: Operation, record: Mapping[str, Any]) -> None:
 
 
 def _look(record: Mapping[str, Any]) -> Look:
-    play, plays, tasks, results = (
-        int(_number(record, key)) for key in ("play", "plays", "tasks", "results")
+    play, plays, tasks, results, runs = (
+        int(_number(record, key))
+        for key in ("play", "plays", "tasks", "results", "former_runs")
     )
+    left = _number(record, "left")
     return Look(
         time=_number(record, "time"),
         text=_text(record, "text"),
@@ -241,23 +255,16 @@ def _look(record: Mapping[str, Any]) -> Look:
         task=_text(record, "task"),
         tasks=tasks,
         results=results,
-        estimate=_estimate(record),
-    )
-
-
-def _estimate(record: Mapping[str, Any]) -> str:
-    runs = int(_number(record, "former_runs"))
-    return (
-        playbook_estimates.in_words(_number(record, "left"), runs) if runs > 0 else ""
+        estimate=playbook_estimates.in_words(left, runs) if runs > 0 else "",
     )
 
 
 def _slowest(record: Mapping[str, Any]) -> Iterator[SlowTask]:
-    listed = record.get("slowest")
-    for one in listed if isinstance(listed, list) else ():
-        if isinstance(one, Mapping):
-            seconds = _number(one, "seconds")
-            yield SlowTask(_text(one, "task"), _text(one, "play"), seconds)
+    tasks = record.get("slowest")
+    for task in tasks if isinstance(tasks, list) else ():
+        if isinstance(task, Mapping):
+            seconds = _number(task, "seconds")
+            yield SlowTask(_text(task, "task"), _text(task, "play"), seconds)
 
 
 def _number(record: Mapping[str, Any], key: str) -> float:
@@ -268,18 +275,16 @@ def _number(record: Mapping[str, Any], key: str) -> float:
 
 
 def _text(record: Mapping[str, Any], key: str) -> str:
-    """A text that does nothing to a terminal: names of tasks come from elsewhere."""
+    """A text without control characters, which names of tasks may have."""
     value = record.get(key)
-    text = value if isinstance(value, str) else ""
-    return "".join(" " if _is_control(character) else character for character in text)
-
-
-def _is_control(character: str) -> bool:
-    return unicodedata.category(character) in ("Cc", "Cf", "Cs")
+    return "".join(
+        " " if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character
+        for character in (value if isinstance(value, str) else "")
+    )
 
 
 def in_words(seconds: float) -> str:
-    """A duration as one says it: ``4.2 s``, ``42 s``, ``3 min 20 s``, ``1 h 5 min``."""
+    """A duration to be read: ``4.2 s``, ``42 s``, ``3 min 20 s``, ``1 h 5 min``."""
     if seconds < 9.95:
         return f"{max(seconds, 0):.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -287,4 +292,9 @@ def in_words(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min" if minutes else f"{hours} h"
     parts = (f"{minutes} min" if minutes else "", f"{rest} s" if rest else "")
-    return " ".join(part for part in parts if part)
+    return " ".join(filter(None, parts))
+
+
+def clock(at: float, *, zone: bool = False) -> str:
+    """A local time, on request with its zone."""
+    return time.strftime(f"%Y-%m-%d %H:%M:%S{' %Z' * zone}", time.localtime(at))

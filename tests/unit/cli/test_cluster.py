@@ -136,7 +136,9 @@ def test_an_operation_that_is_not_over_is_named_first(opened, capsys):
     opened.operation = "SCALE 1234 is PROCESSING"
     assert check() == 0
     told = capsys.readouterr().out.splitlines()[1]
-    assert told == "Not over: SCALE 1234 is PROCESSING. What differs may be its work."
+    assert (
+        told == "Open operation: SCALE 1234 is PROCESSING. Differences may be its work."
+    )
 
 
 def test_a_table_on_a_terminal(opened, capsys, monkeypatch):
