@@ -1,7 +1,6 @@
 """Options of the driver: the group ``[k8s_mgmt]`` of ``tacker.conf``.
 
-Every remote call and every wait takes its limit from here, so that an operator can
-fit them to a site. All limits are seconds.
+Every remote call and every wait takes its limit from here. All limits are seconds.
 """
 
 from typing import Any
@@ -22,24 +21,24 @@ OPTIONS: tuple[cfg.Opt, ...] = (
         "key_directory",
         default=KEY_DIRECTORY,
         help="Directory below which SSH private keys may lie that requests name by "
-        "their path. Whoever may send requests can use every key in it, and have one "
-        "for VMs copied to an Ansible server of his choice; {project_id} stands for "
-        "the id of the VNF's project and so keeps projects apart. Empty: no request "
-        "may name a file.",
+        "their path. Any user who may send requests can use every key in it, and have "
+        "one for VMs copied to an Ansible server of their choice; {project_id} stands "
+        "for the id of the VNF's project and so keeps projects apart. Empty: no "
+        "request may name a file.",
     ),
     cfg.StrOpt(
         "secret_directory",
         default=SECRET_DIRECTORY,
         help="Directory below which secrets may lie that requests name in place of "
-        "passwords. Whoever may send requests can have every one of them sent to a "
-        "host of his choice, which is why keys have another directory; {project_id} "
+        "passwords. Any user who may send requests can have each of them sent to a "
+        "host of their choice, which is why keys have another directory; {project_id} "
         "stands for the id of the VNF's project. Empty: no request may name a file.",
     ),
     cfg.FloatOpt(
         "secret_timeout",
         default=30,
         min=1,
-        help="Limit for an answer of Keystone or Barbican about a secret.",
+        help="Limit for a response of Keystone or Barbican about a secret.",
     ),
     cfg.FloatOpt(
         "connect_timeout",
@@ -117,7 +116,7 @@ def list_opts() -> list[tuple[str, tuple[cfg.Opt, ...]]]:
 
 
 def key_directory(options: Any, project_id: str) -> str:
-    """Where the keys of a project's requests may lie.
+    """Where the private keys of a project's requests may lie; "" for nowhere.
 
     :param options: the driver's group of options.
     """
@@ -125,16 +124,15 @@ def key_directory(options: Any, project_id: str) -> str:
 
 
 def secret_directory(options: Any, project_id: str) -> str:
-    """Where the secrets of a project's requests may lie."""
+    """Where the secrets of a project's requests may lie; "" for nowhere."""
     return _of_project(options.secret_directory, project_id)
 
 
 def _of_project(directory: str | None, project_id: str) -> str:
-    """None of a project that is not known may be taken for any."""
-    wanted = directory or ""
-    if "{project_id}" in wanted and not project_id:
+    if "{project_id}" in (directory or "") and not project_id:
+        # An unknown project must not get the directory of another one.
         return ""
-    return wanted.replace("{project_id}", project_id)
+    return (directory or "").replace("{project_id}", project_id)
 
 
 def state_path(conf: cfg.ConfigOpts) -> str:
@@ -142,5 +140,4 @@ def state_path(conf: cfg.ConfigOpts) -> str:
     own = conf[GROUP].state_path
     if own:
         return str(own)
-    tacker = getattr(conf, "state_path", None) or "/var/lib/tacker"
-    return f"{tacker}/k8s_mgmt"
+    return f"{getattr(conf, 'state_path', None) or '/var/lib/tacker'}/k8s_mgmt"

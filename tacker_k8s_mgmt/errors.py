@@ -1,9 +1,9 @@
-"""The one tree of exceptions.
+"""All exceptions of the driver.
 
-Tacker shows an operator exactly one string of a failed operation: ``str(exception)``
-in the v1 API, standard error in v2. So every leaf here has a message template, and a
-hint that says what to do next. Fields are plain values; none may carry a secret (the
-edges that build messages from remote output redact it first).
+Tacker shows the operator one string of a failed operation: ``str(exception)`` in the v1
+API, standard error in v2. So each class has a message template and, where one fits all
+cases, a hint about what to do next. Fields are plain values without secrets: remote
+output is redacted before it becomes one.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 
 class K8sMgmtError(Exception):
-    """Base of everything this package raises on purpose.
+    """Base of all errors that this package raises on purpose.
 
-    :param hint: what the operator should do next; overrides the class's own hint.
-    :param fields: values for the class's message template, kept in :attr:`fields`.
+    :param hint: what the operator should do next, in place of the class's hint.
+    :param fields: values for the message template, kept in :attr:`fields`.
     """
 
     message: ClassVar[str] = "{detail}"
@@ -30,42 +30,45 @@ class K8sMgmtError(Exception):
         return f"{text} {self.hint}".rstrip() if self.hint else text
 
 
-def _listed(lines: Sequence[str]) -> str:
-    return "; ".join(f"({n}) {line}" for n, line in enumerate(lines, 1))
+class ProblemList(K8sMgmtError):
+    """An error whose message numbers its problems.
+
+    :param problems: one sentence each, kept in :attr:`problems`.
+    """
+
+    def __init__(self, problems: Sequence[str], **fields: Any) -> None:
+        self.problems = tuple(problems)
+        listed = "; ".join(f"({n}) {text}" for n, text in enumerate(self.problems, 1))
+        super().__init__(count=len(self.problems), listed=listed, **fields)
 
 
-class ParamError(K8sMgmtError):
-    """The request's parameters are wrong; nothing has been touched.
+class ParamError(ProblemList):
+    """The parameters of the request are wrong; nothing was changed.
 
-    :param problems: one sentence per problem, each naming the attribute.
-    :param elsewhere: whether all of them are with what the request refers to.
+    :param problems: each names the attribute.
+    :param elsewhere: all problems are in what the request refers to.
     """
 
     message = "k8s_cluster_installation_param has {count} problem(s): {listed}."
     default_hint = "Correct the request and send it again; nothing was changed."
 
     def __init__(self, problems: Sequence[str], *, elsewhere: bool = False) -> None:
-        self.problems = tuple(problems)
         self.elsewhere = elsewhere
-        super().__init__(count=len(self.problems), listed=_listed(self.problems))
+        super().__init__(problems)
 
 
-class PreflightError(K8sMgmtError):
-    """Something that the operation needs is not as it must be; nothing was changed.
+class PreflightError(ProblemList):
+    """A precondition of the operation does not hold; nothing was changed.
 
-    :param findings: one sentence per finding, each with its fix.
+    :param problems: each with its fix.
     """
 
     message = "The preflight checks found {count} problem(s): {listed}."
     default_hint = "Nothing was changed. Mend them."
 
-    def __init__(self, findings: Sequence[str]) -> None:
-        self.findings = tuple(findings)
-        super().__init__(count=len(self.findings), listed=_listed(self.findings))
-
 
 class OwnershipError(K8sMgmtError):
-    """The inventory directory belongs to somebody else."""
+    """The inventory directory belongs to another VNF instance."""
 
     message = "The directory {path} on the Ansible server {host} {reason}."
     default_hint = (
@@ -74,23 +77,22 @@ class OwnershipError(K8sMgmtError):
     )
 
 
-class DiscoveryError(K8sMgmtError):
-    """The Heat stack does not hold the VMs that the parameters describe."""
+class DiscoveryError(ProblemList):
+    """The Heat stack does not contain the VMs that the parameters describe."""
 
     message = "The VMs were not found in the Heat stack {stack}: {listed}."
     default_hint = "Compare the *_cp_name and aspect_id parameters with the Base HOT."
 
     def __init__(self, stack: str, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__(stack=stack, listed=_listed(self.problems))
+        super().__init__(problems, stack=stack)
 
 
 class RemoteError(K8sMgmtError):
-    """Talking to another host failed."""
+    """An exchange with another host failed."""
 
 
 class ConnectError(RemoteError):
-    """No SSH session could be had within the time limit."""
+    """No SSH session was established within the time limit."""
 
     message = (
         "No SSH connection to {user}@{host}:{port} within {seconds:g} s: {reason}."
@@ -99,45 +101,45 @@ class ConnectError(RemoteError):
 
 
 class ConnectionLost(ConnectError):
-    """An SSH session that was there broke, or the host no longer answered on it."""
+    """An established SSH session broke, or the host stopped answering on it."""
 
     message = "The SSH connection to {host} was lost during `{command}`: {reason}."
 
 
 class AuthError(RemoteError):
-    """The host answered and refused the credentials."""
+    """The host refused the credentials."""
 
     message = "{host}:{port} refused the SSH login of user {user}."
     default_hint = "Correct the user name, password or key in the parameters."
 
 
 class PrivateKeyError(RemoteError):
-    """A private key of the parameters cannot be used to log in."""
+    """A private key of the parameters cannot be used for the login."""
 
     message = "{attribute} {reason}."
 
 
 class HostKeyError(RemoteError):
-    """The host shows another key than before."""
+    """The host presents another key than the recorded one."""
 
     message = (
         "The SSH host key of {host} is not the one that was recorded ({recorded})."
     )
     default_hint = (
         "If the host was rebuilt on purpose, remove its line from the file; "
-        "if not, somebody may be in between."
+        "if not, the connection may be intercepted."
     )
 
 
 class UnknownHostError(HostKeyError):
-    """No key of the host is recorded, and this is no moment to trust a first one."""
+    """No key of the host is recorded, and no first one is trusted at this point."""
 
     message = "No SSH host key of {host} is recorded in {recorded}, so it is not asked."
     default_hint = "The operations record it when they first see the host."
 
 
 class GivenKeyError(HostKeyError):
-    """The host shows none of the keys that the request gives."""
+    """The host presents none of the keys that the request gives."""
 
     message = (
         "The SSH host key of {host}, {kind} {fingerprint}, is none of those that the "
@@ -145,24 +147,24 @@ class GivenKeyError(HostKeyError):
     )
     default_hint = (
         "Compare it with what `ssh-keygen -l` says of the host's own files "
-        "/etc/ssh/ssh_host_*_key.pub. If they differ, somebody is in between; else "
-        "correct the request."
+        "/etc/ssh/ssh_host_*_key.pub. If they differ, the connection is intercepted; "
+        "else correct the request."
     )
 
 
 class CommandFailed(RemoteError):
     """A command on a remote host ended with an exit code other than 0.
 
-    ``command`` is what an operator would type (redacted), ``tail`` the last lines of
-    its output (redacted). Where a command of ours ended so, ``output`` is all that is
-    kept of its output (redacted), for those who look for something in it.
+    All fields are redacted: ``command`` as an operator would type it, ``tail`` the last
+    lines of its output and, of the driver's own commands, ``output`` all that is kept
+    of it, for callers that search it.
     """
 
     message = "On {host}, `{command}` ended with exit code {rc}: {tail}"
 
 
 class CommandTimeout(RemoteError):
-    """A command on a remote host did not end within its limit and was ended."""
+    """A command on a remote host exceeded its time limit and was ended."""
 
     message = "On {host}, `{command}` did not end within {seconds:g} s."
 
@@ -174,7 +176,7 @@ class FileError(RemoteError):
 
 
 class SpoiledFile(RemoteError):
-    """A file of a cluster's directory is not as this driver has written it."""
+    """A file of the cluster's directory is not as this driver wrote it."""
 
     message = (
         "The file {path} on the Ansible server {host} is not as it was written: "
@@ -183,18 +185,18 @@ class SpoiledFile(RemoteError):
 
     @property
     def what(self) -> str:
-        """The message without the hint, for where the file is rebuilt."""
+        """The message without the hint, for the log when the file is rebuilt."""
         return str(self.args[0])
 
 
 class PlaybookError(K8sMgmtError):
-    """A playbook run on the Ansible server did not end well."""
+    """A playbook run on the Ansible server failed."""
 
 
-class PlaybookFailed(PlaybookError):
+class PlaybookFailed(PlaybookError, ProblemList):
     """Ansible ended with failed or unreachable hosts.
 
-    :param failures: one ``host: task: message`` text per failing host and task.
+    :param failures: ``host: task: message`` of each failing host and task.
     """
 
     message = (
@@ -203,16 +205,12 @@ class PlaybookFailed(PlaybookError):
     )
     default_hint = "Mend the cause; kubespray can be run again."
 
-    def __init__(
-        self, *, playbook: str, host: str, rc: int, failures: Sequence[str], log: str
-    ) -> None:
-        self.failures = tuple(failures)
-        listed = _listed(self.failures) or "no failing task was reported"
-        super().__init__(playbook=playbook, host=host, rc=rc, listed=listed, log=log)
+    def __init__(self, *, failures: Sequence[str], **fields: Any) -> None:
+        super().__init__(failures, **fields)
 
 
 class PlaybookTimeout(PlaybookError):
-    """The run passed a limit and its process group was ended."""
+    """The run exceeded a time limit and its process group was ended."""
 
     message = (
         "Playbook {playbook} on {host} was ended: {reason}. Last: {last}. "
@@ -221,7 +219,7 @@ class PlaybookTimeout(PlaybookError):
 
 
 class PlaybookLost(PlaybookError):
-    """The run vanished without an exit code (reboot or kill on the Ansible server)."""
+    """The run left no exit code (reboot or kill on the Ansible server)."""
 
     message = (
         "Playbook {playbook} on {host} ended without an exit code; the server was "
@@ -230,7 +228,7 @@ class PlaybookLost(PlaybookError):
 
 
 class BusyError(PlaybookError):
-    """Another playbook run is under way for the same cluster."""
+    """Another playbook run of the same cluster is under way."""
 
     message = (
         "Playbook {playbook} (run {run}) is still running for this cluster on {host}."
@@ -239,7 +237,7 @@ class BusyError(PlaybookError):
 
 
 class LockedError(K8sMgmtError):
-    """Another operation is at work on the same cluster."""
+    """Another operation works on the same cluster."""
 
     message = "The cluster in {path} on {host} is locked by {owner}."
     default_hint = (
@@ -252,64 +250,57 @@ class ClusterError(K8sMgmtError):
     """The Kubernetes cluster is not as it should be."""
 
 
-class DrainError(ClusterError):
-    """Nodes could not be emptied; they and their pods are left as they are.
+class DrainError(ClusterError, ProblemList):
+    """Nodes could not be drained; they and their remaining pods are left as they are.
 
     :param failed: how many.
-    :param outcomes: one sentence for each node that was drained, or not.
+    :param outcomes: one sentence for each node, drained or not.
     """
 
     message = "{failed} of {count} node(s) could not be drained: {listed}."
 
-    def __init__(
-        self, *, failed: int, outcomes: Sequence[str], hint: str | None = None
-    ) -> None:
-        self.outcomes = tuple(outcomes)
-        listed, count = _listed(self.outcomes), len(self.outcomes)
-        super().__init__(hint=hint, failed=failed, count=count, listed=listed)
+    def __init__(self, *, outcomes: Sequence[str], **fields: Any) -> None:
+        super().__init__(outcomes, **fields)
 
 
 class LoadBalancerError(K8sMgmtError):
-    """The load balancer's script reported a failure; the old configuration stays."""
+    """The load balancer's script failed; its earlier configuration stays."""
 
     message = "The load balancer on {host} refused `{verb}`: {reason}"
 
 
 class VimError(K8sMgmtError):
-    """Tacker's VIM registry did not do as asked."""
+    """A request to Tacker's VIM registry failed or is not possible."""
 
 
 class TackerError(K8sMgmtError):
-    """Tacker's configuration or database, or what it keeps there, cannot be used."""
+    """Tacker's configuration or database, or its content, cannot be used."""
 
 
 class UnsupportedOperation(K8sMgmtError):
-    """The operation cannot end well, nor can a second run of it: another one may.
+    """The operation cannot succeed, nor can a retry of it; another operation may.
 
-    The VMs were not touched by this driver.
+    The driver has not touched the VMs.
     """
 
 
 class StepFailed(K8sMgmtError):
     """What Tacker shows: which step of which operation failed, why and what next.
 
-    A cause from this tree is chained, and its hint is the one that is shown.
+    A cause that is a :class:`K8sMgmtError` is chained, and its hint is shown.
     """
 
     message = "{operation}: step {number}/{total} ({step}) failed: {cause}{left}"
 
 
-class PackageError(K8sMgmtError):
-    """A VNF package cannot be built, or is not what Tacker can use.
+class PackageError(ProblemList):
+    """A VNF package cannot be built, or Tacker cannot use it.
 
-    :param package: file or deployment flavour that is meant.
-    :param problems: one sentence per problem, each naming the file in the package.
+    :param package: its file or deployment flavour.
+    :param problems: each names the file in the package.
     """
 
     message = "The VNF package {package} has {count} problem(s): {listed}."
 
     def __init__(self, package: str, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__(
-            package=package, count=len(self.problems), listed=_listed(self.problems)
-        )
+        super().__init__(problems, package=package)

@@ -277,7 +277,7 @@ class TestPreflight:
         site.foreign_vims = {f"kubernetes_vim_{VNF}"}
         with pytest.raises(errors.PreflightError) as caught:
             preflight.check(dependencies(params(), site, FakeClock()))
-        assert len(caught.value.findings) == 4
+        assert len(caught.value.problems) == 4
         assert site.calls == []
 
     def test_instantiate_end_checks_again_before_it_touches_anything(self):

@@ -179,8 +179,8 @@ def test_rescued_and_ignored_failures_are_none(run, site):
 
 def test_failures_are_told_with_their_reason_and_without_secrets(run, site):
     _, error = run("bad.yml")
-    told = dict(line.split(": ", 1) for line in error.failures if "unreach" not in line)
-    (unreachable,) = (line for line in error.failures if "unreach" in line)
+    told = dict(line.split(": ", 1) for line in error.problems if "unreach" not in line)
+    (unreachable,) = (line for line in error.problems if "unreach" in line)
     assert told["h1"].startswith("Loop: ")
     assert told["h1"].endswith("because 3")
     assert told["h2"] == "Secret: (censored by no_log)"
@@ -194,7 +194,7 @@ def test_failures_are_told_with_their_reason_and_without_secrets(run, site):
 
 def test_failed_download_says_what_and_why(run):
     _, error = run("downloads.yml")
-    told = dict(line.split(": ", 1) for line in error.failures)
+    told = dict(line.split(": ", 1) for line in error.problems)
     assert told["h1"].startswith("Download item: http://127.0.0.1:")
     assert "/runc: " in told["h1"]
     assert "Connection refused" in told["h1"]

@@ -160,4 +160,4 @@ def test_without_the_clusters_variables_nothing_is_run(act_as):
     (site.workdir / "vars.json").unlink()
     with pytest.raises(errors.PlaybookFailed) as caught:
         site.play({"hosts": "all", "gather_facts": False, "tasks": [{"ping": None}]})
-    assert f"{site.workdir}/vars.json" in caught.value.failures[0]
+    assert f"{site.workdir}/vars.json" in caught.value.problems[0]

@@ -490,7 +490,7 @@ def test_failure_names_host_task_and_message_without_secrets(site):
     site.playbook(failed("w2", message) + recap(w1=0, w2=1) + "exit 2")
     with pytest.raises(errors.PlaybookFailed) as caught:
         site.run()
-    assert caught.value.failures == ("w2: etcd : Start: login with *** failed",)
+    assert caught.value.problems == ("w2: etcd : Start: login with *** failed",)
     assert caught.value.fields["rc"] == 2
     assert f"{site.workdir}/runs/" in str(caught.value)
 
@@ -510,7 +510,7 @@ def test_failure_before_any_task_shows_the_end_of_the_log(site):
     site.playbook(f"echo 'ERROR! the role {PASSWORD} was not found' >&2; exit 1")
     with pytest.raises(errors.PlaybookFailed) as caught:
         site.run()
-    assert caught.value.failures == (r"ERROR! the role *** was not found",)
+    assert caught.value.problems == (r"ERROR! the role *** was not found",)
 
 
 @pytest.mark.parametrize(
@@ -538,7 +538,7 @@ def test_killed_ansible_is_told_by_its_signal(site):
     site.playbook(failed("w2", "rescued later") + "kill -9 $$")
     with pytest.raises(errors.PlaybookFailed) as caught:
         site.run()
-    assert caught.value.failures == ("ERROR! ansible-playbook was killed: KILL",)
+    assert caught.value.problems == ("ERROR! ansible-playbook was killed: KILL",)
 
 
 def test_more_failures_than_can_be_read_are_counted(site):
@@ -546,7 +546,7 @@ def test_more_failures_than_can_be_read_are_counted(site):
     site.playbook("".join(map(failed, hosts)) + recap(**hosts) + "exit 2")
     with pytest.raises(errors.PlaybookFailed) as caught:
         site.run()
-    assert caught.value.failures[2:] == (
+    assert caught.value.problems[2:] == (
         "w3: etcd : Start: it broke",
         "3 more: w4, w5, w6",
     )
