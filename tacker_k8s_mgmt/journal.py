@@ -1,15 +1,13 @@
-"""What every operation did, as JSON lines that people and programs can follow.
+"""The journal: what each operation did, as JSON lines.
 
 One file per VNF instance: ``<state path>/journal/<VNF instance id>.jsonl``. Each line
 is one record with the time (seconds since the epoch), the operation's run id, the
 hook, Tacker's API and an event: ``operation-start``, ``step-start``, ``progress``,
-``step-end``, ``operation-end``. Texts come redacted from their sources; no secret is
-ever handed in.
+``step-end``, ``operation-end``. Texts are redacted by their sources.
 
-A journal holds the newest operations only. What is too old is taken out by writing the
-rest to a new file that takes the old one's place. Every writer locks the file and then
-looks whether it is still the one of that name, so no record is lost, whichever threads
-of whichever conductors write at the same time.
+A journal keeps the newest operations only. The rest is written to a new file, which
+replaces the old one. Each writer locks the file and then checks that the path still
+leads to it, so no record is lost when threads or conductors write at the same time.
 """
 
 import contextlib
@@ -23,14 +21,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-#: How many operations of a VNF instance a journal keeps where no option says so.
+#: How many operations of a VNF instance a journal keeps by default.
 KEEP = 50
-#: Bytes that a journal may have; older operations go first, then older progress.
+#: Bytes of a journal; older operations are dropped first, then older progress.
 LIMIT = 16 * 1024 * 1024
 
 _DIRECTORY = "journal"
 _SUFFIX = ".jsonl"
-#: The journal of a terminated VNF instance goes when it has not changed for so long.
+# Age at which the journal of a terminated VNF instance is deleted.
 _TERMINATED_SECONDS = 90 * 24 * 3600
 _TAIL = 64 * 1024
 
@@ -46,13 +44,12 @@ def path_of(state_path: str, vnf_id: str) -> str:
 class Journal:
     """Appends the records of one operation.
 
-    A journal that cannot be written must not fail an operation that goes well, so the
-    first failure to write is told to *warn* and the operation goes on without it.
+    An operation does not fail because of its journal: the first failure to write is
+    passed to *warn*, and nothing is written after it.
 
-    :param api: Tacker's, ``v1`` or ``v2``: they differ in the hooks that they call.
-    :param keep: how many operations of the VNF instance stay in the file, this one
-        included.
-    :param limit: bytes that the file may have.
+    :param api: Tacker's API, ``v1`` or ``v2``.
+    :param keep: how many operations stay in the file, this one included.
+    :param limit: largest size of the file in bytes.
     """
 
     def __init__(
@@ -95,7 +92,7 @@ class Journal:
 
 @contextlib.contextmanager
 def _locked(path: str) -> Iterator[BinaryIO]:
-    """The file at *path*, which nobody else writes or replaces meanwhile."""
+    """The file at *path*, locked against other writers."""
     while True:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
         with os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0) as file:
@@ -106,7 +103,7 @@ def _locked(path: str) -> Iterator[BinaryIO]:
 
 
 def _is_at(file: BinaryIO, path: str) -> bool:
-    """Whether an open file is still the one of that name."""
+    """Whether the path still leads to this open file."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
     return False
@@ -115,14 +112,14 @@ def _is_at(file: BinaryIO, path: str) -> bool:
 def _append(file: BinaryIO, line: bytes) -> None:
     size = file.seek(0, os.SEEK_END)
     if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
-        # A writer was cut off within its line; this one must not be lost with it.
+        # A writer was cut off within its line; this one starts a new line.
         line = b"\n" + line
     while line:
         line = line[file.write(line) :]
 
 
 def _trim(file: BinaryIO, path: str, keep: int, limit: int) -> None:
-    """Put a file with the newest records in its place if it has become too long."""
+    """Replace the file by one with the newest records if it is too long."""
     file.seek(0)
     lines = file.read().splitlines(keepends=True)
     kept = _newest(lines, keep, limit)
@@ -131,29 +128,23 @@ def _trim(file: BinaryIO, path: str, keep: int, limit: int) -> None:
 
 
 def _newest(lines: list[bytes], keep: int, limit: int) -> list[bytes]:
-    """The lines of the newest operations that fit, at least those of the last one."""
+    """The lines of the newest operations that fit, and always of the last one."""
     records = [(record, line) for line in lines for record in _records(line)]
     sizes: dict[Any, int] = {}
     for record, line in records:
         run = record.get("run")
-        # Back to the end: the order is that of the last signs of life.
+        # Moved to the end: runs are ordered by their last records.
         sizes[run] = sizes.pop(run, 0) + len(line)
     runs = list(sizes)[-keep:]
     while len(runs) > 1 and sum(sizes[run] for run in runs) > limit:
         del runs[0]
     kept = [(record, line) for record, line in records if record.get("run") in runs]
     if sum(len(line) for _, line in kept) > limit:
-        kept = _thinned(kept)
+        # Every second progress record goes.
+        progress = [record for record, _ in kept if record.get("event") == "progress"]
+        dropped = {id(record) for record in progress[::2]}
+        kept = [entry for entry in kept if id(entry[0]) not in dropped]
     return [line for _, line in kept]
-
-
-def _thinned(
-    records: list[tuple[dict[str, Any], bytes]],
-) -> list[tuple[dict[str, Any], bytes]]:
-    """Every second one of the records that only say how far a playbook is."""
-    progress = [one for one in records if one[0].get("event") == "progress"]
-    spare = {id(one) for one in progress[::2]}
-    return [one for one in records if id(one) not in spare]
 
 
 def _replace(path: str, content: bytes) -> None:
@@ -170,7 +161,7 @@ def _replace(path: str, content: bytes) -> None:
 
 
 def _drop_terminated(directory: str) -> None:
-    """Delete the journals of VNF instances that are gone for long."""
+    """Delete old journals of terminated VNF instances."""
     oldest = time.time() - _TERMINATED_SECONDS
     for entry in os.scandir(directory):
         if _is_journal(entry) and _changed(entry) < oldest:
@@ -188,23 +179,29 @@ def _last_record(path: str) -> dict[str, Any]:
 
 
 def read(path: str, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
-    """The whole records of the file at *path* from byte *offset* on, and the next one.
+    """The records of the file at *path* from byte *offset* on, and the next offset.
 
     A half-written last line is left for the next call; a missing file has no records.
-    Where the file may be replaced meanwhile, use a :class:`Reader`.
+    A :class:`Reader` also follows a file that is replaced.
     """
     try:
         with open(path, "rb") as file:
-            file.seek(offset)
-            data = file.read()
+            lines, offset = _whole_lines(file, offset)
     except FileNotFoundError:
         return [], offset
+    return list(_records(lines)), offset
+
+
+def _whole_lines(file: BinaryIO, offset: int) -> tuple[bytes, int]:
+    """The complete lines from *offset* on, and the offset after them."""
+    file.seek(offset)
+    data = file.read()
     whole = data[: data.rfind(b"\n") + 1]
-    return list(_records(whole)), offset + len(whole)
+    return whole, offset + len(whole)
 
 
 class Reader:
-    """Reads a journal on and on, also when old records are taken out of it.
+    """Reads a growing journal, also when old records are dropped from it.
 
     :param path: of a file that need not exist yet.
     """
@@ -213,30 +210,29 @@ class Reader:
         self._path = path
         self._file: BinaryIO | None = None
         self._offset = 0
-        #: What was read of the file, to know it again in the one that replaces it.
+        #: Hashes of the lines read, to recognize them in the file's replacement.
         self._known: set[int] = set()
 
     def __enter__(self) -> "Reader":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._close()
 
-    def close(self) -> None:
-        """Close the file."""
+    def _close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def read(self) -> list[dict[str, Any]]:
-        """The whole records that have come since the last call."""
+        """The complete records that were added since the last call."""
         lines = self._more()
         if self._file is None or not _is_at(self._file, self._path):
             lines += self._of_new_file()
         return list(_records(b"".join(lines)))
 
     def _of_new_file(self) -> list[bytes]:
-        self.close()
+        self._close()
         try:
             self._file = open(self._path, "rb")  # noqa: SIM115  # stays open
         except FileNotFoundError:
@@ -247,17 +243,14 @@ class Reader:
     def _more(self) -> list[bytes]:
         if self._file is None:
             return []
-        self._file.seek(self._offset)
-        data = self._file.read()
-        whole = data[: data.rfind(b"\n") + 1]
-        self._offset += len(whole)
+        whole, self._offset = _whole_lines(self._file, self._offset)
         lines = whole.splitlines(keepends=True)
         self._known.update(map(hash, lines))
         return lines
 
 
 def _records(data: bytes) -> Iterator[dict[str, Any]]:
-    """The records in *data*; lines that are none are passed over."""
+    """The records in *data*; other lines are skipped."""
     for line in data.splitlines():
         with contextlib.suppress(ValueError, RecursionError):
             record = json.loads(line)
@@ -266,7 +259,7 @@ def _records(data: bytes) -> Iterator[dict[str, Any]]:
 
 
 def instances(state_path: str) -> list[str]:
-    """The ids of the VNF instances that have a journal, the last changed one first."""
+    """Ids of the VNF instances that have a journal, the last changed one first."""
     directory = os.path.join(state_path, _DIRECTORY)
     try:
         files = [entry for entry in os.scandir(directory) if _is_journal(entry)]
