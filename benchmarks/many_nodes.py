@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.hooks.table import Operation
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.runner import Runner, SystemClock
+from tacker_k8s_mgmt.lifecycle.runner import Runner
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
@@ -27,6 +27,7 @@ from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.remote import heat
+from tacker_k8s_mgmt.remote.clock import SystemClock
 from tacker_k8s_mgmt.topology import heat_stack
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tests.helpers import fakes

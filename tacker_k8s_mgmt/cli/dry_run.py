@@ -53,10 +53,7 @@ def rehearse(params: InstallParams, machines: Machines) -> Record:
         on_progress=lambda progress: None,
     )
     for step in Instantiate(deps).steps():
-        if step.probe is None or not step.probe():
-            step.act()
-            if step.verify is not None:
-                step.verify()
+        step.take()
     return site.record
 
 

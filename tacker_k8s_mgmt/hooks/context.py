@@ -11,10 +11,11 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import config, journal
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.runner import Runner, Step, SystemClock
+from tacker_k8s_mgmt.lifecycle.runner import Runner, Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.playbook_runs import Progress
 from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.remote.clock import SystemClock
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.params import InstallParams
 

@@ -1,9 +1,9 @@
-"""Change of external connectivity: the VMs stay, and are reached at other addresses.
+"""Change of external connectivity: the VMs stay, and their addresses change.
 
 Between the two hooks Tacker updates the Heat stack (``change_ext_conn_vnf`` of
 ``tacker/vnfm/infra_drivers/openstack/openstack.py``): a port gets another fixed
 address, or is replaced by one on another network, and the server's interface with it.
-The servers are the same ones before and after, which is how addresses are compared.
+The servers stay, so addresses are compared by server.
 """
 
 import json
@@ -14,12 +14,12 @@ from dataclasses import replace
 from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle import polling
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
     host_keys,
     inventory,
+    load_balancer,
     playbooks,
     readiness,
     rebuild,
@@ -42,19 +42,19 @@ _BACK = (
 
 
 class ConnectivityEnd:
-    """What follows the ports: host keys, inventory, load balancer, certificate, VIM.
+    """The steps of ``change_external_connectivity_end``.
 
     :param asked: the connection points of the request.
     """
 
     def __init__(self, deps: Dependencies, *, asked: Sequence[Attachment] = ()) -> None:
         self._state = ClusterState(deps)
-        self._asked = asked
+        self._wanted = asked
         self._moved: tuple[Node, ...] = ()
         self._gone: tuple[Node, ...] = ()
-        #: Names of nodes that were down before the change, and are left as they are.
+        #: Names of the nodes that were down before the change and are left as they are.
         self._down: frozenset[str] = frozenset()
-        #: The load balancer's VM, if it has not been seen before.
+        #: The load balancer's VM, if it is a new one.
         self._new_balancer: Machine | None = None
 
     def steps(self) -> tuple[Step, ...]:
@@ -63,7 +63,7 @@ class ConnectivityEnd:
         install = Step(
             "install the load balancer",
             self._install_balancer,
-            verify=lambda: state.balancer().verify(),
+            verify=lambda: load_balancer.verify(state),
         )
         return (
             Step("see that Heat has changed the ports", self._see_changed),
@@ -95,16 +95,16 @@ class ConnectivityEnd:
             Step("see that no worker was built anew", self._see_same),
         )
 
-    # Who is where
+    # The addresses
 
     def _see_changed(self) -> None:
-        """See that the request was met: Tacker may go on when Heat has refused it.
+        """Check that Heat has met the request: Tacker may go on when it has not.
 
         :raises UnsupportedOperation: naming the connection points that are as before.
         """
-        if not self._asked:
+        if not self._wanted:
             return
-        unmet = connection_points.unmet(self._asked, self._state.site.attachments())
+        unmet = connection_points.unmet(self._wanted, self._state.site.attachments())
         if unmet:
             raise errors.UnsupportedOperation(
                 detail="In Heat these ports are not as the request wants them: "
@@ -123,19 +123,19 @@ class ConnectivityEnd:
         state.healing = state.records.healing()
         state.records.upgrade()
         state.records.services()
-        found = {one.server_id: one for one in state.vms()}
-        self._refuse_inner(previous, found)
-        gone = [one for one in previous if one.server_id not in state.machines.places]
-        if masters := of_role(gone, Role.CONTROL_PLANE):
+        vms = {vm.server_id: vm for vm in state.vms()}
+        self._refuse_inner(previous, vms)
+        gone = [n for n in previous if n.server_id not in state.machines.places]
+        if planes := of_role(gone, Role.CONTROL_PLANE):
             raise errors.UnsupportedOperation(
                 detail="The VMs of these control planes are gone or were built anew: "
-                f"{names_of(masters)}.",
+                f"{names_of(planes)}.",
                 hint="Heal the whole VNF.",
             )
         self._gone = tuple(gone)
         state.nodes = tuple(
-            replace(node, ssh_address=found[node.server_id].ssh_address)
-            if node.server_id in found
+            replace(node, ssh_address=vms[node.server_id].ssh_address)
+            if node.server_id in vms
             else node
             for node in previous
         )
@@ -147,11 +147,11 @@ class ConnectivityEnd:
             LOG.info("%s: %s -> %s", node.name, former[node.name], node.ssh_address)
 
     def _refuse_inner(
-        self, previous: Sequence[Node], found: Mapping[str, Machine]
+        self, previous: Sequence[Node], vms: Mapping[str, Machine]
     ) -> None:
-        """See that the cluster itself is where it was.
+        """Check that the addresses inside the cluster are as before.
 
-        :raises UnsupportedOperation: naming who is not.
+        :raises UnsupportedOperation: naming the nodes whose address has changed.
         """
         state = self._state
         former = {node.server_id: (node.name, node.address) for node in previous}
@@ -160,9 +160,9 @@ class ConnectivityEnd:
         if api and balancer:
             former[balancer.server_id] = ("the load balancer", api)
         moved = [
-            f"{name} from {address} to {found[server].address}"
+            f"{name} from {address} to {vms[server].address}"
             for server, (name, address) in former.items()
-            if server in found and found[server].address != address
+            if server in vms and vms[server].address != address
         ]
         if moved:
             raise errors.UnsupportedOperation(
@@ -172,7 +172,7 @@ class ConnectivityEnd:
             )
 
     def _reach(self) -> None:
-        """Wait for whoever is needed, and for workers at a new address.
+        """Wait for load balancer, control planes and workers at a new address.
 
         :raises RemoteError: naming the VMs that do not answer.
         """
@@ -182,18 +182,18 @@ class ConnectivityEnd:
             if balancer.server_id not in state.records.addresses():
                 self._new_balancer = balancer
             inventory.forget_new(state, [balancer], ())
-            # Recorded as seen when it has everything that the former one had.
+            # Recorded as seen once it has everything that the former one had.
             state.site.wait_reachable([balancer])
         listed = {node.server_id for node in state.nodes}
         inventory.wait_reachable(
             state,
-            [one for one in state.machines.control_planes if one.server_id in listed],
+            [vm for vm in state.machines.control_planes if vm.server_id in listed],
         )
         seen = state.seen()
-        awaited = [n for n in self._moved if not polling.not_ready(seen.get(n.name))]
+        expected = [n for n in self._moved if not readiness.not_ready(seen.get(n.name))]
         # The control planes were reached just now.
         workers = of_role(state.nodes, Role.WORKER)
-        doubtful = [node for node in workers if node not in awaited]
+        doubtful = [node for node in workers if node not in expected]
         self._down = frozenset(state.site.unreachable(doubtful))
         if self._down:
             LOG.warning(
@@ -209,13 +209,13 @@ class ConnectivityEnd:
 
     def _install_balancer(self) -> None:
         state = self._state
-        state.balancer().install(self._whole())
+        load_balancer.install(state, self._members())
         if self._new_balancer is not None:
-            state.balancer().expose_again()
+            load_balancer.expose_again(state)
             inventory.wait_reachable(state, [self._new_balancer])
 
-    def _whole(self) -> Sequence[Node]:
-        """The nodes that are whole members of the cluster."""
+    def _members(self) -> Sequence[Node]:
+        """The nodes that are full members of the cluster."""
         state = self._state
         joined = rebuilt(state.records.joined, "All of its nodes count as members.")
         return [
@@ -231,17 +231,17 @@ class ConnectivityEnd:
         state = self._state
         variables = json.loads(state.inputs[1])
         wanted = variables["supplementary_addresses_in_ssl_keys"]
-        found = {
-            node.name: state.site.cluster(node).uncertified(wanted)
+        lacking = (
+            (node.name, state.site.cluster(node).uncertified(wanted))
             for node in state.planes()
-        }
-        return {name: found[name] for name in found if found[name]}
+        )
+        return {name: addresses for name, addresses in lacking if addresses}
 
     def _is_certified(self) -> bool:
         return not self._uncertified()
 
     def _has_begun(self) -> bool:
-        """Whether facts are not needed: nothing is to be done, or it is under way."""
+        """Whether no facts are needed: there is nothing to do, or the run has begun."""
         return self._is_certified() or self._state.site.playbooks.live(self._request())
 
     def _out(self) -> set[str]:
@@ -256,9 +256,9 @@ class ConnectivityEnd:
         )
 
     def _see_certified(self) -> None:
-        """Wait until the API servers show the certificate: they look once a minute.
+        """Wait until the API servers show the certificate; they reload it each minute.
 
-        :raises ClusterError: naming what is missing after ``ready_timeout``.
+        :raises ClusterError: naming the missing addresses after ``ready_timeout``.
         """
 
         def problem() -> str:
@@ -266,7 +266,7 @@ class ConnectivityEnd:
             return "; ".join(f"{name}: {', '.join(missing[name])}" for name in missing)
 
         readiness.wait_until_well(
-            self._state,
+            self._state.deps,
             problem,
             "the API servers' certificates lack these addresses: {left}.",
             "Look at the API server's log there, and mend it.",
@@ -274,8 +274,8 @@ class ConnectivityEnd:
 
     def _see_ready(self) -> None:
         out = self._out()
-        there = [node for node in self._whole() if node.name not in out]
-        readiness.wait_ready(self._state, there)
+        nodes = [node for node in self._members() if node.name not in out]
+        readiness.wait_ready(self._state, nodes)
 
     # The VIM
 
@@ -283,10 +283,10 @@ class ConnectivityEnd:
         state = self._state
         fitting = {state.endpoint()}
         if state.params.load_balancer is None:
-            # It stays at the first one's address when that was healed and came last.
+            # The first control plane comes last after its heal, and the VIM stays.
             fitting = {api_url(n.ssh_address, API_PORT) for n in state.planes()}
-        found = state.site.vims.registered()
-        return len(found) == 1 and found[0].named and found[0].auth_url in fitting
+        vims = state.site.vims.registered()
+        return len(vims) == 1 and vims[0].named and vims[0].auth_url in fitting
 
     def _register_vim(self) -> None:
         state = self._state
@@ -300,9 +300,9 @@ class ConnectivityEnd:
         vim.register(state, state.cluster().admin_access())
 
     def _see_same(self) -> None:
-        """Tell of workers that are not the VMs that they were.
+        """Check that each worker is the VM that it was.
 
-        :raises UnsupportedOperation: naming them.
+        :raises UnsupportedOperation: naming those that are not.
         """
         if self._gone:
             raise errors.UnsupportedOperation(

@@ -1,4 +1,4 @@
-"""What is checked before Tacker changes the ports of a change of connectivity."""
+"""The checks before Tacker changes the external connectivity."""
 
 from collections.abc import Sequence
 

@@ -1,9 +1,8 @@
-"""Heal of single VNFCs: before and after Heat builds their VMs anew.
+"""Heal of single VNFCs, before and after Heat rebuilds their VMs.
 
 Specification, "Heal Worker nodes in Kubernetes cluster": ``heal_start`` is as scale-in
-and ``heal_end`` as scale-out, for the workers that are named. The load balancer's VM
-may be healed too, and one control plane of several: the only one takes the cluster with
-it.
+and ``heal_end`` as scale-out, for the named workers. The load balancer's VM can be
+healed, too, and one of several control planes.
 """
 
 import logging
@@ -16,7 +15,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
-from tacker_k8s_mgmt.lifecycle.steps import inventory, readiness
+from tacker_k8s_mgmt.lifecycle.steps import inventory, load_balancer, readiness
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import ControlPlaneGuard
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_join import ControlPlaneJoin
@@ -24,7 +23,7 @@ from tacker_k8s_mgmt.lifecycle.steps.control_plane_leave import ControlPlaneLeav
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
 from tacker_k8s_mgmt.model import drain, kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
 from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
@@ -33,11 +32,11 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 class HealStart:
     """The steps of ``heal_start`` for single VNFCs.
 
-    :param servers: id of the VNFC of every server that is built anew, by server id.
+    :param servers: id of the VNFC of each server that is rebuilt, by server id.
     """
 
     def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:
-        # The API is not reached through a server that is built anew.
+        # The API is not reached through a server that is rebuilt.
         self._state = ClusterState(deps, silent_planes=set(servers))
         self._servers = servers
         self._guard = ControlPlaneGuard(self._state, servers)
@@ -79,42 +78,39 @@ class HealStart:
     def _choose(self) -> None:
         state, leave = self._state, self._leave
         self._guard.see_majority()
-        found, seen = compare(state, self._expect_balancer)
-        _refuse_unlisted(state, found)
-        everyone = (*found.nodes, *found.returning)
-        named = tuple(node for node in everyone if node.server_id in self._servers)
-        masters = of_role(named, Role.CONTROL_PLANE)
-        self._see_one_version(masters)
-        leave.plane = self._guard.judge(masters, found, seen)
-        balancer = state.machines.load_balancer
-        others = set(self._servers) - {node.server_id for node in named}
-        if balancer is not None and balancer.server_id in others:
-            others.discard(balancer.server_id)
+        members, seen = compare(state, self._expect_balancer)
+        _refuse_unlisted(state, members)
+        nodes = (*members.nodes, *members.returning)
+        leaving = tuple(node for node in nodes if node.server_id in self._servers)
+        planes = of_role(leaving, Role.CONTROL_PLANE)
+        self._see_one_version(planes)
+        leave.plane = self._guard.judge(planes, members, seen)
+        known = {node.server_id for node in leaving}
+        if balancer := _rebuilt_balancer(state, self._servers):
+            known.add(balancer.server_id)
             self._note_services()
-        if others:
+        if others := self._servers.keys() - known:
             LOG.info("VNFCs that are none of the cluster's: %s", ", ".join(others))
-        leaving = {node.name for node in named}
+        names = {node.name for node in leaving}
         if not leave.balancer_is_gone:
-            # Without a load balancer the best node would not be.
-            ill = {name for name in seen if not seen[name].ready}
-            self._not_ready = sorted(ill - leaving)
-        leave.nowhere_to_go = drain.nowhere_to_go(leaving, list(seen.values()))
-        leave.sort(named, found, seen)
+            # Without a load balancer no node would be Ready.
+            self._not_ready = sorted({n for n in seen if not seen[n].ready} - names)
+        leave.nowhere_to_go = drain.nowhere_to_go(names, list(seen.values()))
+        leave.sort(leaving, members, seen)
 
     def _expect_balancer(self) -> None:
-        balancer = self._state.machines.load_balancer
-        if balancer is not None and balancer.server_id not in self._servers:
-            self._state.expect_balancer()
+        if not _rebuilt_balancer(self._state, self._servers):
+            load_balancer.expect(self._state)
 
-    def _see_one_version(self, masters: Sequence[Node]) -> None:
-        """See that no upgrade has stopped where kubespray would undo a part of it.
+    def _see_one_version(self, planes: Sequence[Node]) -> None:
+        """Check that no upgrade was interrupted between the control planes.
 
-        :raises UnsupportedOperation: one has, and control planes are to be healed.
+        :raises UnsupportedOperation: one was, and control planes are to be healed.
         """
         record = self._state.records.upgrade()
-        if masters and record.is_among_planes:
+        if planes and record.is_among_planes:
             self._guard.refuse(
-                masters,
+                planes,
                 f"an upgrade to Kubernetes {record.aim} has stopped between the "
                 "control planes, and kubespray would bring the former version back",
                 "Make the VM answer again and go on with the upgrade, or heal without "
@@ -122,9 +118,9 @@ class HealStart:
             )
 
     def _note_services(self) -> None:
-        """Note what the load balancer exposes, while it may still be asked."""
+        """Record what the load balancer exposes, as long as it answers."""
         try:
-            self._state.balancer().status()
+            load_balancer.status(self._state)
         except errors.K8sMgmtError as error:
             self._leave.balancer_is_gone = True
             LOG.warning(
@@ -139,7 +135,7 @@ class HealStart:
             leave.run_remove()
             self._plane.run_remove()
             return
-        # kubespray's own kubectl reaches the API through the load balancer only.
+        # kubespray's kubectl reaches the API through the load balancer only.
         LOG.warning(
             "%s is not run, for the load balancer does not answer; the VMs of these "
             "nodes are built anew as they are: %s",
@@ -149,23 +145,24 @@ class HealStart:
         self._state.cluster().evict_dead([node.name for node in leave.dead])
 
     def _write_staying(self) -> None:
-        # Named before they leave the inventory: heal_end waits for them to come back.
+        # Recorded before they leave the inventory: heal_end expects them to come back.
         leave = self._leave
         names = [node.name for node in leave.nodes if node not in leave.vanished]
-        healing = replace(
-            self._state.healing,
-            rebuilt=tuple(names),
-            not_ready=tuple(self._not_ready),
+        inventory.write_healing(
+            self._state,
+            replace(
+                self._state.healing,
+                rebuilt=tuple(names),
+                not_ready=tuple(self._not_ready),
+            ),
         )
-        inventory.write_healing(self._state, healing)
         leave.write_staying()
 
 
 class HealEnd:
     """The steps of ``heal_end`` for single VNFCs.
 
-    :param servers: id of the VNFC of every server that was built anew, by the id of the
-        new server.
+    :param servers: id of the VNFC of each rebuilt server, by the id of the new server.
     """
 
     def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:
@@ -228,29 +225,29 @@ class HealEnd:
         )
 
     def _choose(self) -> None:
-        found, _ = compare(self._state)
-        _refuse_unlisted(self._state, found)
-        self._join.choose(found, self._is_target)
+        members, _ = compare(self._state)
+        _refuse_unlisted(self._state, members)
+        self._join.choose(members, self._is_target)
         self._plane.choose(self._is_target)
 
     def _is_target(self, node: Node) -> bool:
         return node.server_id in self._servers
 
     def _see_built(self) -> None:
-        """See that Heat has built the VMs: Tacker only logs it when it has not.
+        """Check that Heat has rebuilt the VMs: Tacker only logs it if it has not.
 
-        :raises ClusterError: naming the nodes whose VM is not there.
+        :raises ClusterError: naming the nodes without a VM.
         """
         state = self._state
-        awaited, out = {*state.healing.rebuilt}, state.healing.plane
-        if out is not None and out.server_id in self._servers:
-            # An earlier heal has taken it out: this one's start did not find it.
-            awaited.add(out.name)
-        missing = sorted(awaited - {node.name for node in state.nodes})
+        expected, out = {*state.healing.rebuilt}, state.healing.plane
+        if out is not None and self._is_target(out):
+            # An earlier heal has taken it out, so heal_start did not record it.
+            expected.add(out.name)
+        missing = sorted(expected - {node.name for node in state.nodes})
         missing += sorted(
-            f"{one.role.value} of VNFC {self._servers[one.server_id]} ({one.state})"
-            for one in state.machines.unfinished
-            if one.server_id in self._servers
+            f"{vm.role.value} of VNFC {self._servers[vm.server_id]} ({vm.state})"
+            for vm in state.machines.unfinished
+            if vm.server_id in self._servers
         )
         if missing:
             stack = state.machines.stack_id
@@ -267,46 +264,50 @@ class HealEnd:
         inventory.write_healing(self._state, self._state.healing.ended())
 
     def _is_well(self) -> bool:
-        balancer = self._state.machines.load_balancer
-        return balancer is None or balancer.server_id not in self._servers
+        return _rebuilt_balancer(self._state, self._servers) is None
 
     def _install(self) -> None:
         state = self._state
-        machine = state.machines.load_balancer
-        if machine is None:
+        if (machine := _rebuilt_balancer(state, self._servers)) is None:
             return
         inventory.forget_new(state, [machine], ())
         inventory.wait_reachable(state, [machine])
-        joining = {node.name for node in self._join.newcomers}
-        members = [node for node in state.nodes if node.name not in joining]
-        state.balancer().install(members)
-        state.balancer().expose_again()
-        state.balancer().verify()
+        joining = self._join.newcomers
+        load_balancer.install(state, [n for n in state.nodes if n not in joining])
+        load_balancer.expose_again(state)
+        load_balancer.verify(state)
 
     def _see_back(self) -> None:
-        """See that the kubelets, which reach the API through it, have it again.
+        """Wait until the nodes, which reach the API through it, are Ready.
 
-        :raises ClusterError: naming the nodes that are not Ready in time.
+        :raises ClusterError: naming the nodes that are not after ``ready_timeout``.
         """
         out = {
             *(node.name for node in self._join.newcomers),
             *self._join.unreachable,
             *self._state.healing.not_ready,
         }
-        readiness.wait_ready(
-            self._state, [n for n in self._state.nodes if n.name not in out]
-        )
+        nodes = [node for node in self._state.nodes if node.name not in out]
+        readiness.wait_ready(self._state, nodes)
 
 
-def _refuse_unlisted(state: ClusterState, found: Membership) -> None:
-    """See that the inventory has every VM of the control plane.
+def _rebuilt_balancer(
+    state: ClusterState, servers: Mapping[str, str]
+) -> Machine | None:
+    """The load balancer's VM, if it is one of the rebuilt servers."""
+    machine = state.machines.load_balancer
+    return machine if machine and machine.server_id in servers else None
+
+
+def _refuse_unlisted(state: ClusterState, members: Membership) -> None:
+    """Check that the inventory has every VM of the control plane.
 
     :raises ClusterError: naming those that it has not.
     """
-    if found.added:
+    if members.added:
         raise errors.ClusterError(
             detail="These VMs of the control plane are in Heat and not in the "
-            f"inventory: {names_of(found.added)}. kubespray would not take them for "
+            f"inventory: {names_of(members.added)}. kubespray would not take them for "
             "members of the cluster.",
             hint=f"If they are members, restore {FILE_NAME} in "
             f"{state.site.workdir.path}. If a scaling has made them, have Heat delete "

@@ -1,8 +1,8 @@
-"""Instantiation: the VMs that Heat has made become a Kubernetes cluster.
+"""Instantiation: the VMs that Heat has built become a Kubernetes cluster.
 
-Specification, "Instantiate Kubernetes cluster VNF", steps 9 to 14. One deliberate
-difference in order: the load balancer is installed before ``cluster.yml`` runs, since
-the cluster's nodes and its VIM reach the API through it.
+Specification, "Instantiate Kubernetes cluster VNF", steps 9 to 14, with one difference
+in order: the load balancer is installed before ``cluster.yml`` runs, because the nodes
+and the VIM reach the API through it.
 """
 
 from tacker_k8s_mgmt import errors
@@ -10,6 +10,7 @@ from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
     inventory,
+    load_balancer,
     playbooks,
     preflight,
     readiness,
@@ -30,15 +31,15 @@ class Instantiate:
     def __init__(self, deps: Dependencies) -> None:
         self._state = ClusterState(deps)
         self._claimed = False
-        self._access: ClusterAccess | None = None
+        self._access: ClusterAccess
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
         state = self._state
         install = Step(
             "install the load balancer",
-            lambda: state.balancer().install(state.nodes),
-            verify=lambda: state.balancer().verify(),
+            lambda: load_balancer.install(state, state.nodes),
+            verify=lambda: load_balancer.verify(state),
         )
         return (
             preflight.step(state.deps),
@@ -57,30 +58,31 @@ class Instantiate:
             ),
             Step("wait until all nodes are Ready", self._see_ready),
             Step("read the cluster's token and CA certificate", self._read_access),
-            Step("register the cluster as a VIM", self._register_vim),
+            Step(
+                "register the cluster as a VIM",
+                lambda: vim.register(state, self._access),
+            ),
         )
 
     def left(self) -> str:
         """What stays behind when a step fails."""
-        machines = self._state.machines
-        count = len(machines.control_planes) + len(machines.workers)
+        machines, ansible = self._state.machines, self._state.params.ansible
         parts = []
-        if count:
+        if count := len(machines.control_planes) + len(machines.workers):
             parts.append(f"{count} node VM(s)")
         if self._claimed:
-            # Of the parameters: the server may be what has failed.
-            ansible = self._state.params.ansible
+            # Not from the server, which may be what has failed.
             parts.append(f"the directory {ansible.directory} on {ansible.host}")
         return f"Left as they are: {' and '.join(parts)}." if parts else ""
 
     def _find_machines(self) -> None:
-        """Find the VMs that the cluster is made of.
+        """Find the VMs of the cluster.
 
-        :raises ClusterError: Heat has finished none of the workers' VMs.
+        :raises ClusterError: there are worker VMs, and none is complete.
         """
         state = self._state
         machines = state.machines = state.site.machines()
-        late = [one for one in machines.unfinished if one.role is Role.WORKER]
+        late = [vm for vm in machines.unfinished if vm.role is Role.WORKER]
         if late and not machines.workers:
             raise errors.ClusterError(
                 detail=f"No worker VM is complete: {late[0].state}.",
@@ -99,7 +101,7 @@ class Instantiate:
         if previous := state.previous():
             rebuild.machines(state, previous)
         state.records.upgrade()
-        # A VM that was made anew has another host key, and other facts.
+        # A rebuilt VM has another host key and other facts.
         inventory.forget_new(state, state.vms(), state.nodes)
 
     def _reach_all(self) -> None:
@@ -118,8 +120,3 @@ class Instantiate:
 
     def _read_access(self) -> None:
         self._access = self._state.cluster().admin_access()
-
-    def _register_vim(self) -> None:
-        if self._access is None:
-            raise errors.VimError(detail="The cluster's token was not read.")
-        vim.register(self._state, self._access)

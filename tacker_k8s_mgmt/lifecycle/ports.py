@@ -1,7 +1,7 @@
-"""What the order of work needs from the world, as Protocols.
+"""What operations need from the outside, as Protocols: a small one for each noun.
 
-The real ones live in :mod:`tacker_k8s_mgmt.remote` and :mod:`tacker_k8s_mgmt.hooks`;
-tests use fakes. Nothing here or in the operations imports an effect.
+:mod:`tacker_k8s_mgmt.remote` and :mod:`tacker_k8s_mgmt.hooks` implement them; tests use
+fakes. Nothing in this package imports an effect.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,15 +32,18 @@ class Journal(Protocol):
 
 
 class Clock(Protocol):
-    """Time, so that tests need not wait."""
+    """Time; tests need not wait."""
 
     def now(self) -> float: ...
 
     def sleep(self, seconds: float) -> None: ...
 
 
+# The Ansible server
+
+
 class Records(Protocol):
-    """The cluster's directory, to be read only."""
+    """The cluster's directory on the Ansible server, read-only."""
 
     @property
     def path(self) -> str: ...
@@ -51,7 +54,7 @@ class Records(Protocol):
 
 
 class WorkDir(Records, Protocol):
-    """The cluster's own directory on the Ansible server."""
+    """The cluster's directory on the Ansible server."""
 
     def claim(self) -> None: ...
 
@@ -61,7 +64,7 @@ class WorkDir(Records, Protocol):
 
 
 class Playbooks(Protocol):
-    """Playbook runs for this cluster on the Ansible server."""
+    """Playbook runs of this cluster on the Ansible server."""
 
     def done(self, request: PlaybookRequest) -> bool: ...
 
@@ -77,18 +80,29 @@ class Playbooks(Protocol):
     def stop(self) -> bool: ...
 
 
+class AnsibleServer(Protocol):
+    """The cluster's directory, its lock and its playbook runs."""
+
+    def lock(self, patience: float | None = None) -> None: ...
+
+    @property
+    def workdir(self) -> WorkDir: ...
+
+    @property
+    def playbooks(self) -> Playbooks: ...
+
+
+# The cluster
+
+
 class NodeLister(Protocol):
-    """The cluster, to be read only."""
+    """The cluster's nodes, read-only."""
 
     def nodes(self) -> Sequence[NodeObject]: ...
 
 
-class Cluster(NodeLister, Protocol):
-    """The cluster as seen from a control-plane node."""
-
-    def version(self) -> str: ...
-
-    def admin_access(self) -> ClusterAccess: ...
+class Nodes(NodeLister, Protocol):
+    """The cluster's nodes and the pods on them."""
 
     def cordon(self, names: Sequence[str]) -> tuple[str, ...]: ...
 
@@ -100,23 +114,38 @@ class Cluster(NodeLister, Protocol):
 
     def remove_nodes(self, names: Sequence[str]) -> None: ...
 
-    def api_problem(self) -> str: ...
 
-    def move_cluster_info(self, address: str, server: str) -> bool: ...
+class ApiServer(Protocol):
+    """The API server of one control plane, and access to the cluster through it."""
+
+    def version(self) -> str: ...
+
+    def api_problem(self) -> str: ...
 
     def uncertified(self, addresses: Sequence[str]) -> tuple[str, ...]: ...
 
+    def admin_access(self) -> ClusterAccess: ...
+
+    def move_cluster_info(self, address: str, server: str) -> bool: ...
+
+
+class Cluster(Nodes, ApiServer, Protocol):
+    """The cluster through one of its control planes."""
+
 
 class Etcd(Protocol):
-    """etcd as seen from a control-plane node."""
+    """etcd through one of the control planes."""
 
     def members(self) -> Sequence[EtcdMember]: ...
 
     def remove(self, member_id: str) -> None: ...
 
 
+# The load balancer and the VIM
+
+
 class StatusReader(Protocol):
-    """The load balancer, to be read only."""
+    """The load balancer, read-only."""
 
     def status(self) -> BalancerStatus: ...
 
@@ -135,7 +164,7 @@ class Balancer(StatusReader, Protocol):
 
 @dataclass(frozen=True)
 class VimSpec:
-    """What is registered in Tacker for the cluster."""
+    """The cluster as it is registered in Tacker."""
 
     name: str
     auth_url: str
@@ -144,13 +173,13 @@ class VimSpec:
 
 
 class VimFinder(Protocol):
-    """Tacker's VIM registry, to be read only."""
+    """Tacker's VIM registry, read-only."""
 
     def registered(self) -> tuple[Vim, ...]: ...
 
 
 class Vims(VimFinder, Protocol):
-    """Tacker's VIM registry, seen from one VNF instance."""
+    """Tacker's VIM registry, for one VNF instance."""
 
     def name_taken(self, name: str) -> bool: ...
 
@@ -161,9 +190,30 @@ class Vims(VimFinder, Protocol):
     def remove(self) -> bool: ...
 
 
+# The VNF instance
+
+
+class Stack(Protocol):
+    """The VNF's Heat stack."""
+
+    def machines(self) -> Machines: ...
+
+    def attachments(self) -> Sequence[Attachment]: ...
+
+    def fixed_groups(self) -> Sequence[str]: ...
+
+
+class Preconditions(Protocol):
+    """What the VNF package and the Ansible server lack."""
+
+    def package_findings(self) -> Sequence[str]: ...
+
+    def server_findings(self) -> Sequence[str]: ...
+
+
 @dataclass(frozen=True)
 class MachineIdentity:
-    """What a VM says it is, to compare with what its kubelet says.
+    """The identity of a VM, to compare with what its kubelet reports.
 
     :param machine_id: ``/etc/machine-id``.
     :param boot_id: ``/proc/sys/kernel/random/boot_id``.
@@ -175,26 +225,20 @@ class MachineIdentity:
     nic_mtu: int = 0
 
 
-class Site(Protocol):
-    """Everything that an operation on one VNF instance may touch."""
-
-    def lock(self, patience: float | None = None) -> None: ...
-
-    def machines(self) -> Machines: ...
-
-    def attachments(self) -> Sequence[Attachment]: ...
-
-    def fixed_groups(self) -> Sequence[str]: ...
-
-    def package_findings(self) -> Sequence[str]: ...
-
-    def server_findings(self) -> Sequence[str]: ...
+class Vms(Protocol):
+    """The VMs over SSH."""
 
     def wait_reachable(self, machines: Sequence[Machine]) -> None: ...
 
     def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]: ...
 
     def identity(self, node: Node) -> MachineIdentity: ...
+
+    def expect(self, machine: Machine) -> None: ...
+
+
+class HostKeys(Protocol):
+    """The recorded SSH host keys of the VMs, and their Ansible facts."""
 
     def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None: ...
 
@@ -204,11 +248,9 @@ class Site(Protocol):
 
     def save_host_keys(self) -> None: ...
 
-    @property
-    def workdir(self) -> WorkDir: ...
 
-    @property
-    def playbooks(self) -> Playbooks: ...
+class Site(Stack, Preconditions, Vms, HostKeys, AnsibleServer, Protocol):
+    """Everything that an operation on one VNF instance may use."""
 
     @property
     def vims(self) -> Vims: ...
@@ -217,13 +259,11 @@ class Site(Protocol):
 
     def etcd(self, control_plane: Node) -> Etcd: ...
 
-    def expect(self, machine: Machine) -> None: ...
-
     def balancer(self, machine: Machine) -> Balancer: ...
 
 
 class View(Protocol):
-    """A site that is looked at and never changed."""
+    """The same, read-only."""
 
     def machines(self) -> Machines: ...
 

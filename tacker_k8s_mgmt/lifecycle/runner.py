@@ -1,14 +1,14 @@
-"""Steps, and the runner that takes them one after the other.
+"""Steps, and the runner that takes them in order.
 
-A step probes first ("is it already so?"), acts only when needed, and verifies the
-outcome. That makes a second run of any hook harmless, which Tacker's retry needs.
+A step first probes whether its outcome is already there, acts only if not, and verifies
+the outcome. So each hook can be run again, which Tacker's retry needs.
 """
 
 import logging
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from oslo_log import log
 
@@ -19,27 +19,14 @@ from tacker_k8s_mgmt.model.redaction import Redactor
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
-class SystemClock:
-    """The real :class:`~tacker_k8s_mgmt.lifecycle.ports.Clock`."""
-
-    def now(self) -> float:
-        """Seconds on a clock that never jumps."""
-        return time.monotonic()
-
-    def sleep(self, seconds: float) -> None:
-        """Pause this thread."""
-        time.sleep(seconds)
-
-
 @dataclass(frozen=True)
 class Step:
-    """One thing that an operator would do by hand.
+    """One step of an operation.
 
-    :param name: what it does, as it appears in logs, journal and error texts.
-    :param act: does it; raises when it cannot.
-    :param probe: tells whether it is already done; absent: act every time (acts are
-        idempotent themselves).
-    :param verify: looks at the outcome; raises when it is not as it should be.
+    :param name: what it does, for log, journal and errors.
+    :param act: does it, idempotently; raises if it cannot.
+    :param probe: whether it is already done; None: act every time.
+    :param verify: raises if the outcome is not as it should be.
     """
 
     name: str
@@ -47,42 +34,41 @@ class Step:
     probe: Callable[[], bool] | None = None
     verify: Callable[[], None] | None = None
 
+    def take(self) -> str:
+        """Take the step; returns the outcome for log and journal."""
+        if self.probe is not None and self.probe():
+            return "already so"
+        self.act()
+        if self.verify is not None:
+            self.verify()
+        return "done"
 
+
+@dataclass(frozen=True)
 class Runner:
-    """Takes the steps of one operation and tells about each.
+    """Takes the steps of one operation, and logs and records each.
 
-    :param operation: the operation's name for people, e.g. ``instantiate``.
-    :param on_failure: is called when a step has failed; it may take something back, and
-        says in whole sentences what stays behind.
-    :param advise: says what the operator sends to Tacker after this error.
+    :param operation: its name, for log, journal and errors.
+    :param on_failure: called after a failed step; may undo something, and returns in
+        whole sentences what stays behind.
+    :param advise: returns what to send to Tacker after this error.
     """
 
-    def __init__(
-        self,
-        operation: str,
-        journal: ports.Journal,
-        clock: ports.Clock,
-        redact: Redactor,
-        on_failure: Callable[[], str] = lambda: "",
-        advise: Callable[[Exception], str] = lambda error: "",
-    ) -> None:
-        self._operation = operation
-        self._journal = journal
-        self._clock = clock
-        self._redact = redact
-        self._on_failure = on_failure
-        self._advise = advise
+    operation: str
+    journal: ports.Journal
+    clock: ports.Clock
+    redact: Redactor
+    on_failure: Callable[[], str] = lambda: ""
+    advise: Callable[[Exception], str] = lambda error: ""
 
     def run(self, steps: Sequence[Step]) -> None:
         """Take *steps* in order; a step may append others to the list.
 
-        :raises StepFailed: at the first step that fails; a cause of ours is chained,
-            any other one is logged without secrets.
+        :raises StepFailed: at the first step that fails; a :class:`K8sMgmtError` is
+            chained, any other cause is logged without secrets.
         """
-        began = self._clock.now()
-        self._journal.record(
-            "operation-start", operation=self._operation, steps=len(steps)
-        )
+        name, began = self.operation, self.clock.now()
+        self.journal.record("operation-start", operation=name, steps=len(steps))
         try:
             for number, step in enumerate(steps, 1):
                 self._take(step, number, len(steps))
@@ -92,63 +78,50 @@ class Runner:
         self._end("completed", began)
 
     def _end(self, outcome: str, began: float, **fields: str) -> None:
-        seconds = round(self._clock.now() - began, 1)
-        self._journal.record(
+        seconds = round(self.clock.now() - began, 1)
+        self.journal.record(
             "operation-end",
-            operation=self._operation,
+            operation=self.operation,
             outcome=outcome,
             seconds=seconds,
             **fields,
         )
-        LOG.info("%s %s after %.1f s", self._operation, outcome, seconds)
+        LOG.info("%s %s after %.1f s", self.operation, outcome, seconds)
 
     def _take(self, step: Step, number: int, total: int) -> None:
-        place = f"{self._operation} step {number}/{total}"
+        place = f"{self.operation} step {number}/{total}"
         LOG.info("%s: %s", place, step.name)
         fields = {"number": number, "total": total, "step": step.name}
-        self._journal.record("step-start", **fields)
-        began = self._clock.now()
+        self.journal.record("step-start", **fields)
+        began = self.clock.now()
         outcome, trace = "failed", ""
         try:
-            outcome = self._perform(step)
+            outcome = step.take()
         except errors.K8sMgmtError as exc:
-            raise self._failure(step, number, total, exc) from exc
+            raise self._failure(exc, fields) from exc
         except Exception as exc:
-            # Not chained: Tacker logs the chain as it is, and this one is not redacted.
-            trace = self._redact(traceback.format_exc())
-            raise self._failure(step, number, total, exc) from None
+            # Not chained: Tacker logs the chain, and this cause is not redacted.
+            trace = self.redact(traceback.format_exc())
+            raise self._failure(exc, fields) from None
         finally:
             if trace:
                 # Not above: oslo.log adds the text of the exception being handled.
                 LOG.error("%s: %s", place, trace)
-            seconds = round(self._clock.now() - began, 1)
-            self._journal.record("step-end", **fields, outcome=outcome, seconds=seconds)
+            seconds = round(self.clock.now() - began, 1)
+            self.journal.record("step-end", **fields, outcome=outcome, seconds=seconds)
             LOG.info("%s: %s %s, %.1f s", place, step.name, outcome, seconds)
 
-    @staticmethod
-    def _perform(step: Step) -> str:
-        if step.probe is not None and step.probe():
-            return "already so"
-        step.act()
-        if step.verify is not None:
-            step.verify()
-        return "done"
-
-    def _failure(
-        self, step: Step, number: int, total: int, exc: Exception
-    ) -> errors.StepFailed:
+    def _failure(self, exc: Exception, fields: dict[str, Any]) -> errors.StepFailed:
         if isinstance(exc, errors.K8sMgmtError):
             cause, hint = str(exc), ""
         else:
             cause = f"{type(exc).__name__}: {exc}"
             hint = "This is a defect or an unforeseen answer; see the conductor's log. "
-        left = self._redact(self._on_failure())
+        left = self.redact(self.on_failure())
         return errors.StepFailed(
-            operation=self._operation,
-            number=number,
-            total=total,
-            step=step.name,
-            cause=self._redact(cause),
+            operation=self.operation,
+            **fields,
+            cause=self.redact(cause),
             left=f" {left}" if left else "",
-            hint=f"{hint}{self._redact(self._advise(exc))}".rstrip(),
+            hint=f"{hint}{self.redact(self.advise(exc))}".rstrip(),
         )

@@ -1,6 +1,6 @@
-"""Scale-in: exactly the workers whose VMs Tacker is about to delete leave the cluster.
+"""Scale-in: the workers whose VMs Tacker is about to delete leave the cluster.
 
-Tacker calls ``scale_start`` for it, and nothing when the VMs are gone.
+All work is in ``scale_start``; there is none when the VMs are gone.
 """
 
 import logging
@@ -11,6 +11,7 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.lifecycle.steps import load_balancer
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
 from tacker_k8s_mgmt.model import kubespray_releases
@@ -30,7 +31,7 @@ class ScaleIn:
     def __init__(self, deps: Dependencies, *, stacks: Collection[str]) -> None:
         self._state = ClusterState(deps)
         self._stacks = stacks
-        # No VM is made here.
+        # A changed login can only be that of the VMs that stay.
         self._leave = Leave(self._state, renews_logins=True)
 
     def steps(self) -> tuple[Step, ...]:
@@ -52,18 +53,16 @@ class ScaleIn:
 
     def _choose(self) -> None:
         state = self._state
-        found, seen = compare(state, meanwhile=state.expect_balancer)
-        leaving = membership.leaving(found.nodes, state.machines, self._stacks)
-        masters = of_role(leaving, Role.CONTROL_PLANE)
-        if masters:
+        members, seen = compare(state, lambda: load_balancer.expect(state))
+        leaving = membership.leaving(members.nodes, state.machines, self._stacks)
+        if planes := of_role(leaving, Role.CONTROL_PLANE):
             raise errors.UnsupportedOperation(
-                detail=f"{names_of(masters)} is of the control plane, which cannot be "
+                detail=f"{names_of(planes)} is of the control plane, which cannot be "
                 "scaled; nothing was changed.",
                 hint="Take the scaling aspect of the control plane out of the VNFD.",
             )
-        self._leave.sort(leaving, found, seen)
-        names = {node.name for node in leaving}
-        orphans = [node for node in found.joining if node.name not in names]
+        self._leave.sort(leaving, members, seen)
+        orphans = [node for node in members.joining if node not in leaving]
         if orphans:
             LOG.warning(
                 "These workers have a VM and are not in the cluster; the next scale-out"

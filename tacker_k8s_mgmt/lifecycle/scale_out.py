@@ -1,9 +1,9 @@
 """Scale-out: the VMs that Tacker has added become workers.
 
-Tacker's v1 API has no hook for the rollback of a scale-out, and its retry ends without
-one. There a failure takes back what would stay behind when the VMs are deleted; a VM
-that stays is joined by the next operation. In the v2 API a retry goes on where the
-failure was, and a rollback has a hook, :class:`ScaleOutRollback`.
+Tacker's v1 API has no hook for the rollback of a scale-out, and calls none at its
+retry. There a failure undoes what would stay behind when the VMs are deleted; the next
+operation joins a VM that stays. In the v2 API a retry goes on after the failure, and
+the rollback has a hook, :class:`ScaleOutRollback`.
 """
 
 import logging
@@ -14,9 +14,10 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
-from tacker_k8s_mgmt.lifecycle.steps import inventory, removal
+from tacker_k8s_mgmt.lifecycle.steps import inventory, load_balancer
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
+from tacker_k8s_mgmt.lifecycle.steps.leave import delete_nodes
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of
 
@@ -26,8 +27,8 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 class ScaleOut:
     """The steps of ``scale_end``.
 
-    :param stacks: ids of what Tacker has added: servers, or stacks of group members.
-    :param takes_back: whether a failure undoes what was done.
+    :param stacks: ids of the servers, or stacks of group members, that Tacker added.
+    :param takes_back: a failure undoes what was done.
     """
 
     def __init__(
@@ -60,47 +61,46 @@ class ScaleOut:
         )
 
     def left(self) -> str:
-        """Take back what a rollback would leave behind, if it is to be, and say so."""
+        """Undo the join, if it is to be undone; what stays behind then."""
         joining = self._join.nodes
         if not self._touched:
             return "The cluster is as it was."
         names = names_of(joining)
         if not self._takes_back:
             return f"{names} stay in the inventory."
-        old = [node for node in joining if not self._is_target(node)]
-        whole = (
-            f"the next scale-out or heal joins {names_of(old)}, left by an earlier "
-            "operation"
-            if old
-            else "the cluster is as it was"
-        )
         failed = [text for text in map(_attempt, self._undoings()) if text]
         if failed:
             return (
-                f"Taking back the join of {names} did not work wholly: "
+                f"Taking back the join of {names} did not work completely: "
                 f"{' '.join(failed)} The next operation tries again."
+            )
+        rest = "the cluster is as it was"
+        if old := [node for node in joining if not self._is_target(node)]:
+            rest = (
+                f"the next scale-out or heal joins {names_of(old)}, left by an earlier "
+                "operation"
             )
         return (
             f"Taken back: routes, Node objects and inventory entries of {names}; "
-            f"{whole}."
+            f"{rest}."
         )
 
     def workers_before(self) -> int | None:
-        """How many workers there were; None before they are looked up."""
+        """How many workers there were; None before Heat has listed them."""
         machines = self._state.machines
         if not machines.places:
             return None
-        return sum(not self._is_new(one.server_id) for one in machines.workers)
+        return sum(not self._is_new(vm.server_id) for vm in machines.workers)
 
     def _choose(self) -> None:
-        found, _ = compare(self._state)
-        if found.added:
+        members, _ = compare(self._state)
+        if members.added:
             raise errors.UnsupportedOperation(
                 detail="There are new VMs of the control plane, which cannot be "
-                f"scaled: {names_of(found.added)}.",
+                f"scaled: {names_of(members.added)}.",
                 hint="Take the scaling aspect of the control plane out of the VNFD.",
             )
-        self._join.choose(found, self._is_target)
+        self._join.choose(members, self._is_target)
 
     def _is_target(self, node: Node) -> bool:
         return self._is_new(node.server_id)
@@ -112,12 +112,12 @@ class ScaleOut:
         return self._state.machines.places.get(server_id, frozenset())
 
     def _see_all(self) -> None:
-        """See that every new member of the group is a worker that joins or has joined.
+        """Check that each new group member is a worker that joins or has joined.
 
-        :raises ClusterError: Heat has not finished one, or it has no VM of ours.
+        :raises ClusterError: one has no complete worker VM.
         """
-        found = (self._around(node.server_id) for node in self._state.nodes)
-        missing = sorted(self._stacks.difference(*found))
+        joined = (self._around(node.server_id) for node in self._state.nodes)
+        missing = sorted(self._stacks.difference(*joined))
         if missing:
             raise errors.ClusterError(
                 detail="No complete worker VM was found in these new members of the "
@@ -131,12 +131,11 @@ class ScaleOut:
 
     def _undoings(self) -> tuple[Callable[[], object], ...]:
         state, joining = self._state, self._join.nodes
-        ids = {node.server_id for node in joining}
-        kept = [node for node in state.nodes if node.server_id not in ids]
+        kept = [node for node in state.nodes if node not in joining]
         return (
             state.site.playbooks.stop,
-            lambda: removal.remove_routes(state, joining),
-            lambda: removal.delete_nodes(state, joining),
+            lambda: load_balancer.remove(state, joining),
+            lambda: delete_nodes(state, joining),
             lambda: inventory.write_without(state, kept, joining),
         )
 
@@ -164,11 +163,11 @@ class ScaleOutRollback:
             Step("compare Heat, inventory and cluster", self._choose),
             Step(
                 "take the new workers out of the load balancer",
-                lambda: removal.remove_routes(state, self._leaving),
+                lambda: load_balancer.remove(state, self._leaving),
             ),
             Step(
                 "delete what there is of them in the cluster",
-                lambda: removal.delete_nodes(state, self._leaving),
+                lambda: delete_nodes(state, self._leaving),
             ),
             Step("write the inventory without them", self._write_staying),
         )
@@ -178,15 +177,15 @@ class ScaleOutRollback:
         return "No VM was deleted."
 
     def _choose(self) -> None:
-        found, _ = compare(self._state)
+        members, _ = compare(self._state)
         self._leaving = tuple(
             node
-            for node in found.nodes
+            for node in members.nodes
             if node.role is Role.WORKER and node.server_id not in self._known
         )
         listed = {node.name for node in self._state.previous()}
         self._staying = tuple(
-            node for node in found.without(self._leaving) if node.name in listed
+            node for node in members.without(self._leaving) if node.name in listed
         )
         LOG.info("These workers are taken back: %s", names_of(self._leaving))
 

@@ -1,4 +1,4 @@
-"""What an operation works with, and what it knows of its cluster."""
+"""What an operation works with, and what it knows about its cluster."""
 
 import json
 import logging
@@ -11,7 +11,6 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.steps.load_balancer import Balancing
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url, of_role
@@ -23,7 +22,7 @@ from tacker_k8s_mgmt.topology.heat_stack import Machines
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-Reached = TypeVar("Reached")
+Client = TypeVar("Client")
 #: The cluster's Node objects by name.
 NodeObjects = Mapping[str, NodeObject]
 
@@ -32,9 +31,9 @@ NodeObjects = Mapping[str, NodeObject]
 class Dependencies:
     """What an operation on one VNF instance's cluster works with.
 
-    :param ready_timeout: seconds for nodes to become Ready.
-    :param poll_interval: longest pause between two looks, seconds.
-    :param on_progress: is called with how far a playbook has come.
+    :param ready_timeout: limit in seconds for nodes to become Ready.
+    :param poll_interval: longest pause between two probes, seconds.
+    :param on_progress: receives the progress of a playbook.
     """
 
     params: InstallParams
@@ -48,20 +47,19 @@ class Dependencies:
 
 @dataclass
 class ClusterState:
-    """The cluster as an operation has found it; :mod:`.steps` change it.
+    """The cluster as the operation knows it; its steps (:mod:`.steps`) change it.
 
     :param ready_first: the API is reached through a control plane whose own API server
-        is ready, where there is one.
+        is ready, if there is one.
     :param machines: the VMs in the Heat stack.
-    :param nodes: those that the cluster has, or is to have.
-    :param returning: the control plane that a heal took out, if its VM is there to join
-        again.
-    :param lost: names of the control planes whose VM is gone, or was built anew without
-        a heal.
-    :param silent_planes: ids of the control planes that did not accept a login.
-    :param members: ids of the servers that were whole members at the beginning.
-    :param healing: a heal that is under way or was given up.
-    :param inputs: texts of inventory and variables, as they were written last.
+    :param nodes: the nodes that the cluster has or is to have.
+    :param returning: the control plane that a heal took out, if its VM can join again.
+    :param lost: names of the control planes whose VM is gone, or was rebuilt without a
+        heal.
+    :param silent_planes: server ids of the control planes that refused a connection.
+    :param members: server ids of the full members when the operation began.
+    :param healing: the heal that is under way or was given up.
+    :param inputs: texts of inventory and variables as last written.
     """
 
     deps: Dependencies
@@ -82,7 +80,7 @@ class ClusterState:
 
     @property
     def site(self) -> ports.Site:
-        """Everything that the operation may touch."""
+        """Everything that the operation may use."""
         return self.deps.site
 
     @property
@@ -97,20 +95,19 @@ class ClusterState:
     # Nodes and VMs
 
     def previous(self) -> tuple[Node, ...]:
-        """The nodes of the inventory as it is on the Ansible server."""
+        """The nodes of the inventory on the Ansible server."""
         return nodes_in(self.records.last_inventory())
 
     def listed(self) -> tuple[Node, ...]:
-        """As :meth:`previous`, of a cluster that is there.
+        """As :meth:`previous`, of an existing cluster.
 
         :raises ClusterError: there is no inventory.
         """
         nodes = self.previous()
         if not nodes:
-            workdir = self.site.workdir.path
             raise errors.ClusterError(
-                detail=f"There is no inventory of this cluster in {workdir} on "
-                f"{self.params.ansible.host}.",
+                detail="There is no inventory of this cluster in "
+                f"{self.site.workdir.path} on {self.params.ansible.host}.",
                 hint=f"Restore {inventory.FILE_NAME} there, or heal the whole VNF, "
                 "which builds the cluster anew.",
             )
@@ -121,13 +118,13 @@ class ClusterState:
         return of_role(self.nodes, Role.CONTROL_PLANE)
 
     def vms(self) -> tuple[Machine, ...]:
-        """Every VM of the cluster, the load balancer's last."""
-        found = self.machines
-        all_of_them = (*found.control_planes, *found.workers, found.load_balancer)
-        return tuple(filter(None, all_of_them))
+        """All VMs of the cluster, the load balancer's last."""
+        vms = self.machines
+        balancer = (vms.load_balancer,) if vms.load_balancer else ()
+        return (*vms.control_planes, *vms.workers, *balancer)
 
     def nic_mtus(self) -> Sequence[int]:
-        """What the pods' MTU is computed from, the same for a cluster's whole life."""
+        """The recorded MTU of the interfaces, where the MTU of the pods follows it."""
         if self.params.cluster.network.mtu != option_types.NODES:
             return ()
         return self.records.nic_mtus() or ()
@@ -153,8 +150,8 @@ class ClusterState:
                 LOG.warning("The next control plane is asked: %s", error)
         return self.through(self.site.cluster)
 
-    def through(self, reach: Callable[[Node], Reached]) -> Reached:
-        """What the first control plane that accepts a login leads to.
+    def through(self, connect: Callable[[Node], Client]) -> Client:
+        """A client connected to the first control plane that accepts a login.
 
         :raises ConnectError: none does.
         """
@@ -164,7 +161,7 @@ class ClusterState:
             if plane.server_id in self.silent_planes and planes:
                 continue
             try:
-                return reach(plane)
+                return connect(plane)
             except errors.ConnectError as error:
                 self.silent_planes.add(plane.server_id)
                 if not planes:
@@ -172,30 +169,8 @@ class ClusterState:
                 LOG.warning("The next control plane is asked: %s", error)
 
     def endpoint(self) -> str:
-        """URL at which Tacker reaches the cluster's API."""
+        """The URL at which Tacker reaches the cluster's API."""
         machine, wanted = self.machines.load_balancer, self.params.load_balancer
         if machine and wanted:
             return api_url(machine.ssh_address, wanted.api_port)
         return api_url(self.planes()[0].ssh_address, API_PORT)
-
-    # The load balancer
-
-    def balancing(self) -> Balancing | None:
-        """The load balancer, or None where the request has none."""
-        machine, wanted = self.machines.load_balancer, self.params.load_balancer
-        if machine is None or wanted is None:
-            return None
-        return Balancing(self.site, self.params, machine, wanted)
-
-    def balancer(self) -> Balancing:
-        """The load balancer of a request that has one."""
-        balancing = self.balancing()
-        if balancing is None:
-            raise errors.ClusterError(detail="No load balancer was asked for.")
-        return balancing
-
-    def expect_balancer(self) -> None:
-        """Have the load balancer logged in to by the time when it is needed."""
-        machine = self.machines.load_balancer
-        if machine is not None and self.params.load_balancer is not None:
-            self.site.expect(machine)

@@ -1,11 +1,12 @@
-"""Termination and rollback of an instantiation: what we made is taken away again.
+"""Termination, and rollback of an instantiation: what the driver made is removed.
 
-Both work on a whole cluster, a half-made one and one whose VMs are gone, because in
-``terminate_end`` Tacker has deleted the stack already (and calls it with no request at
-all when an instantiation is rolled back).
+Both handle a whole cluster, a half-made one and one whose VMs are gone: before
+``terminate_end`` Tacker has deleted the stack, and for the rollback of an instantiation
+it passes no request at all.
 """
 
 import logging
+from dataclasses import dataclass
 
 from oslo_log import log
 
@@ -18,18 +19,18 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 _PATIENCE = 60.0  # seconds for an operation that ends because its VMs are gone
 
 
+@dataclass(frozen=True)
 class TerminateStart:
-    """What is checked while everything still stands."""
+    """The checks while everything is still there."""
 
-    def __init__(self, vims: ports.Vims) -> None:
-        self._vims = vims
+    vims: ports.Vims
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
         return (Step("check that no VNF uses the cluster's VIM", self._check_unused),)
 
     def _check_unused(self) -> None:
-        if self._vims.in_use():
+        if self.vims.in_use():
             raise errors.VimError(
                 detail="The cluster is still used as a VIM by another VNF.",
                 hint="Terminate and delete the VNFs that run on it; nothing was "
@@ -37,52 +38,51 @@ class TerminateStart:
             )
 
 
+@dataclass(frozen=True)
 class TerminateEnd:
-    """What is taken away when the VMs are gone.
+    """The removal after the VMs are gone.
 
-    :param site: None when the parameters never were good enough for a directory to
-        be made.
+    :param server: the Ansible server; None if the parameters were never good enough
+        for a directory to be made.
     """
 
-    def __init__(self, vnf_id: str, vims: ports.Vims, site: ports.Site | None) -> None:
-        self._vnf_id = vnf_id
-        self._vims = vims
-        self._site = site
+    vnf_id: str
+    vims: ports.Vims
+    server: ports.AnsibleServer | None
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
-        vim = Step("remove the cluster's VIM", self._vims.remove)
-        site = self._site
-        if site is None:
+        vim = Step("remove the cluster's VIM", self.vims.remove)
+        if (server := self.server) is None:
             return (vim,)
         directory = "remove the inventory directory"
-        return (vim, Step(directory, lambda: self._remove_directory(site)))
+        return (vim, Step(directory, lambda: self._remove_directory(server)))
 
-    def _remove_directory(self, site: ports.Site) -> None:
+    def _remove_directory(self, server: ports.AnsibleServer) -> None:
         """Best effort: the VMs are gone, so a failure here must not keep the VNF."""
         try:
-            self._remove_own(site)
+            self._remove_own(server)
         except (errors.K8sMgmtError, OSError, ValueError) as exc:
-            # Unreachable, not as we left it, or no place for the server's host key.
+            # Unreachable, spoiled, or the server's host key cannot be stored.
             LOG.warning(
                 "The inventory directory could not be removed and stays behind; "
                 "delete it by hand: %s",
                 exc,
             )
 
-    def _remove_own(self, site: ports.Site) -> None:
-        workdir = site.workdir
+    def _remove_own(self, server: ports.AnsibleServer) -> None:
+        workdir = server.workdir
         owner = workdir.owner()
-        if owner != self._vnf_id:
+        if owner != self.vnf_id:
             LOG.info("%s belongs to %s and is left alone", workdir.path, owner)
             return
         try:
-            site.lock(_PATIENCE)
+            server.lock(_PATIENCE)
         except (errors.LockedError, errors.RemoteError) as error:
             LOG.warning(
                 "%s is removed without the cluster's lock, for its VMs are gone: %s",
                 workdir.path,
                 error,
             )
-        site.playbooks.stop()
-        site.workdir.remove()
+        server.playbooks.stop()
+        server.workdir.remove()

@@ -1,11 +1,10 @@
 """The cluster gets another Kubernetes version, node by node.
 
 kubespray's docs/operations/upgrades.md, "Node-based upgrade": the facts of all hosts,
-then ``upgrade-cluster.yml`` for the control planes, which takes one after the other,
-then for the workers, batch by batch. Workers are emptied here and not by kubespray, so
-that the one drain policy holds and what keeps a pod is told; kubespray leaves a node
-alone that it finds cordoned. Control planes are drained by kubespray, which has them
-all in one run.
+then ``upgrade-cluster.yml`` for the control planes, which takes them one by one, then
+for the workers in batches. Workers are drained here, so that the drain policy applies
+and an error names the pod that stays; kubespray does not drain a node that it finds
+cordoned. Control planes are drained by kubespray, which has them all in one run.
 """
 
 import logging
@@ -17,7 +16,13 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
-from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks, readiness
+from tacker_k8s_mgmt.lifecycle.steps import (
+    inventory,
+    load_balancer,
+    playbooks,
+    preflight,
+    readiness,
+)
 from tacker_k8s_mgmt.lifecycle.steps.upgrade_check import UpgradeCheck
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
@@ -29,20 +34,23 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 _NO_WAY_BACK = (
     "Kubernetes cannot go back. Do not scale or heal before the upgrade has ended."
 )
-_SHOWN = 10  # nodes of each version in an error text; the rest is counted
+_SERVER = "check package and Ansible server"
+_NODES = "check nodes, versions and control planes"
+_SHOWN = 10  # nodes of each version in an error; the rest is counted
 
 
 class UpgradeStart:
-    """The steps of ``change_current_package_start``: looks, and changes nothing."""
+    """The steps of ``change_current_package_start``: checks that change nothing."""
 
     def __init__(self, deps: Dependencies) -> None:
+        self._deps = deps
         self._check = UpgradeCheck(ClusterState(deps, ready_first=True))
 
     def steps(self) -> Sequence[Step]:
         """The steps in the order of work."""
         return (
-            Step("check package and Ansible server", self._check.check_server),
-            Step("check nodes, versions and control planes", self._check.check_cluster),
+            Step(_SERVER, lambda: preflight.check_server(self._deps.site)),
+            Step(_NODES, self._check.check_cluster),
         )
 
     def left(self) -> str:
@@ -53,7 +61,7 @@ class UpgradeStart:
 class Upgrade:
     """The steps of ``change_current_package_end``.
 
-    How many there are shows when it is known which nodes are pending.
+    How many there are is known when the pending nodes are.
     """
 
     def __init__(self, deps: Dependencies) -> None:
@@ -61,15 +69,15 @@ class Upgrade:
         self._check = UpgradeCheck(self._state)
         self._steps: list[Step] = []
         self._touched = False
-        #: The nodes that are being upgraded, and the run that works on them.
+        #: The nodes that are being upgraded, and the run for them.
         self._in_hand: tuple[Node, ...] = ()
         self._request: PlaybookRequest | None = None
 
     def steps(self) -> Sequence[Step]:
         """The steps in the order of work; the list grows while they are taken."""
         self._steps = [
-            Step("check package and Ansible server", self._check.check_server),
-            Step("check nodes, versions and control planes", self._check_cluster),
+            Step(_SERVER, lambda: preflight.check_server(self._state.site)),
+            Step(_NODES, self._check_cluster),
         ]
         return self._steps
 
@@ -78,7 +86,7 @@ class Upgrade:
         self._steps += self._work()
 
     def _work(self) -> Sequence[Step]:
-        """The steps that are due, by who has which version."""
+        """The steps for the nodes that do not have the version yet."""
         state, check = self._state, self._check
         begun = check.record.aim == check.aim
         planes = {node.name for node in state.planes()}
@@ -116,26 +124,26 @@ class Upgrade:
             Step(
                 f"{place}: empty {names_of(batch)}",
                 lambda: self._empty(batch),
-                lambda: self._state.site.playbooks.live(self._batch_request(batch)),
+                lambda: self._state.site.playbooks.live(self._run_of(batch)),
             ),
             Step(
                 f"{place}: run {kubespray_releases.UPGRADE}",
-                lambda: self._begin(batch, self._batch_request(batch)),
+                lambda: self._begin(batch, self._run_of(batch)),
                 verify=lambda: self._see(batch),
             ),
             Step(f"{place}: take them into use again", lambda: self._end_batch(batch)),
         )
 
     def left(self) -> str:
-        """Give back what is out of use, and say who has which version."""
+        """Take unfinished nodes into use again; what stays behind, and the versions."""
         if not self._touched:
             return self._check.left()
-        told = (self._given_back(), self._told_versions(), _NO_WAY_BACK)
-        return " ".join(filter(None, told))
+        texts = (self._take_back(), self._versions_so_far(), _NO_WAY_BACK)
+        return " ".join(filter(None, texts))
 
     def _batches(self, begun: bool) -> Sequence[tuple[str, ...]]:
         names = [node.name for node in of_role(self._state.nodes, Role.WORKER)]
-        # As it was, so that a run that is under way is found again.
+        # As recorded, so that its run is recognized if it is still under way.
         former = (
             tuple(n for n in self._check.record.batch if n in names) if begun else ()
         )
@@ -144,33 +152,37 @@ class Upgrade:
         rest = upgrade_plan.batches(pending, len(names), at_once)
         return (former, *rest) if former else rest
 
+    def _run_of(self, batch: Sequence[Node] = ()) -> PlaybookRequest:
+        """The run for a batch of workers; without one, for the control planes."""
+        names = [node.name for node in batch]
+        limit = ("--limit", ",".join(names))
+        policy = self._state.params.drain
+        return PlaybookRequest(
+            kubespray_releases.UPGRADE,
+            extra_vars=kubespray_releases.upgrade_variables(policy, names),
+            args=limit if batch else kubespray_releases.limit_to_control_planes(),
+            inputs=self._state.inputs,
+        )
+
     def _is_live(self) -> bool:
-        """Whether a run of this upgrade is under way already; it has its facts."""
+        """Whether a run of this upgrade, which has its facts, is under way."""
         names = self._check.record.batch
         batch = [node for node in self._state.nodes if node.name in names]
-        requests = (self._planes_request(), self._batch_request(batch))
+        requests = (self._run_of(), self._run_of(batch))
         return any(self._state.site.playbooks.live(request) for request in requests)
 
     # The control planes
-
-    def _planes_request(self) -> PlaybookRequest:
-        return PlaybookRequest(
-            kubespray_releases.UPGRADE,
-            extra_vars=kubespray_releases.upgrade_variables(self._state.params.drain),
-            args=kubespray_releases.limit_to_control_planes(),
-            inputs=self._state.inputs,
-        )
 
     def _run_planes(self) -> None:
         planes, record = self._state.planes(), self._check.record
         if record.aim != self._check.aim:
             seen = self._state.seen()
-            free = [one.name for one in planes if not seen[one.name].unschedulable]
+            free = [n.name for n in planes if not seen[n.name].unschedulable]
             # An upgrade that was given up may have left others cordoned.
             schedulable = tuple(dict.fromkeys((*record.schedulable, *free)))
             record = replace(record, schedulable=schedulable, batch=())
             self._note(replace(record, aim=self._check.aim))
-        self._begin(planes, self._planes_request())
+        self._begin(planes, self._run_of())
 
     def _end_planes(self) -> None:
         self._see(self._state.planes())
@@ -179,28 +191,16 @@ class Upgrade:
 
     # The workers
 
-    def _batch_request(self, batch: Sequence[Node]) -> PlaybookRequest:
-        names = [node.name for node in batch]
-        return PlaybookRequest(
-            kubespray_releases.UPGRADE,
-            extra_vars=kubespray_releases.upgrade_variables(
-                self._state.params.drain, names
-            ),
-            args=("--limit", ",".join(names)),
-            inputs=self._state.inputs,
-        )
-
     def _empty(self, batch: tuple[Node, ...]) -> None:
-        names, aim = [node.name for node in batch], self._check.aim
-        record = replace(self._check.record, version=aim, aim=aim)
-        self._note(replace(record, batch=tuple(names)))
+        state, names = self._state, tuple(node.name for node in batch)
+        aim = self._check.aim
+        self._note(replace(self._check.record, version=aim, aim=aim, batch=names))
         self._in_hand, self._request, self._touched = batch, None, True
-        balancing = self._state.balancing()
-        if balancing is not None:
-            balancing.status()
-            balancing.remove(batch)
-        self._state.cluster().cordon(names)
-        self._state.cluster().drain(names, self._state.params.drain)
+        if load_balancer.exists(state):
+            load_balancer.status(state)
+            load_balancer.remove(state, batch)
+        state.cluster().cordon(names)
+        state.cluster().drain(names, state.params.drain)
 
     def _end_batch(self, batch: tuple[Node, ...]) -> None:
         self._release(batch)
@@ -215,54 +215,50 @@ class Upgrade:
     def _see(self, nodes: Sequence[Node]) -> None:
         """Wait until these nodes are Ready and have the version.
 
-        :raises ClusterError: with every node that is not so, after ``ready_timeout``.
+        :raises ClusterError: with each node that is not so after ``ready_timeout``.
         """
         readiness.wait_ready(self._state, nodes)
 
         def problem() -> str:
-            versions = self._versions(nodes)
-            return "; ".join(
-                f"{name}: {version}"
-                for name, version in versions.items()
-                if version != self._check.aim
-            )
+            versions = self._versions(nodes).items()
+            others = (f"{n}: {version}" for n, version in versions if version != aim)
+            return "; ".join(others)
 
+        aim = self._check.aim
         readiness.wait_until_well(
-            self._state,
+            self._state.deps,
             problem,
-            f"these nodes have not got Kubernetes {self._check.aim}, though "
+            f"these nodes have not got Kubernetes {aim}, though "
             f"{kubespray_releases.UPGRADE} ended well: {{left}}.",
             "See whether kube_version is set in the checkout's own files, which "
             "kubespray_vars may take back.",
         )
 
     def _versions(self, nodes: Sequence[Node]) -> Mapping[str, str]:
-        """The version of each node in words: two where they are not the same."""
+        """The version of each node for people; two where the API server differs."""
         seen, servers = self._state.seen(), self._check.api_servers()
-        told = {}
+        versions = {}
         for node in nodes:
             kubelet = seen[node.name].kubelet_version if node.name in seen else "none"
             version = kubelet.removeprefix("v")
             server = servers.get(node.name, "silent").removeprefix("v")
             if node.role is Role.CONTROL_PLANE and server != version:
                 version = f"{version} (API server {server})"
-            told[node.name] = version
-        return told
+            versions[node.name] = version
+        return versions
 
     def _release(self, nodes: tuple[Node, ...]) -> None:
-        """Let pods and requests onto these nodes again, as far as they were before."""
+        """Take these nodes into use again, as far as they were before."""
         seen = self._state.seen()
         former = self._check.record.schedulable
         ours = [
-            one.name
-            for one in (seen[node.name] for node in nodes if node.name in seen)
-            if one.unschedulable and (one.cordoned_by_us or one.name in former)
+            node.name
+            for node in (seen[node.name] for node in nodes if node.name in seen)
+            if node.unschedulable and (node.cordoned_by_us or node.name in former)
         ]
         if ours:
             self._state.cluster().uncordon(ours)
-        balancing = self._state.balancing()
-        if balancing is not None:
-            balancing.add(of_role(nodes, Role.WORKER))
+        load_balancer.add(self._state, of_role(nodes, Role.WORKER))
         self._in_hand, self._request = (), None
 
     def _end(self) -> None:
@@ -274,8 +270,8 @@ class Upgrade:
 
     # After a failure
 
-    def _given_back(self) -> str:
-        """Give back the nodes in hand, unless a run goes on with them."""
+    def _take_back(self) -> str:
+        """Take the nodes in hand into use again, unless a run goes on with them."""
         if not self._in_hand:
             return ""
         names = names_of(self._in_hand)
@@ -290,19 +286,19 @@ class Upgrade:
             )
         return f"{names} can be scheduled again, as before, and have their routes."
 
-    def _told_versions(self) -> str:
+    def _versions_so_far(self) -> str:
         try:
             versions = self._versions(self._state.nodes)
         except errors.K8sMgmtError as error:
             LOG.warning("The versions of the nodes are not known: %s", error)
             return ""
-        told: dict[str, list[str]] = {}
+        nodes: dict[str, list[str]] = {}
         for name, version in versions.items():
-            told.setdefault(version, []).append(name)
-        lists = [f"{version}: {_some(names)}" for version, names in told.items()]
+            nodes.setdefault(version, []).append(name)
+        lists = [f"{version}: {_some(names)}" for version, names in nodes.items()]
         return f"Kubernetes by now: {'; '.join(lists)}."
 
 
 def _some(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

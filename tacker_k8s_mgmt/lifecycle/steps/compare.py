@@ -1,4 +1,4 @@
-"""Compares Heat, the inventory and the cluster: with what an operation begins."""
+"""Compares Heat, the inventory and the cluster, with which an operation begins."""
 
 import logging
 from collections.abc import Callable
@@ -19,9 +19,9 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 def compare(
     state: ClusterState, meanwhile: Callable[[], None] = lambda: None
 ) -> tuple[Membership, NodeObjects]:
-    """Heat, the inventory and the cluster, compared; its Node objects by name.
+    """The membership of the cluster, and its Node objects by name.
 
-    :param meanwhile: begins what can go on while the cluster lists its nodes.
+    :param meanwhile: called before the cluster lists its nodes.
     :raises ClusterError: there is no inventory to compare with.
     """
     with ThreadPoolExecutor(2) as pool:
@@ -37,41 +37,37 @@ def compare(
     previous = state.previous()
     away = {node.name for node in out}
     state.nodes = tuple(n for n in previous if n.name not in away) or previous
-    recorded = rebuilt(state.records.joined, "The cluster's nodes tell.")
+    recorded = rebuilt(state.records.joined, "It is rebuilt from the cluster's nodes.")
     there = state.machines.places.keys()
-    # Where it did not join, a server has no etcd and no API server.
+    # A server that did not join has no etcd and no API server.
     hosts = there if recorded is None else there & set(recorded)
     missing = {node.server_id for node in previous} - hosts
     state.silent_planes |= missing
     if state.nodes == listed and not missing:
-        # There is no one else to ask: a refused password is not tried once more.
+        # No other control plane can be asked: a refused password is not tried again.
         login.result()
     meanwhile()
     seen = state.seen()
     state.members = membership.whole_members(recorded, previous, seen)
     rebuild.records(state, previous, seen)
-    found = membership.compare(
+    members = membership.compare(
         state.machines, previous, state.members, frozenset(seen), out
     )
-    _note(state, found)
-    return found, seen
-
-
-def _note(state: ClusterState, found: Membership) -> None:
-    state.nodes, state.returning = found.nodes, found.returning
-    if found.returning:
+    state.nodes, state.returning = members.nodes, members.returning
+    if members.returning:
         LOG.warning(
             "%s was taken out to be built anew and has not joined again; the next heal "
             "joins it",
-            names_of(found.returning),
+            names_of(members.returning),
         )
-    if found.lost:
-        state.lost = frozenset(node.name for node in found.lost)
+    if members.lost:
+        state.lost = frozenset(node.name for node in members.lost)
         state.silent_planes |= {
-            node.server_id for node in found.nodes if node.name in state.lost
+            node.server_id for node in members.nodes if node.name in state.lost
         }
         LOG.warning(
             "Control planes of the inventory whose VM is gone or was replaced, and "
             "which stay in it: %s",
-            names_of(found.lost),
+            names_of(members.lost),
         )
+    return members, seen

@@ -1,4 +1,4 @@
-"""Whether a control plane may leave: asked of etcd and the API before it does."""
+"""Whether a control plane may leave: checks of etcd and the API before it does."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import NoReturn
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.lifecycle.steps.readiness import not_ready
 from tacker_k8s_mgmt.model import quorum
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember
@@ -23,9 +24,8 @@ _MANY = "Control planes are healed one at a time, while the others are well."
 class LeavingPlane:
     """The control plane that leaves.
 
-    :param is_well: its member of etcd is healthy.
-    :param voters: the control planes that are members of etcd when the operation
-        begins.
+    :param is_well: its etcd member is healthy.
+    :param voters: the control planes that are etcd members when the operation begins.
     """
 
     node: Node
@@ -34,9 +34,9 @@ class LeavingPlane:
 
 
 class ControlPlaneGuard:
-    """Finds out which control plane leaves, and whether the cluster goes on then.
+    """Finds the control plane that leaves, and whether the cluster works without it.
 
-    :param servers: id of the VNFC of every server that is built anew, by server id.
+    :param servers: id of the VNFC of each server that is rebuilt, by server id.
     """
 
     def __init__(self, state: ClusterState, servers: Mapping[str, str]) -> None:
@@ -44,11 +44,10 @@ class ControlPlaneGuard:
         self._servers = servers
 
     def see_majority(self) -> None:
-        """See that etcd serves, without which the API tells nothing of the cluster.
+        """Check that etcd serves; without it the API does not work.
 
-        :raises UnsupportedOperation: it does not, and one of the servers is a control
-            plane.
-        :raises RemoteError, ClusterError: nobody can tell.
+        :raises UnsupportedOperation: it does not, and a control plane is to leave.
+        :raises RemoteError, ClusterError: no control plane answers.
         """
         self._state.nodes = self._state.listed()
         planes = self._state.planes()
@@ -56,7 +55,7 @@ class ControlPlaneGuard:
         if not leaving or len(planes) == 1:
             return
         members = etcd_without(self._state, leaving).members()
-        if not any(one.leader for one in members):
+        if not any(member.leader for member in members):
             listed = [
                 ControlPlane(n.name, n.etcd_member_name, n.address) for n in planes
             ]
@@ -69,7 +68,7 @@ class ControlPlaneGuard:
 
         :raises UnsupportedOperation: always.
         """
-        # Read anew, for this may be before the comparison.
+        # Read again, because this may be before the comparison.
         begun = self._state.records.healing().plane
         touched = (
             f"This try touched no VM and no node; an earlier one has begun to take out "
@@ -87,27 +86,27 @@ class ControlPlaneGuard:
     def judge(
         self, leaving: Sequence[Node], found: Membership, seen: NodeObjects
     ) -> LeavingPlane | None:
-        """See that the cluster goes on without these control planes.
+        """Check that the cluster works without these control planes.
 
         :returns: the one that leaves, if any does.
-        :raises UnsupportedOperation: it would not, and who is well.
-        :raises RemoteError, ClusterError: nobody can tell.
+        :raises UnsupportedOperation: it would not; says which control planes are well.
+        :raises RemoteError, ClusterError: no control plane answers.
         """
         state = self._state
         if not leaving:
             return None
-        planes = [*of_role(found.nodes, Role.CONTROL_PLANE)]
-        noted = (state.healing.plane,) if state.healing.plane else ()
-        known = {node.name for node in planes}
-        out = [n for n in found.returning or noted if n.name not in known]
-        planes += out
-        # The only one, or several at once: etcd need not be asked.
+        listed = of_role(found.nodes, Role.CONTROL_PLANE)
+        recorded = (state.healing.plane,) if state.healing.plane else ()
+        known = {node.name for node in listed}
+        out = [n for n in found.returning or recorded if n.name not in known]
+        planes = [*listed, *out]
+        # For the only one, or several at once, etcd need not be asked.
         asks = len(planes) > 1 and len(leaving) == 1
         members = etcd_without(state, leaving).members() if asks else ()
         reason = (
             _still_out(leaving, out)
             or quorum.refusal(
-                [self._described(one, members, seen) for one in planes],
+                [self._described(plane, members, seen) for plane in planes],
                 members,
                 {node.name for node in leaving},
             )
@@ -115,34 +114,30 @@ class ControlPlaneGuard:
         )
         if reason:
             self.refuse(leaving, reason, _MANY if len(planes) > 1 else _ONE)
-        own = [one for one in members if belongs(one, leaving[0])]
+        own = [member for member in members if belongs(member, leaving[0])]
         return LeavingPlane(
             leaving[0],
-            is_well=bool(own) and all(one.healthy for one in own),
-            voters=tuple(
-                node for node in planes if any(belongs(one, node) for one in members)
-            ),
+            is_well=bool(own) and all(member.healthy for member in own),
+            voters=tuple(n for n in planes if any(belongs(m, n) for m in members)),
         )
 
     def _described(
         self, plane: Node, members: Sequence[EtcdMember], seen: NodeObjects
     ) -> ControlPlane:
-        node = seen.get(plane.name)
-        answers = any(one.healthy and belongs(one, plane) for one in members)
+        problem = ""
+        # One whose etcd member is ill counts as lost already.
+        if any(member.healthy and belongs(member, plane) for member in members):
+            try:
+                problem = self._state.site.cluster(plane).api_problem()
+            except errors.RemoteError as error:
+                problem = str(error)
         return ControlPlane(
             name=plane.name,
             member=plane.etcd_member_name,
             address=plane.address,
-            # Whose etcd member is ill counts as lost already.
-            api_problem=self._api_problem(plane) if answers else "",
-            node_problem="not in the cluster" if node is None else node.reason,
+            api_problem=problem,
+            node_problem=not_ready(seen.get(plane.name)),
         )
-
-    def _api_problem(self, plane: Node) -> str:
-        try:
-            return self._state.site.cluster(plane).api_problem()
-        except errors.RemoteError as error:
-            return str(error)
 
 
 def etcd_without(state: ClusterState, leaving: Sequence[Node]) -> ports.Etcd:
@@ -152,7 +147,7 @@ def etcd_without(state: ClusterState, leaving: Sequence[Node]) -> ports.Etcd:
 
 
 def _still_out(leaving: Sequence[Node], out: Sequence[Node]) -> str:
-    """Why another control plane has to come back first; "" if none has."""
+    """Why another control plane has to join again first; "" if none has."""
     others = [node for node in out if node not in leaving]
     if not others:
         return ""
@@ -167,21 +162,21 @@ def _others_ill(leaving: Node, members: Sequence[EtcdMember]) -> str:
 
     Its role etcd goes on only when every member of the list is healthy.
     """
-    ill = [one for one in members if not (one.healthy or belongs(one, leaving))]
+    ill = [m for m in members if not (m.healthy or belongs(m, leaving))]
     if not ill:
         return ""
-    told = ", ".join(f"{one.name} ({one.address}, id {one.member_id})" for one in ill)
+    listed = ", ".join(f"{m.name} ({m.address}, id {m.member_id})" for m in ill)
     return (
         "kubespray joins a control plane only while all other members of etcd are "
-        f"healthy, and this one is not: {told}. Bring it up again or, if its machine "
+        f"healthy, and this one is not: {listed}. Bring it up again or, if its machine "
         "is lost, take it out with `etcdctl member remove ID` on a control plane, heal "
         "this one, and then that one"
     )
 
 
 def belongs(member: EtcdMember, plane: Node) -> bool:
-    """Whether it is this control plane's."""
-    # One that was never started has no name yet.
+    """Whether it is this control plane's member."""
+    # A member that was never started has no name yet.
     return member.address == plane.address or bool(
         member.name and member.name == plane.etcd_member_name
     )

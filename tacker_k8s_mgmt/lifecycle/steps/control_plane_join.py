@@ -1,8 +1,8 @@
-"""A control plane whose VM was built anew joins its cluster again.
+"""A control plane whose VM was rebuilt joins its cluster again.
 
 Source: kubespray's docs/operations/nodes.md, "Adding/replacing a control plane node"
-and "Adding an etcd node": it stands behind the others in the inventory, and
-``cluster.yml`` is run for the control planes alone. It has its names of before.
+and "Adding an etcd node": it comes after the others in the inventory, and
+``cluster.yml`` runs for the control planes only. It keeps its names.
 """
 
 import logging
@@ -12,7 +12,12 @@ from dataclasses import replace
 from oslo_log import log
 
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
-from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks, readiness
+from tacker_k8s_mgmt.lifecycle.steps import (
+    inventory,
+    load_balancer,
+    playbooks,
+    readiness,
+)
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import belongs
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
@@ -26,7 +31,7 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
 class ControlPlaneJoin:
-    """The steps by which a control plane joins, besides those of a worker.
+    """The steps with which a control plane joins, besides those of a worker.
 
     :param join: the nodes that join, at most one control plane among them.
     """
@@ -45,14 +50,13 @@ class ControlPlaneJoin:
         """
         state = self._state
         noted = state.healing.plane
-        names = {node.name for node in state.nodes}
         if (
             noted
-            and noted.name in names
-            # One that etcd has lost is half out.
-            and any(belongs(one, noted) for one in self._members())
+            and noted.name in {node.name for node in state.nodes}
+            # Without an etcd member it is half out.
+            and any(belongs(member, noted) for member in self._members())
         ):
-            # An earlier try has joined it, and came no further.
+            # An earlier try has joined it, and did not finish.
             state.healing = replace(state.healing, plane=None, first=False)
         coming = [
             node
@@ -63,17 +67,17 @@ class ControlPlaneJoin:
             plane = self._join.plane = coming[0]
             others = [node for node in state.nodes if node.role is not Role.WORKER]
             state.nodes = (*others, plane, *of_role(state.nodes, Role.WORKER))
-            members = {one.address for one in self._members()}
+            members = {member.address for member in self._members()}
             voters = (node for node in others if node.address in members)
             self._voters = (*voters, plane)
             LOG.info("The control plane %s joins again", plane.name)
 
     def none_joins(self) -> bool:
-        """Whether it is workers only."""
+        """Whether only workers join."""
         return self._join.plane is None
 
     def has_begun(self) -> bool:
-        """As :meth:`.Join.has_begun`, of the control plane too."""
+        """As :meth:`.Join.has_begun`, for the control plane, too."""
         if self._join.plane is None:
             return self._join.has_begun()
         if self._state.site.playbooks.live(self._request()):
@@ -81,7 +85,7 @@ class ControlPlaneJoin:
         return self.has_run() and self._join.has_begun()
 
     def _request(self) -> PlaybookRequest:
-        """One that joins this control plane, and leaves out those that are silent."""
+        """The run that joins it, without the control planes that do not answer."""
         silent = self._join.unreachable
         names = [node.name for node in self._state.planes() if node.name in silent]
         return PlaybookRequest(
@@ -92,15 +96,14 @@ class ControlPlaneJoin:
         )
 
     def _members(self) -> Sequence[EtcdMember]:
-        """etcd's members, as a control plane that stayed tells."""
         return self._state.through(self._state.site.etcd).members()
 
     def has_run(self) -> bool:
-        """Whether ``cluster.yml`` has run for it, and it is there."""
+        """Whether ``cluster.yml`` has run for it, and it is a node."""
         plane = self._join.plane
         if plane is None:
             return True
-        # The run alone proves nothing: the node may have been removed since.
+        # A run alone proves nothing: the node may have been removed since.
         done = self._state.site.playbooks.done(self._request())
         return done and plane.name in self._state.seen()
 
@@ -109,25 +112,25 @@ class ControlPlaneJoin:
         playbooks.run(self._state, self._request(), len(self._state.planes()))
 
     def see_well(self) -> None:
-        """See that it is the new VM, and well in every respect.
+        """Wait until it is Ready and well, and check that it is the new VM.
 
-        :raises ClusterError: what is wrong after ``ready_timeout``.
+        :raises ClusterError: with what is wrong after ``ready_timeout``.
         """
         state, plane = self._state, self._join.plane
         if plane is None:
             return
         seen = readiness.wait_ready(state, [plane])
-        readiness.verify_identity(state, seen, [plane])
+        readiness.verify_identity(state.site, seen, [plane])
         readiness.wait_until_well(
-            state,
+            state.deps,
             lambda: self._problem(plane),
-            f"{plane.name} has not joined wholly: {{left}}.",
+            f"{plane.name} has not joined completely: {{left}}.",
             f"Look at `journalctl -u etcd` and at the API server's log on "
             f"{plane.ssh_address}, and mend it.",
         )
 
     def _problem(self, plane: Node) -> str:
-        own = [one for one in self._members() if one.address == plane.address]
+        own = [member for member in self._members() if member.address == plane.address]
         if not own:
             return "etcd has no member of it"
         member = own[0]
@@ -154,18 +157,17 @@ class ControlPlaneJoin:
         :raises ClusterError: the load balancer does not find it well.
         """
         state, plane = self._state, self._join.plane
-        balancing = state.balancing()
         if plane is None:
             return
-        if balancing is not None:
-            balancing.front(state.nodes)
+        if load_balancer.exists(state):
+            load_balancer.balance(state, state.nodes)
             readiness.wait_until_well(
-                state,
-                lambda: _not_up(plane, balancing.status().control_planes),
+                state.deps,
+                lambda: _not_up(plane, load_balancer.status(state).control_planes),
                 "the load balancer does not find the control plane well: {left}.",
                 f"Look whether it reaches {plane.address}:6443.",
             )
-        # It is a member now, whatever becomes of the workers.
+        # It is a member from now on, even if a worker fails to join.
         state.members |= {plane.server_id}
         kept = {node.server_id for node in state.nodes} & state.members
         state.write_json(JOINED_FILE, sorted(kept))
@@ -174,7 +176,7 @@ class ControlPlaneJoin:
 
 
 def _not_up(plane: Node, servers: Sequence[Server]) -> str:
-    states = [one.state for one in servers if one.name == plane.name]
+    states = [server.state for server in servers if server.name == plane.name]
     if not states:
         return f"it has no route to {plane.name}"
     return "" if states[0] == "UP" else f"{plane.name} is {states[0]}"

@@ -1,9 +1,9 @@
-"""A control plane leaves a highly available cluster, so that its VM is built anew.
+"""A control plane leaves a highly available cluster, so that its VM can be rebuilt.
 
 Source: kubespray's docs/operations/nodes.md, "Adding/replacing a control plane node",
 "Removal of first kube_control_plane and etcd-master" and "Removing an etcd node", and,
-for a dead one, recover-control-plane.md. etcd goes on without it, so whether that may
-be is judged before anything is touched.
+for a dead one, recover-control-plane.md. Whether etcd keeps its majority is checked
+before anything is changed (:mod:`.control_plane_guard`).
 """
 
 import logging
@@ -31,7 +31,7 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
 class ControlPlaneLeave:
-    """The steps by which a control plane leaves, besides those of a worker.
+    """The steps with which a control plane leaves, besides those of a worker.
 
     :param leave: the nodes that leave, at most one control plane among them.
     """
@@ -41,33 +41,33 @@ class ControlPlaneLeave:
         self._leave = leave
 
     def none_leaves(self) -> bool:
-        """Whether it is workers only."""
+        """Whether only workers leave."""
         return self._leave.plane is None
 
     def note(self) -> None:
-        """Note its names, and whether another one has to become the first.
+        """Record its names, and whether another one has to become the first.
 
-        What an earlier try has noted holds: the inventory is another one since.
+        The record of an earlier try stays: the inventory has changed since.
         """
         leaving = self._leave.plane
         if leaving is None:
             return
         self._leave.note_unfinished()
-        before, name = self._state.healing, leaving.node.name
-        if before.plane is None or before.plane.name != name:
+        healing, name = self._state.healing, leaving.node.name
+        if healing.plane is None or healing.plane.name != name:
             first = of_role(self._state.previous(), Role.CONTROL_PLANE)[0]
-            before = replace(before, first=first.name == name)
-        inventory.write_healing(self._state, replace(before, plane=leaving.node))
+            healing = replace(healing, first=first.name == name)
+        inventory.write_healing(self._state, replace(healing, plane=leaving.node))
 
     def is_behind(self) -> bool:
-        """Whether another control plane is the first already."""
+        """Whether another control plane is already the first."""
         return self._leave.plane is None or not self._state.healing.first
 
     def put_behind(self) -> None:
-        """Make another one the first, as kubespray does not remove that.
+        """Make another one the first, because kubespray does not remove the first.
 
-        With a dead member in etcd ``cluster.yml`` does not end well: it waits until all
-        are healthy. The one that joins the new VM then does this work, too.
+        With a dead etcd member ``cluster.yml`` would fail: it waits until all members
+        are healthy. Then the run that joins the new VM does this work, too.
         """
         state, leave, leaving = self._state, self._leave, self._leave.plane
         if leaving is None:
@@ -98,29 +98,28 @@ class ControlPlaneLeave:
         playbooks.run(state, request, len(planes))
 
     def _behind(self, plane: Node) -> tuple[Node, ...]:
-        """The inventory's nodes, the one that leaves behind the others of its kind."""
+        """The inventory's nodes, with this control plane after the others."""
         listed = [node for node in self._state.previous() if node.name != plane.name]
         planes = of_role(listed, Role.CONTROL_PLANE)
-        workers = [node for node in listed if node.role is not Role.CONTROL_PLANE]
-        return (*planes, plane, *workers)
+        return (*planes, plane, *of_role(listed, Role.WORKER))
 
     def run_remove(self) -> None:
-        """Run kubespray's ``remove-node.yml`` for it, and before that what it needs."""
+        """Run kubespray's ``remove-node.yml`` for it, after what the run needs."""
         state, leave, leaving = self._state, self._leave, self._leave.plane
         if leaving is None or leaving.node.name not in leave.listed:
             return
         plane = leaving.node
         is_dead = plane.name in leave.silent
         members = etcd_without(state, [plane]).members()
-        own = [one for one in members if belongs(one, plane)]
-        others = [one for one in members if one not in own]
+        own = [member for member in members if belongs(member, plane)]
+        others = [member for member in members if member not in own]
         if plane not in (*leave.alive, *leave.dead) and (is_dead or not own):
             return
         if own and (is_dead or _is_mistaken(plane, others)):
             self._remove_members(own)
             own = []
         if not own:
-            # kubespray would look for a member, and not find one or take another.
+            # kubespray would look for a member, and find none or take another one.
             nodes = self._behind(plane)
             inventory.write_inputs(state, nodes, without_etcd={plane.name})
         leave.note_unfinished()
@@ -135,33 +134,34 @@ class ControlPlaneLeave:
         playbooks.run(state, request, 1)
 
     def _remove_members(self, members: Sequence[EtcdMember]) -> None:
-        for one in members:
-            LOG.info("etcd's member %s (%s) is removed", one.name, one.member_id)
-            self._state.through(self._state.site.etcd).remove(one.member_id)
+        for member in members:
+            LOG.info("etcd's member %s (%s) is removed", member.name, member.member_id)
+            self._state.through(self._state.site.etcd).remove(member.member_id)
 
     def leave_etcd(self) -> None:
-        """Take out of etcd, and of what newcomers are told, what is still there."""
+        """Remove it from etcd and from the address that new nodes are given."""
         state, leaving = self._state, self._leave.plane
         if leaving is None:
             return
-        members = etcd_without(state, [leaving.node]).members()
-        self._remove_members([one for one in members if belongs(one, leaving.node)])
+        plane = leaving.node
+        members = etcd_without(state, [plane]).members()
+        self._remove_members([member for member in members if belongs(member, plane)])
         other = of_role(self._leave.staying, Role.CONTROL_PLANE)[0]
         server = api_url(other.address, API_PORT)
-        if state.cluster().move_cluster_info(leaving.node.address, server):
+        if state.cluster().move_cluster_info(plane.address, server):
             LOG.info("New nodes find the API at %s from now on", server)
 
     def see_out(self) -> None:
-        """See that etcd has lost this member and no other.
+        """Check that etcd has lost this member and no other.
 
-        :raises ClusterError: naming whoever has no member.
+        :raises ClusterError: naming the control planes without a member.
         """
         leaving = self._leave.plane
         if leaving is None:
             return
         members = self._state.through(self._state.site.etcd).members()
         others = [node for node in leaving.voters if node.name != leaving.node.name]
-        lost = [n for n in others if not any(belongs(one, n) for one in members)]
+        lost = [n for n in others if not any(belongs(member, n) for member in members)]
         if lost:
             raise errors.ClusterError(
                 detail=f"etcd has no member of {names_of(lost)} any longer, which was "
@@ -172,8 +172,8 @@ class ControlPlaneLeave:
 
 
 def _is_mistaken(plane: Node, others: Sequence[EtcdMember]) -> bool:
-    """Whether another member would be taken for this one's.
+    """Whether kubespray would take another member for this one's.
 
-    Up to v2.25 kubespray looks for the address anywhere in a line of the list.
+    Up to v2.25 it looks for the address anywhere in a line of the list.
     """
-    return any(plane.address in one.address for one in others)
+    return any(plane.address in member.address for member in others)

@@ -5,28 +5,29 @@ from tacker_k8s_mgmt.lifecycle.steps.records import MACHINES_FILE, MOVING_FILE, 
 
 
 def carry(state: ClusterState) -> None:
-    """Let the keys that are recorded for a server be those of its new address.
+    """Record the host keys of moved servers for their new addresses.
 
-    They are noted by server first: two servers may have exchanged their addresses,
-    and an operation may be cut off at any place.
+    The keys are first recorded by server: two servers may have exchanged their
+    addresses, and an operation may be interrupted at any point.
     """
     known = state.records.addresses()
+    addresses = {vm.server_id: vm.ssh_address for vm in state.vms()}
     moved = {
-        one.server_id: one.ssh_address
-        for one in state.vms()
-        if known.get(one.server_id, one.ssh_address) != one.ssh_address
+        server: address
+        for server, address in addresses.items()
+        if known.get(server, address) != address
     }
     if not moved:
         return
-    noted = rebuilt(state.records.moving, "It is written anew.") or {}
+    moving = rebuilt(state.records.moving, "It is written anew.") or {}
     keys = {
-        server: noted.get(server) or state.site.host_keys(known[server])
+        server: moving.get(server) or state.site.host_keys(known[server])
         for server in moved
     }
     state.write_json(MOVING_FILE, keys)
-    here = {one.ssh_address for one in state.vms()}
-    left = [known[server] for server in moved if known[server] not in here]
-    state.site.forget(hosts=left, facts=())
+    left = [known[server] for server in moved]
+    unused = [address for address in left if address not in addresses.values()]
+    state.site.forget(hosts=unused, facts=())
     for server, address in moved.items():
         state.site.record_host_keys(address, keys[server])
     state.site.save_host_keys()

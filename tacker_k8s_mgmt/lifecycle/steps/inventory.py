@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.topology.heal_record import Healing
 def forget_new(
     state: ClusterState, machines: Sequence[Machine], nodes: Sequence[Node]
 ) -> None:
-    """Drop the host keys and facts of VMs that have not been seen before."""
+    """Drop host keys and facts recorded for the addresses and names of unseen VMs."""
     known = state.records.addresses()
     state.site.forget(
         hosts=[m.ssh_address for m in machines if m.server_id not in known],
@@ -45,12 +45,12 @@ def write_inputs(
     renewed: Collection[str] = (),
     without_etcd: Collection[str] = (),
 ) -> None:
-    """Make inventory and variables those of a cluster of these nodes.
+    """Write inventory and variables of a cluster of these nodes.
 
-    :param params: other than those with the Kubernetes version that the cluster has.
-    :param renewed: names of workers whose login changes although their VM is the same;
-        none where VMs are made: the credentials of the request are theirs.
-    :param without_etcd: names of control planes whose etcd member is gone already.
+    :param params: in place of the request's with the cluster's Kubernetes version.
+    :param renewed: names of workers whose login changes while their VM stays; none
+        where VMs are made, because the credentials of the request are theirs.
+    :param without_etcd: names of control planes whose etcd member is already removed.
     """
     extra_vars = variables.build(
         params or upgrade_plan.applied(state.records.upgrade(), state.params),
@@ -60,7 +60,7 @@ def write_inputs(
     )
     members = len(of_role(nodes, Role.CONTROL_PLANE)) - len(without_etcd)
     if state.healing.plane is not None and members % 2 == 0:
-        # kubespray refuses such a number otherwise, also when workers join.
+        # Otherwise kubespray refuses an even number, also when workers join.
         extra_vars["ignore_assert_errors"] = True
     hosts = inventory.render(
         nodes,
@@ -82,7 +82,7 @@ def write_without(
     leaving: Sequence[Node],
     renewed: Collection[str] = (),
 ) -> None:
-    """Make inventory and records those of a cluster without the nodes that leave."""
+    """Write inventory and records of the cluster without the nodes that leave."""
     write_inputs(state, staying, renewed=renewed)
     state.site.forget(
         hosts=[node.ssh_address for node in leaving],
@@ -93,7 +93,7 @@ def write_without(
 
 
 def forget_members(state: ClusterState, gone: Sequence[Node]) -> None:
-    """Take nodes out of the records of seen VMs and of whole members."""
+    """Remove nodes from the records of seen VMs and of full members."""
     ids = {node.server_id for node in gone}
     known = state.records.addresses()
     kept = {server: known[server] for server in known if server not in ids}

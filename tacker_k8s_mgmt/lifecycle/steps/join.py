@@ -1,8 +1,8 @@
-"""VMs become workers of a cluster that is there.
+"""VMs join an existing cluster as workers.
 
 Specification, "Scale-out" steps 1 to 4: inventory, ``scale.yml``, then the routes in
-the load balancer. ``scale.yml`` touches the new hosts only; the facts of all others,
-which kubespray then takes from its cache, are gathered anew first (kubespray's
+the load balancer. ``scale.yml`` runs on the new hosts only; the facts of all others,
+which kubespray then reads from its cache, are gathered first (kubespray's
 docs/operations/nodes.md, "Adding nodes").
 """
 
@@ -13,7 +13,13 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
-from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks, readiness, removal
+from tacker_k8s_mgmt.lifecycle.steps import (
+    inventory,
+    load_balancer,
+    playbooks,
+    readiness,
+)
+from tacker_k8s_mgmt.lifecycle.steps.leave import delete_nodes
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, names_of
@@ -24,14 +30,14 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
 class Join:
-    """The nodes that join, and the steps of it that scale-out and heal share.
+    """The nodes that join, and the steps for them that scale-out and heal share.
 
-    Every worker that has a VM in the Heat stack and is no full member of the cluster
-    joins: those that the operation is about, and any that an earlier one left behind.
+    Every worker VM of the Heat stack that is no full member of the cluster joins: the
+    targets of the operation, and any that an earlier one left behind.
 
     :ivar nodes: the workers that join.
     :ivar plane: the control plane that joins again, for heal.
-    :ivar unreachable: names of the nodes that do not accept SSH logins.
+    :ivar unreachable: names of the nodes that accept no SSH login.
     """
 
     def __init__(self, state: ClusterState) -> None:
@@ -44,32 +50,32 @@ class Join:
 
     @property
     def newcomers(self) -> tuple[Node, ...]:
-        """Every node that joins, the control plane first."""
-        return (*((self.plane,) if self.plane else ()), *self.nodes)
+        """All nodes that join, the control plane first."""
+        return (self.plane, *self.nodes) if self.plane else self.nodes
 
-    def choose(self, found: Membership, is_target: Callable[[Node], bool]) -> None:
+    def choose(self, members: Membership, is_target: Callable[[Node], bool]) -> None:
         """Choose the workers that join.
 
-        :param is_target: whether the operation is about the node. A target that cannot
-            be reached fails the operation, any other node that cannot is left out.
+        :param is_target: whether the operation is about the node. An unreachable target
+            fails the operation later; any other unreachable node is left out.
         """
         state = self._state
-        # The Ready ones, too: a kubelet that reports says nothing of the SSH server,
-        # and the facts of all hosts are gathered over SSH.
-        asked = [
+        # Ready nodes are tried, too: facts are gathered over SSH, and a kubelet that
+        # reports says nothing of the SSH server.
+        tried = [
             node
-            for node in found.nodes
+            for node in members.nodes
             if node.name not in state.lost and not is_target(node)
         ]
-        self.unreachable = (*state.site.unreachable(asked), *sorted(state.lost))
-        before = {node.name for node in state.previous()}
+        self.unreachable = (*state.site.unreachable(tried), *sorted(state.lost))
+        listed = {node.name for node in state.previous()}
         dead = frozenset(self.unreachable)
-        self.nodes = tuple(node for node in found.joining if node.name not in dead)
+        self.nodes = tuple(node for node in members.joining if node.name not in dead)
         state.nodes = tuple(
-            node for node in found.nodes if node.name not in dead or node.name in before
+            n for n in members.nodes if n.name not in dead or n.name in listed
         )
-        self._vanished = found.vanished
-        self._stale = (*found.vanished, *found.rebuilt)
+        self._vanished = members.vanished
+        self._stale = (*members.vanished, *members.rebuilt)
         if self.nodes:
             LOG.info("These workers join the cluster: %s", names_of(self.nodes))
         if dead:
@@ -79,31 +85,26 @@ class Join:
             )
 
     def clear(self) -> None:
-        """Node objects and routes whose VM is gone: nobody would take them away."""
-        if not self._stale:
-            return
-        LOG.info("The VMs of these workers are gone: %s", names_of(self._stale))
-        removal.remove_routes(self._state, self._stale)
-        removal.delete_nodes(self._state, self._stale)
-        inventory.forget_members(self._state, self._vanished)
+        """Remove routes, Node objects and records of VMs that are gone."""
+        if self._stale:
+            LOG.info("The VMs of these workers are gone: %s", names_of(self._stale))
+            load_balancer.remove(self._state, self._stale)
+            delete_nodes(self._state, self._stale)
+            inventory.forget_members(self._state, self._vanished)
 
     def reach_new(self) -> None:
         """Wait until the new VMs accept SSH logins.
 
         :raises RemoteError: naming the VMs that do not.
-        :raises ClusterError: the interfaces of some have a smaller MTU.
+        :raises ClusterError: naming those whose interface has a smaller MTU.
         """
         if nodes := self.newcomers:
             machines = [node.machine for node in nodes]
             inventory.forget_new(self._state, machines, nodes)
             inventory.wait_reachable(self._state, machines)
-            self._see_mtu(nodes)
+            self._check_mtu(nodes)
 
-    def _see_mtu(self, nodes: Sequence[Node]) -> None:
-        """See that what pods send fits through the new VMs' interfaces.
-
-        :raises ClusterError: naming those with a smaller MTU than the cluster has.
-        """
+    def _check_mtu(self, nodes: Sequence[Node]) -> None:
         least = min(self._state.nic_mtus(), default=0)
         if not least:
             return
@@ -122,7 +123,7 @@ class Join:
         inventory.write_inputs(self._state, self._state.nodes)
 
     def has_begun(self) -> bool:
-        """Whether facts are not needed: nobody joins, or an earlier try is that far."""
+        """Whether no facts are needed: no worker joins, or ``scale.yml`` has begun."""
         if not self.nodes:
             return True
         is_live = self._state.site.playbooks.live(self._scale_request())
@@ -141,35 +142,33 @@ class Join:
         )
 
     def scale_done(self) -> bool:
-        """Whether ``scale.yml`` has run for these workers, and they are there."""
+        """Whether ``scale.yml`` has run for these workers, and they are nodes."""
         if not self.nodes:
             return True
-        # The run alone proves nothing: the node may have been removed since.
-        return self._state.site.playbooks.done(self._scale_request()) and not (
-            {node.name for node in self.nodes} - self._state.seen().keys()
-        )
+        # A run alone proves nothing: the node may have been removed since.
+        done = self._state.site.playbooks.done(self._scale_request())
+        return done and {node.name for node in self.nodes} <= self._state.seen().keys()
 
     def run_scale(self) -> None:
         """Run kubespray's ``scale.yml`` for these workers."""
         playbooks.run(self._state, self._scale_request(), len(self.nodes))
 
     def see_ready(self) -> None:
-        """See that the workers are Ready, and the VMs that they are to be.
+        """Wait until the workers are Ready, and check that they are the new VMs.
 
         :raises ClusterError: naming those that are not after ``ready_timeout``.
         """
         if self.nodes:
-            self._state.expect_balancer()
+            load_balancer.expect(self._state)
             seen = readiness.wait_ready(self._state, self.nodes)
-            readiness.verify_identity(self._state, seen, self.nodes)
+            readiness.verify_identity(self._state.site, seen, self.nodes)
 
     def route(self) -> None:
-        """Give the workers their routes, and record them as full members."""
+        """Add the workers' routes, and record the workers as full members."""
         state = self._state
-        balancing = state.balancing()
-        if balancing is not None and self.nodes:
-            balancing.status()
-            balancing.add(self.nodes)
+        if self.nodes and load_balancer.exists(state):
+            load_balancer.status(state)
+            load_balancer.add(state, self.nodes)
         kept = {node.server_id for node in state.nodes} & state.members
         joined = {node.server_id for node in self.nodes}
         state.write_json(JOINED_FILE, sorted(kept | joined))

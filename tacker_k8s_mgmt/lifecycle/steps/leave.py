@@ -1,8 +1,8 @@
-"""Workers leave the cluster, so that their VMs can be deleted or built anew.
+"""Nodes leave the cluster, so that their VMs can be deleted or rebuilt.
 
 Specification, "Scale-in" steps 1 to 4: routes out of the load balancer first, then the
-drain, then ``remove-node.yml``. The inventory changes last, since kubespray needs the
-leaving node in it. A drain that fails stops everything before a node is deleted.
+drain, then ``remove-node.yml``. The inventory is written last, because kubespray needs
+the leaving node in it. A failed drain ends the operation before a node is deleted.
 """
 
 import logging
@@ -12,7 +12,7 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
-from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks
+from tacker_k8s_mgmt.lifecycle.steps import inventory, load_balancer, playbooks
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import LeavingPlane
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of
@@ -22,23 +22,28 @@ from tacker_k8s_mgmt.topology.membership import Membership
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
-class Leave:
-    """The nodes that leave, and the steps of it that scale-in and heal share.
+def delete_nodes(state: ClusterState, nodes: Sequence[Node]) -> None:
+    """Delete these nodes from the cluster, their pods first."""
+    if names := [node.name for node in nodes]:
+        state.cluster().evict_dead(names)
+        state.cluster().remove_nodes(names)
 
-    :param renews_logins: logins of workers that the request changes are those of VMs
-        that stay.
+
+class Leave:
+    """The nodes that leave, and the steps for them that scale-in and heal share.
+
+    :param renews_logins: a login that the request changes is that of the VMs that stay.
     :ivar plane: the control plane among them, for heal.
-    :ivar nowhere_to_go: no other worker could take their pods. The specification asks
-        to *try* evacuating; waiting would help nobody.
-    :ivar balancer_is_gone: the load balancer, by which kubespray reaches the API, does
-        not answer.
-    :ivar alive: nodes that leave and are in the cluster and answer.
-    :ivar dead: those that are in the cluster and do not.
-    :ivar nodes: everything that goes out of the inventory.
-    :ivar vanished: of these, the nodes whose VM is gone already.
+    :ivar nowhere_to_go: no other worker can take their pods. The specification asks to
+        *try* evacuating, so this is no failure.
+    :ivar balancer_is_gone: the load balancer, through which kubespray reaches the API,
+        does not answer.
+    :ivar alive: leaving nodes in the cluster that answer.
+    :ivar dead: leaving nodes in the cluster that do not.
+    :ivar nodes: all nodes that are removed from the inventory.
+    :ivar vanished: those of them whose VM is already gone.
     :ivar listed: names in the inventory.
-    :ivar silent: of these, the names of nodes that do not answer: of those that leave
-        the dead ones, and any that stay.
+    :ivar silent: names of the nodes, leaving or staying, that playbooks cannot reach.
     :ivar undrained: some pods could not leave.
     """
 
@@ -57,60 +62,62 @@ class Leave:
         self.silent: list[str] = []
         self.undrained = False
         self._cordoned: tuple[str, ...] = ()
-        self._told: list[str] = []
+        self._left = ""
 
     def left(self) -> str:
         """What stays behind when a step fails."""
-        return " ".join(self._told)
+        return self._left
 
     def sort(
-        self, leaving: tuple[Node, ...], found: Membership, seen: NodeObjects
+        self, leaving: tuple[Node, ...], members: Membership, seen: NodeObjects
     ) -> None:
-        """Tell the living from the dead; VMs that vanished leave with them.
+        """Tell nodes that answer from dead ones; nodes whose VM is gone leave, too.
 
-        Dead is a node that is not Ready and does not accept an SSH login: only the
-        two together mean that nobody can stop its pods in an orderly way.
+        A dead node is not Ready and accepts no SSH login. Only both together mean that
+        its pods cannot be stopped in an orderly way.
         """
         state = self._state
         self.listed = frozenset(node.name for node in state.previous())
         well = {name for name in seen if seen[name].ready}
         if self.plane and not self.plane.is_well:
-            # Its Node object may tell of a time that is over.
+            # Its Node object may be out of date.
             well.discard(self.plane.node.name)
-        # The Ready ones, too: playbooks reach all that stay over SSH.
-        asked = [
+        # Ready nodes are tried, too: playbooks reach all that stay over SSH.
+        tried = [
             node
-            for node in (*found.nodes, *found.returning)
+            for node in (*members.nodes, *members.returning)
             if node.name not in state.lost and node.name in self.listed
         ]
-        mute = set(state.site.unreachable(asked))
-        gone = {*(mute - well), *(node.name for node in found.vanished), *state.lost}
+        mute = set(state.site.unreachable(tried))
+        gone = {*(mute - well), *(n.name for n in members.vanished), *state.lost}
         self.silent = sorted(gone | (mute - {node.name for node in leaving}))
-        self.vanished = found.vanished
-        self.nodes = (*leaving, *found.vanished)
+        self.vanished = members.vanished
+        self.nodes = (*leaving, *members.vanished)
         present = [node for node in self.nodes if node.name in seen]
         self.dead = tuple(node for node in present if node.name in gone)
         self.alive = tuple(node for node in present if node.name not in gone)
-        # Pods on a node whose kubelet is silent stay, though it was drained.
+        # The pods of a node whose kubelet is silent stay, although it was drained.
         self.undrained = any(node.name not in well for node in self.alive)
-        self.staying = found.without(self.nodes)
+        self.staying = members.without(self.nodes)
         for what, nodes in (
             ("leave the cluster", leaving),
             ("are dead and leave without a drain", self.dead),
-            ("are in the inventory, and their VMs are gone", found.vanished),
+            ("are in the inventory, and their VMs are gone", members.vanished),
         ):
             if nodes:
                 LOG.info("These nodes %s: %s", what, names_of(nodes))
 
     def unroute(self) -> None:
-        """Take their routes out of the load balancer."""
-        # One that is gone is built anew too, and gets its routes then.
-        balancing = None if self.balancer_is_gone else self._state.balancing()
-        if balancing is not None and self.nodes:
-            balancing.status()
-            balancing.remove(self.nodes)
-        if balancing is not None and self.plane is not None:
-            balancing.front(self.staying)
+        """Remove their routes from the load balancer."""
+        state = self._state
+        # A load balancer that is gone is rebuilt, and gets its routes then.
+        if self.balancer_is_gone or not load_balancer.exists(state):
+            return
+        if self.nodes:
+            load_balancer.status(state)
+            load_balancer.remove(state, self.nodes)
+        if self.plane is not None:
+            load_balancer.balance(state, self.staying)
 
     def cordon(self) -> None:
         """Cordon those that answer."""
@@ -121,7 +128,8 @@ class Leave:
     def drain(self) -> None:
         """Drain those that answer.
 
-        :raises DrainError: pods did not leave, and could have; all are members again.
+        :raises DrainError: pods did not leave and could have; the nodes are full
+            members again.
         """
         if not self.alive:
             return
@@ -136,24 +144,23 @@ class Leave:
             self.undrained = True
 
     def _take_back(self) -> None:
-        """No node was removed yet: make them full members again."""
+        """Make the nodes full members again; none was removed yet."""
         try:
             self._state.cluster().uncordon(self._cordoned)
-            balancing = self._state.balancing()
-            if balancing is not None:
-                balancing.add(self.alive)
-            if balancing is not None and self.plane is not None:
-                balancing.front((*self.staying, *self.alive))
+            load_balancer.add(self._state, self.alive)
+            if self.plane is not None:
+                load_balancer.balance(self._state, (*self.staying, *self.alive))
         except errors.K8sMgmtError as error:
-            self._told.append(
+            self._left = (
                 f"The nodes {names_of(self.alive)} are still cordoned or without "
                 f"their routes, for taking that back failed too: {error}"
             )
-            return
-        self._told.append(
-            f"No node was removed: {names_of(self.alive)} can be scheduled again and "
-            "have their routes. Pods that have left do not come back by themselves."
-        )
+        else:
+            self._left = (
+                f"No node was removed: {names_of(self.alive)} can be scheduled again "
+                "and have their routes. Pods that have left do not come back by "
+                "themselves."
+            )
 
     def run_remove(self) -> None:
         """Run kubespray's ``remove-node.yml`` for the workers among them."""
@@ -187,34 +194,33 @@ class Leave:
                 playbooks.run(state, request, len(names))
 
     def note_unfinished(self) -> None:
-        """Note what stays behind when ``remove-node.yml`` does not end well."""
-        # Without Node objects there is still what an earlier try has not ended.
+        """Note what stays behind if ``remove-node.yml`` fails."""
+        # Without Node objects, they are what an earlier try has not finished.
         nodes = (*self.alive, *self.dead) or self.nodes
-        self._told = [
+        self._left = (
             f"Left as they are: {names_of(nodes)}, out of the load balancer and "
             "drained."
-        ]
+        )
         if self.plane is not None:
             name = self.plane.node.name
-            self._told.append(
-                f"If this heal is given up, heal {name} again; as long as it has a "
+            self._left += (
+                f" If this heal is given up, heal {name} again; as long as it has a "
                 f"Node object, `kubectl uncordon {name}` lets pods onto it meanwhile. "
                 "It stays out of the load balancer until it is healed."
             )
 
     def delete_objects(self) -> None:
-        """Delete what is left of them in the cluster."""
-        present = (*self.alive, *self.dead)
-        if present:
+        """Delete their Node objects."""
+        if present := (*self.alive, *self.dead):
             self._state.cluster().remove_nodes([node.name for node in present])
 
     def write_staying(self) -> None:
         """Write inventory and records without them."""
         renewed = self._renewed(self.staying)
         inventory.write_without(self._state, self.staying, self.nodes, renewed)
-        self._told = []
+        self._left = ""
 
     def _renewed(self, nodes: Sequence[Node]) -> Collection[str]:
-        """All, if the request changes the login of workers that stay as they are."""
+        """All names, if the request changes the login of workers that stay."""
         changed = "worker_node" in self._state.params.changed_logins
         return [n.name for n in nodes] if self._renews_logins and changed else ()

@@ -1,111 +1,113 @@
-"""The external load balancer in the course of an operation."""
+"""The external load balancer; a cluster need not have one."""
 
-import json
 from collections.abc import Sequence
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.steps.records import SERVICES_FILE, ClusterRecords
+from tacker_k8s_mgmt.lifecycle.state import ClusterState
+from tacker_k8s_mgmt.lifecycle.steps.records import SERVICES_FILE
 from tacker_k8s_mgmt.model.load_balancer import BalancerSpec, BalancerStatus
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.request.models import LoadBalancer
-from tacker_k8s_mgmt.request.params import InstallParams
 
 
-class Balancing:
-    """One cluster's load balancer.
+def exists(state: ClusterState) -> bool:
+    """Whether the cluster has a load balancer."""
+    return bool(state.machines.load_balancer and state.params.load_balancer)
 
-    :param machine: its VM.
-    :param wanted: what the parameters say about it.
+
+def expect(state: ClusterState) -> None:
+    """Begin to log in to its VM in the background."""
+    if exists(state):
+        state.site.expect(_target(state)[0])
+
+
+def install(state: ClusterState, nodes: Sequence[Node]) -> None:
+    """Install it in front of these nodes; services that it exposes are kept.
+
+    :raises LoadBalancerError: its script failed; the earlier configuration stays.
     """
+    proxy = state.params.proxy
+    spec = BalancerSpec(
+        api_port=_target(state)[1].api_port,
+        control_planes=_addresses(nodes, Role.CONTROL_PLANE),
+        workers=_addresses(nodes, Role.WORKER),
+        http_proxy=proxy.http_proxy if proxy else None,
+        https_proxy=proxy.https_proxy if proxy else None,
+    )
+    _remote(state).install(spec)
 
-    def __init__(
-        self,
-        site: ports.Site,
-        params: InstallParams,
-        machine: Machine,
-        wanted: LoadBalancer,
-    ) -> None:
-        self._site = site
-        self._params = params
-        self._machine = machine
-        self._wanted = wanted
 
-    def install(self, nodes: Sequence[Node]) -> None:
-        """Install it in front of these nodes; services that it exposes are kept.
+def verify(state: ClusterState) -> None:
+    """Check that it works as installed.
 
-        :raises LoadBalancerError: its script failed; the earlier configuration stays.
-        """
-        proxy = self._params.proxy
-        spec = BalancerSpec(
-            api_port=self._wanted.api_port,
-            control_planes=_addresses(nodes, Role.CONTROL_PLANE),
-            workers=_addresses(nodes, Role.WORKER),
-            http_proxy=proxy.http_proxy if proxy else None,
-            https_proxy=proxy.https_proxy if proxy else None,
+    :raises LoadBalancerError: it does not.
+    """
+    machine, wanted = _target(state)
+    report = _remote(state).status()
+    working = report.active and report.current
+    if not working or report.api_port != wanted.api_port:
+        raise errors.LoadBalancerError(
+            host=machine.ssh_address,
+            verb="install",
+            reason="HAProxy does not run with what was installed.",
+            hint="Look at `systemctl status haproxy` on it, and mend it.",
         )
-        self._remote().install(spec)
 
-    def front(self, nodes: Sequence[Node]) -> BalancerStatus:
-        """Have it work for these control planes and, of its workers, for these.
 
-        :returns: what it reports afterwards.
-        :raises LoadBalancerError: its script failed; the earlier configuration stays.
-        """
-        routed = {one.name for one in self.status().workers}
-        planes = [node for node in nodes if node.role is Role.CONTROL_PLANE]
-        workers = [node for node in nodes if node.name in routed]
-        self.install([*planes, *workers])
-        return self._remote().status()
+def balance(state: ClusterState, nodes: Sequence[Node]) -> None:
+    """Set its control planes to those of these nodes; of its workers, keep these.
 
-    def verify(self) -> None:
-        """See that it works as it was installed.
+    :raises LoadBalancerError: its script failed; the earlier configuration stays.
+    """
+    if exists(state):
+        routed = {server.name for server in status(state).workers}
+        wanted = [n for n in nodes if n.role is Role.CONTROL_PLANE or n.name in routed]
+        install(state, wanted)
 
-        :raises LoadBalancerError: it does not.
-        """
-        status = self._remote().status()
-        seen = (status.active, status.current, status.api_port)
-        if seen != (True, True, self._wanted.api_port):
-            raise errors.LoadBalancerError(
-                host=self._machine.ssh_address,
-                verb="install",
-                reason="HAProxy does not run with what was installed.",
-                hint="Look at `systemctl status haproxy` on it, and mend it.",
-            )
 
-    def add(self, workers: Sequence[Node]) -> None:
-        """Add the routes of these workers; a route that is there stays."""
-        if workers:
-            self._remote().add_workers(_addresses(workers, Role.WORKER))
+def add(state: ClusterState, workers: Sequence[Node]) -> None:
+    """Add the routes of these workers; existing ones stay."""
+    if workers and exists(state):
+        _remote(state).add_workers(_addresses(workers, Role.WORKER))
 
-    def remove(self, workers: Sequence[Node]) -> None:
-        """Take the routes of these workers out; one that is gone is no error."""
-        if workers:
-            self._remote().remove_workers([node.name for node in workers])
 
-    def status(self) -> BalancerStatus:
-        """What it reports, after noting which services it exposes."""
-        status = self._remote().status()
-        services = [
-            {
-                "name": one.name,
-                "port": one.port,
-                "node_port": one.node_port,
-                "check_port": one.check_port,
-            }
-            for one in status.services
-        ]
-        text = json.dumps(services, indent=2) + "\n"
-        self._site.workdir.write(SERVICES_FILE, text)
-        return status
+def remove(state: ClusterState, workers: Sequence[Node]) -> None:
+    """Remove the routes of these workers; missing ones are no error."""
+    if workers and exists(state):
+        _remote(state).remove_workers([node.name for node in workers])
 
-    def expose_again(self) -> None:
-        """Expose what was noted, on a load balancer that was made anew."""
-        records = ClusterRecords(self._site, self._params.ansible.host)
-        self._remote().expose(records.services())
 
-    def _remote(self) -> ports.Balancer:
-        return self._site.balancer(self._machine)
+def status(state: ClusterState) -> BalancerStatus:
+    """Its status report; the services that it exposes are recorded."""
+    report = _remote(state).status()
+    services = [
+        {
+            "name": service.name,
+            "port": service.port,
+            "node_port": service.node_port,
+            "check_port": service.check_port,
+        }
+        for service in report.services
+    ]
+    state.write_json(SERVICES_FILE, services)
+    return report
+
+
+def expose_again(state: ClusterState) -> None:
+    """Expose the recorded services on a new load balancer."""
+    _remote(state).expose(state.records.services())
+
+
+def _remote(state: ClusterState) -> ports.Balancer:
+    return state.site.balancer(_target(state)[0])
+
+
+def _target(state: ClusterState) -> tuple[Machine, LoadBalancer]:
+    machine, wanted = state.machines.load_balancer, state.params.load_balancer
+    if machine is None or wanted is None:
+        raise errors.ClusterError(detail="The load balancer has no complete VM.")
+    return machine, wanted
 
 
 def _addresses(nodes: Sequence[Node], role: Role) -> tuple[tuple[str, str], ...]:

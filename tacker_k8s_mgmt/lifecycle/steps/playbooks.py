@@ -8,18 +8,18 @@ from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 
 
 def run(state: ClusterState, request: PlaybookRequest, nodes: int) -> None:
-    """Run a playbook to its end, or wait for the end of one that runs already.
+    """Run a playbook to its end, or wait for the end of the same run.
 
-    :param nodes: how many nodes it works on, which decides its time limit.
-    :raises PlaybookError: it failed, or its time limit is over.
+    :param nodes: how many nodes it works on, which sets its time limit.
+    :raises PlaybookError: it failed or exceeded its time limit.
     """
     state.site.playbooks.run(request, nodes, state.deps.on_progress)
 
 
 def gather_facts(state: ClusterState, without: Iterable[str] = ()) -> None:
-    """Gather the facts of all hosts, which kubespray then takes from its cache.
+    """Gather the facts of all hosts, which kubespray then reads from its cache.
 
-    :param without: names of the nodes that do not accept SSH logins.
+    :param without: names of the nodes that accept no SSH login.
     """
     args = kubespray_releases.limit_without(without)
     request = PlaybookRequest(kubespray_releases.FACTS, args=args, inputs=state.inputs)

@@ -1,12 +1,11 @@
-"""What must be so before an operation may touch anything.
+"""Preconditions, checked before an operation changes anything.
 
-``instantiate_start`` asks it before a VM exists; ``instantiate_end`` asks it again,
-because a package need not name the ``_start`` hook and things change in between.
+``instantiate_start`` checks them before a VM exists. ``instantiate_end`` checks them
+again, because a package need not name the ``_start`` hook and things may have changed.
 """
 
-from collections.abc import Sequence
-
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -22,26 +21,27 @@ def check(deps: Dependencies) -> None:
 
     :raises PreflightError: with all findings.
     """
-    site = deps.site
-    findings = [
-        *site.package_findings(),
-        *_vim_findings(deps),
-        *site.server_findings(),
-    ]
+    name = vim_name(deps.params, deps.vnf_id)
+    findings = []
+    if deps.site.vims.name_taken(name):
+        findings.append(
+            f"vim_name: a VIM named {name!r} is registered already in this project; "
+            "choose another name or delete that VIM"
+        )
+    check_server(deps.site, *findings)
+
+
+def check_server(site: ports.Preconditions, *findings: str) -> None:
+    """Check the VNF package and the Ansible server.
+
+    :param findings: of other checks.
+    :raises PreflightError: with all findings.
+    """
+    findings = (*site.package_findings(), *findings, *site.server_findings())
     if findings:
         raise errors.PreflightError(findings)
 
 
-def _vim_findings(deps: Dependencies) -> Sequence[str]:
-    name = vim_name(deps.params, deps.vnf_id)
-    if not deps.site.vims.name_taken(name):
-        return ()
-    return (
-        f"vim_name: a VIM named {name!r} is registered already in this project; "
-        "choose another name or delete that VIM",
-    )
-
-
 def vim_name(params: InstallParams, vnf_id: str) -> str:
-    """The name of the cluster's VIM: as asked for, or made from the VNF's id."""
+    """The name of the cluster's VIM: the request's, or one made of the VNF's id."""
     return params.vim_name or f"kubernetes_vim_{vnf_id}"

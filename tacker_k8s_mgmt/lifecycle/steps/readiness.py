@@ -1,28 +1,39 @@
-"""Waiting until what was made in the cluster is well."""
+"""Waiting until the nodes and other parts of the cluster are well."""
 
 from collections.abc import Callable, Sequence
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle import polling
-from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies, NodeObjects
+from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.nodes import Node
+
+_FIRST_PAUSE = 0.2  # seconds; each later one doubles it, up to the poll interval
+_TRANSIENT = (errors.ConnectError, errors.CommandTimeout, errors.CommandFailed)
+
+
+def not_ready(node: NodeObject | None) -> str:
+    """Why a node is not Ready; "" if it is."""
+    if node is None:
+        return "not in the cluster"
+    return "" if node.ready else node.reason or "not Ready"
 
 
 def wait_ready(state: ClusterState, nodes: Sequence[Node]) -> NodeObjects:
     """Wait until these nodes are Ready; the cluster's Node objects then, by name.
 
-    :raises ClusterError: with every node that is not, after ``ready_timeout``.
+    :raises ClusterError: with each node that is not Ready after ``ready_timeout``.
     """
     seen: NodeObjects = {}
 
     def problem() -> str:
         nonlocal seen
         seen = state.seen()
-        told = ((n.name, polling.not_ready(seen.get(n.name))) for n in nodes)
-        return "; ".join(f"{name}: {why}" for name, why in told if why)
+        reasons = ((n.name, not_ready(seen.get(n.name))) for n in nodes)
+        return "; ".join(f"{name}: {reason}" for name, reason in reasons if reason)
 
     wait_until_well(
-        state,
+        state.deps,
         problem,
         "these nodes are not Ready: {left}.",
         "Look at the kubelet's log on them, and mend it.",
@@ -31,32 +42,47 @@ def wait_ready(state: ClusterState, nodes: Sequence[Node]) -> NodeObjects:
 
 
 def wait_until_well(
-    state: ClusterState, problem: Callable[[], str], detail: str, hint: str
+    deps: Dependencies, problem: Callable[[], str], detail: str, hint: str
 ) -> None:
-    """Wait until there is no problem left.
+    """Call *problem* until it returns "".
 
-    :param detail: what there is after ``ready_timeout``, with ``{left}`` in it.
-    :raises ClusterError: with what is left then.
+    A call that fails counts as a problem, because an API server that was just set up
+    may be unreachable for a while. There is at least one call, whatever the limit.
+
+    :param detail: the error's text, with ``{left}`` for the problem.
+    :raises ClusterError: there is a problem after ``ready_timeout``.
+    :raises RemoteError: the call after ``ready_timeout`` fails.
     """
-    deps = state.deps
-    limit = deps.ready_timeout
-    left = polling.until_well(problem, deps.clock, limit, deps.poll_interval)
-    if left:
-        told = detail.format(left=left)
-        raise errors.ClusterError(detail=f"After {limit:g} s {told}", hint=hint)
+    deadline = deps.clock.now() + deps.ready_timeout
+    pause = min(_FIRST_PAUSE, deps.poll_interval)
+    while True:
+        late = deps.clock.now() >= deadline
+        try:
+            left = problem()
+        except _TRANSIENT:
+            if late:
+                raise
+        else:
+            if not left:
+                return
+            if late:
+                text = detail.format(left=left)
+                raise errors.ClusterError(
+                    detail=f"After {deps.ready_timeout:g} s {text}", hint=hint
+                )
+        deps.clock.sleep(pause)
+        pause = min(2 * pause, deps.poll_interval)
 
 
-def verify_identity(
-    state: ClusterState, seen: NodeObjects, nodes: Sequence[Node]
-) -> None:
-    """See that each Node object is of this VM and not of a former one.
+def verify_identity(vms: ports.Vms, seen: NodeObjects, nodes: Sequence[Node]) -> None:
+    """Check that each Node object is of the node's VM, not of a former one.
 
     :raises ClusterError: naming the nodes that are of another machine.
     """
     others = []
     for node in nodes:
-        own, told = state.site.identity(node), seen[node.name]
-        if (own.machine_id, own.boot_id) != (told.machine_id, told.boot_id):
+        vm, reported = vms.identity(node), seen[node.name]
+        if (vm.machine_id, vm.boot_id) != (reported.machine_id, reported.boot_id):
             others.append(node.name)
     if others:
         raise errors.ClusterError(

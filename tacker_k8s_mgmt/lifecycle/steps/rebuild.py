@@ -1,8 +1,7 @@
-"""Files of a cluster's directory that are spoiled or lost, written anew.
+"""Rebuilds spoiled or lost files of the cluster's directory.
 
-Done at the beginning of an operation, when it has the cluster's lock. What Heat, the
-cluster and the inventory tell again is rebuilt, and what is well is left as it is; of
-the inventory there is a copy.
+An operation does so at its beginning, with the cluster's lock. The content comes from
+Heat, the cluster and the inventory; of the inventory there is a copy.
 """
 
 import logging
@@ -13,6 +12,7 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.lifecycle.steps import load_balancer
 from tacker_k8s_mgmt.lifecycle.steps.records import (
     JOINED_FILE,
     KEPT_INVENTORY,
@@ -30,9 +30,8 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 def records(state: ClusterState, nodes: Sequence[Node], seen: NodeObjects) -> None:
     """Rebuild everything but the inventory.
 
-    :param nodes: those of the inventory.
-    :param seen: the cluster's Node objects by name.
-    :raises SpoiledFile: nothing but the file itself tells what was in it.
+    :param nodes: of the inventory.
+    :raises SpoiledFile: a file's content cannot be had from elsewhere.
     """
     machines(state, nodes)
     how = "It is rebuilt from the inventory and the cluster."
@@ -48,7 +47,7 @@ def records(state: ClusterState, nodes: Sequence[Node], seen: NodeObjects) -> No
 
 
 def inventory(state: ClusterState) -> None:
-    """Put the copy in the place of an inventory that is lost or spoiled.
+    """Restore an inventory that is lost or spoiled from its copy.
 
     :raises SpoiledFile: it is spoiled, and there is no copy.
     """
@@ -60,10 +59,7 @@ def inventory(state: ClusterState) -> None:
 
 
 def machines(state: ClusterState, nodes: Sequence[Node]) -> None:
-    """Record the addresses of those nodes whose host key is known.
-
-    Any other VM counts as one that was not seen before.
-    """
+    """Rebuild the record of seen VMs from the nodes whose host key is known."""
     how = "It is rebuilt from the inventory and the host keys."
     if rebuilt(state.records.machines, how) is None:
         known = {
@@ -75,42 +71,41 @@ def machines(state: ClusterState, nodes: Sequence[Node]) -> None:
 
 
 def write_nic_mtu(state: ClusterState, nodes: Sequence[Node]) -> None:
-    """Record the smallest MTU of these nodes, if that of each is known."""
-    found = [state.site.identity(node).nic_mtu for node in nodes]
-    state.write_json(MTU_FILE, [min(found)] if found and all(found) else [])
+    """Record the smallest MTU of these nodes, if all are known."""
+    mtus = [state.site.identity(node).nic_mtu for node in nodes]
+    state.write_json(MTU_FILE, [min(mtus)] if mtus and all(mtus) else [])
 
 
 def _upgrade(state: ClusterState, seen: NodeObjects) -> None:
     """Record the version that all kubelets and the API server have.
 
-    :raises SpoiledFile: there are several, as an upgrade that has stopped leaves.
+    :raises SpoiledFile: they have several, as an interrupted upgrade leaves them.
     """
     try:
         state.records.upgrade()
     except errors.SpoiledFile as error:
-        versions = {node.kubelet_version for node in seen.values()}
-        found = {state.cluster().version()} | versions
-        if len(found) != 1:
+        kubelets = {node.kubelet_version for node in seen.values()}
+        versions = {state.cluster().version()} | kubelets
+        if len(versions) != 1:
             raise
-        (version,) = found
+        (version,) = versions
         LOG.warning("%s It is rebuilt: all have %s.", error.what, version)
         text = upgrade_plan.Record(version=version.removeprefix("v")).text()
         state.site.workdir.write(upgrade_plan.FILE_NAME, text)
 
 
 def _services(state: ClusterState) -> None:
-    """Record what the load balancer exposes.
+    """Record the services that the load balancer exposes.
 
-    :raises SpoiledFile: it does not say so.
+    :raises SpoiledFile: it does not report them.
     """
-    balancing = state.balancing()
-    if balancing is None:
+    if not load_balancer.exists(state):
         return
     try:
         state.records.services()
     except errors.SpoiledFile as error:
         try:
-            balancing.status()
+            load_balancer.status(state)
         except errors.K8sMgmtError as reason:
             LOG.warning("The load balancer does not say what it exposes: %s", reason)
             raise error from None

@@ -1,8 +1,8 @@
-"""What the driver keeps of a cluster in its directory on the Ansible server.
+"""The records in the cluster's directory on the Ansible server.
 
-Each file is read and checked here. One that is not as it was written (cut off, emptied,
-overwritten) is an error that names it and the way out; what Heat, the cluster and the
-inventory tell again is rebuilt (:mod:`.rebuild`).
+Each file is read and checked here. A spoiled one (cut off, emptied, overwritten) is an
+error that names the file and the way out; :mod:`.rebuild` rebuilds those whose content
+can be had from Heat, the cluster and the inventory.
 """
 
 import json
@@ -28,13 +28,13 @@ VARIABLES_FILE = "vars.json"
 MACHINES_FILE = "machines.json"
 #: The smallest MTU of the nodes' interfaces when the cluster was made.
 MTU_FILE = "nic_mtu.json"
-#: Ids of the servers that were seen to be whole members of the cluster.
+#: Ids of the servers that are full members of the cluster.
 JOINED_FILE = "joined.json"
-#: Host keys of servers that are on their way to another address, by server id.
+#: Host keys of servers that move to another address, by server id.
 MOVING_FILE = "moving.json"
-#: What is exposed, as last seen: the load balancer's VM may be lost without a word.
+#: The services that the load balancer exposed when its status was last read.
 SERVICES_FILE = "services.json"
-#: The inventory once more, as it was written last.
+#: A copy of the inventory as last written.
 KEPT_INVENTORY = "hosts.last.yaml"
 
 _WHOLE = "heal the whole VNF, which builds the cluster anew"
@@ -49,7 +49,7 @@ _HINTS = {
     "load balancer exposed.",
 }
 _DELETE = "Delete it."
-# What a parser makes of a text that is not what it was written as.
+# What parsers raise on spoiled texts.
 _MISREAD = (ValueError, LookupError, TypeError, AttributeError, errors.ClusterError)
 
 Content = TypeVar("Content")
@@ -63,7 +63,9 @@ class _Holder(Protocol):
 class ClusterRecords:
     """The files of one cluster's directory.
 
-    :param holder: has the directory; asked for it each time, for sessions may break.
+    All methods raise :class:`SpoiledFile` for a file that cannot be understood.
+
+    :param holder: has the directory; read anew each time, because sessions may break.
     :param host: the Ansible server, for error texts.
     """
 
@@ -72,51 +74,43 @@ class ClusterRecords:
         self._host = host
 
     def inventory(self) -> str | None:
-        """The inventory's text, if it is one; None where there is no file.
-
-        :raises SpoiledFile: it is there and no inventory of ours.
-        """
-        return self._read(inventory.FILE_NAME, _see_inventory)
-
-    def kept_inventory(self) -> str | None:
-        """The inventory as it was written last; None where that is not known."""
-        try:
-            return self._read(KEPT_INVENTORY, _see_inventory)
-        except errors.SpoiledFile as error:
-            LOG.warning("The copy of the inventory cannot be used: %s", error)
-            return None
+        """The inventory's text; None where there is no file."""
+        return self._read(inventory.FILE_NAME, _checked_inventory)
 
     def last_inventory(self) -> str | None:
-        """The inventory, or its copy where it is lost; None where there is neither.
+        """The inventory or, where it is lost or spoiled, its copy; None without both.
 
         :raises SpoiledFile: it is spoiled, and there is no copy.
         """
         try:
             text = self.inventory()
         except errors.SpoiledFile:
-            text = self.kept_inventory()
-            if text is None:
+            if (copy := self._copied_inventory()) is None:
                 raise
-            return text
-        return self.kept_inventory() if text is None else text
+            return copy
+        return self._copied_inventory() if text is None else text
+
+    def _copied_inventory(self) -> str | None:
+        try:
+            return self._read(KEPT_INVENTORY, _checked_inventory)
+        except errors.SpoiledFile as error:
+            LOG.warning("The copy of the inventory cannot be used: %s", error)
+            return None
 
     def machines(self) -> dict[str, str] | None:
-        """SSH addresses by server id; None where that was not recorded.
-
-        :raises SpoiledFile: the file cannot be understood. So do all that follow.
-        """
+        """SSH addresses by server id; None where none are recorded."""
         return self._read(MACHINES_FILE, TypeAdapter(dict[str, str]).validate_json)
 
     def addresses(self) -> dict[str, str]:
-        """As :meth:`machines`; none where that was not recorded."""
+        """As :meth:`machines`; empty where none are recorded."""
         return self.machines() or {}
 
     def joined(self) -> frozenset[str] | None:
-        """Ids of the servers that are whole members; None where it was not recorded."""
+        """Ids of the servers that are full members; None where none are recorded."""
         return self._read(JOINED_FILE, TypeAdapter(frozenset[str]).validate_json)
 
     def nic_mtus(self) -> tuple[int, ...] | None:
-        """The smallest MTU, if it was known; None where it was not recorded."""
+        """The smallest MTU, empty if not known; None where nothing is recorded."""
         return self._read(MTU_FILE, TypeAdapter(tuple[int, ...]).validate_json)
 
     def healing(self) -> Healing:
@@ -124,18 +118,16 @@ class ClusterRecords:
         return self._read(heal_record.FILE_NAME, heal_record.parse) or Healing()
 
     def upgrade(self) -> upgrade_plan.Record:
-        """What is recorded of upgrades."""
-        return (
-            self._read(upgrade_plan.FILE_NAME, upgrade_plan.recorded)
-            or upgrade_plan.Record()
-        )
+        """The cluster's version and the upgrade that is under way."""
+        recorded = self._read(upgrade_plan.FILE_NAME, upgrade_plan.recorded)
+        return recorded or upgrade_plan.Record()
 
     def services(self) -> tuple[ExposedService, ...]:
-        """What the load balancer exposed when it was asked last."""
+        """The services that the load balancer exposed at its last status report."""
         return self._read(SERVICES_FILE, _services) or ()
 
     def moving(self) -> Mapping[str, Sequence[Sequence[str]]]:
-        """Host keys of servers on their way to another address, by server id."""
+        """Host keys of servers that move to another address, by server id."""
         kind = TypeAdapter(dict[str, list[list[str]]])
         return self._read(MOVING_FILE, kind.validate_json) or {}
 
@@ -151,7 +143,7 @@ class ClusterRecords:
             raise errors.SpoiledFile(hint=hint, **error.fields) from error
         if text is None:
             return None
-        # No error is chained from here: a parser's may quote the text.
+        # Not chained: the parser's error may quote the text.
         try:
             if text.strip():
                 return read(text)
@@ -168,7 +160,7 @@ def nodes_in(text: str | None) -> tuple[Node, ...]:
 
 
 def rebuilt(read: Callable[[], Content], how: str) -> Content | None:
-    """What is read, or None of a spoiled file; the log says how that is rebuilt."""
+    """What *read* returns; None for a spoiled file, logging *how* it is rebuilt."""
     try:
         return read()
     except errors.SpoiledFile as error:
@@ -176,14 +168,14 @@ def rebuilt(read: Callable[[], Content], how: str) -> Content | None:
         return None
 
 
-def _see_inventory(text: str) -> str:
+def _checked_inventory(text: str) -> str:
     inventory.parse(text)
     return text
 
 
 def _api_address(text: str) -> str | None:
-    told = json.loads(text).get("loadbalancer_apiserver")
-    return str(told["address"]) if told else None
+    balancer = json.loads(text).get("loadbalancer_apiserver")
+    return str(balancer["address"]) if balancer else None
 
 
 def _services(text: str) -> tuple[ExposedService, ...]:

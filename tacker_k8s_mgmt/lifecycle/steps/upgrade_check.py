@@ -1,8 +1,8 @@
-"""What is looked at before a cluster gets another Kubernetes version.
+"""The checks before a cluster gets another Kubernetes version.
 
-Nothing is moved unless every node is there and well, the version may follow on those
-that there are, and etcd keeps its majority while one control plane after the other is
-away. An upgrade that has stopped half-way is taken up again with what it has left ill.
+An upgrade begins only if all nodes are there and well, the version may follow theirs,
+and etcd keeps its majority while the control planes are away one by one. An interrupted
+upgrade goes on with the nodes that it has left ill.
 """
 
 import logging
@@ -20,14 +20,14 @@ from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-_ANSWERLESS = (errors.ConnectError, errors.CommandFailed, errors.CommandTimeout)
+_SILENT = (errors.ConnectError, errors.CommandFailed, errors.CommandTimeout)
 
 
 class UpgradeCheck:
-    """Looks whether an upgrade may begin or go on, and changes nothing.
+    """Checks whether an upgrade may begin or go on, and changes nothing.
 
     :ivar aim: the Kubernetes version of the request, without v.
-    :ivar record: what is recorded of upgrades.
+    :ivar record: the recorded version and upgrade.
     :ivar pending: names of the nodes whose API server or kubelet has another version.
     """
 
@@ -49,31 +49,21 @@ class UpgradeCheck:
         )
 
     def _begun(self) -> str:
-        """The version of an upgrade that is under way; "" for none that is known."""
+        """The version of the upgrade that is under way; "" if none is known."""
         try:
-            # Read anew, for the first step may have failed.
+            # Read again, because the first step may have failed.
             return self._state.records.upgrade().aim
         except errors.K8sMgmtError as error:
             LOG.warning("Whether an upgrade has begun is not known: %s", error)
             return self.record.aim
 
-    def check_server(self) -> None:
-        """Check the package and the Ansible server.
-
-        :raises PreflightError: with all findings.
-        """
-        site = self._state.site
-        findings = [*site.package_findings(), *site.server_findings()]
-        if findings:
-            raise errors.PreflightError(findings)
-
     def check_cluster(self) -> None:
-        """Check nodes, versions and control planes, and find what is pending.
+        """Check nodes, versions and control planes, and find the pending nodes.
 
         :raises PreflightError: with all findings.
-        :raises ClusterError: etcd would lose its majority meanwhile.
+        :raises ClusterError: etcd would lose its majority.
         """
-        found, seen = compare(self._state)
+        members, seen = compare(self._state)
         self.record = self._state.records.upgrade()
         servers = self.api_servers()
         kubelets = {
@@ -83,7 +73,7 @@ class UpgradeCheck:
         }
         state = upgrade_plan.State(servers, kubelets)
         plan, reasons = upgrade_plan.plan(state, self.aim)
-        findings = [*self._membership(found), *self._unreachable(), *reasons]
+        findings = [*self._membership(members), *self._unreachable(), *reasons]
         problems = self._problems()
         if not self.record.aim:
             findings += self._ill(seen, problems)
@@ -101,35 +91,35 @@ class UpgradeCheck:
 
     def api_servers(self) -> dict[str, str]:
         """Versions of the API servers that answer, by control plane."""
-        found = {}
+        versions = {}
         for plane in self._state.planes():
             try:
-                found[plane.name] = self._state.site.cluster(plane).version()
-            except _ANSWERLESS as error:
+                versions[plane.name] = self._state.site.cluster(plane).version()
+            except _SILENT as error:
                 LOG.warning("The API server of %s: %s", plane.name, error)
-        return found
+        return versions
 
     def _problems(self) -> Mapping[str, str]:
-        """What is wrong with each control plane's own API server, "" for nothing."""
-        found = {}
+        """The problem of each control plane's API server, "" for none."""
+        problems = {}
         for plane in self._state.planes():
             try:
-                found[plane.name] = self._state.site.cluster(plane).api_problem()
+                problems[plane.name] = self._state.site.cluster(plane).api_problem()
             except errors.ConnectError as error:
-                found[plane.name] = str(error)
-        return found
+                problems[plane.name] = str(error)
+        return problems
 
-    def _membership(self, found: Membership) -> list[str]:
-        """Where Heat, the inventory and the cluster do not fit together."""
+    def _membership(self, members: Membership) -> list[str]:
+        """Where Heat, the inventory and the cluster differ."""
         differing = (
-            (found.lost, "a control plane whose VM is gone or was replaced"),
-            (found.added, "a new VM of the control plane, which cannot be scaled"),
+            (members.lost, "a control plane whose VM is gone or was replaced"),
+            (members.added, "a new VM of the control plane, which cannot be scaled"),
             (
-                found.returning,
+                members.returning,
                 "a control plane that a heal has taken out and not joined",
             ),
-            (found.vanished, "in the inventory, and its VM is gone"),
-            (found.joining, "a worker VM that is not in the cluster"),
+            (members.vanished, "in the inventory, and its VM is gone"),
+            (members.joining, "a worker VM that is not in the cluster"),
         )
         return [
             f"{node.name} is {what}: {self._remedy(node)}"
@@ -138,7 +128,7 @@ class UpgradeCheck:
         ]
 
     def _remedy(self, node: Node) -> str:
-        """What mends the membership of a node."""
+        """How to mend the membership of a node."""
         if not self.record.is_among_planes:
             return "heal or scale first, which mends that"
         if node.role is Role.WORKER:
@@ -159,22 +149,21 @@ class UpgradeCheck:
         ]
 
     def _ill(self, seen: NodeObjects, problems: Mapping[str, str]) -> list[str]:
-        """What an upgrade must not begin with."""
-        found = [
+        """The nodes with which an upgrade must not begin."""
+        ill = [
             f"the API server of {name}: {problem}"
             for name, problem in problems.items()
             if problem
         ]
         for node in self._state.nodes:
-            problem = _problem(node, seen)
-            if problem:
-                found.append(f"{node.name}: {problem}")
-        return [f"{finding}; mend or heal it first" for finding in found]
+            if problem := _problem(node, seen):
+                ill.append(f"{node.name}: {problem}")
+        return [f"{finding}; mend or heal it first" for finding in ill]
 
     def _keep_majority(self, seen: NodeObjects, problems: Mapping[str, str]) -> None:
-        """See that the others suffice while one control plane is away.
+        """Check that etcd keeps its majority while one control plane is away.
 
-        :raises ClusterError: they would not; says who is well.
+        :raises ClusterError: it does not; says which control planes are well.
         """
         planes = [
             quorum.ControlPlane(
@@ -189,8 +178,8 @@ class UpgradeCheck:
         if len(planes) == 1:
             return
         members = self._state.through(self._state.site.etcd).members()
-        # One that the last try has left ill is the one that this one mends.
-        ill = [one for one in planes if one.api_problem or one.node_problem]
+        # A control plane that the last try has left ill is the next to be upgraded.
+        ill = [plane for plane in planes if plane.api_problem or plane.node_problem]
         mend = "Mend" if self.record.is_among_planes else "Mend or heal"
         for plane in ill or planes:
             reason = quorum.refusal(planes, members, [plane.name])

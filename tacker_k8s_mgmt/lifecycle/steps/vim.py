@@ -7,7 +7,7 @@ from tacker_k8s_mgmt.model.cluster import ClusterAccess
 
 
 def register(state: ClusterState, access: ClusterAccess) -> None:
-    """Make the cluster a VIM, at the address where it is."""
+    """Register the cluster as a VIM at its current address."""
     spec = ports.VimSpec(
         name=preflight.vim_name(state.params, state.deps.vnf_id),
         auth_url=state.endpoint(),

@@ -211,7 +211,7 @@ class TestScaleOut:
             scale_out(site, "server-6")
         text = str(caught.value)
         assert "fault in run scale" in text
-        assert "did not work wholly: fault in balancer.remove_workers" in text
+        assert "did not work completely: fault in balancer.remove_workers" in text
         assert site.listed == [MASTER, FIVE, FIFTY_FIVE]
 
     def test_what_is_taken_back_of_an_earlier_operation_is_said(self):

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle import polling
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.steps import readiness
 from tests.helpers import fakes, operations
 
 
@@ -51,7 +51,7 @@ def test_first_looks_are_close_and_none_is_further_off_than_the_interval(clock):
 
 
 def test_interval_that_is_shorter_than_the_first_pause_counts(clock, monkeypatch):
-    monkeypatch.setattr(polling, "_FIRST_PAUSE", 60)
+    monkeypatch.setattr(readiness, "_FIRST_PAUSE", 60)
     operations.run(Instantiate, Site(looks=3))
     assert clock.pauses == [5, 5]
 
