@@ -1,4 +1,4 @@
-"""One call of a hook: what it is about, and how its steps are run and recorded."""
+"""One call of a hook: its parameters, and how its steps are run and recorded."""
 
 import abc
 import functools
@@ -10,6 +10,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from tacker_k8s_mgmt import config, journal
+from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Runner, Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
@@ -22,14 +23,18 @@ from tacker_k8s_mgmt.request.params import InstallParams
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 S = TypeVar("S", bound=Site)
+P = TypeVar("P", InstallParams, InstallParams | None)
+
+#: The structures with the secrets that the end of a cluster needs: its VMs go anyway.
+SERVER_ONLY = ("ansible", "bastion")
 _LOG_SECONDS = 60.0  # between two lines about one play
 
 
 class Hook(abc.ABC, Generic[S]):
     """One call of a hook for one VNF instance.
 
-    :param conf: Tacker's configuration as it was read.
-    :param api: Tacker's, ``v1`` or ``v2``.
+    :param conf: Tacker's configuration.
+    :param api: ``v1`` or ``v2``.
     """
 
     def __init__(
@@ -47,12 +52,30 @@ class Hook(abc.ABC, Generic[S]):
 
     @functools.cached_property
     def _journal(self) -> journal.Journal:
-        # Not before it is needed: most VNFs are none of ours.
+        # Created on first use: most VNFs are not ours.
         keep, place = self.options.journal_keep, (self.state_path, self._vnf_id)
         return journal.Journal(*place, self.name, LOG.warning, api=self._api, keep=keep)
 
+    def _read(
+        self, parse: Callable[[], P], way_out: str | None, retried: bool = True
+    ) -> P:
+        """Read parameters, and log their warnings.
+
+        :param way_out: what the operator sends when they are wrong.
+        :param retried: whether Tacker calls the hook again at a retry.
+        :raises ParamError: with every problem.
+        """
+        with hints.for_parameters(way_out, retried):
+            params = parse()
+        for warning in params.warnings if params else ():
+            LOG.warning("VNF instance %s: %s", self._vnf_id, warning)
+        return params
+
     def begin(self, point: int | None) -> None:
-        """Is called when there is something to do, before it is done."""
+        """Prepare for work; called once the parameters are read.
+
+        :param point: the checkpoint, where Tacker's API needs one.
+        """
 
     @abc.abstractmethod
     def site(self, params: InstallParams) -> S:
@@ -65,17 +88,17 @@ class Hook(abc.ABC, Generic[S]):
         advice: Callable[[Exception], str],
         left: Callable[[], str] = lambda: "",
     ) -> None:
-        """Take the steps.
+        """Run the steps.
 
-        :param secrets: are kept out of every error text.
-        :param advice: says what the operator sends after an error.
-        :param left: says what stays behind then.
+        :param secrets: redacted in every error text.
+        :param advice: returns what the operator sends after an error.
+        :param left: returns what a failure leaves behind.
         """
         redact = Redactor(secrets)
         Runner(self.name, self._journal, self.clock, redact, left, advice).run(steps)
 
     def dependencies(self, params: InstallParams, site: ports.Site) -> Dependencies:
-        """What an operation on the cluster's nodes works with."""
+        """The dependencies of an operation on the cluster."""
         return Dependencies(
             params,
             self._vnf_id,
@@ -87,19 +110,19 @@ class Hook(abc.ABC, Generic[S]):
         )
 
     def progress(self, progress: Progress) -> None:
-        """Record how far a playbook is: in the journal each change, in the log each
-        play, and each minute of a long one.
+        """Record a playbook's progress: each change in the journal, each play, and each
+        minute of a long one, in the log.
         """
         now = self.clock.now()
         if progress.play_number != self._play or now - self._logged >= _LOG_SECONDS:
             self._play, self._logged = progress.play_number, now
-            told = filter(None, (progress.where(), progress.estimate()))
-            LOG.info("%s: %s", self.name, "; ".join(told))
+            texts = filter(None, (progress.where(), progress.estimate()))
+            LOG.info("%s: %s", self.name, "; ".join(texts))
         self._journal.record("progress", text=progress.where(), **_fields(progress))
 
 
 def _fields(progress: Progress) -> dict[str, Any]:
-    """What the journal has of a look at a playbook, besides its text."""
+    """The journal's fields of a progress record, besides its text."""
     fields: dict[str, Any] = {
         "play": progress.play_number,
         "plays": progress.plays,
@@ -112,9 +135,9 @@ def _fields(progress: Progress) -> dict[str, Any]:
     if left is not None and progress.former is not None:
         fields |= {"left": round(left), "former_runs": progress.former.runs}
     if progress.recap is not None:
-        # Only at the end: it holds for the whole run.
+        # Only at the end, when it is that of the whole run.
         fields["slowest"] = [
-            {"task": one.task, "play": one.play, "seconds": round(one.seconds, 1)}
-            for one in progress.slowest
+            {"task": time.task, "play": time.play, "seconds": round(time.seconds, 1)}
+            for time in progress.slowest
         ]
     return fields

@@ -1,9 +1,9 @@
 """What the operator sends to Tacker when a hook has failed.
 
-The verbs that Tacker has for an operation depend on its API, the operation and the
-hook. Nothing below the hooks names them: what is raised there says what to mend.
+Which verbs Tacker has for an operation depends on its API, the operation and the hook,
+so only the hooks name them. Errors raised below the hooks say what to correct.
 
-The request of an operation cannot be corrected: one that was wrong has to be given up.
+The request of an operation cannot be corrected: a wrong one has to be given up.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,23 +12,23 @@ from dataclasses import dataclass
 
 from tacker_k8s_mgmt import errors
 
-#: Before anything was made, in an operation that has a rollback.
+#: Before any VM exists, in an operation that has a rollback.
 ROLLBACK = (
     "Nothing was changed. Send `rollback` for this operation, then a corrected request."
 )
-#: When Heat has made VMs.
+#: After Heat has created VMs.
 VMS_GO = (
     "Send `rollback` for this operation, which deletes the new VMs, then a corrected "
     "request."
 )
-#: When Heat has made VMs of the control plane, which keep all other work from going on.
-PLANES_GO = (
+#: After Heat has created control-plane VMs, which block all other operations.
+CONTROL_PLANES_GO = (
     "Send `rollback` for this operation, which deletes the new VMs. If it is given up "
     "instead, they stay, and every later operation is refused."
 )
-#: When something may have changed, or the error says already that nothing has.
+#: When something may have changed, or the error already says that nothing has.
 FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."
-#: Before anything was changed.
+#: Before any change.
 FAIL = f"Nothing was changed. {FAIL_ALREADY}"
 
 
@@ -36,7 +36,7 @@ FAIL = f"Nothing was changed. {FAIL_ALREADY}"
 class Advice:
     """What to send when a step of a hook has failed.
 
-    :param failed: when the same operation may end well.
+    :param failed: when the same operation may still succeed.
     :param refused: when it cannot, and another one may.
     """
 
@@ -49,13 +49,13 @@ class Advice:
         return self.refused if unsupported else self.failed
 
 
-#: In a hook that looks and changes nothing.
-MENDED = Advice("Send `retry` when that is mended, or `fail` to give the operation up.")
-GOES_ON = Advice("`retry` goes on from here; `fail` gives the operation up.")
+#: In a hook that only checks.
+CHECK = Advice("Send `retry` when that is mended, or `fail` to give the operation up.")
+RESUME = Advice("`retry` goes on from here; `fail` gives the operation up.")
 NO_VM_YET = Advice(
     "Send `retry` when that is mended; or `rollback`, then a corrected request."
 )
-VMS_THERE = Advice(
+VMS_EXIST = Advice(
     "`retry` goes on from here, `rollback` removes what there is, and after `fail` it "
     "stays until the VNF is instantiated again."
 )
@@ -70,7 +70,7 @@ _MEND = "If the request is right, mend what it refers to and send `retry`. If no
 
 @contextmanager
 def attached(advice: Callable[[Exception], str]) -> Iterator[None]:
-    """Add what to send to the hint of an error that does not name it yet."""
+    """Add the advice to the hint of an error that does not have it yet."""
     try:
         yield
     except (errors.StepFailed, errors.ParamError):
@@ -81,8 +81,8 @@ def attached(advice: Callable[[Exception], str]) -> Iterator[None]:
 
 
 @contextmanager
-def told(way_out: str | None, retried: bool = True) -> Iterator[None]:
-    """Have wrong parameters told with the way out at this moment.
+def for_parameters(way_out: str | None, retried: bool = True) -> Iterator[None]:
+    """Make *way_out* the hint of an error about wrong parameters.
 
     :param retried: whether Tacker calls the hook again at a retry.
     """

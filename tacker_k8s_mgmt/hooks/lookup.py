@@ -1,7 +1,7 @@
-"""A VNF instance as a command of an operator finds it, to be looked at only.
+"""Read-only access to a VNF instance, for commands of an operator.
 
-The process is no service of Tacker. It reads the conductor's configuration and database
-as the conductor does, and needs no message queue.
+Their process is no service of Tacker. It reads the conductor's configuration and
+database as the conductor does, and needs no message queue.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,23 +15,20 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks.v1 import lookup as v1_lookup
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.model import redaction
-from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance
-
-_CONDUCTOR = "tacker-conductor"
 
 
 @contextmanager
 def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
     """Find a VNF instance, of either API.
 
-    :param config_files: Tacker's; none: where the conductor looks for them.
+    :param config_files: Tacker's; none: those that the conductor finds by itself.
     :raises TackerError: Tacker cannot be asked, or has no such cluster.
-    :raises ParamError: its parameters are none that this release takes.
+    :raises ParamError: this release does not accept its parameters.
     """
     _configure(config_files)
     try:
-        record = _found(vnf_id)
+        record = _record(vnf_id)
     except NoSuchInstance:
         raise errors.TackerError(
             detail=f"Tacker has no VNF instance {vnf_id}, neither of its v1 nor of its "
@@ -39,18 +36,20 @@ def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
             hint="Look at the ids that `openstack vnflcm list` shows.",
         ) from None
     except Exception as error:
-        # Whatever plugins of Tacker or the driver of its database may raise.
-        redacted = Redactor(redaction.in_url(cfg.CONF.database.connection or ""))
+        # Tacker's plugins and the drivers of databases raise many kinds.
+        redact = redaction.Redactor(
+            redaction.in_url(cfg.CONF.database.connection or "")
+        )
         raise errors.TackerError(
-            detail=f"Tacker's database could not be read: {redacted(_line(error))}.",
+            detail=f"Tacker's database could not be read: {redact(_line(error))}.",
             hint="Look at [database] connection in tacker.conf.",
         ) from None
-    found = record.opened(cfg.CONF[config.GROUP], config.state_path(cfg.CONF))
-    with found.view:
-        yield found
+    instance = record.opened()
+    with instance.view:
+        yield instance
 
 
-def _found(vnf_id: str) -> v1_lookup.Record | v2_lookup.Record:
+def _record(vnf_id: str) -> v1_lookup.Record | v2_lookup.Record:
     try:
         return v1_lookup.Record(vnf_id)
     except NoSuchInstance:
@@ -58,9 +57,9 @@ def _found(vnf_id: str) -> v1_lookup.Record | v2_lookup.Record:
 
 
 def _configure(files: Sequence[str]) -> None:
-    named = [word for file in files for word in ("--config-file", file)]
+    args = [word for file in files for word in ("--config-file", file)]
     try:
-        cfg.CONF(args=named, project="tacker", prog=_CONDUCTOR)
+        cfg.CONF(args=args, project="tacker", prog="tacker-conductor")
     except cfg.Error as error:
         raise errors.TackerError(
             detail=f"Tacker's configuration could not be read: {_line(error)}.",
@@ -72,10 +71,10 @@ def _configure(files: Sequence[str]) -> None:
             hint="Name it with --config-file.",
         )
     config.register(cfg.CONF)
-    # A service waits for its database; who asks this wants to know now.
+    # A service waits for its database; a command fails at once.
     cfg.CONF.set_override("max_retries", 0, group="database")
 
 
 def _line(error: Exception) -> str:
-    """The first line: drivers of databases have more to say."""
+    """The first line; the drivers of databases add more."""
     return next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")

@@ -1,7 +1,7 @@
-"""What a hook does, as an entry of its API's table, and the one way to do it.
+"""Hooks as entries of their API's table, and the one way to run an entry.
 
-Each API has a table: ``v1/driver.py`` and ``v2/driver.py``. A hook that is like no
-other is a function there.
+The tables are in ``v1/driver.py`` and ``v2/driver.py``, where a hook that does not fit
+this pattern is a function.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,9 +31,9 @@ class Operation(Protocol):
 class Plan:
     """What one call of a hook does.
 
-    :param left: says what stays behind when a step fails.
-    :param advice: what to send then, where the hook's own advice does not fit.
-    :param after: is called when every step went well.
+    :param left: returns what a failed step leaves behind.
+    :param advice: what to send then, in place of the hook's own advice.
+    :param after: is called when all steps have succeeded.
     """
 
     steps: Sequence[Step]
@@ -48,7 +48,7 @@ class Plan:
         advice: Advise | None = None,
         after: Callable[[], None] = lambda: None,
     ) -> "Plan":
-        """The steps of an operation; the list, which may grow while they are taken."""
+        """The plan of an operation, whose list of steps may grow while it runs."""
         return cls(operation.steps(), operation.left, advice, after)
 
 
@@ -56,25 +56,25 @@ class Plan:
 class Entry(Generic[H, S]):
     """One hook of an API.
 
-    :param read: reads the parameters, with what to send when they are wrong; returns
-        None when there is nothing to do.
+    :param read: reads the parameters, given *wrong*; returns None when there is nothing
+        to do.
     :param wrong: what to send when the parameters are wrong.
-    :param plan: the operation, for the VNFCs that the call names.
+    :param plan: returns what this call does.
     :param advice: what to send when the hook fails otherwise.
-    :param checkpoint: where Tacker's retry begins if the conductor is killed meanwhile,
-        in an API that does not know it by itself.
+    :param checkpoint: where Tacker's retry begins if the conductor is killed, in an API
+        that does not store it by itself.
     """
 
     read: Callable[[H, str], InstallParams | None]
     wrong: str
     plan: Callable[[H, Dependencies, S], Plan]
-    advice: Advise = hints.GOES_ON
+    advice: Advise = hints.RESUME
     checkpoint: int | None = None
 
     def __call__(self, hook: H) -> None:
-        """Do what the hook has to do.
+        """Run the hook.
 
-        :raises K8sMgmtError: says what to mend and what to send.
+        :raises K8sMgmtError: with what to correct and what to send.
         """
         with hints.attached(self.advice):
             params = self.read(hook, self.wrong)

@@ -1,6 +1,6 @@
 """The real site of an operation: what it may touch, joined with the effects.
 
-What depends on Tacker's API is in the ``site`` modules of ``hooks/v1`` and
+What depends on Tacker's API is in the ``context`` modules of ``hooks/v1`` and
 ``hooks/v2``. Sessions are
 opened when they are first needed, opened again when they have dropped (a playbook may
 run for hours), and closed with the site.

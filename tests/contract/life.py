@@ -20,8 +20,7 @@ from oslo_config import cfg
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks.v1 import context, driver, stale_stack, vim
-from tacker_k8s_mgmt.hooks.v1.site import V1Site
+from tacker_k8s_mgmt.hooks.v1 import context, driver, openstack, vim
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.remote.ssh import session
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
@@ -57,12 +56,12 @@ class Playbooks:
         self._world.playbooks.run(request, nodes, on_progress)
 
 
-class Site(V1Site):
+class Site(context.V1Site):
     """The real site with a fake cloud and a fake cluster."""
 
-    def __init__(self, context, vnf_instance, *args, **kwargs):
-        super().__init__(context, vnf_instance, *args, **kwargs)
-        self.world = WORLDS[vnf_instance.id]
+    def __init__(self, hook, params):
+        super().__init__(hook, params)
+        self.world = WORLDS[hook.instance.id]
         self.vims = self.world.vims
         self.attachments = self.world.attachments
         self.fixed_groups = self.world.fixed_groups
@@ -215,7 +214,7 @@ def main():
         cfg.CONF.set_override(name, value, group=config.GROUP)
     context.V1Site = Site
     nothing = types.SimpleNamespace(find_stack=lambda name: None)
-    stale_stack.rollback.heat_of = lambda context, vnf_instance: nothing
+    openstack.heat_of = lambda context, vnf_instance: nothing
     Logins.endpoint = endpoint
     vim.VimRegistry = lambda context, vnf_instance: WORLDS[vnf_instance.id].vims
     vim._plugin = lambda: types.SimpleNamespace(get_vims=lambda context: [])

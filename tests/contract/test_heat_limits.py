@@ -10,12 +10,13 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker import context as tacker_context
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import rollback, vim
-from tacker_k8s_mgmt.hooks.v1 import site as v1_site
+from tacker_k8s_mgmt.hooks.v1 import openstack, vim
+from tacker_k8s_mgmt.hooks.v1.context import V1Site
 from tacker_k8s_mgmt.hooks.v2 import heat as v2_heat
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.remote import heat
 from tests.contract.openstack_api import OpenStack, silent
+from tests.contract.v1_instances import hook
 from tests.helpers.samples import parsed
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
@@ -31,8 +32,8 @@ def v1(keystone, monkeypatch, tmp_path):
     # Tacker's object classes are there only once they are registered.
     info = types.SimpleNamespace(obj_from_primitive=lambda *_: seen)
     known = types.SimpleNamespace(VimConnectionInfo=info)
-    monkeypatch.setattr(rollback, "objects", known)
-    monkeypatch.setattr(rollback.vnflcm_utils, "_get_vim", lambda *_: {})
+    monkeypatch.setattr(openstack, "objects", known)
+    monkeypatch.setattr(openstack.vnflcm_utils, "_get_vim", lambda *_: {})
     monkeypatch.setattr(vim, "_plugin", lambda: None)
     instance = types.SimpleNamespace(
         id=VNF,
@@ -43,8 +44,8 @@ def v1(keystone, monkeypatch, tmp_path):
     )
     options = types.SimpleNamespace(key_directory="", connect_timeout=1)
     context = tacker_context.get_admin_context()
-    site = v1_site.V1Site(context, instance, parsed(), options, str(tmp_path))
-    return site.attachments()
+    of = hook(instance, options, tmp_path, context)
+    return V1Site(of, parsed()).attachments()
 
 
 def v2(keystone, monkeypatch, tmp_path):

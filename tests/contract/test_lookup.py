@@ -20,6 +20,7 @@ from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.remote.ssh import session
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.status.facts import Vim
+from tests.contract.v1_instances import hook
 from tests.helpers.fakes import additional_params, params
 
 CONTEXT = tacker_context.get_admin_context()
@@ -287,7 +288,7 @@ def seen(monkeypatch, tmp_path):
     monkeypatch.setattr(vim, "_plugin", lambda: None)
     instance = types.SimpleNamespace(id="vnf", tenant_id="tenant", vnf_metadata={})
     options = types.SimpleNamespace(connect_timeout=1, key_directory="")
-    return lookup.SeenV1Site(None, instance, params(), options, str(tmp_path / "state"))
+    return lookup.SeenV1Site(hook(instance, options, tmp_path / "state"), params())
 
 
 def test_only_recorded_keys_are_given_to_a_session(seen, monkeypatch):

@@ -10,7 +10,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks.v1 import group_size
+from tacker_k8s_mgmt.hooks.v1 import group_size, openstack
 from tacker_k8s_mgmt.remote import backoff
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
@@ -72,12 +72,12 @@ def _quick(monkeypatch):
 
 def keep(monkeypatch, heat, sizes):
     opened = mock.Mock(return_value=heat)
-    monkeypatch.setattr(group_size.rollback, "heat_of", opened)
+    monkeypatch.setattr(openstack, "heat_of", opened)
     info = types.SimpleNamespace(instance_id="stack")
     one = types.SimpleNamespace(instantiated_vnf_info=info)
     found = {name: GroupSize(size) for name, size in sizes.items()}
-    site = types.SimpleNamespace(group_sizes=lambda: found)
-    group_size.step(None, one, site).act()
+    site = types.SimpleNamespace(context=None, instance=one, group_sizes=lambda: found)
+    group_size.step(site).act()
     return opened
 
 

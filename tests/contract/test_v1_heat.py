@@ -8,8 +8,9 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker import context as tacker_context
 
-from tacker_k8s_mgmt.hooks.v1 import rollback, site, vim
+from tacker_k8s_mgmt.hooks.v1 import context, openstack, vim
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tests.contract.v1_instances import hook
 from tests.helpers.heat_stacks import SIMPLE
 from tests.helpers.samples import parsed
 
@@ -30,12 +31,12 @@ def asked(monkeypatch, tmp_path):
             regions.append((access["username"], region))
 
     monkeypatch.setattr(vim, "_plugin", lambda: None)
-    monkeypatch.setattr(rollback.vnflcm_utils, "_get_vim", lambda *_: {})
+    monkeypatch.setattr(openstack.vnflcm_utils, "_get_vim", lambda *_: {})
     # Tacker's object classes are there only once they are registered.
     info = types.SimpleNamespace(obj_from_primitive=lambda *_: connection)
     objects = types.SimpleNamespace(VimConnectionInfo=info)
-    monkeypatch.setattr(rollback, "objects", objects)
-    monkeypatch.setattr(rollback, "Heat", Client)
+    monkeypatch.setattr(openstack, "objects", objects)
+    monkeypatch.setattr(openstack, "Heat", Client)
     instance = types.SimpleNamespace(
         id="vnf",
         tenant_id="tenant",
@@ -44,13 +45,13 @@ def asked(monkeypatch, tmp_path):
         instantiated_vnf_info=types.SimpleNamespace(instance_id="top"),
     )
     options = types.SimpleNamespace(key_directory="", connect_timeout=1)
-    made = site.V1Site(CONTEXT, instance, parsed(), options, str(tmp_path))
+    made = context.V1Site(hook(instance, options, tmp_path, CONTEXT), parsed())
     return made, regions
 
 
 def test_the_vims_region_is_asked(asked, monkeypatch):
     one, regions = asked
-    monkeypatch.setattr(site.heat, "list_resources", lambda *_: SIMPLE)
+    monkeypatch.setattr(context.heat, "list_resources", lambda *_: SIMPLE)
     assert len(one.machines().workers) == 2
     assert regions == [("u", "RegionTwo")]
 
@@ -60,6 +61,6 @@ def test_vms_that_no_parameter_leads_to_are_named_in_the_log(
 ):
     one, _ = asked
     stray = StackResource("top", "stray", "OS::Nova::Server", "s", "CREATE_COMPLETE")
-    monkeypatch.setattr(site.heat, "list_resources", lambda *_: [*SIMPLE, stray])
+    monkeypatch.setattr(context.heat, "list_resources", lambda *_: [*SIMPLE, stray])
     one.machines()
     assert "no parameter leads to the VMs stray" in caplog.text

@@ -37,7 +37,12 @@ class OpenSite(FakeSite):
 def site(monkeypatch, tmp_path):
     made = instantiated()
     made.__class__ = OpenSite
-    monkeypatch.setattr(context, "V1Site", lambda *_: made)
+
+    def opened(hook, _params):
+        made.context, made.instance = hook.context, hook.instance
+        return made
+
+    monkeypatch.setattr(context, "V1Site", opened)
     monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path))
     monkeypatch.setattr(checkpoint, "save", lambda *_, **__: None)
     return made

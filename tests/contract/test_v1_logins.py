@@ -7,13 +7,14 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks.v1 import site as v1_site
+from tacker_k8s_mgmt.hooks.v1 import context as v1_context
 from tacker_k8s_mgmt.hooks.v1 import vim
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.remote import site
 from tacker_k8s_mgmt.remote.ansible import site as server_site
+from tests.contract.v1_instances import hook
 from tests.helpers import ssh_keys
 from tests.helpers.samples import parsed
 
@@ -36,8 +37,8 @@ def made(monkeypatch, tmp_path):
             playbook_idle_timeout=1,
             poll_interval=1,
         )
-        state = str(tmp_path / "state")
-        return v1_site.V1Site(None, instance, parsed(changes), options, state)
+        of = hook(instance, options, tmp_path / "state")
+        return v1_context.V1Site(of, parsed(changes))
 
     return make
 
@@ -73,7 +74,7 @@ class TestKeyDirectory:
             assert endpoint.revealed_key().startswith("-----BEGIN OPENSSH")
             raise errors.RemoteError(detail="It shall not have a try.")
 
-        monkeypatch.setattr(v1_site.V1Site, "_keys", lambda _: None)
+        monkeypatch.setattr(v1_context.V1Site, "_keys", lambda _: None)
         monkeypatch.setattr(site.session, "connect", connect)
         for project in (PROJECT, "another"):
             (tmp_path / project).mkdir()
@@ -111,7 +112,7 @@ def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch)
         def write(self, name, text):
             done.append((name, text))
 
-    monkeypatch.setattr(v1_site.V1Site, "workdir", Directory())
+    monkeypatch.setattr(v1_context.V1Site, "workdir", Directory())
     monkeypatch.setattr(site.session, "connect", connect)
     monkeypatch.setattr(
         server_site.PlaybookRunner, "run", lambda *_, **__: done.append("the run")

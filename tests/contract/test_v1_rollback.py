@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks.v1 import rollback
+from tacker_k8s_mgmt.hooks.v1 import openstack, rollback
 
 WITHOUT = "class Data:\n    pass\n"
 PARAMETER = {"get_param": "worker_instance_desired_capacity"}
@@ -27,7 +27,7 @@ def asked(monkeypatch, tmp_path):
         )
         stacks = types.SimpleNamespace(template=lambda _: template, get=lambda _: stack)
         client = types.SimpleNamespace(stacks=stacks)
-        monkeypatch.setattr(rollback, "heat_of", lambda *_: client)
+        monkeypatch.setattr(openstack, "heat_of", lambda *_: client)
         root = sources.samples() / "vnfd" / "simple"
         if user_data == "own":
             (tmp_path / "UserData").mkdir()
@@ -71,7 +71,7 @@ def test_what_cannot_be_told_is_no_error_and_said(monkeypatch, caplog, before):
     def silent(*_):
         raise OSError("Heat does not answer")
 
-    monkeypatch.setattr(rollback, "heat_of", silent)
+    monkeypatch.setattr(openstack, "heat_of", silent)
     text = rollback.way_on(None, None, "worker_instance", before)
     assert "Heat does not answer" in caplog.text
     assert text.startswith("Which VMs `rollback` would delete could not be found out")

@@ -58,9 +58,9 @@ def instance(level):
     return made
 
 
-def site(size, failed=0):
-    sizes = {GROUP: GroupSize(size, failed)}
-    return types.SimpleNamespace(group_sizes=lambda: sizes)
+def site(one, size, failed=0, group=GROUP):
+    sizes = {group: GroupSize(size, failed)}
+    return types.SimpleNamespace(context=None, instance=one, group_sizes=lambda: sizes)
 
 
 def healed(one, vnfd):
@@ -77,7 +77,7 @@ def level_of(one):
 
 
 def compare_before_heal(one, size):
-    scale_level.step(None, one, site(size)).act()
+    scale_level.step(site(one, size)).act()
 
 
 @pytest.mark.parametrize("level", [0, 1, 3])
@@ -106,7 +106,7 @@ def test_a_member_that_heat_failed_at_is_there_if_tacker_counts_it(
     vnfd, healthy, failed, level, after
 ):
     one = instance(level)
-    scale_level.step(None, one, site(healthy, failed)).act()
+    scale_level.step(site(one, healthy, failed)).act()
     assert level_of(one) == after
     assert healed(one, vnfd) >= healthy
 
@@ -144,7 +144,7 @@ def test_fewer_members_than_a_level_stands_for_are_left_to_heat(
 
 def test_after_a_scale_out_the_level_follows_and_tacker_stores_it(vnfd):
     one = instance(1)
-    scale_level.follow_scale_out(None, one, site(4))
+    scale_level.follow_scale_out(site(one, 4))
     assert level_of(one) == 2
     assert one.saved == []
 
@@ -154,21 +154,21 @@ def test_a_scale_out_does_not_fail_when_heat_does_not_answer(vnfd, caplog):
         raise errors.RemoteError(detail="Heat does not answer.")
 
     one = instance(1)
-    silent_site = types.SimpleNamespace(group_sizes=silent)
-    scale_level.follow_scale_out(None, one, silent_site)
+    silent_site = types.SimpleNamespace(instance=one, group_sizes=silent)
+    scale_level.follow_scale_out(silent_site)
     assert level_of(one) == 1
     assert "Heat does not answer" in caplog.text
 
 
 def test_the_sizes_are_told_without_a_change(vnfd):
     one = instance(0)
-    (found,) = scale_level.counts(None, one, {GROUP: GroupSize(3)})
+    (found,) = scale_level.counts(site(one, 3))
     assert (found.group, found.heat, found.tacker) == (GROUP, 3, 2)
     assert level_of(one) == 0
 
 
 def test_groups_that_tacker_does_not_scale_have_no_level(vnfd):
-    assert scale_level.counts(None, instance(0), {"another": GroupSize(3)}) == ()
+    assert scale_level.counts(site(instance(0), 3, group="another")) == ()
     one = instance(0)
     one.instantiated_vnf_info.scale_status = []
-    assert scale_level.counts(None, one, {GROUP: GroupSize(3)}) == ()
+    assert scale_level.counts(site(one, 3)) == ()

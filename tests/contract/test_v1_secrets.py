@@ -7,12 +7,13 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
+from oslo_config import cfg
 from tacker import context as tacker_context
 from tacker import objects
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks.v1 import driver as v1_driver
-from tacker_k8s_mgmt.hooks.v1 import keystone, requests, terminate
+from tacker_k8s_mgmt.hooks.v1 import openstack, requests, terminate
 from tacker_k8s_mgmt.request import params
 from tests.contract.key_manager import BYTES_ID, PASSWORD, TEXT_ID, by_id
 from tests.helpers.fakes import VNF
@@ -54,13 +55,13 @@ def registry(cloud, *, default):
 @pytest.fixture
 def instance(cloud, monkeypatch, directory):
     monkeypatch.setattr(
-        keystone.vnflcm_utils.vim_client.VimClient,
+        openstack.vnflcm_utils.vim_client.VimClient,
         "get_vim",
         registry(cloud, default="pa55-of-another-user"),
     )
-    config.register(keystone.cfg.CONF)
+    config.register(cfg.CONF)
     group = config.GROUP
-    keystone.cfg.CONF.set_override("secret_directory", str(directory), group)
+    cfg.CONF.set_override("secret_directory", str(directory), group)
     body = changed(
         {
             "worker_node.password": {"secret_ref": by_id(TEXT_ID).target},
@@ -82,15 +83,18 @@ def instance(cloud, monkeypatch, directory):
         saved=saved,
         save=lambda: saved.append("saved"),
     )
-    keystone.cfg.CONF.clear_override("secret_directory", group)
+    cfg.CONF.clear_override("secret_directory", group)
+
+
+def hook(instance, name="heal_start"):
+    return v1_driver.V1Hook(name, CONTEXT, instance)
 
 
 class TestRequests:
     """As the v1 hooks read them."""
 
     def test_references_are_resolved_with_the_vims_credentials(self, instance):
-        secrets = keystone.secrets_of(CONTEXT, instance)
-        read = requests.parse(instance, None, "go on", secrets)
+        read = hook(instance).parsed("go on")
         assert read.workers.password.get_secret_value() == "pä55-of-the-nodes"
         assert read.server_account.password.get_secret_value() == "file-pa55"
 
@@ -99,16 +103,14 @@ class TestRequests:
         assert cloud.asked == []
 
     def test_those_of_vms_are_not_needed_to_terminate(self, instance, cloud):
-        secrets = keystone.secrets_of(CONTEXT, instance)
-        read = requests.merged(instance, None, "go on", secrets, ("ansible",))
+        read = hook(instance).merged("go on", ("ansible",))
         assert read.server_account.password.get_secret_value() == "file-pa55"
         assert cloud.asked == []
 
     def test_one_that_leads_nowhere_is_told_with_the_way_out(self, instance):
-        keystone.cfg.CONF.set_override("secret_directory", "", config.GROUP)
-        secrets = keystone.secrets_of(CONTEXT, instance)
+        cfg.CONF.set_override("secret_directory", "", config.GROUP)
         with pytest.raises(errors.ParamError) as caught:
-            requests.merged(instance, None, "Do this.", secrets)
+            hook(instance).merged("Do this.")
         (problem,) = caught.value.problems
         assert problem.startswith("ansible.password: is not below the directory")
         assert str(caught.value).endswith(
@@ -117,19 +119,17 @@ class TestRequests:
         )
 
     def test_but_not_with_a_retry_that_calls_no_hook(self, instance):
-        keystone.cfg.CONF.set_override("secret_directory", "", config.GROUP)
-        secrets = keystone.secrets_of(CONTEXT, instance)
+        cfg.CONF.set_override("secret_directory", "", config.GROUP)
         with pytest.raises(errors.ParamError) as caught:
-            requests.merged(instance, None, "Do this.", secrets, retried=False)
+            hook(instance, "scale_end").merged("Do this.")
         assert "retry" not in str(caught.value)
 
     def test_nor_where_the_request_is_wrong_as_well(self, instance):
-        keystone.cfg.CONF.set_override("secret_directory", "", config.GROUP)
+        cfg.CONF.set_override("secret_directory", "", config.GROUP)
         body = instance.instantiated_vnf_info.additional_params
         body[params.ATTRIBUTE]["vim_name"] = 5
-        secrets = keystone.secrets_of(CONTEXT, instance)
         with pytest.raises(errors.ParamError) as caught:
-            requests.merged(instance, None, "Do this.", secrets)
+            hook(instance).merged("Do this.")
         assert len(caught.value.problems) == 2
         assert "retry" not in str(caught.value)
 
@@ -172,7 +172,7 @@ class TestTerminate:
         return call
 
     def lost(self):
-        keystone.cfg.CONF.set_override("secret_directory", "", config.GROUP)
+        cfg.CONF.set_override("secret_directory", "", config.GROUP)
 
     def request(self, kind, **ours):
         return types.SimpleNamespace(

@@ -10,12 +10,13 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import site as v1_site
+from tacker_k8s_mgmt.hooks.v1 import context as v1_context
 from tacker_k8s_mgmt.hooks.v1 import vim
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.remote import site
 from tacker_k8s_mgmt.remote.ansible import site as server_site
 from tacker_k8s_mgmt.remote.ssh import bastion_errors
+from tests.contract.v1_instances import hook
 from tests.helpers.fakes import params
 
 MACHINES = tuple(
@@ -31,7 +32,7 @@ def one(monkeypatch, tmp_path):
     options = types.SimpleNamespace(
         boot_timeout=0.2, connect_timeout=1, key_directory=""
     )
-    made = v1_site.V1Site(None, instance, params(), options, str(tmp_path))
+    made = v1_context.V1Site(hook(instance, options, tmp_path), params())
     monkeypatch.setattr(made, "_keys", lambda: None)
     return made
 
@@ -73,8 +74,8 @@ class Directory:
 @pytest.mark.parametrize("text", [None, "{}", "192.0.2.7 ssh-ed"])
 def test_host_keys_that_cannot_be_read_are_not_taken_for_none(monkeypatch, text):
     directory = Directory(text)
-    monkeypatch.setattr(v1_site.V1Site, "workdir", directory)
-    made = v1_site.V1Site.__new__(v1_site.V1Site)
+    monkeypatch.setattr(v1_context.V1Site, "workdir", directory)
+    made = v1_context.V1Site.__new__(v1_context.V1Site)
     made._node_keys, made._params = None, params()
     with pytest.raises(errors.SpoiledFile, match="Or delete it") as caught:
         made.host_keys("192.0.2.7")

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import stale_stack
+from tacker_k8s_mgmt.hooks.v1 import openstack, stale_stack
 from tests.helpers import fakes
 
 
@@ -38,9 +38,9 @@ def site():
 
 
 def step_with(monkeypatch, site, heat):
-    monkeypatch.setattr(stale_stack.rollback, "heat_of", lambda *_: heat)
-    instance = types.SimpleNamespace(id=fakes.VNF)
-    return stale_stack.LeftStack(None, instance, site).step()
+    monkeypatch.setattr(openstack, "heat_of", lambda *_: heat)
+    site.context, site.instance = None, types.SimpleNamespace(id=fakes.VNF)
+    return stale_stack.step(site)
 
 
 def test_none_is_the_usual_case_and_costs_one_question(monkeypatch, site):
@@ -82,6 +82,6 @@ def test_heat_that_does_not_answer_is_an_error(monkeypatch, site):
         raise ConnectionError("no route")
 
     step = step_with(monkeypatch, site, None)
-    monkeypatch.setattr(stale_stack.rollback, "heat_of", refuse)
-    with pytest.raises(errors.RemoteError, match=r"in vain: no route"):
+    monkeypatch.setattr(openstack, "heat_of", refuse)
+    with pytest.raises(errors.RemoteError, match=r"not be asked for .*: no route"):
         step.probe()

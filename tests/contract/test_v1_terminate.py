@@ -1,7 +1,5 @@
 """What the end of a termination tells the operator when it has failed."""
 
-import types
-
 import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
@@ -11,15 +9,15 @@ from tests.helpers.samples import parsed
 
 
 @pytest.mark.parametrize(
-    ("request_", "verb"),
+    ("is_rollback", "verb"),
     [
-        pytest.param(types.SimpleNamespace(), "`retry` goes on", id="terminate"),
-        pytest.param(None, "`rollback` goes on", id="rollback of an instantiation"),
+        pytest.param(False, "`retry` goes on", id="terminate"),
+        pytest.param(True, "`rollback` goes on", id="rollback of an instantiation"),
     ],
 )
-def test_the_verb_that_goes_on_and_what_fail_would_leave(request_, verb):
+def test_the_verb_that_goes_on_and_what_fail_would_leave(is_rollback, verb):
     params = parsed()
-    text = terminate.advice(params, request_).failed
+    text = terminate.advice(params, is_rollback).failed
     assert text.startswith(verb)
     assert "Do not send `fail`" in text
     assert f"{params.ansible.directory} on {params.ansible.host}" in text

@@ -19,6 +19,17 @@ def instance(additional_params=None):
     )
 
 
+def hook(vnf_instance, options, state_path, context=None):
+    """What the site of an operation needs of its hook."""
+    return types.SimpleNamespace(
+        context=context,
+        instance=vnf_instance,
+        options=options,
+        state_path=str(state_path),
+        name="scale_end",
+    )
+
+
 ACCOUNT = {"username": "ubuntu", "password": "s3cret-word"}
 GOOD = {
     "k8s_cluster_installation_param": {

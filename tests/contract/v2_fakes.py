@@ -79,8 +79,8 @@ def enter(path):
     with open(path, "rb") as file:
         site = pickle.load(file)  # noqa: S301
 
-    def made(call, *_):
-        site.vims = vim.Connections(call.instance)
+    def made(hook, _params):
+        site.vims = vim.Connections(hook.call.instance)
         return site
 
     def keep():

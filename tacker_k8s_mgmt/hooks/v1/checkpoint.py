@@ -1,7 +1,7 @@
-"""What Tacker keeps in memory while a hook runs, stored before the hook starts to work.
+"""Checkpoints of operations: stores what Tacker keeps in memory while a hook runs.
 
-Tacker 16's v1 API writes how far an operation has come (its error point), the Heat
-stack's id and the scaling groups to its database only when the operation ends
+Tacker 16's v1 API writes an operation's error point, the Heat stack's id and the
+scaling groups to its database only when the operation ends
 (``tacker/conductor/conductor_server.py``), and our hooks may run for an hour before:
 
 * A killed conductor leaves the operation PROCESSING, and ``cancel`` makes it
@@ -9,8 +9,8 @@ stack's id and the scaling groups to its database only when the operation ends
   the stack.
 * When ``instantiate_end`` has failed, a ``retry`` completes the operation without the
   scaling groups, and Tacker answers every later scale request with an error.
-* The error point of an operation that is over stays. A heal takes that of any operation
-  of the VNF instance for its own (``openstack.py``, ``heal_vnf``), and may then replace
+* The error point of an operation that is over stays. A heal uses that of any operation
+  of the VNF instance as its own (``openstack.py``, ``heal_vnf``), and may then replace
   no VM at all.
 """
 
@@ -23,20 +23,19 @@ from tacker import manager, objects
 from tacker.objects import fields
 from tacker.plugins.common import constants
 
+from tacker_k8s_mgmt.hooks.operation_states import ENDED
 from tacker_k8s_mgmt.hooks.v1 import database
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 #: ``retry`` begins with the ``_start`` hook.
 START = fields.ErrorPoint.VNF_CONFIG_START
-#: ``retry`` updates the stack that is there, and goes on.
+#: ``retry`` updates the existing stack, and goes on.
 STACK = fields.ErrorPoint.POST_VIM_CONTROL
 #: ``retry`` calls the ``_end`` hook, nothing before it; ``rollback`` deletes the VMs.
 END = fields.ErrorPoint.VNF_CONFIG_END
 
-_UNDER_WAY = fields.LcmOccsOperationState.PROCESSING
-# Tacker has no constant for the last one.
-_OVER = ("COMPLETED", "FAILED", "ROLLED_BACK")
+_PROCESSING = fields.LcmOccsOperationState.PROCESSING
 
 
 def save(
@@ -45,10 +44,10 @@ def save(
     point: int,
     vnf: Mapping[str, Any] | None = None,
 ) -> None:
-    """Store how far the operation is that is under way for a VNF instance.
+    """Store the error point of a VNF instance's operation in progress.
 
-    What is stored of operations that are over is taken back. What cannot be stored is
-    told in the log and does not fail the operation.
+    The error points of operations that are over are reset. A failure to store is logged
+    and does not fail the operation.
 
     :param point: one of those above.
     :param vnf: what ``instantiate_end`` gets under this name; None for other hooks,
@@ -59,10 +58,10 @@ def save(
         if vnf is not None:
             vnf_instance.save()
             database.ask(context, lambda own: _save_attributes(own, vnf))
-        # Last: it says that the rest can be relied on.
+        # Last: a retry relies on the rest.
         database.ask(context, lambda own: _save_point(own, vnf_instance.id, point))
     except Exception as exc:
-        # Not its text: a database's error quotes what was to be written.
+        # Not its text: a database's error quotes the values.
         problem = type(exc).__name__
     if problem:
         # Not above: oslo.log adds the text of the exception being handled.
@@ -75,9 +74,9 @@ def save(
 
 
 def clear(vnf_instance: Any) -> None:
-    """Take back the state of a failure that has been mended by a retry.
+    """Reset the error state after a retry has succeeded.
 
-    A change of external connectivity leaves it (``vnflcm_driver.py``,
+    A failed change of external connectivity sets it (``vnflcm_driver.py``,
     ``revert_to_error_task_state``), and Tacker then refuses to scale.
     """
     if vnf_instance.task_state is not None:
@@ -92,13 +91,13 @@ def _save_point(context: Any, vnf_id: str, point: int) -> None:
         "value": vnf_id,
         "op": "==",
     }
-    found = objects.VnfLcmOpOccList.get_by_filters(
+    occurrences = objects.VnfLcmOpOccList.get_by_filters(
         context, read_deleted="no", filters=filters
     )
-    for occurrence in found.objects:
+    for occurrence in occurrences.objects:
         state = occurrence.operation_state
-        wanted = point if state == _UNDER_WAY else fields.ErrorPoint.INITIAL
-        if state in (_UNDER_WAY, *_OVER) and occurrence.error_point != wanted:
+        wanted = point if state == _PROCESSING else fields.ErrorPoint.INITIAL
+        if state in (_PROCESSING, *ENDED) and occurrence.error_point != wanted:
             occurrence.error_point = wanted
             occurrence.save()
 

@@ -1,22 +1,31 @@
 """One call of a hook of Tacker's v1 API: its parameters, and its site."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from oslo_config import cfg
+from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt.hooks.context import Hook
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, database, requests
-from tacker_k8s_mgmt.hooks.v1.keystone import secrets_of
-from tacker_k8s_mgmt.hooks.v1.site import V1Site
+from tacker_k8s_mgmt.hooks.secrets import Secrets
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, database, openstack, requests
+from tacker_k8s_mgmt.hooks.v1.vim import VimRegistry
+from tacker_k8s_mgmt.remote import heat
+from tacker_k8s_mgmt.remote.site import Site
+from tacker_k8s_mgmt.request import params as parameters
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.secret_references import Resolver
+from tacker_k8s_mgmt.topology import connection_points, scaling_groups
+from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
 
-class V1Hook(Hook[V1Site]):
+class V1Hook(Hook["V1Site"]):
     """One call of a hook, with what Tacker's v1 API passes.
 
     :param request: None for the rollback of an instantiation.
-    :param stacks: ids of the stacks of the group's members that a scaling is about.
+    :param stacks: ids of the stacks of the group members that are scaled.
     :param vnf: what ``instantiate_end`` gets under this name.
     """
 
@@ -36,33 +45,86 @@ class V1Hook(Hook[V1Site]):
         self.stacks = stacks
         self._vnf = vnf
 
-    def parsed(self, wrong: str) -> InstallParams | None:
-        """The parameters of an instantiation; see :func:`.requests.parse`."""
-        secrets = secrets_of(self.context, self.instance)
-        return requests.parse(self.instance, self.request, wrong, secrets)
+    def parsed(self, way_out: str) -> InstallParams | None:
+        """The parameters of an instantiation's request or, without one, as stored."""
+        given = self._requested() or requests.stored(self.instance)
+        return self._read(partial(parameters.parse, given, self._secrets()), way_out)
 
-    def merged(self, wrong: str) -> InstallParams | None:
-        """The parameters of a later operation; see :func:`.requests.merged`."""
-        secrets = secrets_of(self.context, self.instance)
-        # Tacker ends a retry of a scale-out without calling the hook.
-        again = self.name != "scale_end"
-        return requests.merged(
-            self.instance, self.request, wrong, secrets, retried=again
+    def merged(
+        self,
+        way_out: str,
+        needed: Collection[str] | None = None,
+        resolver: Resolver | None = None,
+    ) -> InstallParams | None:
+        """The stored parameters, updated by those of a later request.
+
+        :param needed: the structures whose secrets are needed, None for all.
+        :param resolver: replaces the one that reads files and asks Barbican.
+        """
+        parse = partial(
+            parameters.merged,
+            requests.stored(self.instance),
+            self._requested(),
+            resolver or self._secrets(),
+            needed=needed,
         )
+        # Tacker ends a retry of a scale-out without calling the hook.
+        return self._read(parse, way_out, retried=self.name != "scale_end")
 
     def begin(self, point: int | None) -> None:
-        """Store how far the operation is, and give Tacker's database back."""
+        """Store the checkpoint, and release Tacker's database connection."""
         if point is not None:
             checkpoint.save(self.context, self.instance, point, self._vnf)
         database.release(self.context)
 
-    def site(self, params: InstallParams) -> V1Site:
+    def site(self, params: InstallParams) -> "V1Site":
         """What an operation on this VNF instance may touch."""
-        return V1Site(
-            self.context,
-            self.instance,
-            params,
-            self.options,
-            self.state_path,
-            self.name,
-        )
+        return V1Site(self, params)
+
+    def _requested(self) -> Any:
+        return getattr(self.request, "additional_params", None)
+
+    def _secrets(self) -> Secrets:
+        login = partial(openstack.login, self.context, self.instance)
+        return Secrets(login, self.options, self.instance.tenant_id)
+
+
+class V1Site(Site):
+    """Everything that an operation on one VNF instance may touch.
+
+    :ivar context: of the request.
+    :ivar instance: Tacker's VNF instance.
+    """
+
+    vims: VimRegistry
+
+    def __init__(self, hook: V1Hook, params: InstallParams) -> None:
+        self.context, self.instance = hook.context, hook.instance
+        owner = self.instance.id, self.instance.tenant_id
+        super().__init__(*owner, params, hook.options, hook.state_path, hook.name)
+        self.vims = VimRegistry(self.context, self.instance)
+
+    def _stack(self) -> tuple[str, Sequence[StackResource]]:
+        stack_id = self.instance.instantiated_vnf_info.instance_id
+        try:
+            client = openstack.heat_of(self.context, self.instance)
+        except Exception as error:
+            # Keystone's client and Tacker raise many kinds.
+            raise heat.unreadable(stack_id, error) from error
+        servers = self._params.wants_compute_hosts
+        return stack_id, heat.list_resources(client.resources, stack_id, servers)
+
+    def group_sizes(self) -> Mapping[str, GroupSize]:
+        """The sizes of the scaling groups in Heat, by the groups' names.
+
+        :raises RemoteError: Heat did not answer as it should.
+        """
+        return scaling_groups.sizes(self._stack()[1])
+
+    def fixed_groups(self) -> Sequence[str]:
+        """See :func:`~tacker_k8s_mgmt.topology.connection_points.left_out`."""
+        return connection_points.left_out(self._stack()[1])
+
+    def _package_root(self) -> str:
+        vnfd_id = self.instance.vnfd_id
+        return str(vnflcm_utils._get_vnf_package_path(self.context, vnfd_id))

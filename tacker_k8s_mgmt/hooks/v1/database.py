@@ -1,10 +1,10 @@
-"""Tacker's database and registries in hooks that take long.
+"""Tacker's database and registries in long-running hooks.
 
 Tacker's v1 API gives a hook the context of the request. Its database session begins a
 transaction with the first query and keeps the connection until the transaction ends,
 so through a whole playbook; a database that restarts meanwhile, or a proxy that closes
-idle connections, breaks it ("Lost connection"). A connection that is back in the pool
-is tried before its next use (oslo.db), and replaced.
+idle connections, breaks it ("Lost connection"). oslo.db tests a pooled connection
+before its next use, and replaces a broken one.
 """
 
 import threading
@@ -21,8 +21,8 @@ from tacker_k8s_mgmt import errors
 
 T = TypeVar("T")
 
-_AGAIN = 4  # times; with growing pauses 15 seconds, enough for a restart
-_repeated = api.wrap_db_retry(max_retries=_AGAIN, retry_on_disconnect=True)
+_RETRIES = 4  # with growing pauses 15 seconds, enough for a restart
+_repeated = api.wrap_db_retry(max_retries=_RETRIES, retry_on_disconnect=True)
 
 
 def release(context: Any) -> None:
@@ -42,9 +42,8 @@ def release(context: Any) -> None:
 def ask(context: Any, question: Callable[[Any], T], limit: float | None = None) -> T:
     """Ask Tacker with a database session of its own.
 
-    Where the connection is lost, it is asked again, so a question must bear that.
-
     :param context: of the request; *question* gets another one for the same user.
+    :param question: is repeated when the connection is lost.
     :param limit: seconds for an answer, where more than the database is asked; beyond
         it, the call goes on in its thread and its answer is dropped.
     :raises TackerError: there is no answer within the limit.
@@ -58,12 +57,12 @@ def ask(context: Any, question: Callable[[Any], T], limit: float | None = None) 
             if own._session is not None:
                 own._session.close()
 
-    asked: Callable[[], T] = _repeated(once)
-    return asked() if limit is None else _within(limit, asked)
+    repeated: Callable[[], T] = _repeated(once)
+    return repeated() if limit is None else _within(limit, repeated)
 
 
 def _within(limit: float, work: Callable[[], T]) -> T:
-    """Do *work* in a thread, which nothing waits for beyond *limit*."""
+    """Do *work* in a thread, and wait for it no longer than *limit*."""
     outcome: Future[T] = Future()
 
     def run() -> None:

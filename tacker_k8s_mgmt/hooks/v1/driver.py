@@ -1,7 +1,7 @@
-"""Tacker's v1 API: the table of its hooks, and the class behind the frozen shim.
+"""The table of the hooks of Tacker's v1 API, and the class behind the frozen shim.
 
 What Tacker passes to each hook and when: ``tacker/vnflcm/vnflcm_driver.py``. One
-driver object serves all threads of a conductor, so it keeps no state.
+driver object serves all threads of a conductor, so it has no state.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,11 +19,10 @@ from tacker_k8s_mgmt.hooks.v1 import (
     requests,
     rollback,
     scale_level,
+    stale_stack,
     terminate,
 )
-from tacker_k8s_mgmt.hooks.v1.context import V1Hook
-from tacker_k8s_mgmt.hooks.v1.site import V1Site
-from tacker_k8s_mgmt.hooks.v1.stale_stack import LeftStack
+from tacker_k8s_mgmt.hooks.v1.context import V1Hook, V1Site
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_check import ConnectivityStart
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
@@ -40,30 +39,26 @@ _Entry = table.Entry[V1Hook, V1Site]
 _SCALE_OUT = hints.Advice(
     "Send `fail` for this operation: the new VMs stay, and the next scale-out or heal "
     "joins them.",
-    refused=hints.PLANES_GO,
+    refused=hints.CONTROL_PLANES_GO,
 )
-_PORTS_END = hints.Advice(
+_CONNECTIVITY_END = hints.Advice(
     "`retry` goes on from here; after `fail`, the same request sent again does."
 )
 
 
-def _prepare(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
-    steps = (
-        preflight.step(deps),
-        LeftStack(hook.context, hook.instance, site).step(),
-    )
+def _instantiate_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     stack = partial(checkpoint.save, hook.context, hook.instance, checkpoint.STACK)
-    return Plan(steps, after=stack)
+    return Plan((preflight.step(deps), stale_stack.step(site)), after=stack)
 
 
-def _instantiate(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _instantiate_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     return Plan.of(Instantiate(deps))
 
 
-def _of_workers(hook: V1Hook, wrong: str) -> InstallParams | None:
+def _for_workers(hook: V1Hook, wrong: str) -> InstallParams | None:
     params = hook.merged(wrong)
     if params is not None:
-        requests.refuse_planes(params, hook.request)
+        requests.refuse_control_planes(params, hook.request)
     return params
 
 
@@ -73,13 +68,12 @@ def _scale_in(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
 
 def _scale_out(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     work = ScaleOut(deps, stacks=hook.stacks)
-    aspect = hook.request.aspect_id
 
     def advise(error: Exception) -> str:
-        before = work.workers_before()
+        aspect, before = hook.request.aspect_id, work.workers_before()
         return rollback.way_on(hook.context, hook.instance, aspect, before)
 
-    follow = partial(scale_level.follow_scale_out, hook.context, hook.instance, site)
+    follow = partial(scale_level.follow_scale_out, site)
     return Plan.of(work, advice=advise, after=follow)
 
 
@@ -92,10 +86,8 @@ def _heal_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
                 *TerminateEnd(deps.vnf_id, site.vims, site).steps(),
             )
         )
-    servers = requests.servers(hook.instance, hook.request)
-    level = scale_level.step(hook.context, hook.instance, site)
-    work = HealStart(deps, servers=servers)
-    return Plan((level, *work.steps()), work.left)
+    work = HealStart(deps, servers=requests.servers(hook.instance, hook.request))
+    return Plan((scale_level.step(site), *work.steps()), work.left)
 
 
 def _heal_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
@@ -105,49 +97,46 @@ def _heal_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     return Plan.of(HealEnd(deps, servers=servers))
 
 
-def _ports_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
-    asked = requests.attachments(hook.request)
-    work = ConnectivityStart(deps, asked=asked)
-    keep = group_size.step(hook.context, hook.instance, site)
-    return Plan((*work.steps(), keep))
+def _connectivity_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+    work = ConnectivityStart(deps, asked=requests.attachments(hook.request))
+    return Plan((*work.steps(), group_size.step(site)))
 
 
-def _ports_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+def _connectivity_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     work = ConnectivityEnd(deps, asked=requests.attachments(hook.request))
     return Plan(work.steps(), after=partial(checkpoint.clear, hook.instance))
 
 
+_START, _END = checkpoint.START, checkpoint.END
 HOOKS: Mapping[str, Callable[[V1Hook], None]] = MappingProxyType(
     {
         "instantiate_start": _Entry(
-            V1Hook.parsed, hints.ROLLBACK, _prepare, hints.NO_VM_YET, checkpoint.START
+            V1Hook.parsed, hints.ROLLBACK, _instantiate_start, hints.NO_VM_YET, _START
         ),
-        # A package need not name instantiate_start, which would have told.
+        # A package need not name instantiate_start, which would have refused.
         "instantiate_end": _Entry(
-            V1Hook.parsed, hints.VMS_GO, _instantiate, hints.VMS_THERE, checkpoint.END
+            V1Hook.parsed, hints.VMS_GO, _instantiate_end, hints.VMS_EXIST, _END
         ),
         "terminate_start": terminate.start,
         "terminate_end": terminate.end,
         # Called for scale-in only, with the ids of the stacks of the group's members
         # (``VnfLcmDriver._scale_vnf_pre``).
-        "scale_start": _Entry(
-            _of_workers, hints.FAIL, _scale_in, checkpoint=checkpoint.START
-        ),
+        "scale_start": _Entry(_for_workers, hints.FAIL, _scale_in, checkpoint=_START),
         # Called for scale-out only, with those of the new ones (``_scale_vnf_post``).
-        "scale_end": _Entry(
-            _of_workers, hints.VMS_GO, _scale_out, _SCALE_OUT, checkpoint.END
-        ),
-        "heal_start": _Entry(
-            V1Hook.merged, hints.FAIL, _heal_start, checkpoint=checkpoint.START
-        ),
+        "scale_end": _Entry(_for_workers, hints.VMS_GO, _scale_out, _SCALE_OUT, _END),
+        "heal_start": _Entry(V1Hook.merged, hints.FAIL, _heal_start, checkpoint=_START),
         "heal_end": _Entry(
-            V1Hook.merged, hints.FAIL_ALREADY, _heal_end, checkpoint=checkpoint.END
+            V1Hook.merged, hints.FAIL_ALREADY, _heal_end, checkpoint=_END
         ),
         "change_external_connectivity_start": _Entry(
-            V1Hook.merged, hints.FAIL, _ports_start, hints.MENDED, checkpoint.START
+            V1Hook.merged, hints.FAIL, _connectivity_start, hints.CHECK, _START
         ),
         "change_external_connectivity_end": _Entry(
-            V1Hook.merged, hints.FAIL_ALREADY, _ports_end, _PORTS_END, checkpoint.END
+            V1Hook.merged,
+            hints.FAIL_ALREADY,
+            _connectivity_end,
+            _CONNECTIVITY_END,
+            _END,
         ),
         "modify_information_start": lambda hook: None,
         "modify_information_end": lambda hook: None,
@@ -158,13 +147,13 @@ HOOKS: Mapping[str, Callable[[V1Hook], None]] = MappingProxyType(
 def _hook(name: str, keyword: str) -> Callable[..., None]:
     """The method that Tacker calls for a hook.
 
-    :param keyword: of the operation's request.
+    :param keyword: argument with the operation's request.
     """
 
     def method(
         self: Any, context: Any, vnf_instance: Any, request: Any = None, **passed: Any
     ) -> None:
-        # To other hooks Tacker passes it too, and has stored it before.
+        # Tacker passes it to other hooks too, but has stored it before those.
         vnf = passed.get("vnf") if name == "instantiate_end" else None
         stacks = passed.get("scale_out_id_list", ())
         request = passed.get(keyword, request)
@@ -174,7 +163,7 @@ def _hook(name: str, keyword: str) -> Callable[..., None]:
 
 
 class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: ignore[misc]
-    """Tacker's v1 management-driver interface; :data:`HOOKS` has what each does."""
+    """Tacker's v1 management-driver interface, implemented by :data:`HOOKS`."""
 
     def get_type(self) -> str:
         """The name in ``[tacker] vnflcm_mgmt_driver`` and in the VNFD."""

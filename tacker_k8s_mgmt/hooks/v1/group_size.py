@@ -1,10 +1,10 @@
 """The sizes of the scaling groups, while Tacker's v1 API changes a stack's ports.
 
-For that Tacker 16 updates the stack with the template that Heat has and the parameters
-of the instantiation (``OpenStack._change_ext_conn_vnf_with_userdata``). Scaling goes
-past both, by signals to Heat's policies. So Heat would bring the group back to its
-first size, and delete the oldest workers without a drain. With a number in the
-template, as a heal of Tacker's writes one, it keeps them.
+Tacker 16 then updates the stack with Heat's own template and the parameters of the
+instantiation (``OpenStack._change_ext_conn_vnf_with_userdata``). Scaling changes
+neither: it sends signals to Heat's policies. So Heat would restore the group's first
+size, and delete the oldest workers without a drain. A number in the template, as
+Tacker's heal writes one, prevents that.
 """
 
 from collections.abc import Mapping
@@ -14,32 +14,31 @@ import yaml
 from tacker.vnfm.infra_drivers.openstack.update_template import HOTUpdater
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import rollback, scale_level
-from tacker_k8s_mgmt.hooks.v1.site import V1Site
+from tacker_k8s_mgmt.hooks.v1 import openstack, rollback, scale_level
+from tacker_k8s_mgmt.hooks.v1.context import V1Site
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.remote.backoff import Backoff
 
 _LIMIT = 600.0  # seconds for an update that changes no VM
-_UNDER_WAY = "IN_PROGRESS"
+_IN_PROGRESS = "IN_PROGRESS"
 _DONE = "UPDATE_COMPLETE"
 
 
-def step(context: Any, vnf_instance: Any, site: V1Site) -> Step:
-    """Have the stack's template say how many members the groups have."""
+def step(site: V1Site) -> Step:
+    """Write the present sizes of the groups into the stack's template."""
 
     def act() -> None:
-        found = site.group_sizes()
-        sizes = scale_level.kept_sizes(context, vnf_instance, found)
+        sizes = scale_level.kept_sizes(site, site.group_sizes())
         if sizes:
-            _keep(context, vnf_instance, sizes)
+            _keep(site, sizes)
 
     return Step("have Heat keep the size of the groups", act)
 
 
-def _keep(context: Any, vnf_instance: Any, sizes: Mapping[str, int]) -> None:
-    stack_id = vnf_instance.instantiated_vnf_info.instance_id
+def _keep(site: V1Site, sizes: Mapping[str, int]) -> None:
+    stack_id = site.instance.instantiated_vnf_info.instance_id
     try:
-        client = rollback.heat_of(context, vnf_instance)
+        client = openstack.heat_of(site.context, site.instance)
         before = client.get(stack_id).updated_time
         if not _write(client, stack_id, sizes):
             return
@@ -48,7 +47,7 @@ def _keep(context: Any, vnf_instance: Any, sizes: Mapping[str, int]) -> None:
             return
         reason = f"the stack is {status}"
     except Exception as error:
-        # Whatever the client, its session or the token's renewal may raise.
+        # The client, its session and the renewal of tokens raise many kinds.
         reason = str(error) or type(error).__name__
     raise errors.RemoteError(
         detail=f"The size of {', '.join(sizes)} could not be written into the template "
@@ -59,23 +58,23 @@ def _keep(context: Any, vnf_instance: Any, sizes: Mapping[str, int]) -> None:
 
 
 def _write(client: Any, stack_id: str, sizes: Mapping[str, int]) -> bool:
-    """Begin an update of the stack where its own words would change a size."""
-    found = HOTUpdater(client)
-    found.get_templates_from_stack(stack_id)
+    """Begin an update of the stack if its own template would change a size."""
+    updater = HOTUpdater(client)
+    updater.get_templates_from_stack(stack_id)
+    resources = updater.template["resources"]
     parameters = client.stacks.get(stack_id).parameters
     wrong = {
         name: size
         for name, size in sizes.items()
-        if name in found.template["resources"]
-        and _written(found.template, parameters, name) not in (None, size)
+        if name in resources
+        and _written(updater.template, parameters, name) not in (None, size)
     }
     for name, size in wrong.items():
-        found.template["resources"][name]["properties"]["desired_capacity"] = size
+        resources[name]["properties"]["desired_capacity"] = size
     if wrong:
-        files = {
-            name: yaml.safe_dump(one) for name, one in found.nested_templates.items()
-        }
-        template = yaml.safe_dump(found.template)
+        nested = updater.nested_templates
+        files = {name: yaml.safe_dump(nested[name]) for name in nested}
+        template = yaml.safe_dump(updater.template)
         client.update(stack_id, existing=True, template=template, files=files)
     return bool(wrong)
 
@@ -86,14 +85,14 @@ def _written(
     try:
         return rollback.size_in(template, parameters, group)
     except (KeyError, TypeError, ValueError):
-        # Some other function of Heat's: a number is right in any case.
+        # Another intrinsic function of Heat: write a number in any case.
         return -1
 
 
 def _ended(client: Any, stack_id: str, before: str | None) -> str:
     """The stack's status when its update has ended, or after the limit.
 
-    :param before: ``updated_time``, which changes when Heat begins to work on it.
+    :param before: ``updated_time``, which changes when Heat begins the update.
     """
     waiting = Backoff(_LIMIT)
     while True:
@@ -102,6 +101,6 @@ def _ended(client: Any, stack_id: str, before: str | None) -> str:
         begun = stack.updated_time != before
         if waiting.spent():
             return status if begun else f"{status}, and not updated"
-        if begun and not status.endswith(_UNDER_WAY):
+        if begun and not status.endswith(_IN_PROGRESS):
             return status
         waiting.pause()

@@ -1,4 +1,4 @@
-"""A VNF instance of Tacker's v1 API, to be looked at only."""
+"""Read-only access to a VNF instance of Tacker's v1 API."""
 
 from typing import Any
 
@@ -7,15 +7,13 @@ from tacker import manager, objects
 from tacker.common import exceptions
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import requests, scale_level
-from tacker_k8s_mgmt.hooks.v1.keystone import secrets_of
-from tacker_k8s_mgmt.hooks.v1.site import V1Site
+from tacker_k8s_mgmt.hooks import operation_states
+from tacker_k8s_mgmt.hooks.v1 import scale_level
+from tacker_k8s_mgmt.hooks.v1.context import V1Hook, V1Site
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
-from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status.facts import Count
 
-# Tacker has no constant for the last one.
-_OVER = ("COMPLETED", "FAILED", "ROLLED_BACK")
+_WAY_OUT = "Use the release of the driver that took them."
 
 
 class SeenV1Site(SeenSite, V1Site):
@@ -23,13 +21,13 @@ class SeenV1Site(SeenSite, V1Site):
 
     def counts(self) -> tuple[Count, ...]:
         """The sizes of the scaling groups, in Heat and by Tacker's scale levels."""
-        return scale_level.counts(self._context, self._instance, self.group_sizes())
+        return scale_level.counts(self)
 
 
 class Record:
-    """What Tacker's database has of a VNF instance.
+    """A VNF instance and its open operations in Tacker's database.
 
-    :raises NoSuchInstance: there is none.
+    :raises NoSuchInstance: there is none with this id.
     """
 
     def __init__(self, vnf_id: str) -> None:
@@ -41,46 +39,43 @@ class Record:
             self._instance = objects.VnfInstance.get_by_id(self._context, vnf_id)
         except exceptions.VnfInstanceNotFound as error:
             raise NoSuchInstance(vnf_id) from error
-        self._operation = _operation(self._context, vnf_id)
+        self._operation = _open_operations(self._context, vnf_id)
 
-    def opened(self, options: Any, state_path: str) -> Instance:
+    def opened(self) -> Instance:
         """The cluster.
 
-        :raises TackerError: it is none.
-        :raises ParamError: its parameters are none that this release takes.
+        :raises TackerError: the VNF instance is not a cluster.
+        :raises ParamError: this release does not accept its parameters.
         """
-        params = _params(self._context, self._instance)
-        view = SeenV1Site(self._context, self._instance, params, options, state_path)
-        name = str(self._instance.vnf_instance_name or "")
-        return Instance(str(self._instance.id), name, self._operation, params, view)
+        instance = self._instance
+        info = instance.instantiated_vnf_info
+        if info is None or not info.instance_id:
+            raise errors.TackerError(
+                detail=f"The VNF instance {instance.id} is not instantiated."
+            )
+        hook = V1Hook("cluster check", self._context, instance)
+        params = hook.parsed(_WAY_OUT)
+        if params is None:
+            raise errors.TackerError(
+                detail=f"The VNF instance {instance.id} is no cluster: the request "
+                "that instantiated it has no k8s_cluster_installation_param."
+            )
+        view = SeenV1Site(hook, params)
+        name = str(instance.vnf_instance_name or "")
+        return Instance(str(instance.id), name, self._operation, params, view)
 
 
-def _operation(context: Any, vnf_id: str) -> str:
-    def only(field: str, operator: str, value: Any) -> dict[str, Any]:
-        model = "VnfLcmOpOccs"
-        return {"model": model, "field": field, "op": operator, "value": value}
-
-    wanted = [only("vnf_instance_id", "==", vnf_id)]
-    wanted.append(only("operation_state", "not_in", _OVER))
-    found = objects.VnfLcmOpOccList.get_by_filters(
-        context, read_deleted="no", filters={"and": wanted}
-    )
-    return ", ".join(
-        f"{one.operation} {one.id} is {one.operation_state}" for one in found
-    )
-
-
-def _params(context: Any, instance: Any) -> InstallParams:
-    info = instance.instantiated_vnf_info
-    if info is None or not info.instance_id:
-        raise errors.TackerError(
-            detail=f"The VNF instance {instance.id} is not instantiated."
+def _open_operations(context: Any, vnf_id: str) -> str:
+    conditions = [
+        {"model": "VnfLcmOpOccs", "field": field, "op": operator, "value": value}
+        for field, operator, value in (
+            ("vnf_instance_id", "==", vnf_id),
+            ("operation_state", "not_in", operation_states.ENDED),
         )
-    way_out = "Use the release of the driver that took them."
-    params = requests.parse(instance, None, way_out, secrets_of(context, instance))
-    if params is None:
-        raise errors.TackerError(
-            detail=f"The VNF instance {instance.id} is no cluster: the request that "
-            "instantiated it has no k8s_cluster_installation_param."
-        )
-    return params
+    ]
+    occurrences = objects.VnfLcmOpOccList.get_by_filters(
+        context, read_deleted="no", filters={"and": conditions}
+    )
+    return operation_states.described(
+        (row.operation, row.id, row.operation_state) for row in occurrences
+    )

@@ -1,19 +1,11 @@
-"""What Tacker's v1 requests say: our parameters, and the VNFCs that are meant."""
+"""The contents of Tacker's v1 requests: our parameters, VNFCs, connection points."""
 
-import logging
-from collections.abc import Collection
 from typing import Any
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.request import params
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.request.secret_references import Resolver
 from tacker_k8s_mgmt.topology.connection_points import Attachment
-
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 
 def stored(vnf_instance: Any) -> Any:
@@ -22,49 +14,18 @@ def stored(vnf_instance: Any) -> Any:
     return info.additional_params if info is not None else None
 
 
-def parse(
-    vnf_instance: Any,
-    request: Any,
-    way_out: str | None = None,
-    resolver: Resolver | None = None,
-) -> InstallParams | None:
-    """The parameters of an instantiation's request or, without one, as stored.
-
-    :param way_out: what the operator does about wrong parameters at this moment.
-    :param resolver: tells secrets that are given by reference; None: they stay unknown.
-    :raises ParamError: with every problem.
-    """
-    given = getattr(request, "additional_params", None) or stored(vnf_instance)
-    with hints.told(way_out):
-        return _warned(vnf_instance, params.parse(given, resolver))
+def is_cluster(vnf_instance: Any) -> bool:
+    """Whether the VNF instance was instantiated with our parameters, valid or not."""
+    try:
+        return params.parse(stored(vnf_instance)) is not None
+    except errors.ParamError:
+        return True
 
 
-def merged(
-    vnf_instance: Any,
-    request: Any,
-    way_out: str | None,
-    resolver: Resolver,
-    needed: Collection[str] | None = None,
-    *,
-    retried: bool = True,
-) -> InstallParams | None:
-    """The stored parameters with what a later request gives in their place.
-
-    :param way_out: as above, and so is *resolver*.
-    :param needed: the structures whose secrets are needed, None for all.
-    :param retried: whether Tacker calls the hook again at a retry.
-    :raises ParamError: with every problem.
-    """
-    given, before = getattr(request, "additional_params", None), stored(vnf_instance)
-    with hints.told(way_out, retried):
-        read = params.merged(before, given, resolver, needed=needed)
-        return _warned(vnf_instance, read)
-
-
-def refuse_planes(read: InstallParams, request: Any) -> None:
+def refuse_control_planes(read: InstallParams, request: Any) -> None:
     """See that a scale request is for workers.
 
-    Of a scale-out, Tacker calls no hook before Heat has made the VMs.
+    For a scale-out, Tacker calls no hook before Heat has created the VMs.
 
     :raises UnsupportedOperation: it is for the control plane.
     """
@@ -74,20 +35,6 @@ def refuse_planes(read: InstallParams, request: Any) -> None:
             "plane (master_node.aspect_id), which cannot be scaled; the cluster was "
             "not touched.",
         )
-
-
-def _warned(vnf_instance: Any, read: InstallParams | None) -> InstallParams | None:
-    for warning in read.warnings if read else ():
-        LOG.warning("VNF instance %s: %s", vnf_instance.id, warning)
-    return read
-
-
-def is_cluster(vnf_instance: Any) -> bool:
-    """Whether the VNF instance was instantiated with our parameters, good or bad."""
-    try:
-        return parse(vnf_instance, None) is not None
-    except errors.ParamError:
-        return True
 
 
 def servers(vnf_instance: Any, request: Any) -> dict[str, str]:
@@ -106,7 +53,7 @@ def servers(vnf_instance: Any, request: Any) -> dict[str, str]:
 def attachments(request: Any) -> tuple[Attachment, ...]:
     """The connection points that a change of external connectivity names.
 
-    Of several addresses Tacker takes the first entry of the first configuration
+    Of several addresses, Tacker uses the first entry of the first configuration
     (``OpenStack._change_ext_conn_vnf_with_userdata``), so the others do not count.
     """
     return tuple(
@@ -121,5 +68,7 @@ def _fixed_addresses(cp: Any) -> tuple[str, ...]:
         for protocol in (config.cp_protocol_data or ())[:1]:
             if protocol.ip_over_ethernet:
                 entries = (protocol.ip_over_ethernet.ip_addresses or ())[:1]
-                return tuple(ip for one in entries for ip in one.fixed_addresses or ())
+                return tuple(
+                    ip for entry in entries for ip in entry.fixed_addresses or ()
+                )
     return ()

@@ -1,11 +1,12 @@
 """What Tacker's rollback of a scale-out would do to the workers' group.
 
 Tacker marks the new members unhealthy and updates the stack with the parameters that it
-knows (``OpenStack.scale_in_reverse``); Heat then gives the group the size that its
-``desired_capacity`` says (``AutoScalingGroup.handle_update``). That is the size before
-the scale-out if the package's user data have a method ``scale``, as ours do, and the
+knows (``OpenStack.scale_in_reverse``); Heat then gives the group the size of its
+``desired_capacity`` (``AutoScalingGroup.handle_update``). That is the size before the
+scale-out if the package's user data have a method ``scale``, as ours do, and the
 property is a parameter. Tacker's heal writes a number in its place, and without the
-method the parameter is that of the instantiation. Then members of the cluster would go.
+method the parameter is that of the instantiation. Heat would then delete members of the
+cluster.
 """
 
 import importlib.util
@@ -15,13 +16,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from oslo_log import log
-from tacker import objects
-from tacker.common import clients
 from tacker.vnflcm import utils as vnflcm_utils
-from tacker.vnfm.infra_drivers.openstack import heat_client
 
-from tacker_k8s_mgmt.hooks.v1 import database
-from tacker_k8s_mgmt.remote import heat
+from tacker_k8s_mgmt.hooks.v1 import openstack
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -44,7 +41,7 @@ _UNSEEN = (
     "not, VMs of the cluster would be deleted or made: send `fail`, and the new VMs "
     "stay, and the next scale-out or heal joins them."
 )
-_UNTOLD = (
+_UNKNOWN = (
     "Which VMs `rollback` would delete could not be found out, since Heat or the VNF "
     "package could not be read (the conductor's log says why). `fail` deletes none: "
     "the new VMs stay, and the next scale-out or heal joins them."
@@ -52,16 +49,16 @@ _UNTOLD = (
 
 
 def way_on(context: Any, vnf_instance: Any, aspect_id: str, before: int | None) -> str:
-    """What to do after a scale-out that failed.
+    """What to send after a scale-out that failed.
 
-    :param before: how many members the group had before it, None if that is not known.
+    :param before: how many members the group had before it, None if unknown.
     """
     try:
         after = members_after(context, vnf_instance, aspect_id)
     except Exception as exc:
-        # It is asked for a hint, beside an error that is told anyway.
-        LOG.warning("What a rollback would do cannot be told: %s", exc)
-        return _UNTOLD
+        # This is for a hint; the failure itself is reported anyway.
+        LOG.warning("What a rollback would do is not known: %s", exc)
+        return _UNKNOWN
     if after is None or after == before:
         return _WAY_ON
     if before is None:
@@ -70,36 +67,13 @@ def way_on(context: Any, vnf_instance: Any, aspect_id: str, before: int | None) 
     return _NO_ROLLBACK.format(after=after, before=before)
 
 
-class Heat(heat_client.HeatClient):  # type: ignore[misc]
-    """Tacker's client with a time limit for each answer.
-
-    A request that gets none, or one that may pass, is sent again. So it is for reads,
-    deletions, and an update that Heat refuses while the first one is under way.
-    """
-
-    def __init__(self, access: Mapping[str, Any], region: str | None) -> None:
-        opened = clients.OpenstackClients(access, region_name=region)
-        heat.set_limits(opened.keystone)
-        self.heat = opened.heat
-        self.stacks = self.heat.stacks
-        self.resources = self.heat.resources
-
-
-def heat_of(context: Any, vnf_instance: Any) -> heat_client.HeatClient:
-    """A client of the Heat that has the VNF instance's stack."""
-    infos = vnf_instance.vim_connection_info
-    vim = database.ask(context, lambda own: vnflcm_utils._get_vim(own, infos))
-    info = objects.VimConnectionInfo.obj_from_primitive(vim, context)
-    return Heat(info.access_info, info.access_info.get("region"))
-
-
 def members_after(context: Any, vnf_instance: Any, aspect_id: str) -> int | None:
-    """How many members the group has after the rollback.
+    """How many members the group would have after the rollback.
 
     :returns: None for as many as before the scale-out.
-    :raises Exception: of Heat, of Tacker or of the package's user data.
+    :raises Exception: from Heat, Tacker or the package's user data.
     """
-    client = heat_of(context, vnf_instance)
+    client = openstack.heat_of(context, vnf_instance)
     stack_id = vnf_instance.instantiated_vnf_info.instance_id
     template = client.stacks.template(stack_id)
     if isinstance(_wanted(template, aspect_id), Mapping) and _follows_scale(
@@ -114,7 +88,7 @@ def size_in(
 ) -> int | None:
     """The size that an update with this template and these parameters gives a group.
 
-    :returns: None for that which it has.
+    :returns: None for its present size.
     """
     wanted = _wanted(template, group)
     if isinstance(wanted, Mapping):
@@ -127,10 +101,10 @@ def _wanted(template: Mapping[str, Any], group: str) -> Any:
 
 
 def _follows_scale(context: Any, vnf_instance: Any) -> bool:
-    """Whether the user data say the size, as Tacker looks it up."""
-    given = vnf_instance.instantiated_vnf_info.additional_params or {}
-    path = given.get("lcm-operation-user-data")
-    name = given.get("lcm-operation-user-data-class")
+    """Whether the user data set the size; loaded as Tacker does."""
+    params = vnf_instance.instantiated_vnf_info.additional_params or {}
+    path = params.get("lcm-operation-user-data")
+    name = params.get("lcm-operation-user-data-class")
     if not path or not name:
         return False
     package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)

@@ -1,15 +1,15 @@
 """The scale level that Tacker's v1 API keeps, compared with what Heat has.
 
 A heal of VNFCs writes the size that the scale level stands for into the template of the
-stack (``OpenStack.heal_vnf``), and Heat brings the group to it: it deletes the oldest
-members, which no hook has drained, or makes members that Tacker does not list. The two
-numbers differ when a scaling ended otherwise than Tacker has noted:
+stack (``OpenStack.heal_vnf``), and Heat resizes the group to it: it deletes the oldest
+members, which no hook has drained, or creates members that Tacker does not list. The
+two numbers differ after a scaling that Tacker has recorded wrongly:
 
-* the conductor was killed, or Keystone or Heat did not answer, while Heat built the VMs
-  of a scale-out: they are there, and the scale level is the one before;
-* the ``retry`` of such an operation has Heat build them once more
+* the conductor was killed, or Keystone or Heat did not answer, while Heat created the
+  VMs of a scale-out: they exist, and the scale level is the former one;
+* the ``retry`` of such an operation has Heat create them once more
   (``VnfLcmDriver._scale_vnf``), or ends without raising the level again;
-* a ``rollback`` deletes the VMs and leaves the level where the scale-out has put it.
+* a ``rollback`` deletes the VMs and keeps the level that the scale-out has set.
 """
 
 import logging
@@ -21,7 +21,7 @@ from tacker.tosca import utils as tosca_utils
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1.site import V1Site
+from tacker_k8s_mgmt.hooks.v1.context import V1Site
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.status.facts import Count
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
@@ -29,92 +29,85 @@ from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 _REMEDY = "The next heal of a VNFC, or scale-out, sets Tacker's scale level to that."
-# Tacker asks whether there are any.
+# Tacker only checks that there are some.
 _ANY_GROUP = {"attributes": {"scaling_group_names": True}}
 
 
-def counts(
-    context: Any, vnf_instance: Any, sizes: Mapping[str, GroupSize]
-) -> tuple[Count, ...]:
-    """The sizes of the scaling groups, in Heat and by Tacker's scale levels.
-
-    :param sizes: as Heat has them, by the names of the groups.
-    """
-    tacker = _expected(context, vnf_instance, sizes)
+def counts(site: V1Site) -> tuple[Count, ...]:
+    """The sizes of the scaling groups, in Heat and by Tacker's scale levels."""
+    sizes = site.group_sizes()
     return tuple(
         Count(name, sizes[name].healthy, number, _REMEDY)
-        for name, number in tacker.items()
+        for name, number in _expected(site, sizes).items()
     )
 
 
-def kept_sizes(
-    context: Any, vnf_instance: Any, sizes: Mapping[str, GroupSize]
-) -> dict[str, int]:
+def kept_sizes(site: V1Site, sizes: Mapping[str, GroupSize]) -> dict[str, int]:
     """The sizes at which Heat deletes no healthy member of a group.
 
-    What Tacker's scale level stands for, as far as Heat has it; a member that Heat has
-    failed at is built anew if Tacker counts it.
+    That of Tacker's scale level, as far as Heat has it; Heat replaces a failed member
+    if Tacker counts it.
 
-    :param sizes: as Heat has them, by the names of the groups.
+    :param sizes: in Heat, by the names of the groups.
     """
-    expected = _expected(context, vnf_instance, sizes)
+    expected = _expected(site, sizes)
     return {
         name: size.nearest(expected.get(name, size.healthy))
         for name, size in sizes.items()
     }
 
 
-def step(context: Any, vnf_instance: Any, site: V1Site) -> Step:
-    """Have a heal leave the sizes of the groups as they are."""
+def step(site: V1Site) -> Step:
+    """Have a heal keep the sizes of the groups."""
 
     def act() -> None:
-        if _follow(context, vnf_instance, site.group_sizes()):
+        if _follow(site):
             # A retry may begin after this hook.
-            vnf_instance.save()
+            site.instance.save()
 
     return Step("compare Tacker's scale level with Heat", act)
 
 
-def follow_scale_out(context: Any, vnf_instance: Any, site: V1Site) -> None:
+def follow_scale_out(site: V1Site) -> None:
     """Have Tacker count what an earlier scale-out has left; Tacker stores it.
 
-    The workers have joined by now, so this fails no operation: the next heal comes back
-    to it.
+    The workers have joined by now, so a failure is only logged: the next heal compares
+    again.
     """
     try:
-        _follow(context, vnf_instance, site.group_sizes())
+        _follow(site)
     except Exception as exc:
-        # Whatever Heat, the VNFD or Tacker's database may raise.
+        # Heat, the VNFD and Tacker's database raise many kinds.
         LOG.warning(
             "VNF instance %s: Tacker's scale level was not compared with Heat: %s",
-            vnf_instance.id,
+            site.instance.id,
             exc,
         )
 
 
-def _follow(context: Any, vnf_instance: Any, sizes: Mapping[str, GroupSize]) -> bool:
-    """Set the scale levels to those of the groups that Heat has.
+def _follow(site: V1Site) -> bool:
+    """Set the scale levels to the sizes in Heat.
 
-    Where no level stands for a group that has too few members, Tacker's number stays:
-    Heat then makes the missing ones, and deletes none.
+    Where a group has too few members and no level stands for that size, Tacker's level
+    stays: Heat then creates the missing ones, and deletes none.
 
-    :param sizes: as Heat has them, by the names of the groups.
     :returns: whether a level has changed.
     :raises UnsupportedOperation: a group has more members than its scale level stands
         for, and no level stands for so many.
     """
-    expected = _expected(context, vnf_instance, sizes)
-    kept = kept_sizes(context, vnf_instance, sizes)
+    sizes = site.group_sizes()
+    expected = _expected(site, sizes)
+    kept = kept_sizes(site, sizes)
     wrong = {name: n for name, n in expected.items() if n != kept[name]}
-    levels, changed = _levels(vnf_instance), False
-    aspects = _aspects(context, vnf_instance) if wrong else {}
+    levels, changed = _levels(site), False
+    aspects = _aspects(site) if wrong else {}
     for name, number in wrong.items():
         level = _level(aspects[name], kept[name])
         if level is not None:
             LOG.warning(
                 "VNF instance %s: Heat has %d members of %s, and Tacker's scale level "
                 "%d stands for %d; it is set to %d",
-                vnf_instance.id,
+                site.instance.id,
                 kept[name],
                 name,
                 levels[name].scale_level,
@@ -140,12 +133,10 @@ def _too_many(group: str, heat: int, tacker: int) -> errors.UnsupportedOperation
     )
 
 
-def _expected(
-    context: Any, vnf_instance: Any, names: Collection[str]
-) -> dict[str, int]:
+def _expected(site: V1Site, names: Collection[str]) -> dict[str, int]:
     """The sizes for which Tacker's scale levels stand, of the groups that have one."""
-    levels = _levels(vnf_instance)
-    aspects = _aspects(context, vnf_instance) if levels and names else {}
+    levels = _levels(site)
+    aspects = _aspects(site) if levels and names else {}
     return {
         name: _size(aspects[name], levels[name].scale_level)
         for name in names
@@ -153,18 +144,19 @@ def _expected(
     }
 
 
-def _levels(vnf_instance: Any) -> dict[str, Any]:
+def _levels(site: V1Site) -> dict[str, Any]:
     """Tacker's own objects, by the names of the scaling aspects."""
-    info = vnf_instance.instantiated_vnf_info
-    return {one.aspect_id: one for one in getattr(info, "scale_status", None) or ()}
+    info = site.instance.instantiated_vnf_info
+    levels = getattr(info, "scale_status", None) or ()
+    return {level.aspect_id: level for level in levels}
 
 
-def _aspects(context: Any, vnf_instance: Any) -> Mapping[str, Mapping[str, int]]:
-    """What the VNFD says of the scaling aspects, as a heal reads it."""
-    flavour = vnf_instance.instantiated_vnf_info.flavour_id
-    vnfd = vnflcm_utils.get_vnfd_dict(context, vnf_instance.vnfd_id, flavour)
-    found = tosca_utils.get_scale_group(_ANY_GROUP, vnfd, {})
-    aspects: Mapping[str, Mapping[str, int]] = found.get("scaleGroupDict", {})
+def _aspects(site: V1Site) -> Mapping[str, Mapping[str, int]]:
+    """The VNFD's scaling aspects, read as Tacker's heal does."""
+    flavour = site.instance.instantiated_vnf_info.flavour_id
+    vnfd = vnflcm_utils.get_vnfd_dict(site.context, site.instance.vnfd_id, flavour)
+    groups = tosca_utils.get_scale_group(_ANY_GROUP, vnfd, {})
+    aspects: Mapping[str, Mapping[str, int]] = groups.get("scaleGroupDict", {})
     return aspects
 
 

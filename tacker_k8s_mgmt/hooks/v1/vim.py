@@ -1,8 +1,8 @@
 """The cluster as a Kubernetes VIM in Tacker's registry (v1 API).
 
-A VIM is ours by its id, which the VNF instance's metadata keeps, or, when an operation
-was cut off before that was saved, by the mark in its description. Never by its name
-alone: another project, or another VNF, may use the same one.
+The cluster's VIM is identified by its id in the VNF instance's metadata or, if an
+operation was interrupted before that was saved, by the mark in its description. Never
+by its name: another project, or another VNF, may use the same one.
 """
 
 import logging
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Instance(Protocol):
-    """What of Tacker's ``VnfInstance`` is used here."""
+    """The part of Tacker's ``VnfInstance`` that is used here."""
 
     id: str
     tenant_id: str
@@ -49,7 +49,7 @@ def _plugin() -> Any:
 
 
 class VimRegistry:
-    """Tacker's registry, seen from one VNF instance."""
+    """The entry of one VNF instance's cluster in Tacker's registry."""
 
     def __init__(self, context: Any, instance: Instance) -> None:
         self._context = context
@@ -69,8 +69,8 @@ class VimRegistry:
     def register(self, spec: ports.VimSpec) -> str:
         """Get or create the VIM, and name it in the VNF instance.
 
-        One that shows to another address is of a cluster that is gone, and replaced.
-        The instance is saved at once, so that a later failure cannot lose the id.
+        A VIM with another address is that of a former cluster, and is replaced. The
+        instance is saved at once, so that a later failure cannot lose the id.
 
         :returns: the VIM's id.
         :raises VimError: Tacker refused, e.g. it cannot reach the API.
@@ -82,7 +82,7 @@ class VimRegistry:
         return vim_id
 
     def in_use(self) -> bool:
-        """Whether a VNF other than ours runs on the cluster.
+        """Whether a VNF runs on the cluster.
 
         Tacker's ``NfvoPlugin.delete_vim`` refuses then, even for a terminated VNF that
         has not been deleted.
@@ -97,7 +97,7 @@ class VimRegistry:
         return False
 
     def remove(self) -> bool:
-        """Take the VIM out of the registry and out of the VNF instance.
+        """Remove the VIM from the registry and from the VNF instance.
 
         :returns: False when there was none.
         :raises VimError: it is still used.
@@ -123,7 +123,7 @@ class VimRegistry:
         vim = self._entry()
         if vim is None:
             return ()
-        # The first one is the VIM of the VNF itself.
+        # The first one is the OpenStack VIM of the VNF.
         others = (self._instance.vim_connection_info or [])[1:]
         named = any(info.vim_id == vim["id"] for info in others)
         return (Vim(vim["id"], vim["name"], vim["auth_url"], named),)
@@ -148,7 +148,7 @@ class VimRegistry:
         return None
 
     def _is_marked(self, vim: dict[str, Any]) -> bool:
-        # Anybody may write a description; an administrator sees every project's VIMs.
+        # Any project may use this description, and an administrator sees all VIMs.
         ours = vim["tenant_id"] == self._instance.tenant_id
         return bool(ours and vim.get("description") == self._mark)
 
@@ -167,7 +167,7 @@ class VimRegistry:
             ) from None
 
     def _create(self, spec: ports.VimSpec, context: Any) -> str:
-        # When it is repeated, the first time may have got through.
+        # After a lost connection, a first attempt may have succeeded.
         if known := self._look(context):
             return str(known["id"])
         body = {
@@ -193,8 +193,8 @@ class VimRegistry:
             self._plugin.delete_vim(context, known["id"])
 
     def _remember(self, vim_id: str, auth_url: str) -> None:
-        # A new dict: Tacker does not see a change inside the old one.
-        metadata = dict(self._instance.vnf_metadata or {})
+        # A new dict: Tacker does not notice a change inside the old one.
+        metadata = self._instance.vnf_metadata or {}
         self._instance.vnf_metadata = {**metadata, METADATA_KEY: vim_id}
         others = self._without(vim_id) or [self._default_vim()]
         info = objects.VimConnectionInfo(
@@ -205,13 +205,14 @@ class VimRegistry:
             interface_info={},
             extra={},
         )
-        # Appended: Tacker takes the first one for the VIM of the VNF itself.
+        # Appended: Tacker uses the first one as the VIM of the VNF.
         self._instance.vim_connection_info = [*others, info]
         self._instance.save()
 
     def _default_vim(self) -> Any:
-        """What Tacker names in a new VNF instance, and not any more in one whose
-        instantiation was rolled back: the VIM that it takes when none is named.
+        """The VIM that Tacker uses when none is named.
+
+        Tacker names it in a new VNF instance, but not after a rollback.
         """
         vim = self._ask(lambda own: vnflcm_utils._get_vim(own, None))
         return objects.VimConnectionInfo(

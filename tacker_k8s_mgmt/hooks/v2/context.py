@@ -1,78 +1,105 @@
 """One call of a hook of Tacker's v2 API: its parameters, and its site."""
 
-import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from oslo_config import cfg
-from oslo_log import log
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import Hook
 from tacker_k8s_mgmt.hooks.secrets import Secrets
-from tacker_k8s_mgmt.hooks.v2.heat import login_of
+from tacker_k8s_mgmt.hooks.v2.heat import login_of, resources_of
 from tacker_k8s_mgmt.hooks.v2.request import Call
-from tacker_k8s_mgmt.hooks.v2.site import PROJECT, V2Site
+from tacker_k8s_mgmt.hooks.v2.vim import Connections
+from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request import params as parameters
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.request.secret_references import Resolver
+from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+# The v2 API does not pass the project of a request.
+_PROJECT = ""
 
 
-class V2Hook(Hook[V2Site]):
+class V2Hook(Hook["V2Site"]):
     """One call of a hook, with what Tacker's v2 API passes."""
 
     def __init__(self, call: Call, conf: cfg.ConfigOpts) -> None:
         super().__init__(call.operation, call.vnf_id, conf, api="v2")
         self.call = call
 
-    def given(
+    def parsed(
         self, way_out: str, needed: Collection[str] | None = None
     ) -> InstallParams | None:
         """The parameters of an instantiation's own request.
 
-        :param way_out: what the operator does about wrong ones at this moment.
+        :param way_out: what the operator sends when they are wrong.
         :param needed: the structures whose secrets are needed, None for all.
         :raises ParamError: with every problem.
         """
-        with hints.told(way_out):
-            read = parameters.parse(self.call.given, self._resolver(), needed=needed)
-        return self._warned(read)
+        given, secrets = self.call.additional_params, self._secrets()
+        parse = partial(parameters.parse, given, secrets, needed=needed)
+        return self._read(parse, way_out)
 
     def merged(
         self, way_out: str, needed: Collection[str] | None = None, upgrade: bool = False
     ) -> InstallParams:
-        """What is kept of the parameters, with what this request gives in its place.
+        """The stored parameters, updated by those of this request.
 
         :param way_out: as above, and so is *needed*.
         :param upgrade: the Kubernetes version may change, too.
         :raises ParamError: with every problem.
         """
-        with hints.told(way_out):
-            read = parameters.merged(
-                self.call.stored,
-                self.call.given,
-                self._resolver(),
-                needed=needed,
-                upgrade=upgrade,
-            )
-        if read is None:
+        parse = partial(
+            parameters.merged,
+            self.call.stored,
+            self.call.additional_params,
+            self._secrets(),
+            needed=needed,
+            upgrade=upgrade,
+        )
+        params = self._read(parse, way_out)
+        if params is None:
             raise errors.TackerError(
                 detail=f"The VNF instance {self.call.vnf_id} is no cluster."
             )
-        return self._warned(read) or read
+        return params
 
-    def site(self, params: InstallParams) -> V2Site:
+    def completed(
+        self, way_out: str, requests: Iterable[Mapping[str, Any]]
+    ) -> InstallParams:
+        """The stored parameters, with the secrets of former requests.
+
+        :param way_out: as above.
+        :param requests: their ``additionalParams``, latest first.
+        :raises ParamError: with every problem.
+        """
+        stored, secrets = self.call.stored, self._secrets()
+        parse = partial(parameters.completed, stored, requests, secrets)
+        return self._read(parse, way_out, retried=False)
+
+    def site(self, params: InstallParams) -> "V2Site":
         """What an operation on this VNF instance may touch."""
-        return V2Site(self.call, params, self.options, self.state_path, self.name)
+        return V2Site(self, params)
 
-    def _warned(self, read: InstallParams | None) -> InstallParams | None:
-        for warning in read.warnings if read else ():
-            LOG.warning("VNF instance %s: %s", self.call.vnf_id, warning)
-        return read
+    def _secrets(self) -> Secrets:
+        return Secrets(partial(login_of, self.call.vim), self.options, _PROJECT)
 
-    def _resolver(self) -> Resolver:
-        login = partial(login_of, self.call.vim)
-        return Secrets(login, self.options, project_id=PROJECT)
+
+class V2Site(Site):
+    """Everything that an operation on one VNF instance may touch."""
+
+    vims: Connections
+
+    def __init__(self, hook: V2Hook, params: InstallParams) -> None:
+        self._call = hook.call
+        owner = self._call.vnf_id, _PROJECT
+        super().__init__(*owner, params, hook.options, hook.state_path, hook.name)
+        self.vims = Connections(self._call.instance)
+
+    def _stack(self) -> tuple[str, Sequence[StackResource]]:
+        servers = self._params.wants_compute_hosts
+        return self._call.stack, resources_of(self._call, servers)
+
+    def _package_root(self) -> str:
+        return self._call.package

@@ -2,7 +2,7 @@
 
 What Tacker passes to each, and when: ``sol_refactored/conductor/vnflcm_driver_v2.py``.
 A retry runs both hooks of an operation again, whichever of them has failed. Changes of
-the VNF instance are stored only when the whole operation ends well.
+the VNF instance are stored only when the whole operation succeeds.
 """
 
 import logging
@@ -14,13 +14,13 @@ from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints, table
+from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
 from tacker_k8s_mgmt.hooks.table import Plan
 from tacker_k8s_mgmt.hooks.v2 import scale, scale_status, settings, upgrade
-from tacker_k8s_mgmt.hooks.v2.context import V2Hook
+from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.hooks.v2.heat import resources_of
 from tacker_k8s_mgmt.hooks.v2.process import Streams
 from tacker_k8s_mgmt.hooks.v2.request import Call
-from tacker_k8s_mgmt.hooks.v2.site import V2Site
 from tacker_k8s_mgmt.hooks.v2.vim import Connections
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_check import ConnectivityStart
@@ -45,16 +45,14 @@ _CONNECTIVITY_END = hints.Advice(
     "`retry` goes on from here; `rollback` gives the ports their former places; after "
     "`fail`, the same request sent again goes on."
 )
-# What an end of the cluster's life needs: the VMs go anyway.
-_SERVER_ONLY = ("ansible", "bastion")
 # Between the hooks of an operation.
 _REFUSED = "parameters refused"
 
 
 def perform(call: Call, streams: Streams) -> None:
-    """Do what a hook has to do; *call* is changed in place.
+    """Run a hook; *call* is changed in place.
 
-    :raises K8sMgmtError: telling the operator what is wrong.
+    :raises K8sMgmtError: with what is wrong, for the operator.
     """
     conf = settings.read()
     hook = V2Hook(call, conf)
@@ -68,40 +66,39 @@ def perform(call: Call, streams: Streams) -> None:
             "[k8s_mgmt] state_path in tacker.conf.",
         ) from None
     settings.log_to(conf, path)
-    work = HOOKS.get(call.operation)
-    if work is None:
+    if call.operation not in HOOKS:
         raise errors.UnsupportedOperation(
             detail=f"This release has no hook {call.operation}.",
             hint="Take it out of the VNFD, or upgrade tacker-k8s-mgmt.",
         )
-    # Before Tacker chooses a VIM for the work between the hooks.
+    # Before Tacker selects a VIM for its work between the hooks.
     Connections(call.instance).settle()
-    work(hook)
+    HOOKS[call.operation](hook)
 
 
 def _instantiate_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Refuse what cannot work before a VM exists."""
+    """Refuse what cannot work, before a VM exists."""
     return Plan((preflight.step(deps),))
 
 
-def _given_or_forget(hook: V2Hook, wrong: str) -> InstallParams | None:
-    params = hook.given(wrong)
+def _parsed_or_forget(hook: V2Hook, wrong: str) -> InstallParams | None:
+    params = hook.parsed(wrong)
     if params is None:
         hook.call.forget()
     return params
 
 
 def _instantiate_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Make a Kubernetes cluster of the VMs."""
-    kept = parameters.without_secrets(hook.call.given)
+    """Install Kubernetes on the VMs."""
+    kept = parameters.without_secrets(hook.call.additional_params)
     return Plan.of(Instantiate(deps), after=partial(hook.call.store, kept))
 
 
-def _given_if_right(hook: V2Hook, wrong: str) -> InstallParams | None:
+def _parsed_if_valid(hook: V2Hook, wrong: str) -> InstallParams | None:
     try:
-        return hook.given(wrong, needed=_SERVER_ONLY)
+        return hook.parsed(wrong, needed=SERVER_ONLY)
     except errors.ParamError as error:
-        # That is why it failed, most likely: before anything was made.
+        # Most likely why the operation failed, before anything was created.
         _left_behind(hook, error)
         return None
 
@@ -117,7 +114,7 @@ def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
 
 def _merged_unless_forceful(hook: V2Hook, wrong: str) -> InstallParams | None:
     try:
-        return hook.merged(wrong, needed=_SERVER_ONLY)
+        return hook.merged(wrong, needed=SERVER_ONLY)
     except errors.ParamError as error:
         if hook.call.request.get("terminationType") != "FORCEFUL":
             raise
@@ -127,12 +124,12 @@ def _merged_unless_forceful(hook: V2Hook, wrong: str) -> InstallParams | None:
 
 
 def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Take away what we made, while there are credentials for it."""
+    """Remove what the driver has created, while there are credentials for it."""
     return Plan(TerminateEnd(deps.vnf_id, site.vims, site).steps())
 
 
 def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Take out of the cluster what is about to be built anew, or refuse."""
+    """Remove the nodes that Tacker is about to rebuild, or refuse."""
     call = hook.call
     if not call.request.get("vnfcInstanceId"):
         return Plan(
@@ -142,25 +139,25 @@ def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
             )
         )
     call.note_healed()
-    servers = {one.server_id: one.vnfc_id for one in call.healed()}
-    return Plan.of(HealStart(deps, servers={**servers, **_there(call)}))
+    servers = {healed.server_id: healed.vnfc_id for healed in call.healed()}
+    return Plan.of(HealStart(deps, servers={**servers, **_present(call)}))
 
 
-def _there(call: Call) -> Mapping[str, str]:
-    """The VNFCs that are healed, by the ids of the servers that are in their places."""
+def _present(call: Call) -> Mapping[str, str]:
+    """The healed VNFCs, by the ids of the servers that Heat has in their places."""
     healed = call.noted()
     return {
-        one.physical_id: healed[one.stack_id, one.name]
-        for one in resources_of(call)
-        if (one.stack_id, one.name) in healed
+        resource.physical_id: healed[resource.stack_id, resource.name]
+        for resource in resources_of(call)
+        if (resource.stack_id, resource.name) in healed
     }
 
 
 def _heal_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Make a cluster, or members of it, of the VMs that were built anew."""
+    """Install the cluster again, or join the rebuilt VMs."""
     if not hook.call.request.get("vnfcInstanceId"):
         return Plan.of(Instantiate(deps), advice=hints.HEAL_OF_ALL)
-    return Plan.of(HealEnd(deps, servers=_there(hook.call)))
+    return Plan.of(HealEnd(deps, servers=_present(hook.call)))
 
 
 def _merged_or_refused(hook: V2Hook, wrong: str) -> InstallParams:
@@ -172,28 +169,27 @@ def _merged_or_refused(hook: V2Hook, wrong: str) -> InstallParams:
 
 def _connectivity_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Refuse a change that the cluster cannot follow, before a port changes."""
-    asked = _asked(hook.call)
-    return Plan(ConnectivityStart(deps, asked=asked).steps())
+    return Plan(ConnectivityStart(deps, asked=_attachments(hook.call)).steps())
 
 
-def _asked(call: Call) -> tuple[Attachment, ...]:
+def _attachments(call: Call) -> tuple[Attachment, ...]:
     """The connection points that a change of external connectivity names."""
-    return tuple(Attachment(*one) for one in call.connections())
+    return tuple(Attachment(*connection) for connection in call.connections())
 
 
 def _connectivity_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Let the cluster follow to where its VMs are reached now."""
-    return Plan(ConnectivityEnd(deps, asked=_asked(hook.call)).steps())
+    """Adapt the cluster to the new addresses of its VMs."""
+    return Plan(ConnectivityEnd(deps, asked=_attachments(hook.call)).steps())
 
 
 def _merged_unless_refused(hook: V2Hook, wrong: str) -> InstallParams | None:
     scale_status.restore(hook.call)
-    # Not the other way round: with a conductor that is killed, all that is lost.
+    # Not the other way round: a killed conductor loses this data.
     return None if hook.call.between.get(_REFUSED) else hook.merged(wrong)
 
 
 def _connectivity_rollback_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Let the cluster follow back."""
+    """Adapt the cluster to the former addresses of its VMs."""
     steps = ConnectivityEnd(deps).steps()
     return Plan(steps, lambda: "Heat has taken the ports back.")
 
@@ -205,17 +201,16 @@ def _nothing(hook: V2Hook) -> None:
 HOOKS: Mapping[str, Callable[[V2Hook], None]] = MappingProxyType(
     {
         "instantiate_start": _Entry(
-            V2Hook.given, hints.ROLLBACK, _instantiate_start, hints.NO_VM_YET
+            V2Hook.parsed, hints.ROLLBACK, _instantiate_start, hints.NO_VM_YET
         ),
         "instantiate_end": _Entry(
-            _given_or_forget, hints.VMS_GO, _instantiate_end, hints.VMS_THERE
+            _parsed_or_forget, hints.VMS_GO, _instantiate_end, hints.VMS_EXIST
         ),
         "instantiate_rollback_start": _Entry(
-            _given_if_right, "", _end, _ROLLBACK_AGAIN
+            _parsed_if_valid, "", _end, _ROLLBACK_AGAIN
         ),
         "instantiate_rollback_end": _nothing,
         "terminate_start": _Entry(_merged_unless_forceful, _TERMINATE, _end),
-        # Keep nothing of a cluster that is gone.
         "terminate_end": lambda hook: hook.call.forget(),
         "scale_start": _Entry(V2Hook.merged, hints.FAIL, scale.start),
         "scale_end": _Entry(scale.of_scale_out, hints.VMS_GO, scale.end, scale.OUT_END),
@@ -230,7 +225,7 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = MappingProxyType(
         "modify_information_rollback_start": _nothing,
         "modify_information_rollback_end": _nothing,
         "change_external_connectivity_start": _Entry(
-            _merged_or_refused, hints.ROLLBACK, _connectivity_start, hints.MENDED
+            _merged_or_refused, hints.ROLLBACK, _connectivity_start, hints.CHECK
         ),
         "change_external_connectivity_end": _Entry(
             V2Hook.merged, hints.FAIL_ALREADY, _connectivity_end, _CONNECTIVITY_END

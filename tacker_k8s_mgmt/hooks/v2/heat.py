@@ -1,9 +1,8 @@
-"""Heat and Keystone, asked as Tacker's v2 API asks them.
+"""Heat and Keystone, with the settings of Tacker's v2 API, such as certificates.
 
-What ``tacker.conf`` says of that, such as certificates, holds here, too. Tacker's own
-client is used where tokens come by OAuth 2.0. Elsewhere it is not: to import it, with
-the database and the message queue that it brings along, would take half of the time of
-a hook that has little to do (``sol_refactored/infra_drivers/openstack/heat_utils.py``).
+Tacker's own client (``sol_refactored/infra_drivers/openstack/heat_utils.py``) is only
+used where tokens come by OAuth 2.0: its import, with the database and the message queue
+that it pulls in, takes half of the time of a short hook.
 """
 
 import types
@@ -34,36 +33,36 @@ def login_of(vim: Mapping[str, Any]) -> tuple[Session, str]:
 def resources_of(call: Call, servers: bool = False) -> tuple[StackResource, ...]:
     """Everything in the VNF's Heat stack.
 
-    :param servers: tell the attributes of servers, too.
+    :param servers: include the attributes of servers.
     :raises RemoteError: Heat did not answer as it should.
     """
     return heat.list_resources(_Resources(call.vim), call.stack, servers)
 
 
 class _Resources:
-    """Heat's resources, asked as heatclient's manager is."""
+    """Heat's resources, with the interface of heatclient's manager."""
 
     def __init__(self, vim: Mapping[str, Any]) -> None:
         self._vim = vim
         self._adapter: Adapter | None = None
 
     def list(self, stack_id: str, **kwargs: Any) -> Sequence[Any]:
-        found = self._get(f"stacks/{stack_id}/resources?{urlencode(kwargs)}")
-        return [types.SimpleNamespace(**one) for one in found["resources"]]
+        body = self._get(f"stacks/{stack_id}/resources?{urlencode(kwargs)}")
+        return [types.SimpleNamespace(**resource) for resource in body["resources"]]
 
     def get(self, stack_id: str, resource_name: str) -> Any:
-        found = self._get(f"stacks/{stack_id}/resources/{quote(resource_name)}")
-        return types.SimpleNamespace(**found["resource"])
+        body = self._get(f"stacks/{stack_id}/resources/{quote(resource_name)}")
+        return types.SimpleNamespace(**body["resource"])
 
     def _get(self, path: str) -> Any:
-        # Who calls has to tell what goes wrong here, too.
+        # Here, where the caller handles errors.
         if self._adapter is None:
             self._adapter = _adapter(self._vim)
         return self._adapter.get(path).json()
 
 
 def _adapter(vim: Mapping[str, Any]) -> Adapter:
-    # Earlier releases of Tacker have not all of these options.
+    # Earlier releases of Tacker lack some of these options.
     by_oauth = getattr(cfg.CONF.v2_vnfm, "use_oauth2_mtls_for_heat", False)
     adapter = _tackers(vim) if by_oauth else _own(vim)
     heat.set_limits(adapter)

@@ -1,14 +1,13 @@
-"""The process that Tacker's v2 API starts for each hook: what goes in and out of it.
+"""The process that Tacker's v2 API starts for each hook: its input and output.
 
-Tacker (``sol_refactored/conductor/vnflcm_driver_v2.py``) writes one pickle to standard
+Tacker (``sol_refactored/conductor/vnflcm_driver_v2.py``) writes a pickle to standard
 input, reads one from standard output, and shows all of standard error to the user when
-the exit code is not 0. One word that a library prints would spoil either, so both are
-kept aside from the beginning, and whoever writes to them, be it a child process, writes
-to our log.
+the exit code is not 0. A line that a library prints would corrupt either, so both are
+set aside at the start, and everything written to them, also by child processes, goes to
+the driver's log.
 """
 
 import ctypes
-import io
 import os
 import pickle
 import signal
@@ -21,7 +20,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Streams:
-    """The standard streams of this process, each used for what Tacker wants there."""
+    """The standard streams of this process, as Tacker uses them."""
 
     def __init__(self) -> None:
         self._out, self._err = os.dup(_OUT), os.dup(_ERR)
@@ -29,26 +28,24 @@ class Streams:
 
     def read(self) -> dict[str, Any]:
         """What Tacker passes to the hook."""
-        # Tacker's own conductor has written it.
-        given = pickle.load(sys.stdin.buffer)  # noqa: S301
-        return dict(given)
+        # Written by Tacker's conductor, which started this process.
+        return dict(pickle.load(sys.stdin.buffer))  # noqa: S301
 
     def divert(self, path: str) -> None:
-        """Let whatever is printed go to the end of a file, made if need be."""
+        """Append everything that is printed to a file, which is created if missing."""
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         self._point_to(os.open(path, flags, 0o600))
 
     def reply(self, output: Mapping[str, Any]) -> None:
-        """Hand the result to Tacker."""
-        data = pickle.dumps(dict(output))
-        with io.FileIO(self._out, "w") as stream:
-            _write(stream, data)
+        """Return the result to Tacker."""
+        with open(self._out, "wb") as stream:
+            stream.write(pickle.dumps(dict(output)))
 
     def fail(self, text: str) -> None:
-        """Tell the user what is wrong: in one line, for Tacker shows `\\n` as such."""
-        with io.FileIO(self._err, "w") as stream:
-            _write(stream, " ".join(text.split()).encode())
+        """Return an error: in one line, since Tacker shows a line feed as ``\\n``."""
+        with open(self._err, "wb") as stream:
+            stream.write(" ".join(text.split()).encode())
 
     @staticmethod
     def _point_to(target: int) -> None:
@@ -59,16 +56,11 @@ class Streams:
         os.close(target)
 
 
-def _write(stream: io.FileIO, data: bytes) -> None:
-    while data:
-        data = data[stream.write(data) :]
-
-
 def end_with_conductor() -> None:
     """Have the kernel end this process when the conductor that started it has gone.
 
-    Nobody would read its result, and its lock on the cluster would be in the way of the
-    retry, which goes on where this one was: a playbook run outlives both.
+    Its result would be lost, and its lock on the cluster would block the retry, which
+    resumes its work: a playbook run outlives both.
     """
     conductor = os.getppid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,7 +1,7 @@
 """Tacker's v2 API: the program behind the shim in the VNF package.
 
 Tacker starts it once for every hook; see :mod:`.process`. The hooks themselves are in
-:mod:`.driver`, which is imported only for VNFs that are ours.
+:mod:`.driver`, which is imported only for VNFs that are clusters.
 """
 
 import gc
@@ -19,8 +19,8 @@ LOG = logging.getLogger(__name__)
 
 
 def _hooks() -> ModuleType:
-    """The hooks, which take half a second that others' VNFs shall not wait for."""
-    # What an import makes is no garbage: looking for it takes as long as the import.
+    """The hooks, whose import takes half a second."""
+    # An import creates no garbage, and the collector would take as long as the import.
     gc.disable()
     from tacker_k8s_mgmt.hooks.v2 import driver
 
@@ -30,7 +30,7 @@ def _hooks() -> ModuleType:
 
 
 def main() -> None:
-    """Do the work of one hook, and end the process."""
+    """Run one hook, and end the process."""
     streams = Streams()
     end_with_conductor()
     call: Call | None = None
@@ -44,7 +44,7 @@ def main() -> None:
     except errors.K8sMgmtError as error:
         text = str(error)
     except Exception as error:
-        # Not its text: it may quote whatever it was about.
+        # Not its text: it may quote a secret.
         text = (
             f"This is a defect of tacker-k8s-mgmt or an unforeseen answer: "
             f"{type(error).__name__}. The driver's log on the conductor says more."
@@ -52,10 +52,9 @@ def main() -> None:
         trace = traceback.format_exc()
     # Not above: oslo.log adds the text of the exception being handled.
     if call is not None:
-        redacted = redaction.Redactor(
-            redaction.in_variables([call.given, call.instance])
-        )
-        LOG.error("%s failed: %s %s", call.operation, text, redacted(trace))
-        streams.reply(call.told())
+        secrets = redaction.in_variables([call.additional_params, call.instance])
+        redact = redaction.Redactor(secrets)
+        LOG.error("%s failed: %s %s", call.operation, text, redact(trace))
+        streams.reply(call.failure())
     streams.fail(text)
     sys.exit(1)

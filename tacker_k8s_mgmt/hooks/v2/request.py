@@ -1,8 +1,8 @@
-"""What Tacker's v2 API passes to a hook, and what the hook gives back.
+"""What Tacker's v2 API passes to a hook, and what the hook returns.
 
-Everything is plain dictionaries with the names of ETSI NFV-SOL 002 and 003. Nothing
-here imports Tacker or much of this package: most VNFs are none of ours, and their hooks
-shall cost nothing.
+Everything is plain dictionaries with the names of ETSI NFV-SOL 002 and 003. This module
+does not import Tacker or much of this package: most VNFs are no clusters, and their
+hooks have to be quick.
 """
 
 import uuid
@@ -37,11 +37,11 @@ class Call:
     """One call of a hook.
 
     :param operation: the hook's name, such as ``scale_start``.
-    :param instance: the VNF instance; what is changed in it is stored if the whole
-        operation ends well.
+    :param instance: the VNF instance; changes are stored if the whole operation ends
+        well.
     :param package: directory of the VNF package.
-    :param between: what the hooks of an operation tell each other; a user can see it.
-        It also reaches the hooks of a retry and of a rollback.
+    :param between: data that the hooks of an operation pass on, also to those of a
+        retry and of a rollback; users can see it.
     """
 
     operation: str
@@ -52,30 +52,30 @@ class Call:
     between: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> "Call":
-        """What Tacker has sent."""
-        between = given.get("user_script_err_handling_data") or {}
+    def read(cls, sent: Mapping[str, Any]) -> "Call":
+        """The call that Tacker has sent."""
+        between = sent.get("user_script_err_handling_data") or {}
         return cls(
-            operation=given["operation"],
-            request=given["request"] or {},
-            instance=given["vnf_instance"],
-            grant_request=given["grant_request"] or {},
-            package=given["tmp_csar_dir"],
+            operation=sent["operation"],
+            request=sent["request"] or {},
+            instance=sent["vnf_instance"],
+            grant_request=sent["grant_request"] or {},
+            package=sent["tmp_csar_dir"],
             between=dict(between.get(KEY) or {}),
         )
 
-    def told(self) -> dict[str, Any]:
-        """What a hook that has failed gives back."""
+    def failure(self) -> dict[str, Any]:
+        """What a hook that has failed returns."""
         return {"user_script_err_handling_data": {KEY: self.between}}
 
     def result(self) -> dict[str, Any]:
-        """What a hook that went well gives back."""
-        return {"vnf_instance": self.instance, **self.told()}
+        """What a hook that has succeeded returns."""
+        return {"vnf_instance": self.instance, **self.failure()}
 
     # The request
 
     @property
-    def given(self) -> Mapping[str, Any]:
+    def additional_params(self) -> Mapping[str, Any]:
         """``additionalParams`` of the request."""
         return self.request.get("additionalParams") or {}
 
@@ -87,7 +87,17 @@ class Call:
     @property
     def names_parameters(self) -> bool:
         """Whether the request has parameters of ours."""
-        return any(name in self.given for name in _PARAMETERS)
+        return any(name in self.additional_params for name in _PARAMETERS)
+
+    def connections(self) -> Iterator[tuple[str, str, frozenset[str]]]:
+        """What a change of external connectivity asks for.
+
+        :returns: name of each connection point, its network, its fixed addresses.
+        """
+        for link in self.request.get("extVirtualLinks") or ():
+            for cp in link.get("extCps") or ():
+                addresses = frozenset(_fixed_addresses(cp))
+                yield str(cp["cpdId"]), str(link["resourceId"]), addresses
 
     # The VNF instance
 
@@ -98,10 +108,10 @@ class Call:
 
     @property
     def vim(self) -> Mapping[str, Any]:
-        """The OpenStack that the VMs are in: the first entry but for the cluster's."""
+        """The VIM of the VMs: the first entry other than the cluster's."""
         infos = self.instance.get("vimConnectionInfo") or {}
         ours = cluster_vim_id(self.vnf_id)
-        return next((one for one in infos.values() if one.get("vimId") != ours), {})
+        return next((info for info in infos.values() if info.get("vimId") != ours), {})
 
     @property
     def stack(self) -> str:
@@ -119,7 +129,7 @@ class Call:
     def stored(self) -> dict[str, Any]:
         """The parameters that are kept, as ``additionalParams`` of a request.
 
-        :raises TackerError: they are not as this release keeps them.
+        :raises TackerError: they are not in this release's format.
         """
         state = self.state
         if state is None:
@@ -135,7 +145,7 @@ class Call:
         return {_PARAMETERS[0]: state["parameters"]}
 
     def store(self, additional_params: Mapping[str, Any]) -> None:
-        """Keep parameters for the operations to come.
+        """Keep parameters for later operations.
 
         :param additional_params: without secrets.
         """
@@ -145,7 +155,7 @@ class Call:
         self.instance["metadata"] = {**metadata, KEY: state}
 
     def forget(self) -> None:
-        """Keep nothing any more."""
+        """Remove what is kept."""
         metadata = dict(self.instance.get("metadata") or {})
         metadata.pop(KEY, None)
         self.instance["metadata"] = metadata
@@ -153,36 +163,37 @@ class Call:
     # Servers
 
     def resources(self) -> list[dict[str, Any]]:
-        """``vnfcResourceInfo``: the servers that Tacker knows of."""
+        """``vnfcResourceInfo``: the servers that Tacker lists."""
         return self._info.get("vnfcResourceInfo") or []
 
     def servers(self) -> list[str]:
-        """Ids of all servers that Tacker knows of."""
+        """Ids of all servers that Tacker lists."""
         return [_server(vnfc) for vnfc in self.resources()]
 
     def images(self) -> dict[str, str]:
         """Name or id of the image of each VDU's VMs, where Tacker knows it."""
-        found = ((one["vduId"], one.get("metadata") or {}) for one in self.resources())
-        return {
-            str(vdu): str(metadata[f"image-{vdu}"])
-            for vdu, metadata in found
-            if metadata.get(f"image-{vdu}")
-        }
+        images = {}
+        for vnfc in self.resources():
+            vdu = str(vnfc["vduId"])
+            if image := (vnfc.get("metadata") or {}).get(f"image-{vdu}"):
+                images[vdu] = str(image)
+        return images
 
-    def vdus(self, servers: Collection[str]) -> list[str]:
-        """The VDUs that these servers are of."""
-        return [one["vduId"] for one in self.resources() if _server(one) in servers]
+    def vdus(self, servers: Collection[str]) -> set[str]:
+        """The VDUs of these servers."""
+        return {vnfc["vduId"] for vnfc in self.resources() if _server(vnfc) in servers}
 
     def added(self) -> list[str]:
-        """The VDUs of the servers that the operation makes."""
-        return [str(one["resourceTemplateId"]) for one in self._granted("addResources")]
+        """The VDUs of the servers that the operation creates."""
+        granted = self._granted("addResources")
+        return [str(resource["resourceTemplateId"]) for resource in granted]
 
     def removed(self) -> list[str]:
-        """Ids of the servers that the operation takes away."""
+        """Ids of the servers that the operation deletes."""
         return [
-            str(one["resource"]["resourceId"])
-            for one in self._granted("removeResources")
-            if "resource" in one
+            str(resource["resource"]["resourceId"])
+            for resource in self._granted("removeResources")
+            if "resource" in resource
         ]
 
     def members(self) -> list[str]:
@@ -198,29 +209,31 @@ class Call:
             and "parent_stack_id" in (vnfc.get("metadata") or {})
         ]
 
-    def uncounted(self, there: Iterable[tuple[str, Place]]) -> Counter[str]:
-        """How many servers of each VDU Tacker does not know of.
+    def uncounted(self, present: Iterable[tuple[str, Place]]) -> Counter[str]:
+        """How many servers of each VDU Tacker does not list.
 
-        :param there: id and place of every server in the stack. What Heat has built
-            anew in the place of a known one is no further one.
+        :param present: id and place of every server in the stack. A server that Heat
+            has rebuilt in the place of a listed one does not count.
         """
-        known, places = set(self.servers()), set(map(_place, self.resources()))
+        listed, places = set(self.servers()), set(map(_place, self.resources()))
         return Counter(
             place[1]
-            for server, place in there
-            if server not in known and place not in places
+            for server, place in present
+            if server not in listed and place not in places
         )
 
     def _granted(self, what: str) -> list[Mapping[str, Any]]:
         resources = self.grant_request.get(what) or ()
-        return [one for one in resources if one.get("type") == "COMPUTE"]
+        return [resource for resource in resources if resource.get("type") == "COMPUTE"]
+
+    # A heal
 
     def healed(self) -> Iterator["Healed"]:
         """The VNFCs that a heal request names.
 
         Tacker's v2 API takes the ids of ``vnfcInfo`` (SOL002).
         """
-        resources = {one["id"]: one for one in self.resources()}
+        resources = {vnfc["id"]: vnfc for vnfc in self.resources()}
         wanted = set(self.request.get("vnfcInstanceId") or ())
         for info in self._info.get("vnfcInfo") or ():
             vnfc = resources.get(str(info.get("vnfcResourceInfoId")))
@@ -228,35 +241,26 @@ class Call:
                 yield Healed(str(info["id"]), _server(vnfc), _place(vnfc))
 
     def note_healed(self) -> None:
-        """Keep for the ``_end`` hook which VNFCs are built anew.
+        """Keep the healed VNFCs for the ``_end`` hook.
 
         By then they have other ids, and the same places.
         """
-        noted = [[one.vnfc_id, *one.place] for one in self.healed()]
-        self.between[_HEALED] = noted
+        self.between[_HEALED] = [
+            [healed.vnfc_id, *healed.place] for healed in self.healed()
+        ]
 
     def noted(self) -> dict[Place, str]:
-        """The ids of the VNFCs that are built anew, by their places.
+        """The ids of the healed VNFCs, by their places.
 
-        :raises UnsupportedOperation: nobody has noted them.
+        :raises UnsupportedOperation: ``heal_start`` was not called.
         """
         if _HEALED not in self.between:
             raise errors.UnsupportedOperation(
-                detail="Nobody has noted which VMs are built anew: the VNFD names "
+                detail="It is not recorded which VMs are rebuilt: the VNFD names "
                 "heal_end and not heal_start.",
                 hint="Change to a package that names both, and heal again.",
             )
         return {(stack, name): vnfc for vnfc, stack, name in self.between[_HEALED]}
-
-    def connections(self) -> Iterator[tuple[str, str, frozenset[str]]]:
-        """What a change of external connectivity asks for.
-
-        :returns: name of each connection point, its network, its fixed addresses.
-        """
-        for link in self.request.get("extVirtualLinks") or ():
-            for cp in link.get("extCps") or ():
-                addresses = frozenset(_fixed_addresses(cp))
-                yield str(cp["cpdId"]), str(link["resourceId"]), addresses
 
     @property
     def _info(self) -> Mapping[str, Any]:
@@ -265,11 +269,11 @@ class Call:
 
 @dataclass(frozen=True)
 class Healed:
-    """A VNFC that is built anew.
+    """A VNFC that is rebuilt.
 
-    :param server_id: of its server as far as Tacker knows.
+    :param server_id: of its server as Tacker lists it.
     :param place: id of the stack that the server is in, and its name there. A retry
-        builds anew whichever server is there by then.
+        rebuilds the server that is there by then.
     """
 
     vnfc_id: str

@@ -1,8 +1,8 @@
-"""Tacker's v2 operation "scale": workers come and go.
+"""Tacker's v2 operation "scale", for workers.
 
-Tacker counts what is in ``vnfcResourceInfo``, adds or takes off what the operation is
-granted, and gives Heat the sum as the group's size (``userdata_default.py``). VMs that
-an operation has left behind which ended with `fail` are not in it.
+Tacker counts the entries of ``vnfcResourceInfo``, adds or subtracts what the operation
+is granted, and gives Heat the result as the group's size (``userdata_default.py``).
+VMs left by an operation that ended with `fail` are not listed there.
 """
 
 import logging
@@ -14,10 +14,9 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.table import Plan
-from tacker_k8s_mgmt.hooks.v2.context import V2Hook
+from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.hooks.v2.heat import resources_of
 from tacker_k8s_mgmt.hooks.v2.request import Call
-from tacker_k8s_mgmt.hooks.v2.site import V2Site
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut, ScaleOutRollback
@@ -36,45 +35,42 @@ _SCALE_OUT_START = hints.Advice(f"Send `retry` when that is mended. {_FAIL}", _F
 OUT_END = hints.Advice(
     "`retry` goes on from here; `rollback` takes the new workers out of the cluster "
     "and deletes their VMs; after `fail` the next heal joins them.",
-    refused=hints.PLANES_GO,
+    refused=hints.CONTROL_PLANES_GO,
 )
 ROLLBACK = hints.Advice("Send `rollback` again, or `fail` to keep the VMs.")
-_SERVER = "OS::Nova::Server"
-_GONE = "DELETE_COMPLETE"
 # Between the hooks of an operation.
 _SERVERS = "servers"
 
 
 def start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Check a scale-out before VMs exist; take workers out whose VMs will go."""
+    """Check a scale-out before VMs exist; remove the workers of a scale-in."""
     call = hook.call
     counted = Step("see that Tacker counts every VM", partial(_see_counted, call))
     if call.request["type"] != "SCALE_OUT":
-        stacks = (*call.removed(), *call.members())
-        work = ScaleIn(deps, stacks=stacks)
+        work = ScaleIn(deps, stacks=(*call.removed(), *call.members()))
         return Plan((counted, *work.steps()), work.left)
     steps = (
         counted,
         preflight.step(deps),
-        Step("see that it is workers that come", partial(_see, hook, site)),
+        Step("see that it is workers that come", partial(_see_workers, hook, site)),
     )
     note = partial(call.between.update, {_SERVERS: call.servers()})
     return Plan(steps, advice=_SCALE_OUT_START, after=note)
 
 
 def _see_counted(call: Call) -> None:
-    """See that Heat has no VM that would cost another one its life.
+    """See that Heat would delete no other VMs than Tacker means.
 
-    Of a group that gets a smaller size, Heat deletes the members that it has failed at,
-    then the oldest ones.
+    When a group shrinks, Heat deletes the failed members first, then the oldest.
 
-    :raises UnsupportedOperation: there are more than Tacker counts.
+    :raises UnsupportedOperation: Heat has more VMs than Tacker counts.
     """
-    there = [
-        (one.physical_id, (one.stack_id, one.name)) for one in healthy_servers(call)
+    present = [
+        (server.physical_id, (server.stack_id, server.name))
+        for server in healthy_servers(call)
     ]
-    # A retry may find what the operation itself has made.
-    more = call.uncounted(there) - Counter(call.added())
+    # At a retry, the operation's own VMs may exist.
+    more = call.uncounted(present) - Counter(call.added())
     if more:
         raise errors.UnsupportedOperation(
             detail=f"Heat has {more.total()} VM(s) of an operation that was given up "
@@ -85,13 +81,13 @@ def _see_counted(call: Call) -> None:
         )
 
 
-def _see(hook: V2Hook, site: V2Site) -> None:
-    """See that the VMs that come are none of the control plane.
+def _see_workers(hook: V2Hook, site: V2Site) -> None:
+    """See that the new VMs are workers.
 
-    :raises UnsupportedOperation: they are.
+    :raises UnsupportedOperation: they are of the control plane.
     """
-    planes = [one.server_id for one in site.machines().control_planes]
-    if set(hook.call.vdus(planes)) & set(hook.call.added()):
+    control_planes = [machine.server_id for machine in site.machines().control_planes]
+    if hook.call.vdus(control_planes) & set(hook.call.added()):
         aspect = hook.call.request.get("aspectId")
         raise errors.UnsupportedOperation(
             detail=f"The scaling aspect {aspect} is that of the control plane, which "
@@ -101,42 +97,44 @@ def _see(hook: V2Hook, site: V2Site) -> None:
 
 
 def of_scale_out(hook: V2Hook, wrong: str) -> InstallParams | None:
-    """The parameters, if VMs were made."""
+    """The parameters of a scale-out; None for a scale-in, which is done by now."""
     return hook.merged(wrong) if hook.call.request["type"] == "SCALE_OUT" else None
 
 
 def end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Make workers of the VMs that Tacker has added."""
+    """Join the VMs that Tacker has added as workers."""
     now = set(hook.call.servers())
-    # Without scale_start nobody knows which are new; those that are no members join.
+    # Unknown without scale_start; then all VMs that are not members join.
     new = now - set(hook.call.between.get(_SERVERS, now))
     return Plan.of(ScaleOut(deps, stacks=new, takes_back=False))
 
 
 def of_new_vms(hook: V2Hook, wrong: str) -> InstallParams | None:
     """The parameters, if there are VMs that a rollback deletes."""
-    there = {one.physical_id for one in _servers(hook.call)}
-    if there - set(hook.call.servers()):
+    present = {server.physical_id for server in _servers(hook.call)}
+    if present - set(hook.call.servers()):
         return hook.merged(wrong)
-    # It was refused before a VM was made, and may be for what is needed here.
-    LOG.info("There is no new VM whose part in the cluster were to be taken back")
+    # Refused before a VM existed, maybe because of these parameters.
+    LOG.info("There is no new VM to be removed from the cluster")
     return None
 
 
 def rollback_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Take new workers out of the cluster before Tacker deletes their VMs."""
+    """Remove the new workers from the cluster before Tacker deletes their VMs."""
     return Plan.of(ScaleOutRollback(deps, known=hook.call.servers()))
 
 
 def healthy_servers(call: Call) -> list[StackResource]:
-    """Those that Heat has not failed at."""
-    return [one for one in _servers(call) if not one.status.endswith("_FAILED")]
+    """The servers in the Heat stack that have not failed."""
+    servers = _servers(call)
+    return [server for server in servers if not server.status.endswith("_FAILED")]
 
 
 def _servers(call: Call) -> list[StackResource]:
-    """The servers in the Heat stack."""
     return [
-        one
-        for one in resources_of(call)
-        if one.type == _SERVER and one.physical_id and one.status != _GONE
+        resource
+        for resource in resources_of(call)
+        if resource.type == "OS::Nova::Server"
+        and resource.physical_id
+        and resource.status != "DELETE_COMPLETE"
     ]

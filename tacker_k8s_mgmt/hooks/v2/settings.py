@@ -1,12 +1,10 @@
-"""What the script of Tacker's v2 API reads of Tacker's configuration.
+"""The part of Tacker's configuration that the script of its v2 API reads.
 
-The script is a process of its own, to which Tacker hands no configuration.
+The script is a process of its own, to which Tacker passes no configuration.
 """
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 
 from oslo_config import cfg
 from oslo_log import log
@@ -18,41 +16,34 @@ VARIABLE = "TACKER_K8S_MGMT_CONFIG"
 #: The script's log, below the driver's state directory.
 LOG_FILE = "k8s-mgmt.log"
 _PROJECT = "tacker"
-_CONDUCTOR = "tacker-conductor"
 
 
 def read() -> cfg.ConfigOpts:
     """Tacker's configuration: our group, and the directory for state.
 
-    What Tacker's own code needs, such as its client of Heat, it finds in its own place.
+    The options of Tacker's own code, such as its Heat client, are read into oslo's
+    global object, where that code looks for them.
 
     :raises TackerError: naming the file that cannot be read.
     """
-    named = [path for path in os.environ.get(VARIABLE, "").split(":") if path]
+    paths = [path for path in os.environ.get(VARIABLE, "").split(":") if path]
     conf = cfg.ConfigOpts()
     config.register(conf)
     conf.register_opt(cfg.StrOpt("state_path", default="/var/lib/tacker"))
     log.register_options(conf)
-    with _told(named):
-        for one in (conf, cfg.CONF):
-            one(
+    try:
+        for options in (conf, cfg.CONF):
+            options(
                 args=[],
                 project=_PROJECT,
-                prog=_CONDUCTOR,
-                default_config_files=named or None,
-                default_config_dirs=[] if named else None,
+                prog="tacker-conductor",
+                default_config_files=paths or None,
+                default_config_dirs=[] if paths else None,
             )
         for name in conf[config.GROUP]:
-            # A value is looked at when somebody asks for it.
+            # oslo checks a value on access.
             conf[config.GROUP][name]
-    return conf
-
-
-@contextmanager
-def _told(named: Sequence[str]) -> Iterator[None]:
-    try:
-        yield
-        return
+        return conf
     except cfg.ConfigFilesNotFoundError as error:
         reason = f"there is no {', '.join(error.config_files)}"
     except cfg.ConfigFilesPermissionDeniedError as error:
@@ -62,7 +53,7 @@ def _told(named: Sequence[str]) -> Iterator[None]:
         reason = f"{error.config_file} cannot be understood"
     except (cfg.Error, ValueError) as error:
         reason = str(error).rstrip(".")
-    source = f", which {VARIABLE} names" if named else ""
+    source = f", which {VARIABLE} names" if paths else ""
     raise errors.TackerError(
         detail=f"Tacker's configuration cannot be used: {reason}{source}.",
         hint="The conductor's user must be able to read it. It is looked for where "
@@ -71,8 +62,8 @@ def _told(named: Sequence[str]) -> Iterator[None]:
 
 
 def log_to(conf: cfg.ConfigOpts, path: str) -> None:
-    """Have everything that is logged in this process written to a file."""
-    # Whoever logs first after the file was rotated away makes it anew.
+    """Write everything that this process logs to a file."""
+    # After a rotation, the next process to log creates the file.
     os.umask(0o077)
     for name, value in (
         ("log_file", path),

@@ -1,8 +1,8 @@
 """Tacker's v2 operation "change current VNF package": the cluster's upgrade.
 
 Tacker runs the scripts of the new package (``conductor_v2.py``), and between the hooks
-updates the Heat stack as the user data say; those of our packages leave it as it is. A
-rollback runs the scripts of the package that the VNF instance had before.
+updates the Heat stack with the user data; those of our packages do not change it. A
+rollback runs the scripts of the former package.
 """
 
 import logging
@@ -15,11 +15,11 @@ from tacker.sol_refactored.common import vnfd_utils
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
 from tacker_k8s_mgmt.hooks.table import Plan
 from tacker_k8s_mgmt.hooks.v2 import scale_status
-from tacker_k8s_mgmt.hooks.v2.context import V2Hook
+from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.hooks.v2.request import Call
-from tacker_k8s_mgmt.hooks.v2.site import V2Site
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords
 from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade, UpgradeStart
@@ -29,13 +29,12 @@ from tacker_k8s_mgmt.topology import upgrade_plan
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
 _USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
-_SERVER_ONLY = ("ansible", "bastion")
 _ROLLBACK = hints.Advice(
     "Send `rollback` again, or `fail` to end the operation.",
     refused="Mend what it has failed at and send `retry`, which goes on; or send "
     "`fail`, and the same change of package later.",
 )
-START = hints.Advice(hints.MENDED.failed, refused=hints.FAIL_ALREADY)
+START = hints.Advice(hints.CHECK.failed, refused=hints.FAIL_ALREADY)
 END = hints.Advice(
     "`retry` goes on from here; after `fail`, another request for the same version "
     "does."
@@ -43,7 +42,7 @@ END = hints.Advice(
 
 
 def of_start(hook: V2Hook, wrong: str) -> InstallParams | None:
-    """As :func:`of_upgrade`, if Tacker will not touch the VMs."""
+    """As :func:`of_upgrade`, once it is clear that Tacker keeps the VMs."""
     see_vms_stay(hook.call)
     return of_upgrade(hook, wrong)
 
@@ -60,18 +59,18 @@ def of_upgrade(hook: V2Hook, wrong: str) -> InstallParams | None:
 
 
 def start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Refuse what cannot work before anything is changed."""
+    """Refuse what cannot work, before any change."""
     return Plan.of(UpgradeStart(deps))
 
 
 def end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Bring the nodes to the Kubernetes version that the request names."""
+    """Upgrade the nodes to the Kubernetes version of the request."""
     kept = {ATTRIBUTE: upgrade_plan.kept(hook.call.stored[ATTRIBUTE], deps.params)}
     return Plan.of(Upgrade(deps), after=partial(hook.call.store, kept))
 
 
 def rollback_start(hook: V2Hook) -> None:
-    """Refuse to go back to the former package when nodes are newer already.
+    """Refuse to restore the former package once nodes are upgraded.
 
     :raises UnsupportedOperation: an upgrade has begun.
     """
@@ -79,7 +78,7 @@ def rollback_start(hook: V2Hook) -> None:
     if not hook.call.names_parameters:
         return
     with hints.attached(_ROLLBACK):
-        params = hook.merged(hints.FAIL_ALREADY, needed=_SERVER_ONLY, upgrade=True)
+        params = hook.merged(hints.FAIL_ALREADY, needed=SERVER_ONLY, upgrade=True)
         with hook.site(params) as site:
             record = ClusterRecords(site, params.ansible.host).upgrade()
         if record.aim:
@@ -90,16 +89,16 @@ def rollback_start(hook: V2Hook) -> None:
 
 
 def rollback_end(hook: V2Hook) -> None:
-    """Mend what Tacker's rollback leaves out."""
+    """Restore what Tacker's rollback drops."""
     scale_status.restore(hook.call)
 
 
 def see_vms_stay(call: Call) -> None:
-    """See that Tacker will not touch the VMs.
+    """See that Tacker will not change the VMs.
 
-    :raises UnsupportedOperation: with everything that would make it.
+    :raises UnsupportedOperation: with everything that would change them.
     """
-    findings = list(_touching(call))
+    findings = list(_changes(call))
     if findings:
         raise errors.UnsupportedOperation(
             detail="A change of the VNF package upgrades Kubernetes on the VMs that "
@@ -108,25 +107,20 @@ def see_vms_stay(call: Call) -> None:
         )
 
 
-def _touching(call: Call) -> Iterator[str]:
-    if call.given.get("vdu_params"):
+def _changes(call: Call) -> Iterator[str]:
+    if call.additional_params.get("vdu_params"):
         yield "additionalParams.vdu_params must be []"
-    missing = [name for name in _USER_DATA if not call.given.get(name)]
+    missing = [name for name in _USER_DATA if not call.additional_params.get(name)]
     if missing:
         yield (
             f"additionalParams must have {' and '.join(missing)} as the request of the "
             "instantiation, for without them Tacker sets images and flavours anew"
         )
-    yield from _other_images(call)
-
-
-def _other_images(call: Call) -> Iterator[str]:
-    """VDUs for which the new package names another image than their VMs have."""
     vnfd = vnfd_utils.Vnfd(str(call.request["vnfdId"]))
     vnfd.init_from_csar_dir(call.package)
     named = vnfd.get_sw_image(call.instance["instantiatedVnfInfo"]["flavourId"])
     for vdu, used in sorted(call.images().items()):
-        # An NFVO that grants images by their ids has the last word about names.
+        # Where an NFVO grants images by their ids, Tacker ignores the names.
         if vdu in named and named[vdu] != used and not is_uuid_like(used):
             yield (
                 f"the new package names the image {named[vdu]} for {vdu}, whose VMs "

@@ -1,10 +1,10 @@
 """The cluster as a Kubernetes VIM in the VNF instance (v2 API).
 
 Tacker's v2 API has no registry that a hook could write to; a VIM is an entry of
-``vimConnectionInfo``. Tacker takes the first entry for the VIM of the VNF itself
-(``vnf_instance_utils.py``, ``select_vim_info``), so ours comes last. MariaDB keeps the
-order of keys in a JSON column; MySQL sorts them by length in bytes, then by the bytes.
-So ours is the longest. Which one is ours, its ``vimId`` says.
+``vimConnectionInfo``. Tacker uses the first entry as the VIM of the VNF itself
+(``vnf_instance_utils.py``, ``select_vim_info``), so the cluster's comes last. MariaDB
+keeps the order of keys in a JSON column; MySQL sorts them by length in bytes, then by
+the bytes. So its key is the longest. It is identified by its ``vimId``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ VIM_TYPE = "ETSINFV.KUBERNETES.V_1"
 class Connections:
     """The VIMs of one VNF instance.
 
-    :param instance: the VNF instance, as Tacker passes it; it is changed in place.
+    :param instance: the VNF instance, as Tacker passes it; changed in place.
     """
 
     def __init__(self, instance: dict[str, Any]) -> None:
@@ -28,7 +28,7 @@ class Connections:
         self._vim_id = cluster_vim_id(instance["id"])
 
     def name_taken(self, name: str) -> bool:
-        """Whether another VIM has this name: in the v2 API names need not differ."""
+        """False: in the v2 API, VIMs may have the same name."""
         return False
 
     def register(self, spec: ports.VimSpec) -> str:
@@ -50,7 +50,7 @@ class Connections:
         return self._vim_id
 
     def settle(self) -> None:
-        """Have the cluster's entry, if there is one, sort behind every other.
+        """Make the key of the cluster's entry, if there is one, sort last.
 
         Earlier releases gave it a shorter key, and a request may have added a longer
         one since.
@@ -61,11 +61,11 @@ class Connections:
             infos[_longest(name, infos)] = entry
 
     def in_use(self) -> bool:
-        """Whether another VNF runs on the cluster, which nobody knows in the v2 API."""
+        """False: the v2 API does not know whether another VNF runs on the cluster."""
         return False
 
     def registered(self) -> tuple[Vim, ...]:
-        """The cluster, if it is named. Changes nothing."""
+        """The cluster's entry, if there is one. Changes nothing."""
         infos = self._instance.get("vimConnectionInfo") or {}
         return tuple(
             Vim(self._vim_id, name, infos[name]["interfaceInfo"]["endpoint"], True)
@@ -73,7 +73,7 @@ class Connections:
         )
 
     def remove(self) -> bool:
-        """Take the cluster out of the VNF instance.
+        """Remove the cluster from the VNF instance.
 
         :returns: False when it was not there.
         """

@@ -91,7 +91,7 @@ def test_each_advice_names_one_way_out(name):
     ]
     assert len(verbs) == 1
     # No request scales the control plane.
-    corrected = name != "PLANES_GO"
+    corrected = name != "CONTROL_PLANES_GO"
     assert TEXTS[name].endswith(" then a corrected request.") is corrected
 
 

@@ -83,7 +83,7 @@ def test_without_parameters_nothing_is_begun(call):
 
 def test_wrong_parameters_say_what_to_send_once_and_touch_nothing(call):
     def read(hook, wrong):
-        with hints.told(wrong):
+        with hints.for_parameters(wrong):
             raise errors.ParamError(["x is missing"])
 
     with pytest.raises(errors.ParamError) as caught:

@@ -75,7 +75,7 @@ class TestState:
     def test_a_failure_gives_back_nothing_but_what_its_retry_needs(self):
         one = call(between={"k8s_mgmt": {"servers": ["a"]}, "other": 1})
         one.between["more"] = "b"
-        told = one.told()
+        told = one.failure()
         assert told == {
             "user_script_err_handling_data": {
                 "k8s_mgmt": {"servers": ["a"], "more": "b"}
@@ -108,7 +108,7 @@ class TestServers:
             instantiatedVnfInfo={"vnfcResourceInfo": [vnfc(5), vnfc(4, "plane")]}
         )
         assert one.servers() == ["server-5", "server-4"]
-        assert one.vdus(["server-4"]) == ["plane"]
+        assert one.vdus(["server-4"]) == {"plane"}
 
     def test_those_that_are_granted(self):
         granted = {
