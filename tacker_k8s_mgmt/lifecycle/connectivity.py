@@ -201,7 +201,7 @@ class ConnectivityEnd:
                 ", ".join(sorted(self._down)),
             )
         moved = of_role(self._moved, Role.WORKER)
-        machines = [node.machine for node in moved if node.name not in self._down]
+        machines = [node for node in moved if node.name not in self._down]
         if machines:
             inventory.wait_reachable(state, machines)
 

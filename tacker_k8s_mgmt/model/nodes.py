@@ -1,4 +1,4 @@
-"""VMs, and the cluster nodes that are made of them."""
+"""VMs, and the nodes of the cluster that run on them."""
 
 import enum
 import ipaddress
@@ -24,10 +24,10 @@ class Machine:
     """A VM as Heat describes it.
 
     :param server_id: id of the Nova server.
-    :param ssh_address: where the Ansible server and Tacker reach it.
+    :param ssh_address: its address for Tacker and the Ansible server.
     :param address: its address on the cluster's network.
-    :param aspect_id: the scaling aspect, where it has labels of its own; else "".
-    :param compute_host: where it runs, as a label may say it; "" where nobody asked.
+    :param aspect_id: its scaling aspect, if that has labels of its own; else "".
+    :param compute_host: its compute host as a label has it; "" without such a label.
     """
 
     role: Role
@@ -39,42 +39,24 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Node:
-    """A VM with its names in the cluster, both kept for life.
+class Node(Machine):
+    """A VM with its names in the cluster, which it keeps for life.
 
     :param name: name in the inventory and in Kubernetes, an RFC 1123 label.
     :param etcd_member_name: "" on workers.
     """
 
-    name: str
-    role: Role
-    server_id: str
-    ssh_address: str
-    address: str
-    etcd_member_name: str = ""
-    aspect_id: str = ""
-    compute_host: str = field(default="", compare=False)
-
-    @property
-    def machine(self) -> Machine:
-        """The VM that it is made of."""
-        return Machine(
-            role=self.role,
-            server_id=self.server_id,
-            ssh_address=self.ssh_address,
-            address=self.address,
-            aspect_id=self.aspect_id,
-            compute_host=self.compute_host,
-        )
+    name: str = field(kw_only=True)
+    etcd_member_name: str = field(default="", kw_only=True)
 
 
 def of_role(nodes: Sequence[Node], role: Role) -> tuple[Node, ...]:
-    """Those of the nodes that have the role, in their order."""
+    """The nodes of a role, in their order."""
     return tuple(node for node in nodes if node.role is role)
 
 
 def names_of(nodes: Sequence[Node]) -> str:
-    """The nodes' names as they are listed in a sentence."""
+    """The nodes' names, as a list in a sentence."""
     return ", ".join(node.name for node in nodes)
 
 
@@ -87,16 +69,16 @@ def api_url(address: str, port: int) -> str:
 def name_nodes(
     machines: Iterable[Machine], previous: Sequence[Node] = ()
 ) -> tuple[Node, ...]:
-    """Give every control-plane and worker VM its names.
+    """Name control-plane and worker VMs.
 
-    Names are made of role and cluster address, so that a VM that Heat builds anew on
-    the same port gets the old name. Nodes of the previous inventory keep names and
-    places: kubespray takes the first control plane for the leading one, and numbers
-    etcd members by position unless told otherwise. New nodes come after them, control
-    planes first, by address.
+    Names are made of role and cluster address, so that a VM that Heat rebuilds on the
+    same port gets the same name. Nodes of the previous inventory keep names and
+    positions: kubespray takes the first control plane for the leading one and by
+    default numbers etcd members by position. New nodes follow, control planes first, by
+    address.
 
-    :param previous: the nodes of the cluster's inventory so far.
-    :raises ClusterError: if two VMs have one address.
+    :param previous: the nodes of the present inventory.
+    :raises ClusterError: two VMs have the same address.
     """
     machines = tuple(machines)
     _refuse_shared_addresses(machines)
@@ -140,14 +122,17 @@ def _named(
 
 
 def _former_host(machine: Machine, node: Node | None) -> str:
-    """Where a VM was that Nova has on no compute host now, such as a shelved one."""
+    """The former host of a VM that has none in Nova now, such as a shelved one."""
     return node.compute_host if node and node.server_id == machine.server_id else ""
 
 
 def _former_nodes(
     machines: Iterable[Machine], previous: Iterable[Node]
 ) -> dict[Machine, Node]:
-    """The node that each machine was: by server first, for a port may have moved."""
+    """The former node of each machine, by server or else by address.
+
+    The server goes first because a port may have moved to another one.
+    """
     former: dict[Machine, Node] = {}
     left = set(previous)
     for identity in (attrgetter("role", "server_id"), attrgetter("role", "address")):
@@ -172,7 +157,7 @@ def _refuse_shared_addresses(machines: Iterable[Machine]) -> None:
 
 
 def _free_name(machine: Machine, taken: Container[str]) -> str:
-    # Exploded, because "fd00::" would end the name with a hyphen.
+    # Exploded: from "fd00::", the name would end with a hyphen.
     address = re.sub("[.:]", "-", ipaddress.ip_address(machine.address).exploded)
     name = f"{machine.role.value}-{address}"
     others = (f"{name}-{number}" for number in itertools.count(2))
@@ -180,6 +165,6 @@ def _free_name(machine: Machine, taken: Container[str]) -> str:
 
 
 def member_number(node: Node) -> int:
-    """The number in the name of its etcd member; 0 if there is none."""
+    """The number in the name of the node's etcd member; 0 if there is none."""
     digits = node.etcd_member_name.removeprefix("etcd")
     return int(digits) if digits.isdecimal() else 0

@@ -1,26 +1,23 @@
-"""External connection points: what a request asks for, and what is."""
+"""External connection points: those of a request, and the ports of the stack."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from uuid import UUID
 
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.heat_stack import FLOATING_IP, PORT, StackResource
 
-_PORT = "OS::Neutron::Port"
-_FLOATING_IP = "OS::Neutron::FloatingIP"
 _RESOURCE_GROUP = "OS::Heat::ResourceGroup"
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """A port on a network, as it is or as a request wants it.
+    """A port on a network, present or requested.
 
     :param name: of the Heat resource, which is the ``cpdId`` of the VNFD.
     :param network: its id or name.
     :param addresses: fixed ones; empty where a request leaves them to the VIM.
-    :param floating_ips: names of the Heat resources of floating IPs in front of it.
+    :param floating_ips: names of the Heat resources of its floating IPs.
     """
 
     name: str
@@ -30,60 +27,62 @@ class Attachment:
 
 
 def attachments(resources: Sequence[StackResource]) -> tuple[Attachment, ...]:
-    """The ports of a stack; of a group's members, one for each of them."""
-    in_front: dict[str, set[str]] = {}
-    for one in resources:
-        if one.type == _FLOATING_IP:
-            behind = str(one.attributes.get("port_id") or "")
-            in_front.setdefault(behind, set()).add(one.name)
+    """The ports of a stack and of its nested stacks."""
+    floating: dict[str, set[str]] = {}
+    for resource in resources:
+        if resource.type == FLOATING_IP:
+            port_id = str(resource.attributes.get("port_id") or "")
+            floating.setdefault(port_id, set()).add(resource.name)
     return tuple(
         Attachment(
-            one.name,
-            str(one.attributes.get("network_id") or ""),
+            port.name,
+            str(port.attributes.get("network_id") or ""),
             frozenset(
                 str(fixed["ip_address"])
-                for fixed in one.attributes.get("fixed_ips") or ()
+                for fixed in port.attributes.get("fixed_ips") or ()
             ),
-            frozenset(in_front.get(one.physical_id, ())),
+            frozenset(floating.get(port.physical_id, ())),
         )
-        for one in resources
-        if one.type == _PORT and one.attributes
+        for port in resources
+        if port.type == PORT and port.attributes
     )
 
 
 def changing(
-    asked: Iterable[Attachment], present: Iterable[Attachment]
+    requested: Iterable[Attachment], present: Iterable[Attachment]
 ) -> frozenset[str]:
-    """Names of the connection points that would not be as they are.
+    """Names of the connection points that a request changes.
 
-    A request may repeat what is: Tacker changes nothing then. A network that is named
-    otherwise than Neutron does (by its name) counts as another one.
+    Tacker changes nothing where a request repeats what is present. A network that is
+    given by name counts as changed, because Neutron reports ids.
     """
-    now: dict[str, list[Attachment]] = {}
-    for one in present:
-        now.setdefault(one.name, []).append(one)
+    ports: dict[str, list[Attachment]] = {}
+    for port in present:
+        ports.setdefault(port.name, []).append(port)
     return frozenset(
-        wanted.name
-        for wanted in asked
-        for one in now.get(wanted.name, ())
-        if wanted.network != one.network or not wanted.addresses <= one.addresses
+        new.name
+        for new in requested
+        for port in ports.get(new.name, ())
+        if new.network != port.network or not new.addresses <= port.addresses
     )
 
 
-def unmet(asked: Iterable[Attachment], present: Iterable[Attachment]) -> frozenset[str]:
-    """Names of the connection points that are not as a request wants them.
+def unmet(
+    requested: Iterable[Attachment], present: Iterable[Attachment]
+) -> frozenset[str]:
+    """Names of the connection points that are not as requested.
 
-    A network that is named otherwise than Neutron does, which has ids, tells nothing.
+    A network that is given by name is not compared, because Neutron reports ids.
     """
-    known = [
-        replace(wanted, network=one.network)
-        if _is_id(one.network) and not _is_id(wanted.network)
-        else wanted
-        for wanted in asked
-        for one in present
-        if one.name == wanted.name
+    comparable = [
+        replace(new, network=port.network)
+        if _is_id(port.network) and not _is_id(new.network)
+        else new
+        for new in requested
+        for port in present
+        if port.name == new.name
     ]
-    return changing(known, present)
+    return changing(comparable, present)
 
 
 def _is_id(network: str) -> bool:
@@ -95,22 +94,22 @@ def _is_id(network: str) -> bool:
 
 
 def left_out(resources: Iterable[StackResource]) -> tuple[str, ...]:
-    """Names of groups whose VMs' template Tacker's v1 API does not give to Heat.
+    """Names of groups whose VMs' template Tacker's v1 API does not pass to Heat.
 
-    To change a stack it hands Heat the templates that it finds in there, and looks for
-    those of AutoScalingGroups only (``HOTUpdater.get_templates_from_stack``). Heat
-    refuses what is left, and Tacker goes on as if it had not.
+    When it updates a stack, it passes only the templates of AutoScalingGroups
+    (``HOTUpdater.get_templates_from_stack``). Heat refuses the update, which Tacker
+    does not notice.
     """
-    return tuple(one.name for one in resources if one.type == _RESOURCE_GROUP)
+    return tuple(r.name for r in resources if r.type == _RESOURCE_GROUP)
 
 
 def inner_points(
-    params: InstallParams, present: Iterable[Attachment]
+    params: InstallParams, present: Sequence[Attachment]
 ) -> Mapping[str, str]:
-    """The attributes that name a connection point inside the cluster, by its name.
+    """By connection point inside the cluster, the attribute that names it.
 
-    Names of nodes, etcd's members and every node's way to the API hang on their
-    addresses. A floating IP stands for the port behind it.
+    Their addresses are part of the nodes' names, the etcd members and the nodes'
+    connection to the API. A floating IP stands for its port.
 
     :param present: the ports of the stack.
     """
@@ -119,45 +118,41 @@ def inner_points(
         "worker_node": params.workers,
         "external_lb_param": params.load_balancer,
     }
-    ports = tuple(present)
-    return MappingProxyType(
-        {
-            name: f"{structure}.{'nic' if group.nic_cp else 'ssh'}_cp_name"
-            for structure, group in groups.items()
-            if group
-            for name in _ports_of(group.nic_cp or group.ssh_cp, ports)
-        }
-    )
+    return {
+        name: f"{structure}.{'nic' if group.nic_cp else 'ssh'}_cp_name"
+        for structure, group in groups.items()
+        if group
+        for name in _ports_of(group.nic_cp or group.ssh_cp, present)
+    }
 
 
 def _ports_of(cp: str, present: Iterable[Attachment]) -> frozenset[str]:
-    """The names of the ports that a name in the parameters leads to."""
-    behind = frozenset(one.name for one in present if cp in one.floating_ips)
+    """The names of the ports behind a name in the parameters."""
+    behind = frozenset(port.name for port in present if cp in port.floating_ips)
     return behind or frozenset({cp})
 
 
 def entry_point(params: InstallParams) -> str:
-    """The connection point at whose address Tacker reaches the cluster's API."""
-    if params.load_balancer:
-        return params.load_balancer.ssh_cp
-    return params.control_plane.ssh_cp
+    """The connection point with the address at which Tacker reaches the API."""
+    return (params.load_balancer or params.control_plane).ssh_cp
 
 
 def shared_addresses(
-    asked: Iterable[Attachment], present: Iterable[Attachment], params: InstallParams
+    requested: Iterable[Attachment],
+    present: Sequence[Attachment],
+    params: InstallParams,
 ) -> tuple[str, ...]:
-    """Names of connection points of scaling groups with an address in the request.
+    """Names of scaling groups' connection points with an address in the request.
 
-    Every VM of the group would have to have it.
+    All VMs of the group would get the same address.
 
     :param present: the ports of the stack.
     """
-    ports = tuple(present)
     names = {
         port
         for group in (params.control_plane, params.workers)
         if group.aspect_id
         for cp in (group.ssh_cp, group.nic_cp or group.ssh_cp)
-        for port in _ports_of(cp, ports)
+        for port in _ports_of(cp, present)
     }
-    return tuple(one.name for one in asked if one.addresses and one.name in names)
+    return tuple(new.name for new in requested if new.addresses and new.name in names)

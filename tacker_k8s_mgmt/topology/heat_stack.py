@@ -20,8 +20,8 @@ from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import vm_checks
 from tacker_k8s_mgmt.topology.vm_selectors import Wanted, wanted_vms
 
-_PORT = "OS::Neutron::Port"
-_FLOATING_IP = "OS::Neutron::FloatingIP"
+PORT = "OS::Neutron::Port"
+FLOATING_IP = "OS::Neutron::FloatingIP"
 _SERVER = "OS::Nova::Server"
 _GONE = "DELETE_COMPLETE"
 # Nova shows the first to those whom its policy os-extended-server-attributes allows,
@@ -136,7 +136,7 @@ class _Tree:
         for resource in resources:
             self._stacks[resource.stack_id][resource.name] = resource
         self._owners = {r.nested_stack_id: r for r in resources if r.nested_stack_id}
-        self._ports = {r.physical_id: r for r in resources if r.type == _PORT}
+        self._ports = {r.physical_id: r for r in resources if r.type == PORT}
 
     def group(self, aspect_id: str | None) -> StackResource | None:
         """The resource of that name that is a stack of its own."""
@@ -159,7 +159,7 @@ class _Tree:
 
     def port(self, cp: StackResource) -> StackResource | None:
         """The port whose address is on the VM: of a floating IP, the one behind it."""
-        if cp.type != _FLOATING_IP:
+        if cp.type != FLOATING_IP:
             return cp
         return self._ports.get(str(cp.attributes.get("port_id") or ""))
 
@@ -279,7 +279,7 @@ def _machine(
             "stack; name the VM's port in nic_cp_name"
         )
     server_id = _server_id(attribute, nic)
-    if ssh.type == _FLOATING_IP:
+    if ssh.type == FLOATING_IP:
         ssh_address = str(ssh.attributes.get("floating_ip_address") or "")
     else:
         if _server_id("ssh_cp_name", ssh) != server_id:
@@ -319,7 +319,7 @@ def _compute_host(stack: Mapping[str, StackResource], server_id: str) -> str:
 
 
 def _server_id(attribute: str, port: StackResource) -> str:
-    if port.type != _PORT:
+    if port.type != PORT:
         raise _Mismatch(
             f"{attribute}: {port.name} is an {port.type}, not a port or floating IP"
         )

@@ -1,33 +1,32 @@
-"""Heat, the inventory and the cluster side by side: who is a member, who should be.
+"""Comparison of Heat, the inventory and the cluster: the members, present and due.
 
-Tacker has cases in which a new VM never gets its hook (the retry of a failed scale-out)
-and in which VMs go without one (the rollback of a scale-out). So no operation trusts
-its arguments alone: each compares by exact identity, and mends what an earlier one has
-left behind.
+In some cases Tacker calls no hook for a new VM (the retry of a failed scale-out) or for
+a deleted one (the rollback of a scale-out). So each operation compares by exact
+identity, instead of trusting its arguments, and mends what an earlier one left.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, name_nodes
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, name_nodes, of_role
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
 
 @dataclass(frozen=True)
 class Membership:
-    """What the comparison found.
+    """The result of a comparison.
 
-    :param nodes: every node whose VM exists, in the inventory's order; also those that
-        Heat has not finished changing, and control planes, which are never given up.
-    :param joining: workers whose VM is complete and is not in the cluster yet.
-    :param rebuilt: of these, the ones whose name a Node object of another VM has.
+    :param nodes: all nodes whose VM exists, in the inventory's order, including those
+        that Heat has not finished changing, and all control planes of the inventory.
+    :param joining: workers whose VM is complete and not yet in the cluster.
+    :param rebuilt: those of them whose name a Node object of another VM has.
     :param vanished: workers of the inventory whose VM is gone.
     :param lost: control planes of the inventory whose VM is gone, or was replaced and
         has not joined.
-    :param added: control planes that are not in the inventory, and not among the nodes:
-        only a new cluster gets control planes.
+    :param added: control planes that are not in the inventory and not among the nodes,
+        because only a new cluster gets control planes.
     :param returning: control planes that a heal has taken out and whose VM is complete,
-        with their names of before; not among the nodes until they have joined again.
+        by their former names; among the nodes only when they have joined again.
     """
 
     nodes: tuple[Node, ...]
@@ -47,10 +46,10 @@ class Membership:
 def whole_members(
     recorded: Collection[str] | None, previous: Sequence[Node], seen: Collection[str]
 ) -> frozenset[str]:
-    """Ids of the servers whose join was seen to its end.
+    """Ids of the servers that have joined completely.
 
-    :param recorded: None for a cluster whose instantiation was given up just before
-        that was recorded; whoever of its inventory is in the cluster is a member then.
+    :param recorded: None if the instantiation was given up just before it recorded
+        them; then the inventory's nodes that are in the cluster are members.
     """
     if recorded is not None:
         return frozenset(recorded)
@@ -58,71 +57,57 @@ def whole_members(
 
 
 def compare(
-    found: Machines,
+    machines: Machines,
     previous: Sequence[Node],
     joined: Collection[str],
     seen: Collection[str],
     out: Sequence[Node] = (),
 ) -> Membership:
-    """Compare the three.
+    """Compare VMs, inventory and cluster.
 
-    :param found: the VMs of the Heat stack.
+    :param machines: the VMs of the Heat stack.
     :param previous: the nodes of the inventory.
-    :param joined: ids of the servers whose join was seen to its end.
+    :param joined: ids of the servers that have joined completely.
     :param seen: names of the Node objects in the cluster.
     :param out: control planes that a heal has begun to take out.
-    :raises ClusterError: if two VMs have one address.
+    :raises ClusterError: two VMs have the same address.
     """
-    complete = (*found.control_planes, *found.workers)
-    away = {node.name for node in out}
+    complete = (*machines.control_planes, *machines.workers)
     ready = {machine.server_id for machine in complete}
-    # Whoever is still listed has not left wholly, although a heal has begun with it.
-    kept = _kept(found, previous, complete)
-    former = {node.name for node in previous}
+    former = {node.name: node.server_id for node in previous}
+    away = {node.name for node in out}
+
+    def is_due(node: Node) -> bool:
+        is_member = node.server_id in joined and node.name in seen
+        return node.server_id in ready and not is_member
+
+    # A control plane of `out` that is in the inventory has not left completely.
     listed = (*previous, *(node for node in out if node.name not in former))
-    every = name_nodes((*complete, *kept), listed)
-    returning = tuple(
-        node
-        for node in every
-        if node.name in away
-        and node.server_id in ready
-        and (node.server_id not in joined or node.name not in seen)
-    )
+    every = name_nodes((*complete, *_kept(machines, previous, complete)), listed)
+    returning = tuple(node for node in every if node.name in away and is_due(node))
     added = tuple(
         node
-        for node in every
-        if node.role is Role.CONTROL_PLANE and node.name not in former | away
+        for node in of_role(every, Role.CONTROL_PLANE)
+        if node.name not in former.keys() | away
     )
     nodes = tuple(node for node in every if node not in (*added, *returning))
-    joining = tuple(
-        node
-        for node in nodes
-        if node.role is Role.WORKER
-        and node.server_id in ready
-        and (node.server_id not in joined or node.name not in seen)
-    )
-    names = {node.name for node in nodes}
-    own = {node.name: node.server_id for node in previous}
-    replaced = {node.name for node in nodes if own.get(node.name) != node.server_id}
+    joining = tuple(node for node in of_role(nodes, Role.WORKER) if is_due(node))
+    servers = {node.name: node.server_id for node in nodes}
+    replaced = {n for n, server in servers.items() if former.get(n) != server}
     return Membership(
         nodes=nodes,
         joining=joining,
-        rebuilt=tuple(
-            node for node in joining if node.name in replaced and node.name in seen
-        ),
+        rebuilt=tuple(n for n in joining if n.name in replaced and n.name in seen),
         vanished=tuple(
-            node
-            for node in previous
-            if node.role is Role.WORKER and node.name not in names
+            node for node in of_role(previous, Role.WORKER) if node.name not in servers
         ),
         lost=tuple(
             node
-            for node in previous
-            if node.role is Role.CONTROL_PLANE
-            and node.name in names
+            for node in of_role(previous, Role.CONTROL_PLANE)
+            if node.name in servers
             and (
                 node.name in replaced
-                or node.server_id not in found.places
+                or node.server_id not in machines.places
                 or node.server_id not in joined
             )
         ),
@@ -132,26 +117,26 @@ def compare(
 
 
 def _kept(
-    found: Machines, previous: Sequence[Node], complete: Sequence[Machine]
-) -> tuple[Machine, ...]:
-    """VMs of the inventory that are not complete and yet not to be given up."""
+    machines: Machines, previous: Sequence[Node], complete: Sequence[Machine]
+) -> tuple[Node, ...]:
+    """The incomplete VMs of the inventory that remain nodes."""
     taken = {machine.server_id for machine in complete}
     addresses = {(machine.role, machine.address) for machine in complete}
     return tuple(
-        node.machine
+        node
         for node in previous
         if node.server_id not in taken
         and (node.role, node.address) not in addresses
-        and (node.server_id in found.places or node.role is Role.CONTROL_PLANE)
+        and (node.server_id in machines.places or node.role is Role.CONTROL_PLANE)
     )
 
 
 def leaving(
-    nodes: Sequence[Node], found: Machines, stacks: Collection[str]
+    nodes: Sequence[Node], machines: Machines, stacks: Collection[str]
 ) -> tuple[Node, ...]:
-    """The nodes whose VM is in one of these stacks, matched whole."""
-    wanted = frozenset(stacks)
-    nowhere: frozenset[str] = frozenset()
+    """The nodes whose VM is in one of these stacks, by exact ids."""
     return tuple(
-        node for node in nodes if found.places.get(node.server_id, nowhere) & wanted
+        node
+        for node in nodes
+        if not machines.places.get(node.server_id, frozenset()).isdisjoint(stacks)
     )

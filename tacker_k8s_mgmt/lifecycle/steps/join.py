@@ -99,9 +99,8 @@ class Join:
         :raises ClusterError: naming those whose interface has a smaller MTU.
         """
         if nodes := self.newcomers:
-            machines = [node.machine for node in nodes]
-            inventory.forget_new(self._state, machines, nodes)
-            inventory.wait_reachable(self._state, machines)
+            inventory.forget_new(self._state, nodes, nodes)
+            inventory.wait_reachable(self._state, nodes)
             self._check_mtu(nodes)
 
     def _check_mtu(self, nodes: Sequence[Node]) -> None:

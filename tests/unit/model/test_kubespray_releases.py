@@ -5,6 +5,17 @@ from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.request.models import DrainPolicy
 
 
+def plane(name, server_id, ssh_address, address, member):
+    return Node(
+        Role.CONTROL_PLANE,
+        server_id,
+        ssh_address,
+        address,
+        name=name,
+        etcd_member_name=member,
+    )
+
+
 def test_the_table_has_no_gap_between_its_releases():
     minors = sorted(kubespray_releases.RELEASES)
     assert minors == [(2, minor) for minor in range(24, 24 + len(minors))]
@@ -48,8 +59,8 @@ class TestControlPlanes:
         ],
     )
     def test_members_are_told_by_their_own_names(self, address, url):
-        node = Node("n", Role.CONTROL_PLANE, "s", "192.0.2.1", address, "etcd3")
-        other = Node("m", Role.CONTROL_PLANE, "t", "192.0.2.2", "10.10.0.9", "etcd1")
+        node = plane("n", "s", "192.0.2.1", address, "etcd3")
+        other = plane("m", "t", "192.0.2.2", "10.10.0.9", "etcd1")
         told = kubespray_releases.member_variables([node, other])
         peers = f"etcd1=https://10.10.0.9:2380,etcd3={url}"
         assert told == {"etcd_retries": 10, "etcd_peer_addresses": peers}
