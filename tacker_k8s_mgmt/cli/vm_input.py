@@ -24,7 +24,7 @@ from tacker_k8s_mgmt.csar.stack_simulation import SERVER, complete, port
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, find_machines
-from tacker_k8s_mgmt.topology.vm_selectors import Wanted, wanted_vms
+from tacker_k8s_mgmt.topology.vm_selectors import VmSelector, vm_selectors
 
 #: For SSH and in the cluster: RFC 5737 and RFC 3849.
 _EXAMPLES = {
@@ -110,7 +110,7 @@ def assumed(params: InstallParams, control_planes: int, workers: int) -> list[Ma
         raise UsageError(f"there are addresses for {_MOST} VMs; give --machines FILE")
     outside, inside = _EXAMPLES[params.address_family]
     aspects = itertools.cycle(_worker_aspects(params))
-    selectors = {_place_of(selector): selector for selector in wanted_vms(params)}
+    selectors = {_place_of(selector): selector for selector in vm_selectors(params)}
     machines = []
     for number, role in enumerate(roles):
         aspect_id = next(aspects) if role is Role.WORKER else ""
@@ -123,11 +123,11 @@ def assumed(params: InstallParams, control_planes: int, workers: int) -> list[Ma
 
 def _worker_aspects(params: InstallParams) -> list[str]:
     """The possible ``aspect_id`` of workers; "" stands for worker_node's own."""
-    places = map(_place_of, wanted_vms(params))
+    places = map(_place_of, vm_selectors(params))
     return [aspect_id for role, aspect_id in places if role is Role.WORKER]
 
 
-def _place_of(selector: Wanted) -> tuple[Role, str]:
+def _place_of(selector: VmSelector) -> tuple[Role, str]:
     own = selector.aspect_id if selector.own_labels else None
     return selector.role, own or ""
 
@@ -147,7 +147,7 @@ def search(params: InstallParams, machines: Sequence[Machine]) -> Machines:
 def _stack(
     params: InstallParams, machines: Sequence[Machine]
 ) -> Iterator[StackResource]:
-    for selector in wanted_vms(params):
+    for selector in vm_selectors(params):
         role, aspect_id = place = _place_of(selector)
         group, name = f"{role.value}{aspect_id}", selector.aspect_id or role.value
         yield complete("stack", name, hot.GROUP, group, is_stack=True)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import TypeVar
 
 from tacker_k8s_mgmt.errors import ClusterError
 
@@ -50,9 +51,12 @@ class Node(Machine):
     etcd_member_name: str = field(default="", kw_only=True)
 
 
-def of_role(nodes: Sequence[Node], role: Role) -> tuple[Node, ...]:
-    """The nodes of a role, in their order."""
-    return tuple(node for node in nodes if node.role is role)
+_M = TypeVar("_M", bound=Machine)
+
+
+def of_role(machines: Sequence[_M], role: Role) -> tuple[_M, ...]:
+    """The machines or nodes of a role, in their order."""
+    return tuple(machine for machine in machines if machine.role is role)
 
 
 def names_of(nodes: Sequence[Node]) -> str:

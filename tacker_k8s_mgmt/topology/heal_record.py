@@ -1,8 +1,8 @@
-"""What the hooks of a heal leave for each other, and for whoever comes after a failure.
+"""The record of a heal, for its later hooks and for operations after a failure.
 
-The file lies in the cluster's directory, since the hooks may run in different
-conductors, and since the control plane that is built anew is not in the inventory
-meanwhile: its names have to come back with it.
+The file is in the cluster's directory, because the hooks may run in different
+conductors. It has the names of the control plane that is rebuilt, which is not in the
+inventory meanwhile.
 """
 
 import json
@@ -17,13 +17,13 @@ _NAMES = ("name", "server_id", "ssh_address", "address", "etcd_member_name")
 
 @dataclass(frozen=True)
 class Healing:
-    """The heal that is under way, or that was given up.
+    """A heal that is under way, or was given up.
 
-    :param rebuilt: names of the nodes that Heat builds anew.
-    :param not_ready: of the nodes that were not Ready for a reason of their own.
+    :param rebuilt: names of the nodes that Heat rebuilds.
+    :param not_ready: names of the nodes that were not Ready for another reason.
     :param plane: the control plane that is taken out, until it has joined again.
-    :param first: it is the first one of its groups in kubespray's eyes, which another
-        one has to become.
+    :param first: it was the first control plane of the inventory, which another one has
+        to become.
     """
 
     rebuilt: tuple[str, ...] = ()
@@ -32,31 +32,27 @@ class Healing:
     first: bool = False
 
     def ended(self) -> "Healing":
-        """What is kept when the heal has ended: a control plane that is still out."""
+        """The record after the heal: only a control plane that is still out."""
         return replace(self, rebuilt=(), not_ready=())
 
     def text(self) -> str:
-        """As it is written."""
-        told: dict[str, Any] = {}
+        """The content of the file."""
+        values: dict[str, Any] = {}
         if self.rebuilt or self.not_ready:
-            told |= {"rebuilt": self.rebuilt, "not_ready": self.not_ready}
+            values |= {"rebuilt": self.rebuilt, "not_ready": self.not_ready}
         if self.plane is not None:
             names = {name: getattr(self.plane, name) for name in _NAMES}
-            told["control_plane"] = {**names, "first": self.first}
-        return json.dumps(told, indent=2) + "\n"
+            values["control_plane"] = {**names, "first": self.first}
+        return json.dumps(values, indent=2) + "\n"
 
 
 def parse(text: str | None) -> Healing:
-    """What :meth:`Healing.text` has written; an empty one where nothing was."""
-    told = json.loads(text or "{}")
-    plane = told.get("control_plane")
-    return Healing(
-        rebuilt=tuple(told.get("rebuilt", ())),
-        not_ready=tuple(told.get("not_ready", ())),
-        plane=(
-            Node(role=Role.CONTROL_PLANE, **{name: plane[name] for name in _NAMES})
-            if plane
-            else None
-        ),
-        first=bool(plane and plane["first"]),
+    """Parse a record file; an empty record without a file."""
+    values = json.loads(text or "{}")
+    healing = Healing(
+        tuple(values.get("rebuilt", ())), tuple(values.get("not_ready", ()))
     )
+    if not (plane := values.get("control_plane")):
+        return healing
+    node = Node(role=Role.CONTROL_PLANE, **{name: plane[name] for name in _NAMES})
+    return replace(healing, plane=node, first=plane["first"])

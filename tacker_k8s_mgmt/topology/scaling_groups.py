@@ -1,4 +1,4 @@
-"""The scaling groups of a Heat stack, and how large they are."""
+"""The sizes of a Heat stack's scaling groups."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ _GROUP = "OS::Heat::AutoScalingGroup"
 
 @dataclass(frozen=True)
 class GroupSize:
-    """How many members Heat has of a group, without those that it deletes.
+    """The number of a group's members in Heat, without those that it is deleting.
 
-    :param healthy: those that it has not failed at.
-    :param failed: those that it has failed at. When the group's size is set, they are
-        deleted before any other, and built anew if the size has room for them
+    :param healthy: members that are not in a failed state.
+    :param failed: members in a failed state. When the group's size is set, Heat deletes
+        them first, and rebuilds them if the size permits it
         (``heat/common/grouputils.py``, ``_get_member_data``).
     """
 
@@ -33,16 +33,16 @@ def sizes(resources: Sequence[StackResource]) -> dict[str, GroupSize]:
     :param resources: of the stack and of every stack nested in it.
     """
     groups = {
-        one.nested_stack_id: one.name
-        for one in resources
-        if one.type == _GROUP and one.nested_stack_id
+        r.nested_stack_id: r.name
+        for r in resources
+        if r.type == _GROUP and r.nested_stack_id
     }
-    found = Counter(
-        (groups[one.stack_id], one.status.endswith("_FAILED"))
-        for one in resources
-        if one.stack_id in groups and not one.status.startswith("DELETE_")
+    members = Counter(
+        (groups[r.stack_id], r.status.endswith("_FAILED"))
+        for r in resources
+        if r.stack_id in groups and not r.status.startswith("DELETE_")
     )
     return {
-        name: GroupSize(found[name, False], found[name, True])
+        name: GroupSize(members[name, False], members[name, True])
         for name in groups.values()
     }

@@ -1,8 +1,7 @@
-"""Whether and how a cluster gets to another Kubernetes version.
+"""Whether a cluster can be upgraded to a Kubernetes version, and what is left to do.
 
-Source: Kubernetes' version skew policy, and kubespray's docs/operations/upgrades.md
-(one minor release after the other). The same playbook does every step:
-``upgrade-cluster.yml`` with ``kube_version``.
+Sources: Kubernetes' version skew policy, and kubespray's docs/operations/upgrades.md
+(one minor release after the other).
 """
 
 import json
@@ -16,30 +15,18 @@ from tacker_k8s_mgmt.request.params import InstallParams
 #: The :class:`Record`, in the cluster's directory.
 FILE_NAME = "upgrade.json"
 
-#: Minor releases that a kubelet may be older than the API server: since this API server
-#: version the second number, before it the first.
-_SKEW_GREW = (1, 28)
-_SKEW = (2, 3)
-
-
-@dataclass(frozen=True)
-class UpgradePlan:
-    """What is to be done.
-
-    :param version: the one that ``upgrade-cluster.yml`` is to bring, without v.
-    :param pending: names of the nodes that are not there yet; none if nothing is to do.
-    """
-
-    version: str
-    pending: tuple[str, ...]
+#: The minor releases that a kubelet may be older than the API server have changed with
+#: this API server version.
+_SKEW_CHANGED = (1, 28)
+_SKEW_BEFORE, _SKEW_SINCE = 2, 3
 
 
 @dataclass(frozen=True)
 class State:
-    """The versions that are there, without v.
+    """The present versions, with or without v.
 
-    :param api_servers: by control-plane node. Side by side they may differ by one minor
-        release, as they do when an upgrade has stopped half-way.
+    :param api_servers: by control-plane node. They may differ by one minor release, for
+        example after an upgrade that has stopped half-way.
     :param kubelets: by node.
     """
 
@@ -49,16 +36,17 @@ class State:
 
 @dataclass(frozen=True)
 class Record:
-    """What a retry, and every later operation, has to know of a cluster's upgrades.
+    """The record of a cluster's upgrades, for retries and later operations.
 
-    It cannot all be seen from the nodes: a playbook may fail after their versions have
+    The nodes do not show all of it: a playbook may fail after their versions have
     changed, and it leaves control planes cordoned.
 
-    :param version: the one that all control planes have been brought to, without v; ""
-        before the first upgrade. Nodes that are made from then on get it.
-    :param aim: of the upgrade that is under way, or was given up; "" for none.
+    :param version: the version that all control planes have reached, without v; ""
+        before the first upgrade. New nodes get it.
+    :param aim: the version of an upgrade that is under way, or was given up; "" for
+        none.
     :param schedulable: control planes that were not cordoned when it began.
-    :param batch: the workers that it has in hand.
+    :param batch: the workers that it is upgrading.
     """
 
     version: str = ""
@@ -72,42 +60,46 @@ class Record:
         return bool(self.aim) and self.version != self.aim
 
     def text(self) -> str:
-        """As it is written."""
-        told = {name: value for name, value in asdict(self).items() if value}
-        return json.dumps(told, indent=2) + "\n"
+        """The content of the file."""
+        values = {name: value for name, value in asdict(self).items() if value}
+        return json.dumps(values, indent=2) + "\n"
 
 
 def recorded(text: str | None) -> Record:
-    """What :meth:`Record.text` has written; an empty one where nothing was."""
-    told = json.loads(text or "{}")
+    """Parse a record file; an empty record without a file."""
+    values = json.loads(text or "{}")
     return Record(
-        version=told.get("version", ""),
-        aim=told.get("aim", ""),
-        schedulable=tuple(told.get("schedulable", ())),
-        batch=tuple(told.get("batch", ())),
+        version=values.get("version", ""),
+        aim=values.get("aim", ""),
+        schedulable=tuple(values.get("schedulable", ())),
+        batch=tuple(values.get("batch", ())),
     )
 
 
 def applied(record: Record, params: InstallParams) -> InstallParams:
-    """The parameters with the Kubernetes version that an upgrade has brought."""
+    """The parameters with the Kubernetes version of the last upgrade."""
     if not record.version:
         return params
-    cluster = {"kubernetes_version": record.version}
-    others = {n: v for n, v in params.kubespray_vars.items() if n != "kube_version"}
+    version = {"kubernetes_version": record.version}
     return params.model_copy(
         update={
-            "cluster": params.cluster.model_copy(update=cluster),
-            "kubespray_vars": others,
+            "cluster": params.cluster.model_copy(update=version),
+            "kubespray_vars": _without_version(params.kubespray_vars),
         }
     )
 
 
+def _without_version(variables: Mapping[str, Any]) -> dict[str, Any]:
+    return {n: value for n, value in variables.items() if n != "kube_version"}
+
+
 def kept(parameters: Mapping[str, Any], params: InstallParams) -> dict[str, Any]:
-    """What is kept of a cluster's parameters after an upgrade with these.
+    """The parameters to store after an upgrade.
 
     Later operations need the version, and the kubespray that can install it.
 
-    :param parameters: as they are kept, without secrets.
+    :param parameters: the stored ones, without secrets.
+    :param params: those of the upgrade.
     """
     ansible = {
         **parameters["ansible"],
@@ -122,19 +114,18 @@ def kept(parameters: Mapping[str, Any], params: InstallParams) -> dict[str, Any]
     }
     variables = parameters.get("kubespray_vars")
     if isinstance(variables, Mapping):
-        others = {n: v for n, v in variables.items() if n != "kube_version"}
-        changed["kubespray_vars"] = others
+        changed["kubespray_vars"] = _without_version(variables)
     return {**parameters, **changed}
 
 
 def batches(
     pending: Sequence[str], workers: int, at_once: int
 ) -> tuple[tuple[str, ...], ...]:
-    """The workers that are still to be upgraded, as they are taken out together.
+    """The pending workers, in batches that are upgraded together.
 
-    :param workers: how many the cluster has: a fifth of them at most is out at once, so
-        that the others have room for their pods, and one at least.
-    :param at_once: ``drain.parallel``; never more than that either.
+    :param workers: number of the cluster's workers. A batch has a fifth of them at
+        most, so that the others have room for their pods, and at least one.
+    :param at_once: ``drain.parallel``, the limit of a batch.
     """
     size = max(1, min(at_once, workers // 5))
     return tuple(
@@ -142,32 +133,22 @@ def batches(
     )
 
 
-def plan(state: State, wanted: str) -> tuple[UpgradePlan | None, tuple[str, ...]]:
-    """The plan, or every reason why there is none.
+def plan(state: State, version: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Names of the pending nodes, and all reasons against the upgrade.
 
-    Whether the checkout can install the version is seen when the server is checked.
+    Whether the checkout can install the version is checked on the Ansible server.
 
-    :param wanted: the version to be reached, with or without v.
+    :param version: the target, with or without v.
     """
-    aim = wanted.removeprefix("v")
-    current = _plain(state)
-    reasons = tuple(_reasons(current, aim))
-    if reasons:
-        return None, reasons
-    pending = {
-        name
-        for running in (current.api_servers, current.kubelets)
-        for name, version in running.items()
-        if version != aim
-    }
-    return UpgradePlan(aim, tuple(sorted(pending))), ()
+    aim = version.removeprefix("v")
+    api_servers, kubelets = _plain(state.api_servers), _plain(state.kubelets)
+    reasons = tuple(_reasons(State(api_servers, kubelets), aim))
+    running = (*api_servers.items(), *kubelets.items())
+    return frozenset(name for name, present in running if present != aim), reasons
 
 
-def _plain(state: State) -> State:
-    return State(
-        {name: text.removeprefix("v") for name, text in state.api_servers.items()},
-        {name: text.removeprefix("v") for name, text in state.kubelets.items()},
-    )
+def _plain(versions: Mapping[str, str]) -> dict[str, str]:
+    return {name: text.removeprefix("v") for name, text in versions.items()}
 
 
 def _reasons(state: State, aim: str) -> Iterator[str]:
@@ -175,19 +156,13 @@ def _reasons(state: State, aim: str) -> Iterator[str]:
         yield "the wanted Kubernetes version must be a whole one such as 1.32.8"
         return
     if not state.api_servers:
-        yield "no API server told its version"
+        yield "no API server reported its version"
         return
-    yield from _steps(state, aim)
-    yield from _apart(state)
-    yield from _kubelets(state, aim)
-
-
-def _steps(state: State, aim: str) -> Iterator[str]:
     oldest = min(state.api_servers.values(), key=numbers)
     newest = max(state.api_servers.values(), key=numbers)
     if numbers(aim) < numbers(newest):
-        there = _at(state, newest)
-        yield f"Kubernetes never goes down, and {there} run {newest} already"
+        names = sorted(n for n, text in state.api_servers.items() if text == newest)
+        yield f"Kubernetes never goes down, and {', '.join(names)} run {newest} already"
     elif _gap(oldest, aim) > 1:
         first, second = minor(oldest)
         yield (
@@ -195,27 +170,18 @@ def _steps(state: State, aim: str) -> Iterator[str]:
             f"by one: go to {first}.{second + 1} first, with a kubespray that installs "
             "it"
         )
-
-
-def _at(state: State, version: str) -> str:
-    names = (name for name, text in state.api_servers.items() if text == version)
-    return ", ".join(sorted(names))
-
-
-def _apart(state: State) -> Iterator[str]:
-    oldest = min(state.api_servers.values(), key=numbers)
-    newest = max(state.api_servers.values(), key=numbers)
     if _gap(oldest, newest) > 1:
         yield (
             f"the API servers are {oldest} to {newest}, more than one minor release "
             "apart: bring the oldest ones up first"
         )
+    yield from _kubelets(state, aim, newest)
 
 
-def _kubelets(state: State, aim: str) -> Iterator[str]:
-    # An upgrade that has stopped half-way leaves kubelets that are newer than the API
-    # servers, for kubespray begins each node with the kubelet; going on mends that.
-    newest_server = max(state.api_servers.values(), key=numbers)
+def _kubelets(state: State, aim: str, newest_server: str) -> Iterator[str]:
+    # After an upgrade that has stopped half-way, kubelets may be newer than the API
+    # servers, because kubespray upgrades a node's kubelet first; going on mends that.
+    skew = _SKEW_SINCE if minor(aim) >= _SKEW_CHANGED else _SKEW_BEFORE
     for name, version in sorted(state.kubelets.items()):
         if version != aim and minor(version) > minor(newest_server):
             yield (
@@ -224,19 +190,14 @@ def _kubelets(state: State, aim: str) -> Iterator[str]:
             )
         elif numbers(version) > numbers(aim):
             yield f"the kubelet of {name} is {version} already, newer than {aim}"
-        elif _gap(version, aim) > _skew(aim):
+        elif _gap(version, aim) > skew:
             yield (
                 f"the kubelet of {name} is {version}; with the API servers at {aim} it "
-                f"may be {_skew(aim)} minor releases older at most: upgrade that node "
-                "first"
+                f"may be {skew} minor releases older at most: upgrade that node first"
             )
 
 
-def _skew(api_server: str) -> int:
-    return _SKEW[minor(api_server) >= _SKEW_GREW]
-
-
 def _gap(older: str, newer: str) -> int:
-    """How many minor releases lie between; of another major one, too many."""
-    one, other = minor(older), minor(newer)
-    return other[1] - one[1] if one[0] == other[0] else 1000
+    """The number of minor releases between; too many across major releases."""
+    low, high = minor(older), minor(newer)
+    return high[1] - low[1] if low[0] == high[0] else 1000

@@ -1,4 +1,4 @@
-"""What may be wrong with the VMs of a cluster, taken together."""
+"""Checks of a cluster's VMs, taken together."""
 
 import ipaddress
 from collections import Counter
@@ -10,29 +10,16 @@ from tacker_k8s_mgmt.request.params import InstallParams
 
 
 def problems(machines: Sequence[Machine], params: InstallParams) -> Iterator[str]:
-    """One sentence for each."""
-    yield from _found_twice(machines)
-    yield from _in_the_clusters_networks(machines, params)
-
-
-def _found_twice(machines: Sequence[Machine]) -> Iterator[str]:
+    """A sentence for each VM with two roles, or with a pod's or service's address."""
     for server_id, times in Counter(m.server_id for m in machines).items():
         if times > 1:
             yield f"the VM {server_id} was found for {times} roles; name its ports once"
-
-
-def _in_the_clusters_networks(
-    machines: Sequence[Machine], params: InstallParams
-) -> Iterator[str]:
-    """VMs at addresses that pods or services may get: packets for them would stray."""
     defaults = kubespray_releases.NETWORKS[params.address_family]
-    for attribute, network in (
-        ("pod_cidr", ipaddress.ip_network(params.pod_cidr or defaults.pods)),
-        (
-            "cluster_cidr",
-            ipaddress.ip_network(params.service_cidr or defaults.services),
-        ),
+    for attribute, cidr in (
+        ("pod_cidr", params.pod_cidr or defaults.pods),
+        ("cluster_cidr", params.service_cidr or defaults.services),
     ):
+        network = ipaddress.ip_network(cidr)
         for machine in machines:
             if ipaddress.ip_address(machine.address) in network:
                 yield (

@@ -72,15 +72,15 @@ class UpgradeCheck:
             if node.name in seen
         }
         state = upgrade_plan.State(servers, kubelets)
-        plan, reasons = upgrade_plan.plan(state, self.aim)
+        pending, reasons = upgrade_plan.plan(state, self.aim)
         findings = [*self._membership(members), *self._unreachable(), *reasons]
         problems = self._problems()
         if not self.record.aim:
             findings += self._ill(seen, problems)
-        if plan is None or findings:
+        if findings:
             raise errors.PreflightError(findings)
         silent = {node.name for node in self._state.planes()} - servers.keys()
-        self.pending = frozenset({*plan.pending, *silent})
+        self.pending = pending | silent
         if self.pending:
             self._keep_majority(seen, problems)
         LOG.info(

@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.request import key_aliases, params
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.topology.vm_selectors import wanted_vms
+from tacker_k8s_mgmt.topology.vm_selectors import vm_selectors
 from tests.helpers.param_samples import MISSING, SPECIFICATION
 from tests.helpers.samples import REMOVED, changed, parsed, problems, request
 
@@ -123,7 +123,7 @@ def test_a_missing_attribute_is_named(name):
 def test_the_port_inside_the_cluster_may_be_left_to_the_one_for_ssh(group):
     made = parsed({f"{group}.nic_cp_name": REMOVED})
     assert {
-        one.nic_cp == one.ssh_cp for one in wanted_vms(made) if one.attribute == group
+        one.nic_cp == one.ssh_cp for one in vm_selectors(made) if one.attribute == group
     } == {True}
 
 
