@@ -1,8 +1,8 @@
-"""Secrets that a request gives by reference, found when a hook begins.
+"""Secrets that a request gives by reference, resolved when a hook begins.
 
-Files lie below the operator's directory on this host. Barbican is asked as the VNF's
-OpenStack VIM, at the place that its catalogue names: of a secret's URL only the id
-counts, so no request leads Tacker to another host.
+Files are below the operator's directory on this host. Barbican is asked as the VNF's
+OpenStack VIM, at the endpoint of its catalogue: of a secret's URL only the id counts,
+so no request can direct Tacker to another host.
 """
 
 import logging
@@ -20,22 +20,26 @@ from tacker_k8s_mgmt.request.secret_references import FILE, Reference, Unresolve
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
-_AGAIN = 2  # times, where nobody answers or all are busy
-_UNKNOWN = "Barbican has no such secret in what the VIM's user may see"
-_FORBIDDEN = "the VIM's user may not read this secret in Barbican"
-# Of the VIM's own credentials: what Keystone says to them is told by Heat as well.
+_RETRIES = 2  # without an answer, or when all servers are busy
+# Of the VIM's own credentials: Heat reports Keystone's answer to them as well.
 _REFUSED = "Keystone or Barbican refuses the VIM's credentials"
+_ANSWERS = {
+    401: _REFUSED,
+    403: "the VIM's user may not read this secret in Barbican",
+    404: "Barbican has no such secret in what the VIM's user may see",
+    406: "is no text",
+}
 
-#: Opens a session as the VNF's VIM, and tells the region or "".
+#: Opens a session as the VNF's VIM, and returns it with the region or "".
 Login = Callable[[], tuple[Session, str]]
 
 
 class Secrets:
-    """Tells what references lead to, each asked for once.
+    """Resolves references, each once.
 
     :param login: is called when Barbican has to be asked.
     :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
-    :param project_id: of the VNF instance; "" where it is not known.
+    :param project_id: of the VNF instance; "" if unknown.
     """
 
     def __init__(self, login: Login, options: Any, project_id: str) -> None:
@@ -43,21 +47,21 @@ class Secrets:
         self._limit = options.secret_timeout
         self._directory = config.secret_directory(options, project_id)
         self._barbican: adapter.Adapter | None = None
-        self._silent = ""
+        self._failure = ""
         self._known: dict[Reference, SecretStr] = {}
 
     def __call__(self, reference: Reference) -> str:
         """The secret.
 
-        :raises Unresolved: there is none, or none that can be read.
+        :raises Unresolved: it does not exist, or cannot be read.
         """
         if reference not in self._known:
-            told = (
+            secret = (
                 self._in_file(reference.target)
                 if reference.kind == FILE
                 else self._in_barbican(reference.secret_id)
             )
-            self._known[reference] = SecretStr(told)
+            self._known[reference] = SecretStr(secret)
         return self._known[reference].get_secret_value()
 
     def _in_file(self, path: str) -> str:
@@ -67,30 +71,29 @@ class Secrets:
             raise Unresolved(str(error)) from None
 
     def _in_barbican(self, secret_id: str) -> str:
-        if self._silent:
-            # Whoever does not answer is not waited for again for each secret.
-            raise Unresolved(self._silent)
-        try:
-            answer = self._ask(secret_id)
-        except exceptions.Unauthorized:
-            self._silent = _REFUSED
-        except exceptions.EndpointNotFound:
-            self._silent = "the VIM's OpenStack has no Barbican in its catalogue"
-        except Exception as error:
-            # Whatever Tacker, the session or the token's renewal may raise.
-            LOG.warning("Barbican cannot be asked: %s", error)
-            self._silent = (
-                "Barbican cannot be asked with the VIM's credentials: "
-                f"{type(error).__name__}"
-            )
-        else:
-            return _told(answer)
-        raise Unresolved(self._silent)
+        # Once it has failed, do not wait for it again for each secret.
+        if not self._failure:
+            try:
+                return _text(self._ask(secret_id))
+            except Unresolved:
+                raise
+            except exceptions.Unauthorized:
+                self._failure = _REFUSED
+            except exceptions.EndpointNotFound:
+                self._failure = "the VIM's OpenStack has no Barbican in its catalogue"
+            except Exception as error:
+                # Tacker, the session and the renewal of tokens raise many kinds.
+                LOG.warning("Barbican cannot be asked: %s", error)
+                self._failure = (
+                    "Barbican cannot be asked with the VIM's credentials: "
+                    f"{type(error).__name__}"
+                )
+        raise Unresolved(self._failure)
 
     def _ask(self, secret_id: str) -> Any:
         if self._barbican is None:
             session, region = self._login()
-            # Of each answer, Keystone's included.
+            # For each answer, including Keystone's.
             session.timeout = self._limit
             if session.verify is False:
                 LOG.warning(
@@ -104,11 +107,11 @@ class Secrets:
                 interface="public",
                 region_name=region or None,
                 version="v1",
-                connect_retries=_AGAIN,
-                status_code_retries=_AGAIN,
+                connect_retries=_RETRIES,
+                status_code_retries=_RETRIES,
             )
         answer = None
-        # The kind that a secret was stored as is the only one in which it is told.
+        # Barbican returns a secret only as the type that it was stored with.
         for kind in ("text/plain", "application/octet-stream"):
             answer = self._barbican.get(
                 f"/secrets/{secret_id}/payload",
@@ -121,15 +124,11 @@ class Secrets:
         return answer
 
 
-def _told(answer: Any) -> str:
-    """The secret in an answer of Barbican.
-
-    :raises Unresolved: there is none.
-    """
-    if answer.status_code != 200:
-        known = {401: _REFUSED, 403: _FORBIDDEN, 404: _UNKNOWN, 406: "is no text"}
-        reason = known.get(answer.status_code, f"Barbican answers {answer.status_code}")
-        raise Unresolved(reason)
+def _text(answer: Any) -> str:
+    """The secret in an answer of Barbican."""
+    status = answer.status_code
+    if status != 200:
+        raise Unresolved(_ANSWERS.get(status, f"Barbican answers {status}"))
     if not answer.content:
         raise Unresolved("is an empty secret")
     try:

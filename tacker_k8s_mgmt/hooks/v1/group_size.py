@@ -28,7 +28,7 @@ def step(site: V1Site) -> Step:
     """Write the present sizes of the groups into the stack's template."""
 
     def act() -> None:
-        sizes = scale_level.kept_sizes(site, site.group_sizes())
+        sizes = scale_level.kept_sizes(site)
         if sizes:
             _keep(site, sizes)
 

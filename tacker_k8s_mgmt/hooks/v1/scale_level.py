@@ -13,7 +13,8 @@ two numbers differ after a scaling that Tacker has recorded wrongly:
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oslo_log import log
@@ -33,28 +34,75 @@ _REMEDY = "The next heal of a VNFC, or scale-out, sets Tacker's scale level to t
 _ANY_GROUP = {"attributes": {"scaling_group_names": True}}
 
 
+@dataclass(frozen=True)
+class _Group:
+    """A scaling group with a scale level.
+
+    :param size: in Heat.
+    :param level: Tacker's own object.
+    :param aspect: of the VNFD.
+    """
+
+    name: str
+    size: GroupSize
+    level: Any
+    aspect: Mapping[str, int]
+
+    @property
+    def counted(self) -> int:
+        """The size that the scale level stands for."""
+        return self.aspect["initialNum"] + self.aspect["num"] * int(
+            self.level.scale_level
+        )
+
+    @property
+    def kept(self) -> int:
+        """The size nearest to that at which Heat deletes no healthy member."""
+        return self.size.nearest(self.counted)
+
+    def level_of_kept(self) -> int | None:
+        """The scale level that stands for that size, None if there is none."""
+        level, rest = divmod(self.kept - self.aspect["initialNum"], self.aspect["num"])
+        return level if rest == 0 and 0 <= level <= self.aspect["maxLevel"] else None
+
+
+def _groups(site: V1Site, sizes: Mapping[str, GroupSize]) -> list[_Group]:
+    info = site.instance.instantiated_vnf_info
+    status = getattr(info, "scale_status", None) or ()
+    levels = {level.aspect_id: level for level in status}
+    if not levels or not sizes:
+        return []
+    # As Tacker's heal reads the scaling aspects.
+    vnfd = vnflcm_utils.get_vnfd_dict(
+        site.context, site.instance.vnfd_id, info.flavour_id
+    )
+    aspects = tosca_utils.get_scale_group(_ANY_GROUP, vnfd, {}).get(
+        "scaleGroupDict", {}
+    )
+    return [
+        _Group(name, size, levels[name], aspects[name])
+        for name, size in sizes.items()
+        if name in aspects and name in levels
+    ]
+
+
 def counts(site: V1Site) -> tuple[Count, ...]:
     """The sizes of the scaling groups, in Heat and by Tacker's scale levels."""
-    sizes = site.group_sizes()
     return tuple(
-        Count(name, sizes[name].healthy, number, _REMEDY)
-        for name, number in _expected(site, sizes).items()
+        Count(group.name, group.size.healthy, group.counted, _REMEDY)
+        for group in _groups(site, site.group_sizes())
     )
 
 
-def kept_sizes(site: V1Site, sizes: Mapping[str, GroupSize]) -> dict[str, int]:
-    """The sizes at which Heat deletes no healthy member of a group.
+def kept_sizes(site: V1Site) -> dict[str, int]:
+    """The sizes of all groups at which Heat deletes no healthy member.
 
     That of Tacker's scale level, as far as Heat has it; Heat replaces a failed member
     if Tacker counts it.
-
-    :param sizes: in Heat, by the names of the groups.
     """
-    expected = _expected(site, sizes)
-    return {
-        name: size.nearest(expected.get(name, size.healthy))
-        for name, size in sizes.items()
-    }
+    sizes = site.group_sizes()
+    kept = {name: size.healthy for name, size in sizes.items()}
+    return kept | {group.name: group.kept for group in _groups(site, sizes)}
 
 
 def step(site: V1Site) -> Step:
@@ -86,85 +134,39 @@ def follow_scale_out(site: V1Site) -> None:
 
 
 def _follow(site: V1Site) -> bool:
-    """Set the scale levels to the sizes in Heat.
+    """Set the scale levels to the sizes in Heat; returns whether one has changed.
 
     Where a group has too few members and no level stands for that size, Tacker's level
-    stays: Heat then creates the missing ones, and deletes none.
-
-    :returns: whether a level has changed.
-    :raises UnsupportedOperation: a group has more members than its scale level stands
-        for, and no level stands for so many.
+    stays: Heat then creates the missing ones, and deletes none. Where it has too many,
+    the heal is refused.
     """
-    sizes = site.group_sizes()
-    expected = _expected(site, sizes)
-    kept = kept_sizes(site, sizes)
-    wrong = {name: n for name, n in expected.items() if n != kept[name]}
-    levels, changed = _levels(site), False
-    aspects = _aspects(site) if wrong else {}
-    for name, number in wrong.items():
-        level = _level(aspects[name], kept[name])
+    changed = False
+    for group in _groups(site, site.group_sizes()):
+        kept, counted = group.kept, group.counted
+        if kept == counted:
+            continue
+        level = group.level_of_kept()
         if level is not None:
             LOG.warning(
                 "VNF instance %s: Heat has %d members of %s, and Tacker's scale level "
                 "%d stands for %d; it is set to %d",
                 site.instance.id,
-                kept[name],
-                name,
-                levels[name].scale_level,
-                number,
+                kept,
+                group.name,
+                group.level.scale_level,
+                counted,
                 level,
             )
-            levels[name].scale_level = level
+            group.level.scale_level = level
             changed = True
-        elif kept[name] > number:
-            raise _too_many(name, kept[name], number)
+        elif kept > counted:
+            raise errors.UnsupportedOperation(
+                detail=f"Heat has {kept} members of the group {group.name}, and the "
+                f"heal would have it keep {counted}, for which Tacker's scale level "
+                "stands: the oldest ones would be deleted without a drain. No scale "
+                f"level stands for {kept}.",
+                hint=f"Nothing was changed. Mark {kept - counted} of them unhealthy in "
+                "Heat, as the documentation of heal shows, and heal again: Heat then "
+                "deletes those.",
+            )
     return changed
-
-
-def _too_many(group: str, heat: int, tacker: int) -> errors.UnsupportedOperation:
-    return errors.UnsupportedOperation(
-        detail=f"Heat has {heat} members of the group {group}, and the heal "
-        f"would have it keep {tacker}, for which Tacker's scale level stands: the "
-        "oldest ones would be deleted without a drain. No scale level stands for "
-        f"{heat}.",
-        hint="Nothing was changed. Mark "
-        f"{heat - tacker} of them unhealthy in Heat, as the documentation of "
-        "heal shows, and heal again: Heat then deletes those.",
-    )
-
-
-def _expected(site: V1Site, names: Collection[str]) -> dict[str, int]:
-    """The sizes for which Tacker's scale levels stand, of the groups that have one."""
-    levels = _levels(site)
-    aspects = _aspects(site) if levels and names else {}
-    return {
-        name: _size(aspects[name], levels[name].scale_level)
-        for name in names
-        if name in aspects and name in levels
-    }
-
-
-def _levels(site: V1Site) -> dict[str, Any]:
-    """Tacker's own objects, by the names of the scaling aspects."""
-    info = site.instance.instantiated_vnf_info
-    levels = getattr(info, "scale_status", None) or ()
-    return {level.aspect_id: level for level in levels}
-
-
-def _aspects(site: V1Site) -> Mapping[str, Mapping[str, int]]:
-    """The VNFD's scaling aspects, read as Tacker's heal does."""
-    flavour = site.instance.instantiated_vnf_info.flavour_id
-    vnfd = vnflcm_utils.get_vnfd_dict(site.context, site.instance.vnfd_id, flavour)
-    groups = tosca_utils.get_scale_group(_ANY_GROUP, vnfd, {})
-    aspects: Mapping[str, Mapping[str, int]] = groups.get("scaleGroupDict", {})
-    return aspects
-
-
-def _size(aspect: Mapping[str, int], level: int) -> int:
-    return aspect["initialNum"] + aspect["num"] * level
-
-
-def _level(aspect: Mapping[str, int], members: int) -> int | None:
-    """The scale level of a group of this size, None if there is none."""
-    level, rest = divmod(members - aspect["initialNum"], aspect["num"])
-    return level if rest == 0 and 0 <= level <= aspect["maxLevel"] else None

@@ -4,6 +4,7 @@ So wrong parameters only stop what cannot be removed without them.
 """
 
 import logging
+from contextlib import nullcontext
 
 from oslo_log import log
 
@@ -15,7 +16,7 @@ from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
 from tacker_k8s_mgmt.request import params as parameters
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.request.secret_references import SECRET_REF, Resolver
+from tacker_k8s_mgmt.request.secret_references import SECRET_REF
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -45,13 +46,10 @@ def end(hook: V1Hook) -> None:
     hook.begin(checkpoint.END)
     vims = vim.VimRegistry(hook.context, hook.instance)
     params = _server_login_if_any(hook)
-    to_send = advice(params, is_rollback=hook.request is None)
-    if params is None:
-        hook.run(TerminateEnd(hook.instance.id, vims, None).steps(), (), to_send)
-    else:
-        with hook.site(params) as site:
-            work = TerminateEnd(hook.instance.id, vims, site)
-            hook.run(work.steps(), params.secrets(), to_send)
+    secrets = params.secrets() if params else ()
+    with hook.site(params) if params else nullcontext() as site:
+        work = TerminateEnd(hook.instance.id, vims, site)
+        hook.run(work.steps(), secrets, advice(params, hook.request is None))
     openstack.forget_vim(hook.instance)
 
 
@@ -60,8 +58,6 @@ def _refuse_leftovers(hook: V1Hook) -> None:
 
     A rollback, which has no request, and the deletion of a VNF with wrong parameters go
     on: these parameters may be why nothing was created.
-
-    :raises ParamError: the Ansible server's login is not available.
     """
     if getattr(hook.request, "termination_type", _FORCEFUL) == _FORCEFUL:
         return
@@ -69,7 +65,7 @@ def _refuse_leftovers(hook: V1Hook) -> None:
         parameters.parse(requests.stored(hook.instance))
     except errors.ParamError:
         return
-    _server_login(hook)
+    hook.merged(_DIRECTORY_STAYS, SERVER_ONLY)
 
 
 def _keep_vim(hook: V1Hook) -> None:
@@ -78,7 +74,7 @@ def _keep_vim(hook: V1Hook) -> None:
     Wrong parameters do not matter here: they do not resolve later either.
     """
     try:
-        read = _server_login(hook, lambda _: None)
+        read = hook.merged(_DIRECTORY_STAYS, SERVER_ONLY, lambda _: None)
     except errors.ParamError:
         return
     if read is not None and any(
@@ -95,7 +91,7 @@ def _server_login_if_any(hook: V1Hook) -> InstallParams | None:
     what does not depend on them must still be removed.
     """
     try:
-        return _server_login(hook)
+        return hook.merged(_DIRECTORY_STAYS, SERVER_ONLY)
     except errors.ParamError as error:
         LOG.warning(
             "VNF instance %s: an inventory directory, if there is any, stays on the "
@@ -122,9 +118,3 @@ def advice(params: InstallParams | None, is_rollback: bool) -> hints.Advice:
         f"driver again, and the VIM{directory} would stay."
     )
     return hints.Advice(text, refused=text)
-
-
-def _server_login(
-    hook: V1Hook, resolver: Resolver | None = None
-) -> InstallParams | None:
-    return hook.merged(_DIRECTORY_STAYS, SERVER_ONLY, resolver)

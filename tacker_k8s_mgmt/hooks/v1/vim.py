@@ -8,7 +8,7 @@ by its name: another project, or another VNF, may use the same one.
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from oslo_log import log
 from oslo_utils import uuidutils
@@ -33,25 +33,18 @@ _LIMIT = 180.0
 T = TypeVar("T")
 
 
-class Instance(Protocol):
-    """The part of Tacker's ``VnfInstance`` that is used here."""
-
-    id: str
-    tenant_id: str
-    vnf_metadata: dict[str, str] | None
-    vim_connection_info: list[Any]
-
-    def save(self) -> None: ...
-
-
 def _plugin() -> Any:
     return manager.TackerManager.get_service_plugins()[constants.NFVO]
 
 
 class VimRegistry:
-    """The entry of one VNF instance's cluster in Tacker's registry."""
+    """The entry of one VNF instance's cluster in Tacker's registry.
 
-    def __init__(self, context: Any, instance: Instance) -> None:
+    :param context: of the request.
+    :param instance: Tacker's ``VnfInstance``.
+    """
+
+    def __init__(self, context: Any, instance: Any) -> None:
         self._context = context
         self._instance = instance
         self._plugin = _plugin()
@@ -77,7 +70,18 @@ class VimRegistry:
         """
         if self._find("auth_url") not in (None, spec.auth_url):
             self.remove()
-        vim_id = self._get_or_create(spec)
+        try:
+            vim_id = self._ask(partial(self._create, spec), _LIMIT)
+        except Exception as exc:
+            # Not chained: Tacker logs the chain, and the client's error may quote the
+            # token.
+            reason = Redactor([spec.token.get_secret_value()])(str(exc))
+            raise errors.VimError(
+                detail=f"Tacker did not register the cluster at {spec.auth_url} as VIM "
+                f"{spec.name!r}: {reason}",
+                hint="The conductor must reach that address and [k8s_vim] use_barbican "
+                "must be True.",
+            ) from None
         self._remember(vim_id, spec.auth_url)
         return vim_id
 
@@ -120,7 +124,7 @@ class VimRegistry:
 
     def registered(self) -> tuple[Vim, ...]:
         """The cluster's VIM, if there is one. Changes nothing."""
-        vim = self._entry()
+        vim = self._ask(self._look)
         if vim is None:
             return ()
         # The first one is the OpenStack VIM of the VNF.
@@ -129,11 +133,8 @@ class VimRegistry:
         return (Vim(vim["id"], vim["name"], vim["auth_url"], named),)
 
     def _find(self, attribute: str = "id") -> str | None:
-        vim = self._entry()
+        vim = self._ask(self._look)
         return None if vim is None else str(vim[attribute])
-
-    def _entry(self) -> dict[str, Any] | None:
-        return self._ask(self._look)
 
     def _ask(self, question: Callable[[Any], T], limit: float | None = None) -> T:
         return database.ask(self._context, question, limit)
@@ -141,30 +142,14 @@ class VimRegistry:
     def _look(self, context: Any) -> dict[str, Any] | None:
         stored = (self._instance.vnf_metadata or {}).get(METADATA_KEY)
         for vim in self._plugin.get_vims(context):
-            if vim["type"] != _TYPE:
-                continue
-            if vim["id"] == stored or self._is_marked(vim):
+            # Any project may use this description, and an administrator sees all VIMs.
+            is_marked = (
+                vim["tenant_id"] == self._instance.tenant_id
+                and vim.get("description") == self._mark
+            )
+            if vim["type"] == _TYPE and (vim["id"] == stored or is_marked):
                 return dict(vim)
         return None
-
-    def _is_marked(self, vim: dict[str, Any]) -> bool:
-        # Any project may use this description, and an administrator sees all VIMs.
-        ours = vim["tenant_id"] == self._instance.tenant_id
-        return bool(ours and vim.get("description") == self._mark)
-
-    def _get_or_create(self, spec: ports.VimSpec) -> str:
-        try:
-            return self._ask(partial(self._create, spec), _LIMIT)
-        except Exception as exc:
-            # Not chained: Tacker logs the chain, and the client's error may quote the
-            # token.
-            reason = Redactor([spec.token.get_secret_value()])(str(exc))
-            raise errors.VimError(
-                detail=f"Tacker did not register the cluster at {spec.auth_url} as VIM "
-                f"{spec.name!r}: {reason}",
-                hint="The conductor must reach that address and [k8s_vim] use_barbican "
-                "must be True.",
-            ) from None
 
     def _create(self, spec: ports.VimSpec, context: Any) -> str:
         # After a lost connection, a first attempt may have succeeded.

@@ -139,7 +139,7 @@ def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
             )
         )
     call.note_healed()
-    servers = {healed.server_id: healed.vnfc_id for healed in call.healed()}
+    servers = {server: vnfc for vnfc, server, _ in call.healed()}
     return Plan.of(HealStart(deps, servers={**servers, **_present(call)}))
 
 

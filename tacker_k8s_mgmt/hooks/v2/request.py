@@ -228,26 +228,27 @@ class Call:
 
     # A heal
 
-    def healed(self) -> Iterator["Healed"]:
-        """The VNFCs that a heal request names.
+    def healed(self) -> Iterator[tuple[str, str, Place]]:
+        """The VNFCs that a heal request names, which are rebuilt.
 
         Tacker's v2 API takes the ids of ``vnfcInfo`` (SOL002).
+
+        :returns: id of each VNFC, id of its server as Tacker lists it, and its place. A
+            retry rebuilds the server that is in this place by then.
         """
         resources = {vnfc["id"]: vnfc for vnfc in self.resources()}
         wanted = set(self.request.get("vnfcInstanceId") or ())
         for info in self._info.get("vnfcInfo") or ():
             vnfc = resources.get(str(info.get("vnfcResourceInfoId")))
             if info["id"] in wanted and vnfc is not None:
-                yield Healed(str(info["id"]), _server(vnfc), _place(vnfc))
+                yield str(info["id"]), _server(vnfc), _place(vnfc)
 
     def note_healed(self) -> None:
         """Keep the healed VNFCs for the ``_end`` hook.
 
         By then they have other ids, and the same places.
         """
-        self.between[_HEALED] = [
-            [healed.vnfc_id, *healed.place] for healed in self.healed()
-        ]
+        self.between[_HEALED] = [[vnfc, *place] for vnfc, _, place in self.healed()]
 
     def noted(self) -> dict[Place, str]:
         """The ids of the healed VNFCs, by their places.
@@ -265,20 +266,6 @@ class Call:
     @property
     def _info(self) -> Mapping[str, Any]:
         return self.instance.get("instantiatedVnfInfo") or {}
-
-
-@dataclass(frozen=True)
-class Healed:
-    """A VNFC that is rebuilt.
-
-    :param server_id: of its server as Tacker lists it.
-    :param place: id of the stack that the server is in, and its name there. A retry
-        rebuilds the server that is there by then.
-    """
-
-    vnfc_id: str
-    server_id: str
-    place: Place
 
 
 def _server(vnfc: Mapping[str, Any]) -> str:

@@ -59,11 +59,9 @@ def start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
 
 
 def _see_counted(call: Call) -> None:
-    """See that Heat would delete no other VMs than Tacker means.
+    """Refuse if Heat has VMs that Tacker does not count.
 
     When a group shrinks, Heat deletes the failed members first, then the oldest.
-
-    :raises UnsupportedOperation: Heat has more VMs than Tacker counts.
     """
     present = [
         (server.physical_id, (server.stack_id, server.name))
@@ -82,10 +80,7 @@ def _see_counted(call: Call) -> None:
 
 
 def _see_workers(hook: V2Hook, site: V2Site) -> None:
-    """See that the new VMs are workers.
-
-    :raises UnsupportedOperation: they are of the control plane.
-    """
+    """Refuse if the new VMs are of the control plane."""
     control_planes = [machine.server_id for machine in site.machines().control_planes]
     if hook.call.vdus(control_planes) & set(hook.call.added()):
         aspect = hook.call.request.get("aspectId")

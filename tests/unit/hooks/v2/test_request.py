@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v2.request import Call, Healed, cluster_vim_id
+from tacker_k8s_mgmt.hooks.v2.request import Call, cluster_vim_id
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
 STATE = {"version": 1, "parameters": {"vim_name": "one"}}
@@ -166,7 +166,7 @@ class TestServers:
         wanted = {"vnfcInstanceId": ["worker-server-5", "worker-nowhere"]}
         one = call("heal_start", wanted, instantiatedVnfInfo=info)
         assert list(one.healed()) == [
-            Healed("worker-server-5", "server-5", ("member-5", "worker"))
+            ("worker-server-5", "server-5", ("member-5", "worker"))
         ]
         one.note_healed()
         assert json.loads(json.dumps(one.between)) == one.between
