@@ -3,12 +3,12 @@
 import argparse
 import difflib
 import math
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from tacker_k8s_mgmt.csar import archive
 
 #: Where the conductor keeps the journals, if tacker.conf does not say otherwise.
 STATE_PATH = "/var/lib/tacker/k8s_mgmt"
@@ -142,13 +142,7 @@ def write_new(path: Path, text: str, *, force: bool) -> None:
     if not force and (path.exists() or path.is_symlink()):
         raise UsageError(f"{path} exists; --force replaces it")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with archive.replacing(path, mode=0o600) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}") from error

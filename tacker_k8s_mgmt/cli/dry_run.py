@@ -13,6 +13,7 @@ from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
+from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.load_balancer import BalancerSpec, BalancerStatus
 from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
@@ -42,7 +43,7 @@ def rehearse(params: InstallParams, machines: Machines) -> Record:
 
     :raises K8sMgmtError: what the operation would refuse.
     """
-    site = _Site(params, machines)
+    site = _Site(params.ansible.directory, machines)
     deps = Dependencies(
         params,
         _VNF,
@@ -57,35 +58,20 @@ def rehearse(params: InstallParams, machines: Machines) -> Record:
     return site.record
 
 
-@dataclass(frozen=True)
-class _ReadyNode:
-    name: str
-    ready: bool = True
-    reason: str = ""
-    unschedulable: bool = False
-
-
-class _Access:
-    token = SecretStr("")
-    ca_certificate = ""
-
-
 class _Site:
     """A site without problems, and all of its parts in one."""
 
-    def __init__(self, params: InstallParams, machines: Machines) -> None:
+    def __init__(self, path: str, machines: Machines) -> None:
         self.record = Record()
-        self.path = params.ansible.directory
-        self._params = params
-        self._machines = machines
-
+        self.path = path
         self.workdir = self.playbooks = self.vims = self
+        self._machines = machines
 
     def cluster(self, control_plane: Node) -> "_Site":
         return self
 
-    def balancer(self, machine: Machine) -> "_Balancer":
-        return _Balancer(self.record)
+    def balancer(self, machine: Machine) -> "_Site":
+        return self
 
     def machines(self) -> Machines:
         return self._machines
@@ -128,33 +114,22 @@ class _Site:
     def run(self, request: PlaybookRequest, nodes: int, on_progress: Any) -> None:
         self.record.playbooks.append(request.playbook)
 
-    def nodes(self) -> Sequence[_ReadyNode]:
+    def nodes(self) -> Sequence[NodeObject]:
         members = inventory.parse(self.record.files[inventory.FILE_NAME])
-        return [_ReadyNode(node.name) for node in members]
+        return [NodeObject(node.name, True, "", node.address, "") for node in members]
 
-    def admin_access(self) -> _Access:
-        return _Access()
+    def admin_access(self) -> ClusterAccess:
+        return ClusterAccess(SecretStr(""), "")
 
     def register(self, spec: ports.VimSpec) -> str:
         self.record.vim = spec
         return ""
 
-
-class _Balancer:
-    def __init__(self, record: Record) -> None:
-        self._record = record
+    # The load balancer
 
     def install(self, spec: BalancerSpec) -> None:
-        self._record.balancer = spec
+        self.record.balancer = spec
 
     def status(self) -> BalancerStatus:
-        port = self._record.balancer.api_port if self._record.balancer else None
-        return BalancerStatus(
-            active=True,
-            enabled=True,
-            current=True,
-            api_port=port,
-            control_planes=(),
-            workers=(),
-            services=(),
-        )
+        port = self.record.balancer.api_port if self.record.balancer else None
+        return BalancerStatus(True, True, True, port, (), (), ())

@@ -79,7 +79,7 @@ def unpacked(files: Mapping[str, bytes]) -> Iterator[Path]:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, mode: int = 0o644) -> Iterator[Path]:
     """A temporary file beside *path* that replaces it when no exception is raised."""
     handle, name = tempfile.mkstemp(
         prefix=f".{path.name}.", suffix=".zip", dir=path.parent
@@ -88,7 +88,7 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        temporary.chmod(0o644)
+        temporary.chmod(mode)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -38,6 +38,14 @@ _OCCURRENCES = re.compile(r'Relationship "(.+)" in .* wrong number of occurrence
 
 
 @dataclass(frozen=True)
+class Policy:
+    """A policy of a flavour, such as the VDUs' numbers at the instantiation levels."""
+
+    targets: tuple[str, ...]
+    properties: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Flavour:
     """One deployment flavour's file, as the mapping that Tacker works on.
 
@@ -62,34 +70,36 @@ class Flavour:
         """The node templates of exactly this type; Tacker does not look at parents."""
         return {name: n for name, n in self.nodes.items() if n.get("type") == kind}
 
-    def policies(self, kind: str) -> dict[str, Mapping[str, Any]]:
+    def policies(self, kind: str) -> dict[str, Policy]:
         """The policies of one type by name."""
         return {
-            str(name): mapping(policy)
+            str(name): Policy(
+                tuple(map(str, sequence(dig(policy, "targets")))),
+                mapping(dig(policy, "properties")),
+            )
             for entry in sequence(self.topology.get("policies"))
             for name, policy in mapping(entry).items()
-            if mapping(policy).get("type") == kind
+            if dig(policy, "type") == kind
         }
 
     @property
     def levels(self) -> tuple[str, ...]:
         """The names of the instantiation levels, the default one first."""
-        found: list[str] = []
+        names: list[str] = []
         for policy in self.policies(LEVELS).values():
-            default = dig(policy, "properties", "default_level")
-            names = map(str, mapping(dig(policy, "properties", "levels")))
-            found += sorted(names, key=lambda name: name != default)
-        return tuple(found)
+            default = policy.properties.get("default_level")
+            own = map(str, mapping(policy.properties.get("levels")))
+            names += sorted(own, key=lambda name: name != default)
+        return tuple(names)
 
     def instances(self, level: str) -> dict[str, int]:
         """How many VMs of each VDU there are at an instantiation level."""
-        found = {}
+        counts = {}
         for policy in self.policies(VDU_LEVELS).values():
-            key = ("properties", "levels", level, "number_of_instances")
-            number = dig(policy, *key)
-            for vdu in sequence(policy.get("targets")):
-                found[str(vdu)] = number if isinstance(number, int) else 1
-        return found
+            number = dig(policy.properties, "levels", level, "number_of_instances")
+            for vdu in policy.targets:
+                counts[vdu] = number if isinstance(number, int) else 1
+        return counts
 
     @property
     def aspects(self) -> dict[str, Mapping[str, Any]]:
@@ -97,16 +107,14 @@ class Flavour:
         return {
             str(name): mapping(aspect)
             for policy in self.policies(ASPECTS).values()
-            for name, aspect in mapping(dig(policy, "properties", "aspects")).items()
+            for name, aspect in mapping(policy.properties.get("aspects")).items()
         }
 
     @property
-    def scaled(self) -> dict[str, list[str]]:
+    def scaled(self) -> dict[str, tuple[str, ...]]:
         """The VDUs of each scaling aspect."""
         return {
-            str(dig(policy, "properties", "aspect")): [
-                str(vdu) for vdu in sequence(policy.get("targets"))
-            ]
+            str(policy.properties.get("aspect")): policy.targets
             for policy in self.policies(STEPS).values()
         }
 

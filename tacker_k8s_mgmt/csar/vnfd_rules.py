@@ -9,7 +9,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.csar import vnfd
 from tacker_k8s_mgmt.csar.api import Api
-from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.csar.tree import dig, mapping
 from tacker_k8s_mgmt.csar.vnfd import CP, LEVELS, STEPS, VDU, VDU_LEVELS, Flavour
 
 _INITIAL = "tosca.policies.nfv.VduInitialDelta"
@@ -111,25 +111,23 @@ def _external(flavour: Flavour) -> Iterator[str]:
 
 def _aspects(flavour: Flavour) -> Iterator[str]:
     aspects, initial = flavour.aspects, _initial(flavour)
-    stepped = set()
     for name, policy in flavour.policies(STEPS).items():
-        aspect = str(dig(policy, "properties", "aspect"))
-        stepped.add(aspect)
+        aspect = str(policy.properties.get("aspect"))
         if aspect not in aspects:
             yield f"{name} belongs to the unknown aspect {aspect}"
-        for vdu in map(str, sequence(policy.get("targets"))):
+        for vdu in policy.targets:
             if vdu not in initial:
                 yield f"{vdu} is scaled by {name}, but no VduInitialDelta names it"
-    for aspect in sorted(set(aspects) - stepped):
+    for aspect in sorted(aspects.keys() - flavour.scaled.keys()):
         yield f"no VduScalingAspectDeltas belongs to the aspect {aspect}"
 
 
 def _initial(flavour: Flavour) -> dict[str, Any]:
-    """How many VMs of a VDU there are at first, for all with a VduInitialDelta."""
+    """The initial number of VMs of each VDU with a VduInitialDelta."""
     return {
-        str(vdu): dig(policy, "properties", "initial_delta", "number_of_instances")
+        vdu: dig(policy.properties, "initial_delta", "number_of_instances")
         for policy in flavour.policies(_INITIAL).values()
-        for vdu in sequence(policy.get("targets"))
+        for vdu in policy.targets
     }
 
 
@@ -138,16 +136,16 @@ def _levels(flavour: Flavour) -> Iterator[str]:
     if aspects and not flavour.policies(LEVELS):
         yield "there are scaling aspects but no InstantiationLevels"
     for name, policy in flavour.policies(LEVELS).items():
-        levels = mapping(dig(policy, "properties", "levels"))
-        default = dig(policy, "properties", "default_level")
+        levels = mapping(policy.properties.get("levels"))
+        default = policy.properties.get("default_level")
         if default not in list(levels):
             yield f"{name} has the default_level {default}, which is no level"
         for level, content in levels.items():
             for aspect in sorted(aspects - set(mapping(dig(content, "scale_info")))):
                 yield f"the level {level} has no scale_info of the aspect {aspect}"
     for name, policy in flavour.policies(VDU_LEVELS).items():
-        for level in mapping(dig(policy, "properties", "levels")):
-            if str(level) not in flavour.levels:
+        for level in map(str, mapping(policy.properties.get("levels"))):
+            if level not in flavour.levels:
                 yield f"{name} has the unknown level {level}"
 
 
@@ -159,11 +157,11 @@ def _numbers(flavour: Flavour) -> Iterator[str]:
     """
     initial = _initial(flavour)
     for policy in flavour.policies(STEPS).values():
-        aspect = str(dig(policy, "properties", "aspect"))
-        deltas = mapping(dig(policy, "properties", "deltas"))
-        step = next((dig(d, "number_of_instances") for d in deltas.values()), None)
+        aspect = str(policy.properties.get("aspect"))
+        deltas = mapping(policy.properties.get("deltas")).values()
+        step = next((dig(delta, "number_of_instances") for delta in deltas), None)
         most = dig(flavour.aspects.get(aspect), "max_scale_level")
-        for vdu in map(str, sequence(policy.get("targets"))):
+        for vdu in policy.targets:
             first = initial.get(vdu)
             if not isinstance(first, int) or not first:
                 continue  # another check reports it
@@ -176,7 +174,7 @@ def _of_levels(
     flavour: Flavour, vdu: str, aspect: str, first: int, step: int
 ) -> Iterator[str]:
     for policy in flavour.policies(LEVELS).values():
-        for level, content in mapping(dig(policy, "properties", "levels")).items():
+        for level, content in mapping(policy.properties.get("levels")).items():
             scale_level = dig(content, "scale_info", aspect, "scale_level")
             number = flavour.instances(str(level)).get(vdu)
             if not isinstance(scale_level, int) or number is None:
