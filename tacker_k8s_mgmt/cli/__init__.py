@@ -23,13 +23,13 @@ _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 
 
-def groups(words: Sequence[str] = ()) -> list[Any]:
-    """The modules of the groups; with a command's words, only its own."""
-    names = words[:1] if words and words[0] in GROUPS else GROUPS
+def groups(arguments: Sequence[str] = ()) -> list[Any]:
+    """The modules of the groups; with a command's arguments, only its own."""
+    names = arguments[:1] if arguments and arguments[0] in GROUPS else GROUPS
     return [importlib.import_module(f"{__name__}.commands.{name}") for name in names]
 
 
-def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+def parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The whole command line, or the part that a command's words need."""
     top = argparse.ArgumentParser(
         prog=common.PROGRAM,
@@ -39,7 +39,7 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     subparsers = top.add_subparsers(metavar="GROUP", title="groups of commands")
-    for group in groups(words):
+    for group in groups(arguments):
         group.add_parser(subparsers)
     return top
 
@@ -64,12 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     :param argv: arguments without the program's name; default: those of the process.
     :returns: the exit code.
     """
-    words = sys.argv[1:] if argv is None else list(argv)
+    arguments = sys.argv[1:] if argv is None else list(argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = _run(words)
+        code = _run(arguments)
         print(end="", flush=True)
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -80,13 +80,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(words: Sequence[str]) -> int:
-    top = parser(words)
-    known = {group.NAME: tuple(group.EXAMPLES) for group in groups(words)}
+def _run(arguments: Sequence[str]) -> int:
+    top = parser(arguments)
+    known = {group.NAME: tuple(group.EXAMPLES) for group in groups(arguments)}
     try:
-        if text := common.unknown(words, known):
+        if text := common.unknown(arguments, known):
             raise common.UsageError(text)
-        args = top.parse_args(words)
+        args = top.parse_args(arguments)
         if not hasattr(args, "function"):
             top.print_help(sys.stderr)
             return common.USAGE

@@ -122,20 +122,24 @@ class Site:
     def _server(self, owner: str) -> Iterator[Check]:
         ansible = self._params.ansible
         hidden = self._hidden("ansible", *self._between("ansible"))
-        found = preflight.Readiness(self._logins.findings())
+        readiness = preflight.Readiness(self._logins.findings())
         if not hidden:
             look = preflight.look
-            found = look(self._params, self._logins, self._connected, owner)
-        yield self._keys(found.keys)
+            readiness = look(self._params, self._logins, self._connected, owner)
+        yield self._keys(readiness.keys)
         yield from self._bastion()
-        unusable = "" if self._session or found.connection else "its key cannot be used"
+        unusable = (
+            "" if self._session or readiness.connection else "its key cannot be used"
+        )
         skipped = hidden or unusable
         host = f"{ansible.username}@{ansible.host}:{ansible.port}"
-        yield Check("Ansible server", host, found.connection, skipped)
-        unasked = _SILENT if skipped or found.connection else ""
+        yield Check("Ansible server", host, readiness.connection, skipped)
+        unasked = _SILENT if skipped or readiness.connection else ""
         installed = " with ".join(filter(None, (ansible.kubespray_root, ansible.venv)))
-        yield Check("kubespray and Ansible", installed, found.installed, unasked)
-        yield Check("cluster's directory", ansible.directory, found.directory, unasked)
+        yield Check("kubespray and Ansible", installed, readiness.installed, unasked)
+        yield Check(
+            "cluster's directory", ansible.directory, readiness.directory, unasked
+        )
 
     def _bastion(self) -> Iterator[Check]:
         """The bastion, unless the connection to the Ansible server goes through it."""
@@ -147,7 +151,7 @@ class Site:
             yield Check("bastion", where, (why,) if why else (), hidden)
 
     def _keys(self, findings: Sequence[str]) -> Check:
-        keys = [one.private_key for one in self._params.accounts() if one.private_key]
+        keys = [a.private_key for a in self._params.accounts() if a.private_key]
         unknown = {
             ".".join(use.location).removesuffix("_passphrase")
             for use in self._params.references

@@ -12,6 +12,8 @@ from tacker_k8s_mgmt.csar import archive
 
 #: Where the conductor keeps the journals, if tacker.conf does not say otherwise.
 STATE_PATH = "/var/lib/tacker/k8s_mgmt"
+#: A VNF instance in examples.
+EXAMPLE_ID = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
 PROGRAM = "tacker-k8s-mgmt"
 OK, PROBLEMS, USAGE = 0, 1, 2
 

@@ -36,7 +36,6 @@ class Report:
     :param warnings: what works, but probably not as intended.
     """
 
-    package: Path
     flavours: tuple[str, ...]
     problems: tuple[str, ...]
     warnings: tuple[str, ...] = ()
@@ -51,7 +50,7 @@ def check(package: Path, requests: Mapping[str, Any] = _NO_REQUESTS) -> Report:
     try:
         files = archive.read(package)
     except PackageError as error:
-        return Report(package, (), error.problems)
+        return Report((), error.problems)
     with archive.unpacked(files) as root:
         return _report(package, files, root, requests)
 
@@ -88,13 +87,17 @@ def _report(
         if entry and reached is not None:
             problems += _flavour_problems(flavour, base, target, entry, reached)
     contents = request_check.Contents(
-        files, _descriptor_id(entry), {one.id: one for one in flavours}, bases, target
+        files,
+        _descriptor_id(entry),
+        {flavour.id: flavour for flavour in flavours},
+        bases,
+        target,
     )
     warnings = [] if requests else list(_script_warnings(files))
     for name, findings in _of_requests(requests, contents):
         problems += [f"{name}: {text}" for text in findings.problems]
         warnings += [f"{name}: {text}" for text in findings.warnings]
-    return Report(package, tuple(contents.flavours), tuple(problems), tuple(warnings))
+    return Report(tuple(contents.flavours), tuple(problems), tuple(warnings))
 
 
 def _flavour_problems(

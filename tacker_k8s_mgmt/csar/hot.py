@@ -106,7 +106,7 @@ class BaseHot:
                 continue
             # Heat refuses a template within itself.
             others = {n: t for n, t in self.nested.items() if t is not nested}
-            inner, given = BaseHot(nested, others), mapping(used.get("properties"))
+            inner, values = BaseHot(nested, others), mapping(used.get("properties"))
             stacks = [owner]
             if kind in GROUPS:
                 stacks = [
@@ -116,7 +116,7 @@ class BaseHot:
                 yield from stacks
             for stack in stacks:
                 yield from inner.resources(
-                    members, stack_id=stack.path, parameters=given
+                    members, stack_id=stack.path, parameters=values
                 )
 
 

@@ -50,24 +50,24 @@ def findings(
 
     :param stored: the instantiate request that a scale or heal request comes after.
     """
-    found = Findings(list(request.problems))
+    result = Findings(list(request.problems))
     if request.operation in (request_schemas.CREATE, request_schemas.CHANGE_VNFPKG):
-        found.problems += _create(request, contents)
+        result.problems += _create(request, contents)
     if request.operation == request_schemas.INSTANTIATE:
-        _instantiate(request, contents, found)
+        _instantiate(request, contents, result)
     if request.operation == request_schemas.SCALE:
-        found.problems += _scale(request, contents, stored)
+        result.problems += _scale(request, contents, stored)
     if request.operation == request_schemas.CHANGE_EXT_CONN:
-        found.problems += _reconnected(request, contents)
+        result.problems += _reconnected(request, contents)
     if (
         request.operation
         in (request_schemas.CHANGE_EXT_CONN, request_schemas.CHANGE_VNFPKG)
         and _USER_DATA in request.additional_params
     ):
-        found.problems += _user_data(request, contents)
+        result.problems += _user_data(request, contents)
     if request.operation not in (request_schemas.CREATE, request_schemas.INSTANTIATE):
-        _override(request, contents, stored, found)
-    return found
+        _override(request, contents, stored, result)
+    return result
 
 
 def _create(request: Request, contents: Contents) -> Iterator[str]:
@@ -76,20 +76,20 @@ def _create(request: Request, contents: Contents) -> Iterator[str]:
         yield f"vnfdId: the package's descriptor_id is {contents.descriptor_id}"
 
 
-def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
+def _instantiate(request: Request, contents: Contents, result: Findings) -> None:
     flavour = contents.flavours.get(str(request.body.get("flavourId")))
     if flavour is None:
-        found.problems.append(_unknown("flavourId", "flavour", contents.flavours))
+        result.problems.append(_unknown("flavourId", "flavour", contents.flavours))
         # The only one must be meant, so the rest is checked against it.
         if len(contents.flavours) == 1:
             (flavour,) = contents.flavours.values()
     if flavour is not None:
-        found.problems += _level(request, flavour)
-        found.problems += _links(request, flavour)
-        found.warnings += _link_ports(request)
-    found.problems += _user_data(request, contents)
+        result.problems += _level(request, flavour)
+        result.problems += _links(request, flavour)
+        result.warnings += _link_ports(request)
+    result.problems += _user_data(request, contents)
     if not request.concerns_us:
-        found.problems.append(
+        result.problems.append(
             f"additionalParams: there is no {params.ATTRIBUTE}, so the driver does "
             "nothing with the VMs"
         )
@@ -97,18 +97,18 @@ def _instantiate(request: Request, contents: Contents, found: Findings) -> None:
     try:
         parsed = params.parse(request.additional_params)
     except ParamError as error:
-        found.problems += error.problems
+        result.problems += error.problems
         parsed = vms.reduced(request)
     if parsed is None:
         return
-    found.warnings += parsed.warnings
-    found.problems += script(parsed, contents.files)
+    result.warnings += parsed.warnings
+    result.problems += script(parsed, contents.files)
     base = contents.bases.get(flavour.id) if flavour else None
     if flavour is not None and base is not None:
         look = vms.Look(request, parsed, flavour, base)
-        found.problems += look.problems()
-        found.warnings += look.warnings()
-        found.warnings += _unused(request, base)
+        result.problems += look.problems()
+        result.warnings += look.warnings()
+        result.warnings += _unused(request, base)
 
 
 def _unknown(attribute: str, kind: str, known: Collection[str]) -> str:
@@ -241,13 +241,13 @@ def _scale(
 
 
 def _override(
-    request: Request, contents: Contents, stored: Request | None, found: Findings
+    request: Request, contents: Contents, stored: Request | None, result: Findings
 ) -> None:
     """The parameters that a later request changes."""
     if not request.concerns_us:
         return
     if stored is None:
-        found.warnings.append(
+        result.warnings.append(
             f"additionalParams.{params.ATTRIBUTE}: it was not checked; give the "
             "instantiate request that it changes as well"
         )
@@ -259,8 +259,8 @@ def _override(
             upgrade=request.may_upgrade,
         )
     except ParamError as error:
-        found.problems += error.problems
+        result.problems += error.problems
         return
     if merged is not None:
-        found.problems += script(merged, contents.files)
-        found.warnings += merged.warnings
+        result.problems += script(merged, contents.files)
+        result.warnings += merged.warnings

@@ -121,10 +121,10 @@ def _without_urls(types_file: bytes) -> bytes:
 
 def _tree(root: Path, prefix: str) -> dict[str, Path]:
     """Files below *root*, without leftovers of Python, editors and file managers."""
-    found = {}
+    files = {}
     for path in root.rglob("*"):
         parts = path.relative_to(root).parts
         hidden = any(part.startswith(".") or part == "__pycache__" for part in parts)
         if path.is_file() and not hidden and not path.name.endswith(("~", ".pyc")):
-            found[prefix + "/".join(parts)] = path
-    return found
+            files[prefix + "/".join(parts)] = path
+    return files

@@ -2,6 +2,7 @@
 
 import contextlib
 import ipaddress
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -79,55 +80,57 @@ class _Simulation:
         self._top = top.resources
         self._resources = resources
         self._parameters = {**defaults, **parameters}
+        self._numbers = itertools.count(1)
         # Both by path, as are their values.
         self._server_of_port = dict(self._attachments())
         self._port_of_floating_ip = dict(self._associations())
 
     def described(self) -> Iterator[StackResource]:
-        for number, one in enumerate(self._resources, 1):
+        for resource in self._resources:
             yield complete(
-                *(one.stack_id, one.name, one.type, one.path),
-                self._attributes(number, one),
-                is_stack=one.nested is not None,
+                *(resource.stack_id, resource.name, resource.type, resource.path),
+                self._attributes(resource),
+                is_stack=resource.nested is not None,
             )
 
     def _attachments(self) -> Iterator[tuple[str, str]]:
-        for one in self._resources:
-            if one.type == hot.SERVER:
-                for entry in sequence(one.properties.get("networks")):
+        for resource in self._resources:
+            if resource.type == hot.SERVER:
+                for entry in sequence(resource.properties.get("networks")):
                     yield (
-                        f"{one.stack_id}/{dig(entry, 'port', 'get_resource')}",
-                        one.path,
+                        f"{resource.stack_id}/{dig(entry, 'port', 'get_resource')}",
+                        resource.path,
                     )
 
     def _associations(self) -> Iterator[tuple[str, str]]:
         """Floating IPs with their ports, also where a third resource joins the two."""
-        for one in self._resources:
-            behind = dig(one.properties, "port_id", "get_resource")
-            name = one.name
-            if one.type == _ASSOCIATION:
-                name = dig(one.properties, "floatingip_id", "get_resource")
-            if behind and one.type in (_FLOATING_IP, _ASSOCIATION):
-                yield f"{one.stack_id}/{name}", f"{one.stack_id}/{behind}"
+        for resource in self._resources:
+            behind = dig(resource.properties, "port_id", "get_resource")
+            name = resource.name
+            if resource.type == _ASSOCIATION:
+                name = dig(resource.properties, "floatingip_id", "get_resource")
+            if behind and resource.type in (_FLOATING_IP, _ASSOCIATION):
+                yield f"{resource.stack_id}/{name}", f"{resource.stack_id}/{behind}"
 
-    def _attributes(self, number: int, one: hot.Resource) -> _Values:
-        if one.type == _FLOATING_IP:
+    def _attributes(self, resource: hot.Resource) -> _Values:
+        if resource.type == _FLOATING_IP:
             return {
-                "floating_ip_address": str(_EXTERNAL[0][number % 254 + 1]),
-                "port_id": self._port_of_floating_ip.get(one.path, ""),
+                "floating_ip_address": str(_EXTERNAL[0][next(self._numbers) % 254 + 1]),
+                "port_id": self._port_of_floating_ip.get(resource.path, ""),
             }
-        if one.type == hot.SERVER:
+        if resource.type == hot.SERVER:
             return SERVER
-        if one.type != hot.PORT:
+        if resource.type != hot.PORT:
             return _NONE
-        networks = self._subnets(one.properties) or _EXTERNAL
-        addresses = [net[(number + 9) % net.num_addresses] for net in networks]
+        networks = self._subnets(resource.properties) or _EXTERNAL
+        number = next(self._numbers) + 9
+        addresses = [network[number % network.num_addresses] for network in networks]
         return {
-            **port(self._server_of_port.get(one.path, ""), addresses),
+            **port(self._server_of_port.get(resource.path, ""), addresses),
             "allowed_address_pairs": self._value(
-                one.properties, "allowed_address_pairs"
+                resource.properties, "allowed_address_pairs"
             ),
-            "port_security_enabled": self._secured(one.properties),
+            "port_security_enabled": self._secured(resource.properties),
         }
 
     def _value(self, properties: _Values, name: str) -> Any:

@@ -126,18 +126,18 @@ class Flavour:
         (``tacker/vnflcm/utils.py``, ``_get_param_data``).
         """
         kind = self.substitution.get("node_type")
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for node in self.nodes.values():
             if node.get("type") == kind:
-                found.update(mapping(node.get("properties")))
+                values.update(mapping(node.get("properties")))
         for name in sequence(load(self.path).get("imports")):
             imported = self.path.parent / str(name)
             tree = load(imported) if imported.is_file() else {}
             properties = dig(tree, "node_types", str(kind), "properties")
             for key, schema in mapping(properties).items():
-                if not found.get(key):
-                    found[key] = dig(schema, "default")
-        return found
+                if not values.get(key):
+                    values[key] = dig(schema, "default")
+        return values
 
     def requirement(self, node: str, name: str) -> str | None:
         """The node template that *node* names in its requirement *name*."""
@@ -150,13 +150,13 @@ class Flavour:
 
 def flavours(definitions: Path) -> tuple[Flavour, ...]:
     """The deployment flavours in a package's ``Definitions``, sorted by id."""
-    found = []
+    listed = []
     for path in sorted(definitions.glob("*.y*ml")):
         topology = mapping(load(path).get("topology_template"))
         flavour_id = dig(topology, "substitution_mappings", "properties", "flavour_id")
         if flavour_id:
-            found.append(Flavour(str(flavour_id), path, topology))
-    return tuple(sorted(found, key=lambda flavour: flavour.id))
+            listed.append(Flavour(str(flavour_id), path, topology))
+    return tuple(sorted(listed, key=lambda flavour: flavour.id))
 
 
 def load(path: Path) -> Mapping[str, Any]:
@@ -205,7 +205,7 @@ def parse_package(entry: Path, package: Path | None) -> tuple[set[str], list[str
                 CSAR(str(package)).validate()
             tosca = ToscaTemplate(str(entry), None, True)
         nested = tosca.nested_tosca_templates_with_topology
-        properties = [one.substitution_mappings.properties for one in nested]
+        properties = [tree.substitution_mappings.properties for tree in nested]
         return {str(dig(own, "flavour_id")) for own in properties}, []
     except Exception as error:  # tosca-parser raises whatever its dictionaries raise
         return set(), list(_explained(complaints(error, entry.parent), entry.parent))

@@ -18,11 +18,10 @@ from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
 from tacker_k8s_mgmt.status.facts import Report, Row, Source
 
 NAME = "cluster"
-_ID = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
 EXAMPLES = {
     "check": (
-        f"tacker-k8s-mgmt cluster check {_ID}",
-        f"tacker-k8s-mgmt cluster check {_ID} --json",
+        f"tacker-k8s-mgmt cluster check {common.EXAMPLE_ID}",
+        f"tacker-k8s-mgmt cluster check {common.EXAMPLE_ID} --json",
     ),
 }
 _AGREE, _DIFFERS, _UNASKED = 0, 1, 2

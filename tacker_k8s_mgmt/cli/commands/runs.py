@@ -14,18 +14,17 @@ from tacker_k8s_mgmt.cli.render.console import Console, Reporter
 from tacker_k8s_mgmt.cli.render.timeline import Operation, Timeline, clock, in_words
 
 _POLL_SECONDS = 0.5
-_ID = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
 NAME = "runs"
 EXAMPLES = {
     "list": ("tacker-k8s-mgmt runs list",),
     "show": (
-        f"tacker-k8s-mgmt runs show {_ID}",
+        f"tacker-k8s-mgmt runs show {common.EXAMPLE_ID}",
         "tacker-k8s-mgmt runs show --json",
-        f"tacker-k8s-mgmt runs show {_ID} --html timeline.html",
+        f"tacker-k8s-mgmt runs show {common.EXAMPLE_ID} --html timeline.html",
     ),
     "follow": (
         "tacker-k8s-mgmt runs follow",
-        f"tacker-k8s-mgmt runs follow {_ID} --wait 600",
+        f"tacker-k8s-mgmt runs follow {common.EXAMPLE_ID} --wait 600",
     ),
 }
 

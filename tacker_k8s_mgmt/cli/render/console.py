@@ -118,7 +118,7 @@ class Reporter:
         )
         slow = [task for task in step.slowest if task.seconds >= 1][:_SLOWEST]
         if slow:
-            listed = "; ".join(f"{one.task} {in_words(one.seconds)}" for one in slow)
+            listed = "; ".join(f"{task.task} {in_words(task.seconds)}" for task in slow)
             self.say(f"{'':>7} slowest tasks: {listed}", "dim")
 
     def _progress(self, step: Step) -> None:
