@@ -1,4 +1,4 @@
-"""How we wait: pauses that grow up to a limit, calls that must end, and what for."""
+"""Waiting: growing pauses between attempts, and time limits for calls."""
 
 import socket
 import threading
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 
 class Backoff:
-    """Pauses between tries until a number of seconds has passed since its making.
+    """Pauses between attempts; the time limit counts from construction.
 
     :param limit: seconds.
     :param first: the first pause in seconds; each later one doubles it.
-    :param longest: no pause is longer than this.
+    :param longest: the longest pause in seconds.
     """
 
     def __init__(self, limit: float, first: float = 0.2, longest: float = 5.0) -> None:
@@ -22,15 +22,15 @@ class Backoff:
         self._started = time.monotonic()
 
     def elapsed(self) -> float:
-        """Return the seconds since the making."""
+        """Return the seconds since construction."""
         return time.monotonic() - self._started
 
     def spent(self) -> bool:
-        """Tell whether the next pause would end after the limit."""
+        """Return whether the next pause would end after the limit."""
         return self.elapsed() + self._pause > self._limit
 
     def pause(self) -> None:
-        """Wait a little, each time longer."""
+        """Sleep, each time longer."""
         time.sleep(self._pause)
         self._pause = min(self._pause * 2, self._longest)
 
@@ -39,7 +39,7 @@ class Backoff:
 def closing_after(
     seconds: float, close: Callable[[], None]
 ) -> Iterator[threading.Event]:
-    """Call ``close`` if the body takes longer; the event tells whether it did."""
+    """Call ``close`` if the body takes longer, and set the event that is yielded."""
     expired = threading.Event()
 
     def expire() -> None:
@@ -56,13 +56,13 @@ def closing_after(
 
 
 def is_unknown_name(error: BaseException) -> bool:
-    """Whether waiting is in vain: the host's name does not exist."""
+    """Return whether the host name does not exist, so that a retry cannot succeed."""
     return isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
 
 
 def reason(error: BaseException) -> str:
-    """Why a connection failed, in words."""
-    # paramiko's SFTP client wraps it, with its empty text.
+    """Return why a connection failed, as text."""
+    # paramiko's SFTP client wraps an EOFError and keeps its empty text.
     if isinstance(error, EOFError) or isinstance(error.__context__, EOFError):
         return "the host closed the connection"
     return str(error) or type(error).__name__

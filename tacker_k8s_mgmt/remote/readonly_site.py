@@ -1,4 +1,4 @@
-"""The site of a VNF instance as somebody sees it who only looks."""
+"""The read-only site of a VNF instance, for ``cluster check``."""
 
 import abc
 import threading
@@ -9,8 +9,8 @@ from typing import Any
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.site import Site
-from tacker_k8s_mgmt.remote.ssh import session
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
+from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status.facts import Count
 
@@ -23,7 +23,7 @@ class NoSuchInstance(Exception):
 class Instance:
     """A VNF instance that is a cluster.
 
-    :param operation: its operation that is not over, in words; "" if there is none.
+    :param operation: its unfinished operation, as text; "" if there is none.
     """
 
     vnf_id: str
@@ -34,10 +34,10 @@ class Instance:
 
 
 class SeenSite(Site):
-    """A site to look at: no host key is learnt, and nothing is written anywhere.
+    """A read-only site: no host key is learnt, and nothing is written.
 
-    The class of an API's site comes after it among the bases. Two threads may share
-    it, if one of them alone uses Tacker's database.
+    Among the bases of a subclass it precedes the site of the API. Two threads may share
+    it if only one of them uses Tacker's database.
     """
 
     key_file = server.ReadOnlyKeyFile
@@ -45,41 +45,38 @@ class SeenSite(Site):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._reading = threading.Lock()
-        self._silent: errors.RemoteError | None = None
+        self._failure: errors.RemoteError | None = None
 
     @abc.abstractmethod
     def counts(self) -> Sequence[Count]:
-        """How many VMs each group has, in Heat and as Tacker takes it to be."""
+        """Return each group's number of VMs, in Heat and in Tacker's records."""
 
     def _api_patience(self) -> float:
-        # An API server that refuses is what is to be seen.
+        # An API server that refuses connections is a result, so do not wait for it.
         return 0.0
 
-    def _connect_server(self) -> session.Session:
-        # It is waited for once, however many ask for it.
-        if self._silent is not None:
-            raise self._silent
+    def _connect_server(self) -> Session:
+        # A failed login is not repeated, because several checks need the server.
+        if self._failure is not None:
+            raise self._failure
         try:
             return super()._connect_server()
         except errors.RemoteError as error:
-            self._silent = error
+            self._failure = error
             raise
 
     def _keys(self) -> HostKeys:
         with self._reading:
-            if self._node_keys is None:
-                known = self._recorded()
+            if not isinstance(self._node_keys, RecordedKeys):
+                try:
+                    known = super()._keys()
+                except errors.SpoiledFile:
+                    raise
+                except errors.RemoteError as error:
+                    host = self._params.ansible.host
+                    raise errors.RemoteError(
+                        detail="The host keys of the VMs are recorded on the Ansible "
+                        f"server {host}, which could not be asked."
+                    ) from error
                 self._node_keys = RecordedKeys(known.text(), known.label)
             return self._node_keys
-
-    def _recorded(self) -> HostKeys:
-        try:
-            return super()._keys()
-        except errors.SpoiledFile:
-            raise
-        except errors.RemoteError as error:
-            host = self._params.ansible.host
-            raise errors.RemoteError(
-                detail="The host keys of the VMs are recorded on the Ansible server "
-                f"{host}, which could not be asked."
-            ) from error

@@ -1,4 +1,4 @@
-"""Files on this host that a request may name: only below the operator's directory."""
+"""Local files that a request may name: only those in the operator's directory."""
 
 import os
 import stat
@@ -7,19 +7,19 @@ LARGEST_SECRET = 32 * 1024  # bytes
 
 
 class Refused(Exception):
-    """Why a file is not read, in words that follow its name."""
+    """Why a file or a key is refused; the text follows its name in a message."""
 
 
 def read(path: str, directory: str, *, kept: str, option: str, largest: int) -> bytes:
-    """What is in a file, up to *largest* bytes.
+    """Return the content of a file, up to *largest* bytes.
 
-    Requests come from tenants, so only files below the operator's directory are read,
-    wherever links lead, and of others it is not told whether they exist.
+    Requests come from tenants, so links must not lead out of the directory, and the
+    error for a file outside is the same whether it exists or not.
 
-    :param directory: "" where no file may be read.
+    :param directory: "" if no file may be read.
     :param kept: what the directory is for, for the message.
-    :param option: the name of the option with the directory, for the message.
-    :raises Refused: it may not or cannot be read.
+    :param option: the configuration option that names the directory, for the message.
+    :raises Refused: the file may not or cannot be read.
     """
     real = os.path.realpath(path)
     if not directory or not real.startswith(os.path.realpath(directory) + os.sep):
@@ -43,10 +43,10 @@ def read(path: str, directory: str, *, kept: str, option: str, largest: int) -> 
 
 
 def secret(path: str, directory: str) -> str:
-    """The secret in a file, without the line's end after it.
+    """Return the secret in a file, without its final newline.
 
-    :param directory: where files with secrets may lie; "" where none may be read.
-    :raises Refused: it may not or cannot be read, or there is no text in it.
+    :param directory: the operator's directory for secrets; "" if there is none.
+    :raises Refused: the file may not or cannot be read, or holds no text.
     """
     data = read(
         path,

@@ -22,7 +22,7 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks.v1 import context, driver, openstack, vim
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.remote.ssh import session
+from tacker_k8s_mgmt.remote.ssh import login, session
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
@@ -186,7 +186,7 @@ def limits():
 
     def connect(to):
         options = {"host_keys": HostKeys(), "redact": str, "deadline": 2}
-        return session.connect(to, connect_timeout=1, **options)
+        return login.connect(to, connect_timeout=1, **options)
 
     def command():
         with connect(endpoint()) as session:

@@ -66,7 +66,7 @@ def listed(request, monkeypatch, tmp_path):
     An answer that never comes fails the test, and does not hold it.
     """
     monkeypatch.setattr(heat, "_LIMIT", 0.3)
-    monkeypatch.setattr(heat, "_AGAIN", 1)
+    monkeypatch.setattr(heat, "_RETRIES", 1)
 
     def ask(keystone):
         outcome = types.SimpleNamespace(value=None, error=None)

@@ -17,7 +17,7 @@ from tacker import context as tacker_context
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import lookup, vim
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.remote.ssh import session
+from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.status.facts import Vim
 from tests.contract.v1_instances import hook
@@ -300,7 +300,7 @@ def test_only_recorded_keys_are_given_to_a_session(seen, monkeypatch):
             alive=True, close=lambda: None, get=lambda path: b""
         )
 
-    monkeypatch.setattr(session, "connect", connect)
+    monkeypatch.setattr(login, "connect", connect)
     seen.cluster(Machine(Role.CONTROL_PLANE, "s", "192.0.2.1", "10.0.0.1"))
     assert [type(keys) for keys in given] == [RecordedKeys, RecordedKeys]
 
@@ -312,7 +312,7 @@ def test_a_silent_ansible_server_is_waited_for_once(seen, monkeypatch):
         tries.append(endpoint.host)
         raise errors.RemoteError(detail="no answer")
 
-    monkeypatch.setattr(session, "connect", connect)
+    monkeypatch.setattr(login, "connect", connect)
     machine = Machine(Role.CONTROL_PLANE, "s", "192.0.2.1", "10.0.0.1")
     for ask in (lambda: seen.workdir, lambda: seen.cluster(machine)):
         with pytest.raises(errors.RemoteError) as caught:

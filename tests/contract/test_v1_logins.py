@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.remote import site
-from tacker_k8s_mgmt.remote.ansible import site as server_site
+from tacker_k8s_mgmt.remote.ssh import login
 from tests.contract.v1_instances import hook
 from tests.helpers import ssh_keys
 from tests.helpers.samples import parsed
@@ -51,16 +51,14 @@ class TestFindings:
     def test_an_unusable_key_of_the_server_is_found_before_any_connection(
         self, made, monkeypatch
     ):
-        monkeypatch.setattr(
-            site.session, "connect", lambda *_, **__: pytest.fail("asked")
-        )
+        monkeypatch.setattr(login, "connect", lambda *_, **__: pytest.fail("asked"))
         found = made({"ansible.private_key": "/etc/shadow"}).server_findings()
         assert [one.split()[0] for one in found] == ["ansible.private_key"]
 
     def test_other_keys_are_found_beside_what_is_wrong_with_the_server(
         self, made, monkeypatch
     ):
-        monkeypatch.setattr(site.session, "connect", nowhere)
+        monkeypatch.setattr(login, "connect", nowhere)
         found = made({"worker_node.private_key": "/etc/shadow"}).server_findings()
         assert [one.split()[0] for one in found] == [
             "worker_node.private_key",
@@ -75,7 +73,7 @@ class TestKeyDirectory:
             raise errors.RemoteError(detail="It shall not have a try.")
 
         monkeypatch.setattr(v1_context.V1Site, "_keys", lambda _: None)
-        monkeypatch.setattr(site.session, "connect", connect)
+        monkeypatch.setattr(login, "connect", connect)
         for project in (PROJECT, "another"):
             (tmp_path / project).mkdir()
             (tmp_path / project / "key").write_text(KEY.private)
@@ -83,9 +81,9 @@ class TestKeyDirectory:
         mine = {"worker_node.private_key": f"{tmp_path}/{PROJECT}/key"}
         foreign = {"worker_node.private_key": f"{tmp_path}/another/key"}
         with pytest.raises(errors.RemoteError, match="not have a try"):
-            made(mine, allowed)._session(WORKER)
+            made(mine, allowed)._vms.get(WORKER)
         with pytest.raises(errors.PrivateKeyError, match="key_directory"):
-            made(foreign, allowed)._session(WORKER)
+            made(foreign, allowed)._vms.get(WORKER)
 
     def test_without_the_placeholder_it_is_one_for_all(self):
         options = types.SimpleNamespace(key_directory="/etc/keys")
@@ -113,9 +111,9 @@ def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch)
             done.append((name, text))
 
     monkeypatch.setattr(v1_context.V1Site, "workdir", Directory())
-    monkeypatch.setattr(site.session, "connect", connect)
+    monkeypatch.setattr(login, "connect", connect)
     monkeypatch.setattr(
-        server_site.PlaybookRunner, "run", lambda *_, **__: done.append("the run")
+        site.PlaybookRunner, "run", lambda *_, **__: done.append("the run")
     )
     one.playbooks.run(PlaybookRequest("cluster.yml"), 1, lambda progress: None)
     name = parsed({"worker_node.private_key": KEY.private}).account(Role.WORKER)

@@ -14,7 +14,8 @@ from tacker_k8s_mgmt.hooks.v1 import context as v1_context
 from tacker_k8s_mgmt.hooks.v1 import vim
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.remote import site
-from tacker_k8s_mgmt.remote.ansible import site as server_site
+from tacker_k8s_mgmt.remote.ansible import lock
+from tacker_k8s_mgmt.remote.ansible.lock import LockedSession
 from tacker_k8s_mgmt.remote.ssh import bastion_errors
 from tests.contract.v1_instances import hook
 from tests.helpers.fakes import params
@@ -32,20 +33,19 @@ def one(monkeypatch, tmp_path):
     options = types.SimpleNamespace(
         boot_timeout=0.2, connect_timeout=1, key_directory=""
     )
-    made = v1_context.V1Site(hook(instance, options, tmp_path), params())
-    monkeypatch.setattr(made, "_keys", lambda: None)
-    return made
+    monkeypatch.setattr(v1_context.V1Site, "_keys", lambda _: None)
+    return v1_context.V1Site(hook(instance, options, tmp_path), params())
 
 
 def test_all_vms_share_one_boot_timeout_and_each_gets_a_try(one, monkeypatch):
     limits = {}
 
-    def silent(machine, limit, auth_grace=0):
+    def silent(machine, limit, auth_grace):
         limits[machine.server_id] = limit
         time.sleep(limit)
         raise errors.RemoteError(detail=f"no answer from {machine.ssh_address}")
 
-    monkeypatch.setattr(one, "_open", silent)
+    monkeypatch.setattr(one._vms, "open", silent)
     monkeypatch.setattr(site, "_LAST_TRY", 0.01)
     with pytest.raises(errors.RemoteError) as caught:
         one.wait_reachable(MACHINES)
@@ -125,7 +125,7 @@ class TestBastion:
         def fails(*_, **__):
             raise request.param
 
-        monkeypatch.setattr(one, "_open", fails)
+        monkeypatch.setattr(one._vms, "open", fails)
         return request.param
 
     def test_a_node_behind_it_is_not_taken_for_dead(self, one, error):
@@ -166,55 +166,58 @@ class Lock:
 
 
 @pytest.fixture
-def sessions(one, monkeypatch):
+def opened():
     """The sessions with the Ansible server that were opened, in order."""
-    opened = []
+    return []
+
+
+@pytest.fixture
+def server(opened, monkeypatch):
+    monkeypatch.setattr(lock, "ClusterLock", Lock)
 
     def connect():
         opened.append(Session())
         return opened[-1]
 
-    monkeypatch.setattr(one, "_connect_server", connect)
-    monkeypatch.setattr(server_site, "ClusterLock", Lock)
-    return opened
+    return LockedSession(connect, "/c", "scale")
 
 
-def test_one_session_serves_files_lock_and_runs(one, sessions):
-    one.lock()
-    assert one._server_session() is one._run_session() is one._open_server_session()
-    assert len(sessions) == 1
+def test_one_session_serves_files_lock_and_runs(server, opened):
+    server.lock()
+    assert server.get() is server.for_run() is opened[0]
+    assert len(opened) == 1
 
 
-def test_lock_goes_with_its_session_and_is_taken_again_with_the_next(one, sessions):
-    one.lock()
-    sessions[0].alive = False
-    assert one._server_session() is sessions[1]
-    assert one._lock.session is sessions[1]
-    assert one._lock.held
+def test_lock_goes_with_its_session_and_is_taken_again_with_the_next(server, opened):
+    server.lock()
+    opened[0].alive = False
+    assert server.get() is opened[1]
+    assert server._lock.session is opened[1]
+    assert server._lock.held
 
 
 def test_who_follows_a_run_goes_on_without_the_lock_nobody_else_does(
-    one, sessions, monkeypatch
+    server, opened, monkeypatch
 ):
-    one.lock()
-    sessions[0].alive = False
+    server.lock()
+    opened[0].alive = False
     second = Session()
-    monkeypatch.setattr(one, "_connect_server", lambda: second)
+    monkeypatch.setattr(server, "_connect", lambda: second)
     monkeypatch.setattr(Lock, "busy", (second,))
-    assert one._run_session() is one._run_session() is second
+    assert server.for_run() is server.for_run() is second
     with pytest.raises(errors.LockedError):
-        one._server_session()
+        server.get()
     monkeypatch.setattr(Lock, "busy", ())
-    assert one._server_session() is second
-    assert one._lock.held
+    assert server.get() is second
+    assert server._lock.held
 
 
-def test_nothing_is_locked_that_nobody_wanted_locked(one, sessions):
-    one._server_session()
-    sessions[0].alive = False
-    one._run_session()
-    one._server_session()
-    assert one._lock is None
+def test_nothing_is_locked_that_nobody_wanted_locked(server, opened):
+    server.get()
+    opened[0].alive = False
+    server.for_run()
+    server.get()
+    assert server._lock is None
 
 
 class TestExpected:
@@ -227,34 +230,34 @@ class TestExpected:
         """The sessions that logins led to, in order, or their errors."""
         found = []
 
-        def login(machine, limit):
+        def login(machine):
             refused = errors.AuthError(user="u", host=machine.ssh_address, port=22)
             found.append(refused if machine is self.REFUSED else Session())
             if machine is self.REFUSED:
                 raise refused
             return found[-1]
 
-        monkeypatch.setattr(one, "_open", login)
+        monkeypatch.setattr(one._vms, "open", login)
         return found
 
     def test_it_is_logged_in_to_once(self, one, opened):
         one.expect(self.WELL)
         one.expect(self.WELL)
-        session = one._session(self.WELL)
+        session = one._vms.get(self.WELL)
         one.expect(self.WELL)
-        assert one._session(self.WELL) is session
+        assert one._vms.get(self.WELL) is session
         assert opened == [session]
 
     def test_whoever_needs_it_gets_the_error_and_no_second_try(self, one, opened):
         one.expect(self.REFUSED)
         with pytest.raises(errors.AuthError) as caught:
-            one._session(self.REFUSED)
+            one._vms.get(self.REFUSED)
         assert opened == [caught.value]
 
     def test_one_that_has_dropped_since_is_opened_again(self, one, opened):
         one.expect(self.WELL)
-        one._session(self.WELL).close()
-        assert one._session(self.WELL).alive
+        one._vms.get(self.WELL).close()
+        assert one._vms.get(self.WELL).alive
         assert len(opened) == 2
 
     def test_what_nobody_needed_is_closed_with_the_site(self, one, opened):
@@ -286,7 +289,7 @@ def test_the_machine_id_file_need_not_end_its_line(one, end, monkeypatch, tmp_pa
         return types.SimpleNamespace(stdout=done.stdout)
 
     session = types.SimpleNamespace(run=run)
-    monkeypatch.setattr(one, "_session", lambda node: session)
+    monkeypatch.setattr(one._vms, "get", lambda node: session)
     (node,) = name_nodes(MACHINES[:1])
     told = one.identity(node)
     assert (told.machine_id, told.boot_id, told.nic_mtu) == ("4d7a", "9e1c", 1450)

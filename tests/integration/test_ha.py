@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from lab import client
 from tacker_k8s_mgmt.model.quorum import ControlPlane, EtcdMember, refusal
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
-from tacker_k8s_mgmt.remote.ssh import session as ssh_session
+from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tests.integration.cluster_checks import roles
@@ -60,9 +60,7 @@ def asked_over_ssh(server: str) -> tuple[EtcdMember, ...]:
     address = next(one for one in host.addresses if one.startswith("10.99."))
     endpoint = Endpoint(address, "ubuntu", SecretStr("ubuntu"))
     keys = HostKeys(label="the test's host keys")
-    with ssh_session.connect(
-        endpoint, host_keys=keys, redact=str, deadline=20
-    ) as session:
+    with login.connect(endpoint, host_keys=keys, redact=str, deadline=20) as session:
         return EtcdClient(session).members()
 
 

@@ -1,4 +1,4 @@
-"""Free space on another host: where files of a cluster are, or are to be."""
+"""Free disk space on another host, where a file is or would be written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Protocol
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 
 _SECONDS = 30.0
-# Of the directory, or else of the nearest one above it that is there.
-_ASK = """
+# Of the directory, or else of its nearest existing parent.
+_SCRIPT = """
 place=$1
 until [ -d "$place" ]; do place=$(dirname -- "$place"); done
 df -B1048576 --output=avail,itotal,iavail,target -- "$place" | tail -n 1
@@ -16,7 +16,7 @@ df -B1048576 --output=avail,itotal,iavail,target -- "$place" | tail -n 1
 
 
 class Host(Protocol):
-    """A session, as far as it is needed here."""
+    """A session, as far as it is used here."""
 
     def run(
         self, argv: Sequence[str], *, timeout: float, check: bool = True
@@ -25,11 +25,11 @@ class Host(Protocol):
 
 @dataclass(frozen=True)
 class Space:
-    """What is free on a file system.
+    """Free space on a file system.
 
-    :param mebibytes: free for this user.
-    :param files: how many more can be made; None where there is no such limit.
-    :param place: where it is mounted.
+    :param mebibytes: available to this user.
+    :param files: free inodes; None if the file system has no fixed number.
+    :param place: mount point.
     """
 
     mebibytes: int
@@ -41,25 +41,25 @@ class Space:
         return f"{self.mebibytes} MiB{files} free on {self.place}"
 
     def suffices(self, mebibytes: int, files: int) -> bool:
-        """Whether as much, and as many files, can be written."""
+        """Return whether so much, in so many files, can be written."""
         return self.mebibytes >= mebibytes and (
             self.files is None or self.files >= files
         )
 
 
 def free(host: Host, path: str) -> Space | None:
-    """What is free where a path is, or would be made; None where ``df`` does not say.
+    """Return the free space at an absolute path, which need not exist.
 
-    :param path: absolute.
+    :returns: None if ``df`` failed.
     :raises RemoteError: the session broke.
     """
-    told = host.run(["sh", "-c", _ASK, "sh", path], timeout=_SECONDS, check=False)
-    fields = told.stdout.split(None, 3)
-    if told.rc or len(fields) != 4:
+    result = host.run(["sh", "-c", _SCRIPT, "sh", path], timeout=_SECONDS, check=False)
+    fields = result.stdout.split(None, 3)
+    if result.rc or len(fields) != 4 or not fields[0].isdecimal():
         return None
-    numbers, place = fields[:3], fields[3].rstrip("\n")
-    if not numbers[0].isdecimal():
-        return None
-    # Btrfs and others make inodes as they are needed, and report none.
-    counted = numbers[1].isdecimal() and numbers[2].isdecimal() and int(numbers[1]) > 0
-    return Space(int(numbers[0]), int(numbers[2]) if counted else None, place)
+    available, total_inodes, free_inodes, place = fields
+    # Btrfs and others allocate inodes dynamically and report no number.
+    fixed = total_inodes.isdecimal() and free_inodes.isdecimal() and int(total_inodes)
+    return Space(
+        int(available), int(free_inodes) if fixed else None, place.rstrip("\n")
+    )

@@ -1,35 +1,42 @@
-"""The lock of one cluster: one operation at a time, whichever conductor runs it.
+"""The lock of one cluster: one operation at a time, across all conductors.
 
-Tacker's own lock does not reach everywhere: an operation can be cancelled and retried
-while its driver still works, and conductors on several hosts share a lock only if
-Tacker's coordination was configured so. Ours is held on the Ansible server by a process
-that lives as long as the SSH connection of the conductor does. So a lock whose owner is
-gone is free at once, and one that is held has an owner that is alive.
+Tacker's own lock is not enough: an operation can be cancelled and retried while its
+driver still works, and conductors on several hosts share a lock only if Tacker's
+coordination is configured. This lock is held on the Ansible server by a process that
+lives as long as the conductor's SSH connection. So a lock is free as soon as its owner
+is gone, and the owner of a held lock is alive.
 """
 
 import json
+import logging
 import os
 import socket
 import time
+from collections.abc import Callable
 from importlib import resources
+
+from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.ssh.channel import Channel
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
 _ANSWER_LIMIT = 60.0  # seconds
 _PATIENCE = 10.0  # seconds; a former owner's connection may be just closing
+_RELOCK_PATIENCE = 2.0  # seconds
 _LINE = 4096
 
 _HOLD = resources.files(__package__).joinpath("run_files/hold.sh").read_text()
 
 
 class ClusterLock:
-    """The lock as one session with the Ansible server holds it.
+    """The lock, held through one session with the Ansible server.
 
     :param workdir: the cluster's directory.
-    :param operation: what the lock is held for, for the message to others.
+    :param operation: what the lock is held for, for other operations' errors.
     """
 
     def __init__(self, session: Session, workdir: str, operation: str) -> None:
@@ -40,32 +47,33 @@ class ClusterLock:
 
     @property
     def held(self) -> bool:
-        """Whether it is ours, as far as is known without asking."""
+        """Whether it is held, as far as known without a request."""
         channel = self._channel
         return channel is not None and self._session.alive and not channel.closed
 
     def acquire(self, patience: float | None = None) -> None:
-        """Take the lock; it goes with the session.
+        """Take the lock; it is released with the session.
 
-        :param patience: seconds for whoever has it to end; None for what a connection
-            takes that is just closing.
-        :raises LockedError: another operation has it, with who and for how long.
+        :param patience: seconds to wait for its owner; None for just long enough that
+            a closing connection releases it.
+        :raises LockedError: another operation holds it; names that and its duration.
         :raises RemoteError: the Ansible server could not be asked.
         """
         waiting = Backoff(_PATIENCE if patience is None else patience)
         while not self.held:
-            answer = self._ask()
+            owner = self._request()
             if self.held:
                 return
             if waiting.spent():
                 raise errors.LockedError(
                     path=self._workdir,
                     host=self._session.host,
-                    owner=_described(answer),
+                    owner=_described(owner),
                 )
             waiting.pause()
 
-    def _ask(self) -> str:
+    def _request(self) -> str:
+        """Try once to take the lock; returns its owner's JSON line if that failed."""
         owner = {
             "operation": self._operation,
             "conductor": socket.gethostname(),
@@ -77,7 +85,7 @@ class ClusterLock:
         line = _first_line(channel)
         if line == "held":
             self._channel = channel
-            return line
+            return ""
         channel.close()
         if not line.startswith("busy"):
             raise errors.RemoteError(
@@ -86,6 +94,71 @@ class ClusterLock:
                 hint="`flock` must be installed there and the directory be writable.",
             )
         return line.removeprefix("busy").strip()
+
+
+class LockedSession:
+    """Opens the session on first use and again after it dropped, then locks again.
+
+    :param connect: logs in to the Ansible server.
+    :param directory: the cluster's.
+    :param operation: what the lock is held for, for other operations' errors.
+    """
+
+    def __init__(
+        self, connect: Callable[[], Session], directory: str, operation: str
+    ) -> None:
+        self._connect = connect
+        self._directory = directory
+        self._operation = operation
+        self._session: Session | None = None
+        self._lock: ClusterLock | None = None
+
+    def lock(self, patience: float | None = None) -> None:
+        """Lock the cluster until the session is closed.
+
+        :raises LockedError, RemoteError: see :meth:`.lock.ClusterLock.acquire`.
+        """
+        self._acquire(self._opened(), patience)
+
+    def get(self) -> Session:
+        """Return the session; with the lock, if it was taken.
+
+        :raises LockedError: another operation took the lock after the session dropped.
+        :raises RemoteError: the login failed.
+        """
+        session = self._opened()
+        if self._lock is not None:
+            self._acquire(session)
+        return session
+
+    def for_run(self) -> Session:
+        """Return the session for following a playbook run, if need be without the lock.
+
+        The server may still hold the lock for the connection that dropped.
+        """
+        former, session = self._session, self._opened()
+        if self._lock is not None and session is not former:
+            try:
+                self._acquire(session, _RELOCK_PATIENCE)
+            except errors.LockedError as error:
+                LOG.warning("The lock is taken again after the run: %s", error)
+        return session
+
+    def close(self) -> None:
+        """End the session and release the lock."""
+        if self._session is not None:
+            self._session.close()
+
+    def _acquire(self, session: Session, patience: float | None = None) -> None:
+        if self._lock is None or not self._lock.held:
+            lock = ClusterLock(session, self._directory, self._operation)
+            lock.acquire(patience)
+            self._lock = lock
+
+    def _opened(self) -> Session:
+        if self._session is None or not self._session.alive:
+            self._session = self._connect()
+        return self._session
 
 
 def _first_line(channel: Channel) -> str:
@@ -102,7 +175,7 @@ def _first_line(channel: Channel) -> str:
 
 
 def _described(line: str) -> str:
-    """The owner in words; what it wrote of itself may be half there."""
+    """Return the owner as text; the owner may have been cut off while writing it."""
     try:
         owner = json.loads(line)
         minutes = max(0, round((time.time() - owner["since"]) / 60))

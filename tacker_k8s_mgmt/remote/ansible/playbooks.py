@@ -1,4 +1,4 @@
-"""Playbook runs with the limits that Tacker's configuration gives them."""
+"""Playbook runs with the time limits of Tacker's configuration."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,11 @@ from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
 
 
 class Playbooks:
-    """Playbook runs with the limits that the options give them."""
+    """Playbook runs of one cluster.
+
+    :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
+    :param prepare: called before each run.
+    """
 
     def __init__(
         self, runner: PlaybookRunner, options: Any, prepare: Callable[[], None]
@@ -18,12 +22,12 @@ class Playbooks:
         self._prepare = prepare
 
     def done(self, request: PlaybookRequest) -> bool:
-        """Whether the newest run was this one, and went well."""
+        """Return whether the latest run was this one, and succeeded."""
         last = self._runner.last()
         return last is not None and last.digest == request.digest and last.rc == 0
 
     def live(self, request: PlaybookRequest) -> bool:
-        """Whether this run is under way."""
+        """Return whether this run is in progress."""
         last = self._runner.last()
         return last is not None and last.digest == request.digest and last.live
 
@@ -33,7 +37,11 @@ class Playbooks:
         nodes: int,
         on_progress: Callable[[Progress], None],
     ) -> None:
-        """Run it, or re-attach to the run that is under way."""
+        """Run a playbook, or re-attach to the same run if it is in progress.
+
+        :param nodes: their number, which decides the time limit.
+        :raises K8sMgmtError: see :meth:`.runner.PlaybookRunner.run`.
+        """
         options = self._options
         self._prepare()
         self._runner.run(
@@ -45,5 +53,5 @@ class Playbooks:
         )
 
     def stop(self) -> bool:
-        """End a run that is under way."""
+        """End a run that is in progress; see :meth:`.runner.PlaybookRunner.stop`."""
         return self._runner.stop()

@@ -1,4 +1,4 @@
-"""Whether an Ansible server is ready for a cluster: keys, kubespray, directory."""
+"""Checks of an Ansible server before a cluster: keys, kubespray, directory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,21 +12,19 @@ from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.params import InstallParams
 
-# Of a cluster's directory: most of it are the logs and events of its last runs, and
-# the facts of its nodes.
+# For a cluster's directory: logs and events of its last runs, and facts of its nodes.
 _MEBIBYTES, _FILES = 100, 500
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """What stands in the way, one sentence each, with its fix.
+    """Findings, one sentence each, with the fix.
 
     :param keys: private keys that cannot be used.
-    :param connection: why the server could not be asked; then nothing is known of
-        what follows.
-    :param installed: kubespray, Ansible, sshpass, the way to the bastion, and whether
-        playbooks outlive a connection.
-    :param directory: the cluster's directory on the server, and the room for it.
+    :param connection: why the server cannot be reached; the rest is then unknown.
+    :param installed: kubespray, Ansible, sshpass, the connection to the bastion, and
+        whether playbooks outlive an SSH connection.
+    :param directory: the cluster's directory, and its disk space.
     """
 
     keys: tuple[str, ...] = ()
@@ -43,22 +41,21 @@ class Readiness:
 def look(
     params: InstallParams,
     logins: Logins,
-    session: Callable[[], Session],
+    connect: Callable[[], Session],
     owner_id: str,
 ) -> Readiness:
-    """Look at keys and server; changes nothing.
+    """Check private keys and server; changes nothing.
 
-    :param session: gives a session with the server.
-    :param owner_id: the VNF instance whose the directory may be already.
+    :param connect: returns a session with the server.
+    :param owner_id: the VNF instance that may own the directory already.
     """
     ansible = params.ansible
     keys = logins.findings()
     try:
-        found = server.survey(session(), ansible.kubespray_root, ansible.venv)
-        foreign = WorkDir(session(), ansible.directory, owner_id).obstacle()
-        space = _space(params, session())
-        way = _way(params, session())
-        ended = _ended(params, session())
+        survey = server.survey(connect(), ansible.kubespray_root, ansible.venv)
+        foreign = WorkDir(connect(), ansible.directory, owner_id).obstacle()
+        directory = (foreign, _space(params, connect()))
+        others = (_way(params, connect()), _ended(params, connect()))
     except errors.PrivateKeyError:
         return Readiness(keys)
     except bastion_errors.BastionError as error:
@@ -66,48 +63,48 @@ def look(
     except errors.RemoteError as error:
         return Readiness(keys, connection=(f"ansible: {error}",))
     installed = checkout.findings(
-        found.checkout,
-        found.ansible_version,
-        found.has_sshpass,
+        survey.checkout,
+        survey.ansible_version,
+        survey.has_sshpass,
         params,
-        found.missing,
+        survey.missing,
     )
-    directory = (*((foreign,) if foreign else ()), *space)
-    return Readiness(keys, (), (*installed, *way, *ended), directory)
+    return Readiness(
+        keys,
+        installed=(*installed, *filter(None, others)),
+        directory=tuple(filter(None, directory)),
+    )
 
 
-def _space(params: InstallParams, session: Session) -> tuple[str, ...]:
-    """Why there is no room for the cluster's directory."""
+def _space(params: InstallParams, session: Session) -> str:
+    """Return why the disk space for the cluster's directory is too small, or ""."""
     directory = params.ansible.directory
     space = disk_space.free(session, directory)
     if space is None or space.suffices(_MEBIBYTES, _FILES):
-        return ()
+        return ""
     return (
         f"ansible.transferring_inventory_path: {directory} needs {_MEBIBYTES} MiB and "
-        f"{_FILES} inodes, and on {session.host} there are {space}; make room there",
+        f"{_FILES} inodes, and on {session.host} there are {space}; make room there"
     )
 
 
-def _ended(params: InstallParams, session: Session) -> tuple[str, ...]:
-    """Why a playbook would not outlive the connection that it was started through."""
+def _ended(params: InstallParams, session: Session) -> str:
+    """Return why a playbook would end with the connection that started it, or ""."""
     if not lingering.ended_with_login(session):
-        return ()
-    user = params.ansible.username
+        return ""
     return (
-        f"on {session.host}, systemd-logind ends what user {user} leaves running, so "
-        "playbooks would end with the SSH connection (KillUserProcesses=yes): name the "
-        "user in KillExcludeUsers= in /etc/systemd/logind.conf, and restart "
-        "systemd-logind",
+        f"on {session.host}, systemd-logind ends what user {params.ansible.username} "
+        "leaves running, so playbooks would end with the SSH connection "
+        "(KillUserProcesses=yes): name the user in KillExcludeUsers= in "
+        "/etc/systemd/logind.conf, and restart systemd-logind"
     )
 
 
-def _way(params: InstallParams, session: Session) -> tuple[str, ...]:
-    """Why the bastion cannot be reached from the server, if playbooks go that way."""
+def _way(params: InstallParams, session: Session) -> str:
+    """Return why playbooks cannot reach the bastion that they need, or ""."""
     bastion = params.bastion
     if bastion is None or not bastion.carries_playbooks:
-        return ()
+        return ""
     why = probe.port(session, bastion.host, bastion.port)
-    if not why:
-        return ()
     hint = "If the Ansible server reaches the nodes itself, take playbooks out of "
-    return (f"bastion: {why} {hint}bastion.used_for",)
+    return f"bastion: {why} {hint}bastion.used_for" if why else ""

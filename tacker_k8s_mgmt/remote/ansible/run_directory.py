@@ -1,10 +1,9 @@
-"""The run directories in a cluster's work directory, and what can be done with them.
+"""Playbook runs as directories on the Ansible server.
 
-What happens on the Ansible server is in the scripts of ``run_files``; every call here
-is short and leaves nothing to remember but a run's id. A run's directory
-``<workdir>/runs/<id>`` holds::
+The scripts of ``run_files`` do the work there. Every call here is short, and the only
+state between calls is a run's id. A run's directory ``<workdir>/runs/<id>`` holds::
 
-    request.json  what was asked (no variables)      vars.json     the run's variables
+    request.json  the request without variables      vars.json     the run's variables
     log           Ansible's output                   events.jsonl  our callback's lines
     pid           pid, start time, boot id, epoch    rc            exit code, epoch
 """
@@ -28,22 +27,23 @@ from tacker_k8s_mgmt.remote.ssh.session import Session
 START_LIMIT = 60.0  # seconds until a started run has taken its lock
 _LIMIT = 30.0  # seconds for one call
 _STOP_GRACE = 20  # seconds between TERM and KILL
-_CHUNK = 1024 * 1024  # bytes of events per look
+_CHUNK = 1024 * 1024  # bytes of events per call
 _ERRORS = ("ERROR!", "[ERROR]")
 _PLUGIN = "k8s_mgmt_events.py"
+_RECORDED = ("playbook", "args", "digest")
 
 
 @dataclass(frozen=True)
 class View:
-    """One look at a run; times in epoch seconds of the Ansible server.
+    """A run's state; times in epoch seconds of the Ansible server.
 
     :param state: absent, starting, running, done or lost.
-    :param latest: the run that had the lock last, live or not.
+    :param latest: the run that held the lock last, live or not.
     :param changed: when files of the run were last changed.
     :param stamp: the server's time, for names that sort.
-    :param lines: event lines from the asked offset on, not redacted.
-    :param consumed: bytes that these lines took.
-    :param more: whether there are further lines already.
+    :param lines: event lines from the requested offset on, not redacted.
+    :param consumed: the length of these lines in bytes.
+    :param more: whether further lines can be read at once.
     """
 
     run: str
@@ -61,12 +61,12 @@ class View:
 
     @property
     def silence(self) -> float:
-        """Seconds since the last event, or else since the start."""
+        """Seconds since the last event or, without one, since the start."""
         return self.now - max(self.changed, default=self.now)
 
     @property
     def live(self) -> bool:
-        """Whether the run is under way."""
+        """Whether the run is in progress."""
         return self.state == "running" or (
             self.state == "starting" and self.silence <= START_LIMIT
         )
@@ -76,9 +76,8 @@ class View:
 class RunDirectories:
     """The runs of one cluster.
 
-    :param root: the kubespray checkout; playbooks run in it, with its ``ansible.cfg``.
-    :param venv: the virtual environment with Ansible; "" for the login's PATH.
-    :param forks: how many hosts Ansible works on at the same time.
+    :param root: the kubespray checkout; Ansible runs in it, with its ``ansible.cfg``.
+    :param venv: the virtual environment with Ansible; "" to search the login's PATH.
     """
 
     workdir: str
@@ -93,41 +92,42 @@ class RunDirectories:
     def look(
         self, session: Session, run: str = "", offset: int = 0, wait: float = 0
     ) -> View:
-        """Look at a run and its events from an offset on.
+        """Return the state of a run, and its events from an offset on.
 
-        :param run: "" for the live run or else the newest one.
-        :param wait: seconds to wait first for the end of the run that is under way.
+        :param run: "" for the live run or, without one, the newest.
+        :param wait: seconds to wait for the end of a run in progress first.
         :raises RemoteError: the server could not be asked, or its answer be read.
         """
-        place = [self.workdir, run, str(offset), str(_CHUNK), f"{wait:g}"]
-        asked = session.run(
-            ["bash", "-s", "--", *place],
+        arguments = [self.workdir, run, str(offset), str(_CHUNK), f"{wait:g}"]
+        result = session.run(
+            ["bash", "-s", "--", *arguments],
             stdin=_script("watch.sh"),
             timeout=_LIMIT + wait,
         )
-        head, _, body = asked.stdout.partition("\n")
-        whole = body[: body.rfind("\n") + 1]
+        head, _, body = result.stdout.partition("\n")
+        complete = body[: body.rfind("\n") + 1]
         try:
             return View(
                 **json.loads(head),
-                lines=tuple(whole.splitlines()),
-                consumed=len(whole),
-                more=len(body) >= _CHUNK and bool(whole),
+                lines=tuple(complete.splitlines()),
+                consumed=len(complete),
+                more=len(body) >= _CHUNK and bool(complete),
             )
         except (ValueError, TypeError):
-            answer = session.redact(f"{head}\n{asked.stderr}")
+            answer = session.redact(f"{head}\n{result.stderr}")
             raise errors.RemoteError(
                 detail=f"On {session.host}, the state of the runs in {self.workdir} "
                 f"could not be read from this answer: {last_lines(answer)}"
             ) from None
 
     def record(self, session: Session, view: View) -> RunRecord:
-        """Return what is recorded of the run that was looked at."""
-        asked = json.loads(session.get(f"{self._path(view.run)}/request.json") or b"{}")
+        """Return the record of a run, given its state."""
+        path = f"{self._path(view.run)}/request.json"
+        request = json.loads(session.get(path) or b"{}")
         return RunRecord(
             run=view.run,
-            playbook=asked.get("playbook", ""),
-            digest=asked.get("digest", ""),
+            playbook=request.get("playbook", ""),
+            digest=request.get("digest", ""),
             log=self.log(view.run),
             live=view.live,
             rc=view.rc,
@@ -136,35 +136,34 @@ class RunDirectories:
         )
 
     def start(self, session: Session, request: PlaybookRequest, view: View) -> str:
-        """Start a run detached, and return its id at once.
+        """Start a detached run, and return its id at once.
 
-        :param view: the look that this is decided on. If another run started since,
-            this one removes its directory and ends.
+        :param view: the state on which the start is based. If another run has started
+            since, this one removes its directory and ends.
         """
         # Two starts in the same millisecond must not share a directory.
         unique = f"{request.digest[:8]}-{secrets.token_hex(2)}"
         run = f"{view.stamp}-{request.name}-{unique}"
         path = self._path(run)
-        asked = {"playbook": request.playbook, "args": request.args}
-        asked["digest"] = request.digest
-        folders = ["install", "-d", "-m", "0700", "--", f"{self.workdir}/runs"]
-        session.run(folders, timeout=_LIMIT)
+        record = {name: getattr(request, name) for name in _RECORDED}
+        runs = ["install", "-d", "-m", "0700", "--", f"{self.workdir}/runs"]
+        session.run(runs, timeout=_LIMIT)
         session.run(["mkdir", "-m", "0700", path, f"{path}/plugins"], timeout=_LIMIT)
         session.put(f"{path}/plugins/{_PLUGIN}", _file(_PLUGIN))
         session.put(f"{path}/vars.json", json.dumps(dict(request.extra_vars)))
         session.put(f"{path}/run.sh", _script("run.sh"))
-        session.put(f"{path}/request.json", json.dumps(asked))
+        session.put(f"{path}/request.json", json.dumps(record))
         launch = ["env", f"K8S_MGMT_RUN={path}", "setsid", "-f", "bash"]
         place = [self.workdir, run, view.latest, self.root, self.venv]
         forks = [str(self.forks.wanted or ""), str(self.forks.most)]
-        asked_for = [*forks, request.playbook, *request.args]
-        session.run([*launch, f"{path}/run.sh", *place, *asked_for], timeout=_LIMIT)
+        arguments = [*place, *forks, request.playbook, *request.args]
+        session.run([*launch, f"{path}/run.sh", *arguments], timeout=_LIMIT)
         return run
 
     def end(self, session: Session, run: str) -> None:
-        """End a run with every process that it started on the server.
+        """End a run with all processes that it started on the server.
 
-        :raises CommandFailed: some process is still there.
+        :raises CommandFailed: a process could not be ended.
         """
         session.run(
             ["bash", "-s", "--", self.workdir, run, str(_STOP_GRACE)],
@@ -173,7 +172,7 @@ class RunDirectories:
         )
 
     def last_words(self, session: Session, run: str) -> str:
-        """Return the end of the log: where no task failed it tells the reason."""
+        """Return the end of the log, which has the reason if no task failed."""
         tail = session.run(
             ["tail", "-c", "8192", self.log(run)], timeout=_LIMIT, check=False
         )
@@ -184,10 +183,7 @@ class RunDirectories:
 
 
 def _reason(log: str) -> str:
-    """Return Ansible's error message, or else the end of the log.
-
-    The message is followed by an excerpt of the file it is about.
-    """
+    """Return Ansible's error message and two more lines, or the end of the log."""
     lines = log.splitlines()
     starts = [n for n, line in enumerate(lines) if line.startswith(_ERRORS)]
     if starts:
@@ -197,7 +193,7 @@ def _reason(log: str) -> str:
 
 @cache
 def _script(name: str) -> str:
-    """A script with the functions that it shares with others."""
+    """A script, after the functions that the scripts share."""
     return _file("leader.sh") + _file(name)
 
 

@@ -1,14 +1,15 @@
-"""Playbook runs on the Ansible server that outlive the connection.
+"""Playbook runs on the Ansible server that outlive the SSH connection.
 
-A run is started detached and followed by short calls, so a dropped session or a
-restarted conductor attaches to it again. What lies on the server is in
-:mod:`.run_directory`.
+A run is started detached and followed by short calls, so that the driver re-attaches
+after a dropped session or a restart of the conductor. See :mod:`.run_directory` for its
+files on the server.
 """
 
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Concatenate, ParamSpec, TypeVar
+from functools import partial
+from typing import TypeVar
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import playbook_runs
@@ -31,7 +32,6 @@ LOG = logging.getLogger(__name__)
 
 _PATIENCE = 30.0  # seconds without contact, before or after the run itself
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -41,7 +41,7 @@ class _Limits:
     idle: float
 
     def passed(self, view: View) -> str:
-        """Return which limit the run has passed, in words, or ""."""
+        """Return which limit the run has exceeded, or ""."""
         if view.started is not None and view.now - view.started > self.total:
             return f"it ran longer than {self.total:g} s"
         if view.silence > self.idle:
@@ -50,15 +50,14 @@ class _Limits:
 
 
 class PlaybookRunner:
-    """Runs playbooks for one cluster, one at a time. For one thread.
+    """Runs playbooks for one cluster, one at a time. Not thread-safe.
 
-    :param connect: gives a session with the Ansible server, the same one as long as it
-        lives; opening another one has its own deadline. One that breaks is closed here.
-    :param workdir: the cluster's directory there; ``hosts.yaml`` is the inventory, and
-        ``vars.json``, if there, variables of every run.
-    :param kubespray_root: the checkout; playbooks run in it, with its ``ansible.cfg``.
-    :param venv: the virtual environment with Ansible; None for the login's PATH.
-    :param forks: how many hosts Ansible works on at the same time.
+    :param connect: returns the session with the Ansible server, or opens another, with
+        its own deadline, if that is closed. A session that breaks is closed here.
+    :param workdir: the cluster's directory there; ``hosts.yaml`` is the inventory,
+        ``vars.json`` has variables of every run.
+    :param kubespray_root: the kubespray checkout.
+    :param venv: the virtual environment with Ansible; None to search the login's PATH.
     """
 
     def __init__(
@@ -83,19 +82,18 @@ class PlaybookRunner:
     ) -> RunRecord:
         """Run a playbook to its end, or attach to the live run of the same request.
 
-        :param total: seconds that the run may take, counted on the server.
+        :param total: seconds for the run, counted on the server.
         :param idle: seconds without a new event, and seconds without contact.
-        :param poll: seconds between two looks at a run that goes on; its end is seen
-            at once.
+        :param poll: seconds between two reports of progress; the end is seen at once.
         :param on_progress: called after each change.
         :raises PlaybookFailed: exit code other than 0.
-        :raises PlaybookTimeout: a limit passed; the run's processes were ended.
+        :raises PlaybookTimeout: a limit was exceeded; the run's processes were ended.
         :raises PlaybookLost: the run vanished without an exit code.
         :raises BusyError: a run of another request is live and within the limits.
-        :raises RemoteError: no contact for too long; a started run goes on.
+        :raises RemoteError: no contact for too long; a started run continues.
         """
         limits = _Limits(total, idle)
-        run = self._patiently(_PATIENCE, self._attach_or_start, request, limits)
+        run = self._retry(lambda session: self._begin(session, request, limits))
         return self._follow(request, run, limits, poll, on_progress)
 
     def last(self) -> RunRecord | None:
@@ -103,39 +101,36 @@ class PlaybookRunner:
 
         :raises RemoteError: the server could not be asked.
         """
-        return self._patiently(_PATIENCE, self._last)
+
+        def last(session: Session) -> RunRecord | None:
+            view = self._dirs.look(session)
+            return None if view.state == "absent" else self._dirs.record(session, view)
+
+        return self._retry(last)
 
     def stop(self) -> bool:
         """End the live run with all its processes; return whether there was one.
 
         :raises RemoteError: it could not be ended.
         """
-        live = self._patiently(_PATIENCE, self._look)
-        if live.live:
-            self._patiently(_PATIENCE, self._end, live.run)
-        return live.live
+        view = self._retry(self._dirs.look)
+        if view.live:
+            self._retry(lambda session: self._dirs.end(session, view.run))
+        return view.live
 
-    def _last(self, session: Session) -> RunRecord | None:
-        view = self._dirs.look(session)
-        return None if view.state == "absent" else self._dirs.record(session, view)
-
-    def _look(self, session: Session) -> View:
-        return self._dirs.look(session)
-
-    def _end(self, session: Session, run: str) -> None:
-        self._dirs.end(session, run)
-
-    def _attach_or_start(
+    def _begin(
         self, session: Session, request: PlaybookRequest, limits: _Limits
     ) -> str:
-        """Return the id of a run of this request that has begun."""
-        waiting, beaten = Backoff(START_LIMIT), False
+        """Attach to a run of this request or start one; returns its id."""
+        waiting, raced = Backoff(START_LIMIT), False
         while True:
             view = self._dirs.look(session)
-            if beaten and not view.live:
-                # The quicker one has ended; if it was the same, so is its outcome.
+            if raced and not view.live:
+                # The other run has ended; it may be one of the same request.
                 view = self._dirs.look(session, view.latest)
-            if (view.live or beaten) and self._is_wanted(session, view, request):
+            if (view.live or raced) and (
+                self._dirs.record(session, view).digest == request.digest
+            ):
                 run = view.run
                 LOG.info("%s: attached to run %s", session.host, run)
             else:
@@ -149,15 +144,10 @@ class PlaybookRunner:
                     detail=f"On {session.host}, {request.playbook} could not be started"
                     ": another run was always quicker, or `flock` is missing."
                 )
-            beaten = True
-
-    def _is_wanted(
-        self, session: Session, view: View, request: PlaybookRequest
-    ) -> bool:
-        return self._dirs.record(session, view).digest == request.digest
+            raced = True
 
     def _make_room(self, session: Session, view: View, limits: _Limits) -> None:
-        """End a live run that is over the limits: nobody seems to watch it."""
+        """End a live run that exceeds the limits: no driver seems to follow it."""
         if not view.live:
             return
         reason = limits.passed(view)
@@ -170,7 +160,7 @@ class PlaybookRunner:
         self._dirs.end(session, view.run)
 
     def _has_begun(self, session: Session, run: str) -> bool:
-        """Wait until the run has its lock; False if another run was quicker."""
+        """Wait until the run has its lock; returns False if another run took it."""
         waiting = Backoff(START_LIMIT, first=0.05, longest=0.5)
         while True:
             state = self._dirs.look(session, run).state
@@ -189,7 +179,7 @@ class PlaybookRunner:
         progress, offset, wait = Progress(), 0, 0.0
         starting = Backoff(START_LIMIT, first=0.05, longest=poll)
         while True:
-            view, after = self._look_again(limits, run, offset, progress, wait)
+            view, after = self._read_on(limits, run, offset, progress, wait)
             offset += view.consumed
             if after != progress:
                 on_progress(after)
@@ -198,38 +188,34 @@ class PlaybookRunner:
             if view.more:
                 continue
             if not view.live:
-                return self._patiently(
-                    _PATIENCE, self._conclude, request, view, progress
-                )
+                return self._retry(partial(self._conclude, request, view, progress))
             if reason := limits.passed(view):
-                return self._patiently(
-                    _PATIENCE, self._give_up, request, view, progress, reason
+                return self._retry(
+                    partial(self._give_up, request, view, progress, reason)
                 )
             if view.state == "running":
                 wait = poll
             else:
-                starting.pause()  # without its lock there is no end to wait for
-
-    def _look_again(
-        self, limits: _Limits, run: str, offset: int, progress: Progress, wait: float
-    ) -> tuple[View, Progress]:
-        """Read on; who gives up here leaves a run that goes on, and has to know."""
-        work = run, offset, progress, wait
-        try:
-            return self._patiently(limits.idle, self._read_on, *work)
-        except errors.RemoteError as error:
-            goes_on = f"The playbook run {run} goes on by itself."
-            error.hint = f"{error.hint} {goes_on}".lstrip()
-            raise
+                starting.pause()  # it has no lock yet whose release could be awaited
 
     def _read_on(
-        self, session: Session, run: str, offset: int, progress: Progress, wait: float
+        self, limits: _Limits, run: str, offset: int, progress: Progress, wait: float
     ) -> tuple[View, Progress]:
-        view = self._dirs.look(session, run, offset, wait)
-        return view, playbook_runs.fold(progress, view.lines, session.redact)
+        """Return the run's state and the progress with its new events."""
+
+        def read(session: Session) -> tuple[View, Progress]:
+            view = self._dirs.look(session, run, offset, wait)
+            return view, playbook_runs.fold(progress, view.lines, session.redact)
+
+        try:
+            return self._retry(read, patience=limits.idle)
+        except errors.RemoteError as error:
+            continues = f"The playbook run {run} goes on by itself."
+            error.hint = f"{error.hint} {continues}".lstrip()
+            raise
 
     def _conclude(
-        self, session: Session, request: PlaybookRequest, view: View, end: Progress
+        self, request: PlaybookRequest, view: View, end: Progress, session: Session
     ) -> RunRecord:
         log = self._dirs.log(view.run)
         if view.rc is None:
@@ -237,7 +223,7 @@ class PlaybookRunner:
                 playbook=request.playbook, host=session.host, log=log
             )
         if view.rc != 0:
-            # Of a run that was killed no failure is known to be its end.
+            # A run that was killed did not end because of a failed task.
             killed = 128 < view.rc <= 192
             failures = () if killed else playbook_runs.described(end.failures)
             raise errors.PlaybookFailed(
@@ -251,16 +237,16 @@ class PlaybookRunner:
 
     def _give_up(
         self,
-        session: Session,
         request: PlaybookRequest,
         view: View,
         progress: Progress,
         reason: str,
+        session: Session,
     ) -> RunRecord:
         self._dirs.end(session, view.run)
         ended = self._dirs.look(session, view.run)
         if ended.rc == 0:
-            return self._dirs.record(session, ended)  # it came to its end meanwhile
+            return self._dirs.record(session, ended)  # it succeeded meanwhile
         raise errors.PlaybookTimeout(
             playbook=request.playbook,
             host=session.host,
@@ -269,20 +255,17 @@ class PlaybookRunner:
             log=self._dirs.log(view.run),
         )
 
-    def _patiently(
-        self,
-        patience: float,
-        work: Callable[Concatenate[Session, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """Do what can be done again, with new sessions while the connection breaks."""
+    def _retry(self, work: Callable[[Session], T], patience: float = _PATIENCE) -> T:
+        """Do idempotent work, with a new session whenever the connection breaks.
+
+        :param patience: seconds without contact.
+        """
         silence: Backoff | None = None
         while True:
             session: Session | None = None
             try:
                 session = self._connect()
-                return work(session, *args, **kwargs)
+                return work(session)
             except (errors.ConnectError, errors.CommandTimeout) as error:
                 if session is not None:
                     session.close()

@@ -1,4 +1,4 @@
-"""The Ansible server: what lies on it, and its recorded host keys."""
+"""The Ansible server: its installed software, and its recorded host key."""
 
 import fcntl
 import os
@@ -13,11 +13,12 @@ from tacker_k8s_mgmt.kubespray.checkout import Checkout
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
-#: The file with their keys, below ``[k8s_mgmt] state_path``.
+#: The name of host key files: below ``[k8s_mgmt] state_path``, and per cluster.
 KNOWN_HOSTS = "known_hosts"
 _SECONDS = 60.0
-# The program is a script of the Python that has Ansible, and takes eight times as long.
-_ASK_ANSIBLE = """
+# Runs Python code in Ansible's own interpreter, found in the first line of the program:
+# `ansible-playbook --version` takes eight times as long.
+_ANSIBLE_QUERY = """
 program=$(command -v "$1") && read -r line <"$program"
 root=$2
 shift 2
@@ -28,8 +29,8 @@ case $line in
 esac 2>/dev/null
 exec "$program" --version
 """
-# What is there without Ansible's own look-up, which would import each collection.
-_SAY_WHAT_IS_THERE = """
+# Not with Ansible's own lookup, which would import each collection.
+_REPORT = """
 import importlib.util, os, sys
 from ansible.release import __version__
 print('ansible', __version__)
@@ -50,10 +51,10 @@ for name in sys.argv[1:]:
 
 @dataclass(frozen=True)
 class Survey:
-    """What the preflight checks want to know.
+    """The installed software, for the preflight checks.
 
-    :param missing: of what kubespray needs beside Ansible, what Ansible's Python does
-        not have; nothing is known to be missing where it cannot be asked.
+    :param missing: what kubespray needs besides Ansible and Ansible's Python lacks;
+        empty if that could not be determined.
     """
 
     checkout: Checkout
@@ -63,46 +64,43 @@ class Survey:
 
 
 def survey(session: Session, kubespray_root: str, venv: str | None) -> Survey:
-    """Look at the server; changes nothing.
+    """Inspect the server; changes nothing.
 
-    :param venv: the virtual environment whose Ansible is used; None for the PATH's.
+    :param venv: the virtual environment with Ansible; None to search PATH.
     :raises RemoteError: the session broke.
     """
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(_ask_ansible, session, kubespray_root, venv)
+        ansible = pool.submit(_query_ansible, session, kubespray_root, venv)
         galaxy = session.get(f"{kubespray_root}/{checkouts.GALAXY_FILE}")
         limits = session.get(f"{kubespray_root}/{checkouts.ANSIBLE_VERSION_FILE}")
-        checks = _told(session, "cat", kubespray_root, checkouts.CHECK_FILES)
-        # From the section's name to the next line that begins with a name.
-        wanted = f"/^{checkouts.CHECKSUM_SECTION}:/,/^[a-z]/p"
+        checks = _output(session, "cat", kubespray_root, checkouts.CHECK_FILES)
+        # From the section's name to the next top-level key.
+        section = f"/^{checkouts.CHECKSUM_SECTION}:/,/^[a-z]/p"
         files = checkouts.CHECKSUM_FILES
-        sums = _told(session, "sed", kubespray_root, files, "-n", wanted)
+        sums = _output(session, "sed", kubespray_root, files, "-n", section)
         sshpass = session.run(
             ["sh", "-c", "command -v sshpass"], timeout=_SECONDS, check=False
         )
     return Survey(
         checkout=Checkout.from_texts(_text(galaxy), _text(limits), checks, sums),
-        ansible_version=checkouts.ansible_version_from(asked.result()),
+        ansible_version=checkouts.ansible_version_from(ansible.result()),
         has_sshpass=sshpass.rc == 0,
-        missing=checkouts.missing_from(asked.result()),
+        missing=checkouts.missing_from(ansible.result()),
     )
 
 
-def _ask_ansible(session: Session, kubespray_root: str, venv: str | None) -> str:
+def _query_ansible(session: Session, kubespray_root: str, venv: str | None) -> str:
     program = f"{venv}/bin/ansible-playbook" if venv else "ansible-playbook"
-    # Ansible insists on UTF-8, whatever the login has (see run_files/run.sh).
-    ask = ["sh", "-c", _ASK_ANSIBLE, "sh", program, kubespray_root]
-    return session.run(
-        ["env", "LC_ALL=C.UTF-8", *ask, _SAY_WHAT_IS_THERE, *checkouts.BESIDE_ANSIBLE],
-        timeout=_SECONDS,
-        check=False,
-    ).stdout
+    # Ansible requires a UTF-8 locale (see run_files/run.sh).
+    query = ["sh", "-c", _ANSIBLE_QUERY, "sh", program, kubespray_root]
+    argv = ["env", "LC_ALL=C.UTF-8", *query, _REPORT, *checkouts.BESIDE_ANSIBLE]
+    return session.run(argv, timeout=_SECONDS, check=False).stdout
 
 
-def _told(
+def _output(
     session: Session, program: str, root: str, files: Sequence[str], *options: str
 ) -> str:
-    """What a program prints of those of a checkout's files that are there."""
+    """Return a program's output for those files of a checkout that exist."""
     argv = [program, *options, "--", *(f"{root}/{name}" for name in files)]
     return session.run(argv, timeout=_SECONDS, check=False).stdout
 
@@ -114,27 +112,26 @@ def _text(data: bytes | None) -> str | None:
 class KeyFile:
     """The ``known_hosts`` file of Ansible servers and bastions on the conductor's host.
 
-    They outlive clusters, so their keys are kept beside the journals and not
-    in a cluster's directory. Hooks run side by side, so the file is used under a lock.
+    These hosts outlive clusters, so their keys are kept with the journals, not in a
+    cluster's directory. Concurrent hooks share the file, so access is locked.
     """
 
     def __init__(self, path: str) -> None:
         self._path = path
 
     def load(self) -> HostKeys:
-        """The keys as they are now."""
+        """Return the recorded keys."""
         with self._locked() as file:
             return HostKeys(file.read(), self._path)
 
     def add(self, keys: HostKeys) -> None:
-        """Store what was learnt since *keys* was loaded."""
+        """Store the keys that were learnt since *keys* was loaded."""
         with self._locked() as file:
             known = file.read()
-            there = {line.strip() for line in known.splitlines()}
-            new = [
-                line for line in keys.text().splitlines() if line.strip() not in there
-            ]
-            # People edit this file, and not every editor ends the last line.
+            recorded = {line.strip() for line in known.splitlines()}
+            learnt = (line.strip() for line in keys.text().splitlines())
+            new = [line for line in learnt if line not in recorded]
+            # The last line of a file that was edited by hand may lack its newline.
             start = "\n" if new and known and not known.endswith("\n") else ""
             file.write(start + "".join(f"{line}\n" for line in new))
 
@@ -148,10 +145,10 @@ class KeyFile:
 
 
 class ReadOnlyKeyFile(KeyFile):
-    """The same file, which is not made and to which nothing is added."""
+    """The same file, which is neither created nor changed."""
 
     def load(self) -> RecordedKeys:
-        """The keys as they are now; none where there is no file."""
+        """Return the recorded keys; none if there is no file."""
         try:
             with open(self._path, encoding="utf-8") as file:
                 fcntl.flock(file, fcntl.LOCK_SH)
@@ -160,4 +157,4 @@ class ReadOnlyKeyFile(KeyFile):
             return RecordedKeys("", self._path)
 
     def add(self, keys: HostKeys) -> None:
-        """Add nothing."""
+        """Leave the file as it is."""

@@ -1,8 +1,8 @@
-"""The cluster's directory on the Ansible server, and whose it is.
+"""The cluster's directory on the Ansible server, and its ownership.
 
-Whoever operates the server may point two VNFs at the same directory, or one at a
-directory with something else in it. So a directory is taken once, by a marker file
-with the VNF instance's id, and only what bears our id is ever removed.
+Two requests may name the same directory, or one a directory with other content. So a
+VNF instance claims its directory with a marker file that holds its id, and removes only
+a directory with that id.
 """
 
 import json
@@ -27,7 +27,7 @@ _REMOVE_LIMIT = 120.0  # seconds
 class WorkDir:
     """One cluster's directory.
 
-    :param session: a session with the Ansible server.
+    :param session: with the Ansible server.
     :param path: absolute; ``transferring_inventory_path``.
     :param owner_id: the VNF instance's id.
     """
@@ -38,36 +38,37 @@ class WorkDir:
         self._owner_id = owner_id
 
     def owner(self) -> str | None:
-        """Return the id in the marker, or None if there is no directory or marker.
+        """Return the id in the marker, or None without a directory or marker.
 
-        :raises OwnershipError: the marker is there and cannot be understood.
+        :raises OwnershipError: the marker cannot be parsed.
         :raises RemoteError: the server could not be asked.
         """
         return str(self._marker().get("owner", "")) or None
 
     def claim(self) -> None:
-        """Make the directory ours: made, or found empty, or ours already.
+        """Create the directory, or take an empty one; idempotent.
 
-        :raises OwnershipError: it belongs to another VNF or to nobody we know.
-        :raises RemoteError: it could not be made.
+        :raises OwnershipError: it belongs to another VNF, or has unknown content.
+        :raises RemoteError: it could not be created.
         """
         self._refuse_foreign()
         parent = posixpath.dirname(self.path)
-        self._session.run(["mkdir", "-p", "--", parent], timeout=_SHORT)
+        self._run("mkdir", "-p", "--", parent)
         if self.owner() is None:
-            make = ["mkdir", "-m", "0700", "--", self.path]
-            made = self._session.run(make, timeout=_SHORT, check=False).rc == 0
+            made = self._succeeds("mkdir", "-m", "0700", "--", self.path)
             try:
                 self._mark()
             except errors.RemoteError:
                 if made:
-                    self._unmake()
+                    # The first error matters more than a directory that stays.
+                    with suppress(errors.RemoteError):
+                        self._succeeds("rmdir", "--", self.path)
                 raise
-        # Somebody else may have been quicker, at any point since the first look.
+        # Another VNF may have claimed it since the first check.
         self._refuse_foreign()
 
     def obstacle(self) -> str | None:
-        """Return why :meth:`claim` would be refused, or None. Changes nothing.
+        """Return why :meth:`claim` would be refused, or None; changes nothing.
 
         :raises RemoteError: the server could not be asked.
         """
@@ -78,7 +79,7 @@ class WorkDir:
         return None
 
     def write(self, name: str, content: str) -> bool:
-        """Make a file of the directory have this content, mode 0600.
+        """Write a file of the directory, mode 0600.
 
         :returns: whether anything was changed.
         :raises RemoteError: it could not be written.
@@ -88,34 +89,34 @@ class WorkDir:
     def read(self, name: str) -> str | None:
         """Return a file's text, or None if there is no such file.
 
-        :raises SpoiledFile: it is there and is no text.
-        :raises RemoteError: it is there and could not be read.
+        :raises SpoiledFile: it is not text.
+        :raises RemoteError: it exists and could not be read.
         """
         path = self._file(name)
         data = self._session.get(path)
         try:
             return None if data is None else data.decode()
         except UnicodeDecodeError:
-            # Not chained: it has the content, which may be a secret.
+            # Not chained: the cause has the content, which may be a secret.
             raise errors.SpoiledFile(
                 path=path, host=self._session.host, reason="it is no text"
             ) from None
 
     def drop_facts(self, hosts: Iterable[str]) -> None:
-        """Forget what Ansible gathered of these hosts: they were made anew.
+        """Delete Ansible's cached facts of hosts that were rebuilt.
 
         :raises RemoteError: a file could not be removed.
         """
         paths = [f"{self.path}/{FACTS}/{_plain(host)}" for host in hosts]
         if paths:
-            self._session.run(["rm", "-f", "--", *paths], timeout=_SHORT)
+            self._run("rm", "-f", "--", *paths)
 
     def remove(self) -> bool:
-        """Remove the directory if it is ours; return whether it was.
+        """Remove the directory if it is owned; return whether it was.
 
-        What is gone already, or belongs to somebody else, is left alone and no error.
+        It is no error if it does not exist or belongs to another VNF.
 
-        :raises OwnershipError: it is marked as ours and is not where it was claimed.
+        :raises OwnershipError: it was moved, or is a link, since it was claimed.
         :raises RemoteError: it could not be removed.
         """
         marker = self._marker()
@@ -124,13 +125,13 @@ class WorkDir:
         self._refuse_link()
         if self._real_path() != marker.get("path"):
             raise self._refusal("is not where it was when it was claimed")
-        # The marker goes last: what a broken removal leaves is still known as ours.
+        # The marker last, so that an interrupted removal can be repeated.
         others = ["-mindepth", "1", "-maxdepth", "1", "!", "-name", MARKER]
         self._session.run(
             ["find", self.path, *others, "-exec", "rm", "-rf", "--", "{}", "+"],
             timeout=_REMOVE_LIMIT,
         )
-        self._session.run(["rm", "-rf", "--", self.path], timeout=_SHORT)
+        self._run("rm", "-rf", "--", self.path)
         LOG.info("%s: %s was removed", self._session.host, self.path)
         return True
 
@@ -147,7 +148,7 @@ class WorkDir:
         return marker
 
     def _refuse_foreign(self) -> None:
-        """Raise unless the directory is absent, empty or ours."""
+        """Raise unless the directory is absent, empty or owned."""
         self._refuse_link()
         owner = self.owner()
         if owner is not None:
@@ -158,45 +159,44 @@ class WorkDir:
             ["ls", "-A", "--", f"{self.path}/"], timeout=_SHORT, check=False
         )
         if listing.rc != 0:
-            if self._test("-e"):
+            if self._succeeds("test", "-e", self.path):
                 raise self._refusal("is no directory that can be listed")
-        elif any(not _is_marker(name) for name in listing.stdout.splitlines()):
+        # An interrupted claim may leave the marker's temporary files (see `ssh.files`).
+        elif not all(
+            name.startswith((MARKER, f".{MARKER}."))
+            for name in listing.stdout.splitlines()
+        ):
             raise self._refusal("is not empty and has no marker of this driver")
 
     def _mark(self) -> None:
-        """Put the marker in place unless there is one: a link is made or it is not."""
+        """Create the marker atomically, as a link, unless there is one."""
         marker = {"owner": self._owner_id, "path": self._real_path(), "format": 1}
-        temp = f"{self.path}/{MARKER}.{secrets.token_hex(4)}"
-        self._session.put(temp, json.dumps(marker))
         marker_path = f"{self.path}/{MARKER}"
+        temp = f"{marker_path}.{secrets.token_hex(4)}"
+        self._session.put(temp, json.dumps(marker))
         linked = self._session.run(
             ["ln", "-T", "--", temp, marker_path], timeout=_SHORT, check=False
         )
-        self._session.run(["rm", "-f", "--", temp], timeout=_SHORT)
-        self._session.run(["chmod", "0700", "--", self.path], timeout=_SHORT)
+        self._run("rm", "-f", "--", temp)
+        self._run("chmod", "0700", "--", self.path)
         if self.owner() is None:
             raise errors.RemoteError(
                 detail=f"On {self._session.host}, {marker_path} could not be made: "
                 f"{linked.stderr.strip()}."
             )
 
-    def _unmake(self) -> None:
-        """Take an empty directory away, which nobody could tell the owner of."""
-        # What went wrong before is worth more than a directory that stays.
-        with suppress(errors.RemoteError):
-            self._session.run(["rmdir", "--", self.path], timeout=_SHORT, check=False)
-
     def _refuse_link(self) -> None:
-        if self._test("-L"):
+        if self._succeeds("test", "-L", self.path):
             raise self._refusal("is a symbolic link")
 
-    def _test(self, operator: str) -> bool:
-        asked = ["test", operator, self.path]
-        return self._session.run(asked, timeout=_SHORT, check=False).rc == 0
+    def _run(self, *argv: str) -> str:
+        return self._session.run(argv, timeout=_SHORT).stdout
+
+    def _succeeds(self, *argv: str) -> bool:
+        return self._session.run(argv, timeout=_SHORT, check=False).rc == 0
 
     def _real_path(self) -> str:
-        found = self._session.run(["realpath", "-e", "--", self.path], timeout=_SHORT)
-        return found.stdout.rstrip("\n")
+        return self._run("realpath", "-e", "--", self.path).rstrip("\n")
 
     def _file(self, name: str) -> str:
         return f"{self.path}/{_plain(name)}"
@@ -205,11 +205,6 @@ class WorkDir:
         return errors.OwnershipError(
             path=self.path, host=self._session.host, reason=reason
         )
-
-
-def _is_marker(name: str) -> bool:
-    """Whether it is the marker, or what a broken claim left of one (see `files`)."""
-    return name.startswith((MARKER, f".{MARKER}."))
 
 
 def _plain(name: str) -> str:

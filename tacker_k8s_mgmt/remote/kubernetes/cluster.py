@@ -1,38 +1,42 @@
-"""The cluster as the operations see it: its nodes and what is done to them."""
+"""The cluster's nodes and API server, as the operations use them."""
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
+import yaml
+
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.drain import DrainPolicy
-from tacker_k8s_mgmt.remote.kubernetes import (
-    apiserver,
-    drain,
-    node_cleanup,
-    service_account,
-)
+from tacker_k8s_mgmt.remote.kubernetes import drain, node_cleanup, service_account
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 _TOKEN_LIMIT = 120.0  # seconds until the cluster has filled in the token
-_GONE_LIMIT = 60.0  # seconds until deleted objects have to have vanished
+_GONE_LIMIT = 60.0  # seconds until deleted objects are gone
 
-# Says that a cordon is ours, so that an operation that was cut off and is done again
-# still knows which nodes it has to give back.
+# Marks a cordon of this driver, so that an operation that is retried after an
+# interruption knows which nodes it has to uncordon.
 _CORDONED = "tacker-k8s-mgmt/cordoned"
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+_CLUSTER_INFO = ("configmap", "cluster-info", "--namespace=kube-public")
+# kubectl quotes the report of all checks, 2 kB of it on one line with literal "\n".
+_FAILED_CHECK = re.compile(r"\[-\][^\s\\]+ failed")
 
 
 class KubeControl:
     """The cluster behind one control-plane node.
 
-    Every method with names takes them whole, and skips a node that is not in the
-    cluster; that is known from the list of its nodes, never from a failure.
+    Methods with node names skip names that are not in the list of the cluster's nodes.
+    Each method raises ``RemoteError`` if kubectl fails or the node cannot be reached,
+    and ``ClusterError`` if kubectl's answer cannot be parsed.
 
-    :param session: a session with that node; its user may use sudo.
+    :param session: with that node; its user may use sudo.
     :param server: URL of the node's own API server.
-    :param patience: seconds for an API server that restarts.
+    :param patience: seconds for the restart of an API server.
     """
 
     def __init__(
@@ -41,70 +45,57 @@ class KubeControl:
         self._client = KubeClient(session, server, patience)
 
     def nodes(self) -> tuple[NodeObject, ...]:
-        """Return the cluster's nodes, by name.
-
-        :raises RemoteError: kubectl failed or the node cannot be reached.
-        :raises ClusterError: its answer could not be understood.
-        """
-        found = self._client.table("nodes", _NODE_FIELDS, read=_node)
-        return tuple(sorted(found, key=lambda node: node.name))
+        """Return the cluster's nodes, sorted by name."""
+        nodes = self._client.table("nodes", _NODE_FIELDS, read=_node)
+        return tuple(sorted(nodes, key=lambda node: node.name))
 
     def uncertified(self, addresses: Sequence[str]) -> tuple[str, ...]:
-        """Return those of these addresses that the API server has no certificate for.
+        """Return those addresses that the API server's certificate does not cover.
 
-        Asked is what it shows to clients, not the file: it looks for a new one once a
-        minute.
-
-        :raises RemoteError: kubectl failed or the node cannot be reached.
+        Asks the server, not its file, which it reloads once a minute only.
         """
-        return tuple(one for one in addresses if not self._client.is_certified(one))
+        return tuple(
+            address for address in addresses if not self._client.is_certified(address)
+        )
 
     def version(self) -> str:
-        """The Kubernetes version of the node's own API server, without v.
-
-        :raises RemoteError: kubectl failed or the node cannot be reached.
-        :raises ClusterError: its answer could not be understood.
-        """
-        told = self._client.raw("/version", read=lambda one: str(one["gitVersion"]))
-        return told.removeprefix("v")
+        """Return the Kubernetes version of the node's own API server, without v."""
+        version = self._client.raw(
+            "/version", read=lambda info: str(info["gitVersion"])
+        )
+        return version.removeprefix("v")
 
     def admin_access(self, limit: float = _TOKEN_LIMIT) -> ClusterAccess:
-        """Make our service account, if it is not there, and return its access.
+        """Create the driver's service account, if need be, and return its access.
 
-        It is bound to cluster-admin, since CNFs of any kind are deployed through it.
-        The token comes from a Secret: since Kubernetes 1.24 an account alone has none.
+        It is bound to cluster-admin, because any kind of CNF is deployed with it. The
+        token is in a Secret: since Kubernetes 1.24 an account alone has none.
 
-        :param limit: seconds until the cluster has to have issued the token.
-        :raises RemoteError: kubectl failed or the node cannot be reached.
-        :raises ClusterError: no token within the limit.
+        :param limit: seconds until the cluster has issued the token.
+        :raises ClusterError: also if there is no token within the limit.
         """
         return service_account.admin_access(self._client, limit)
 
     def cordon(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Let no new pods onto these nodes.
+        """Cordon these nodes.
 
-        :returns: those that somebody has to uncordon if they stay: all that were not
-            cordoned before, or were by an operation of ours that was cut off.
-        :raises RemoteError: kubectl failed or the node cannot be reached.
+        :returns: the nodes to uncordon if they stay: those that were not cordoned
+            before, or by an interrupted operation of this driver.
         """
-        found = self._present(names)
-        ours = tuple(
-            node.name for node in found if node.cordoned_by_us or not node.unschedulable
-        )
+        nodes = self._present(names)
         self._patch(
-            [node.name for node in found if not node.unschedulable],
+            [node.name for node in nodes if not node.unschedulable],
             {
                 "metadata": {"annotations": {_CORDONED: "true"}},
                 "spec": {"unschedulable": True},
             },
         )
-        return ours
+        return tuple(
+            node.name for node in nodes if node.cordoned_by_us or not node.unschedulable
+        )
 
     def uncordon(self, names: Sequence[str]) -> None:
-        """Let pods onto these nodes again.
-
-        :raises RemoteError: kubectl failed or the node cannot be reached.
-        """
+        """Uncordon these nodes."""
         self._patch(
             [node.name for node in self._present(names)],
             {
@@ -114,54 +105,69 @@ class KubeControl:
         )
 
     def drain(self, names: Sequence[str], policy: DrainPolicy) -> None:
-        """Empty these nodes, which are cordoned, side by side.
+        """Drain these cordoned nodes in parallel.
 
         Specification, "Scale-in Worker nodes": on a control-plane node, before
-        ``remove-node.yml``. A node takes up to the policy's time limit, and as much
-        again if it has to be forced. All drains have ended when this returns or raises.
+        ``remove-node.yml``. A node takes up to the policy's time limit, and as long
+        again if the drain is forced. No drain is running when this returns or raises.
 
-        :raises DrainError: pods are left; says which, and which budgets keep them.
-        :raises RemoteError: kubectl failed or the node cannot be reached.
+        :raises DrainError: pods are left; names them and the budgets that keep them.
         """
         drain.drain(self._client, self._present(names), policy)
 
     def evict_dead(self, names: Sequence[str]) -> None:
-        """Free the pods and volumes of nodes whose machines are gone for good.
+        """Free the pods and volumes of nodes whose machines no longer exist.
 
-        Nothing here waits for a kubelet. It must not be done to a machine that may
-        still run: its pods would run twice. The nodes keep the taint
+        It does not wait for a kubelet. Never use it for a machine that may still run,
+        because its pods would run twice. The nodes keep the taint
         ``node.kubernetes.io/out-of-service`` until :meth:`remove_nodes`.
-
-        :raises RemoteError: kubectl failed or the node cannot be reached.
-        :raises ClusterError: its answer could not be understood.
         """
         present = [node.name for node in self._present(names)]
         node_cleanup.evict_dead(self._client, present)
 
     def remove_nodes(self, names: Sequence[str], limit: float = _GONE_LIMIT) -> None:
-        """Delete these Node objects and what volumes are still attached to them.
+        """Delete these Node objects, and their VolumeAttachments.
 
-        :param limit: seconds until the Node objects have to be gone.
-        :raises RemoteError: kubectl failed or the node cannot be reached.
-        :raises ClusterError: a Node object is still there at the limit.
+        :param limit: seconds until the Node objects are gone.
+        :raises ClusterError: also if a Node object still exists at the limit.
         """
         node_cleanup.remove_nodes(self._client, names, limit)
 
     def api_problem(self) -> str:
-        """Why the node's own API server is not ready, in kubectl's words; "" if it is.
+        """Return why the node's own API server is not ready, or "".
 
-        :raises RemoteError: the node cannot be reached.
+        Names the failed checks or, without their report, quotes kubectl.
         """
-        return apiserver.problem(self._client)
+        try:
+            self._client.run("get", "--raw", "/readyz", patience=0)
+        except errors.CommandFailed as error:
+            failed = _FAILED_CHECK.findall(error.fields.get("output", ""))
+            return f"not ready: {', '.join(failed)}" if failed else error.fields["tail"]
+        except errors.CommandTimeout as error:
+            return str(error)
+        return ""
 
     def move_cluster_info(self, address: str, server: str) -> bool:
-        """Have kubeadm's newcomers look for the API elsewhere than at an address.
+        """Replace an API server in kubeadm's ``cluster-info``, which joining nodes use.
 
-        :returns: whether they would have looked there.
-        :raises RemoteError: kubectl failed or the node cannot be reached.
-        :raises ClusterError: its answer could not be understood.
+        kubespray's docs/operations/nodes.md, "Edit cluster-info configmap".
+
+        :param address: of the control plane that leaves.
+        :param server: URL of another API server.
+        :returns: whether ``cluster-info`` named the one that leaves.
         """
-        return apiserver.move_cluster_info(self._client, address, server)
+        get = (*_CLUSTER_INFO, "--ignore-not-found")
+        data = self._client.get(*get, read=lambda configmap: configmap.get("data", {}))
+        config = yaml.safe_load(str(data.get("kubeconfig", ""))) or {}
+        clusters = [entry["cluster"] for entry in config.get("clusters", ())]
+        ours = [one for one in clusters if urlsplit(one["server"]).hostname == address]
+        for cluster in ours:
+            cluster["server"] = server
+        if ours:
+            change = {"data": {"kubeconfig": yaml.safe_dump(config, sort_keys=False)}}
+            patch = ("--type=merge", "-p", json.dumps(change))
+            self._client.run("patch", *_CLUSTER_INFO, *patch)
+        return bool(ours)
 
     def _present(self, names: Collection[str]) -> tuple[NodeObject, ...]:
         return tuple(node for node in self.nodes() if node.name in names)
@@ -186,40 +192,26 @@ _NODE_FIELDS = (
 )
 
 
-def _node(
-    name: str,
-    uid: str,
-    created: str,
-    cordoned: str,
-    unschedulable: str,
-    provider_id: str,
-    taints: str,
-    addresses: str,
-    conditions: str,
-    info: str,
-) -> NodeObject:
-    """Make a node of its :data:`_NODE_FIELDS`."""
-    reason = _reason(json.loads(conditions or "[]"))
-    facts = json.loads(info or "{}")
-    internal = (
-        one["address"]
-        for one in json.loads(addresses or "[]")
-        if one["type"] == "InternalIP"
-    )
+def _node(*row: str) -> NodeObject:
+    """Return a node, given its :data:`_NODE_FIELDS`."""
+    name, uid, created, cordoned, unschedulable, provider_id, *parts = row
+    taints, addresses, conditions, info = (json.loads(part or "{}") for part in parts)
+    reason = _reason(conditions)
+    internal = (one["address"] for one in addresses if one["type"] == "InternalIP")
     return NodeObject(
         name=name,
         ready=not reason,
         reason=reason,
         internal_ip=next(internal, ""),
-        kubelet_version=facts.get("kubeletVersion", ""),
+        kubelet_version=info.get("kubeletVersion", ""),
         unschedulable=unschedulable == "true",
         tainted=any(
             taint["effect"] in ("NoSchedule", "NoExecute")
-            for taint in json.loads(taints or "[]")
+            for taint in taints
             if taint["key"] != _UNSCHEDULABLE
         ),
-        machine_id=facts.get("machineID", ""),
-        boot_id=facts.get("bootID", ""),
+        machine_id=info.get("machineID", ""),
+        boot_id=info.get("bootID", ""),
         provider_id=provider_id,
         uid=uid,
         created=created,
@@ -228,11 +220,11 @@ def _node(
 
 
 def _reason(conditions: Iterable[Mapping[str, str]]) -> str:
-    """Why a node is not Ready; "" if it is."""
+    """Return why a node is not Ready, or ""."""
     ready = next((one for one in conditions if one["type"] == "Ready"), None)
     if ready is None:
         return "its kubelet has not reported yet"
     if ready["status"] == "True":
         return ""
-    words = (ready.get("reason"), ready.get("message"))
-    return ": ".join(filter(None, words)) or f"Ready is {ready['status']}"
+    texts = (ready.get("reason"), ready.get("message"))
+    return ": ".join(filter(None, texts)) or f"Ready is {ready['status']}"

@@ -1,4 +1,4 @@
-"""Empties nodes with ``kubectl drain``, several at once over one SSH login."""
+"""Parallel ``kubectl drain`` of several nodes over one SSH login."""
 
 import logging
 import time
@@ -13,21 +13,15 @@ from tacker_k8s_mgmt.remote.kubernetes.node_cleanup import delete_pods, pods_on
 
 LOG = logging.getLogger(__name__)
 
-# sshd lets one login have ten channels, unless it is told otherwise (MaxSessions).
+# sshd's default limit (MaxSessions) is ten channels per login.
 _AT_ONCE = 8
-# Seconds between drain's own limit and the end of its command: it looks at its limit
-# between requests only, and its error says more than ours.
+# Seconds from drain's own time limit to that of the command: drain checks it between
+# requests only, and its error has more details.
 _MARGIN = 90.0
 
 
 def drain(client: KubeClient, nodes: Sequence[Target], policy: DrainPolicy) -> None:
-    """Drain nodes side by side; all drains have ended when this returns or raises.
-
-    At most ``policy.parallel`` at once, and never more than sshd lets one login do.
-
-    :raises DrainError: pods are left on a node.
-    :raises RemoteError: the control-plane node could no longer be reached.
-    """
+    """Drain nodes in parallel, within the limits of policy and sshd."""
     if not nodes:
         return
     with ThreadPoolExecutor(min(policy.parallel, _AT_ONCE)) as pool:
@@ -51,15 +45,14 @@ class _Drain:
         self._client = client
         self._node = node
         self._policy = policy
-        # Nobody says that pods have ended whose kubelet is silent.
-        self._ends_are_told = node.ready
-        self._began = time.monotonic()
+        # A silent kubelet does not report that its pods have ended.
+        self._kubelet_reports = node.ready
         self._before: tuple[Pod, ...] = ()
 
     def run(self) -> Outcome:
-        """Do it.
+        """Drain the node.
 
-        :raises ConnectError: the control-plane node could no longer be reached.
+        :raises ConnectError: the control-plane node can no longer be reached.
         """
         self._began = time.monotonic()
         try:
@@ -79,14 +72,14 @@ class _Drain:
         return outcome
 
     def _force(self, outcome: Outcome) -> Outcome:
-        """Delete what was not evicted: with each pod's grace first, then at once."""
+        """Delete pods that were not evicted: with their grace period, then at once."""
         self._warn("deleted without asking their budgets", outcome)
         outcome = self._outcome(self._evict(forced=True))
         if outcome.ok:
             return outcome
         self._warn("deleted at once", outcome)
-        # What is left then has a finalizer, and the node goes all the same.
-        self._ends_are_told = False
+        # Pods that are left have a finalizer, which does not keep the node.
+        self._kubelet_reports = False
         try:
             delete_pods(self._client, outcome.left)
         except (errors.CommandFailed, errors.CommandTimeout) as error:
@@ -98,9 +91,9 @@ class _Drain:
         LOG.warning("%s, drain.on_failure is force, %s: %s", outcome.node, what, pods)
 
     def _evict(self, forced: bool) -> str:
-        """Run ``kubectl drain``; returns why it failed, "" if it did not.
+        """Run ``kubectl drain``; returns why it failed, or "".
 
-        ``--force`` is about bare pods: nobody makes them again, and the node goes.
+        ``--force`` deletes pods without a controller, which end with the node anyway.
         """
         policy = self._policy
         options = [
@@ -111,12 +104,12 @@ class _Drain:
             f"--timeout={policy.timeout}s",
             f"--disable-eviction={_flag(policy.disable_eviction or forced)}",
         ]
-        if not self._ends_are_told:
-            # Each pod has its grace, and is not waited for any longer.
+        if not self._kubelet_reports:
+            # Do not wait longer than each pod's grace period.
             options.append("--skip-wait-for-delete-timeout=1")
-        command = ("drain", self._node.name, *options)
+        limit = policy.timeout + _MARGIN
         try:
-            self._client.run(*command, limit=policy.timeout + _MARGIN)
+            self._client.run("drain", self._node.name, *options, limit=limit)
         except errors.CommandFailed as error:
             return str(error.fields["tail"])
         except errors.CommandTimeout as error:
@@ -124,7 +117,7 @@ class _Drain:
         return ""
 
     def _outcome(self, words: str) -> Outcome:
-        """See what a drain that failed has left; that is what counts."""
+        """Return the outcome; a failed drain that left no pods is a success."""
         node, seconds = self._node, time.monotonic() - self._began
         if not words:
             return Outcome(node.name, seconds, gone=self._before)
@@ -132,7 +125,7 @@ class _Drain:
             left = tuple(
                 pod
                 for pod in movable_pods(pods_on(self._client, node.name))
-                if self._ends_are_told or not pod.terminating
+                if self._kubelet_reports or not pod.terminating
             )
             if not left:
                 return Outcome(node.name, seconds, gone=self._before)
@@ -142,8 +135,8 @@ class _Drain:
             raise
         except errors.K8sMgmtError as error:
             return Outcome(node.name, seconds, words=f"{words}; then: {error}")
-        there = {str(pod) for pod in left}
-        gone = tuple(pod for pod in self._before if str(pod) not in there)
+        remaining = {str(pod) for pod in left}
+        gone = tuple(pod for pod in self._before if str(pod) not in remaining)
         return Outcome(node.name, seconds, left, budgets, words, gone)
 
 

@@ -1,10 +1,10 @@
-"""Asks etcd on a control-plane node who its members are and how they do.
+"""etcd's members and their health, asked on a control-plane node.
 
 kubespray puts ``etcdctl`` and ``/etc/etcd.env`` on every host of the group ``etcd``
-(roles ``etcdctl_etcdutl`` and ``etcd``, ``etcd_deployment_type`` host or docker); the
-file says where the node's own member listens and which certificates open it. That
-member may be the ill one, and without a majority nobody tells the list of members: so
-the others are asked next, and at last the file itself is believed.
+(roles ``etcdctl_etcdutl`` and ``etcd``, ``etcd_deployment_type`` host or docker). The
+file names the node's own member and the certificates for it. That member may be the
+failed one, and without a majority no member lists the others: then the members that the
+file records are asked, and at last the file itself is the list.
 """
 
 import ipaddress
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.quorum import EtcdMember
-from tacker_k8s_mgmt.remote.ssh.channel import last_lines
+from tacker_k8s_mgmt.remote.ssh.channel import Result, last_lines
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 ENV_FILE = "/etc/etcd.env"
@@ -25,8 +25,7 @@ _REQUEST_LIMIT = "--command-timeout=5s"  # for one member
 _COMMAND_LIMIT = 60.0  # seconds for etcdctl, which may ask several members in turn
 _CLIENT_PORT = 2379
 
-# Endpoints go in by the environment: etcdctl refuses to start when an option and a
-# variable say the same thing.
+# Endpoints are passed in the environment: etcdctl fails if an option sets them as well.
 _SCRIPT = f"""\
 export ETCDCTL_API=3 $(grep '^ETCDCTL_' {ENV_FILE})
 [ -z "$1" ] || export ETCDCTL_ENDPOINTS="$1"
@@ -39,7 +38,7 @@ exec etcdctl "$@"
 class _Listed:
     """A member before its health is known.
 
-    :param endpoint: URL for clients; "" for one that was never started.
+    :param endpoint: URL for clients; "" for a member that was never started.
     """
 
     name: str
@@ -49,14 +48,6 @@ class _Listed:
     learner: bool = False
 
 
-@dataclass(frozen=True)
-class _Status:
-    """What a member says about itself; it can without a majority."""
-
-    member_id: int
-    leader_id: int
-
-
 class EtcdClient:
     """etcd behind one session with a control-plane node; its user may use sudo."""
 
@@ -64,84 +55,72 @@ class EtcdClient:
         self._session = session
 
     def members(self) -> tuple[EtcdMember, ...]:
-        """All members of etcd, by name, with their health.
+        """Return all members of etcd, sorted by name, with their health.
 
-        Without a majority no member is healthy, and a member that was added or removed
-        since kubespray wrote the node's ``/etc/etcd.env`` is not known.
+        Without a majority no member is healthy, and members that were added or removed
+        since kubespray wrote the node's ``/etc/etcd.env`` are unknown.
 
         :raises RemoteError: the node cannot be reached.
-        :raises ClusterError: there is no etcd that can be asked.
+        :raises ClusterError: there is no etcd to ask, or its answer cannot be parsed.
         """
         listed = self._list()
-        endpoints = [one.endpoint for one in listed if one.endpoint]
-        status, health = self._status(endpoints), self._health(endpoints)
-        found = (_member(one, status.get(one.endpoint), health) for one in listed)
-        return tuple(sorted(found, key=lambda one: (one.name, one.member_id)))
+        endpoints = ",".join(member.endpoint for member in listed if member.endpoint)
+        # A member reports its status even without a majority.
+        status = {
+            one["Endpoint"]: one["Status"]
+            for one in self._ask(endpoints, "endpoint", "status") or ()
+        }
+        problems = {
+            one["endpoint"]: "" if one["health"] else one.get("error") or "unhealthy"
+            for one in self._ask(endpoints, "endpoint", "health") or ()
+        }
+        members = (_member(one, status.get(one.endpoint), problems) for one in listed)
+        return tuple(sorted(members, key=lambda one: (one.name, one.member_id)))
 
     def remove(self, member_id: str) -> None:
-        """Take a member out of etcd for good.
+        """Remove a member from etcd for good.
 
-        :param member_id: hexadecimal, as :meth:`members` tells it.
+        :param member_id: hexadecimal, as :meth:`members` returns it.
         :raises RemoteError: etcd refuses, or the node cannot be reached.
         """
-        argv = ["sh", "-c", _SCRIPT, "etcdctl", "", "member", "remove", member_id]
-        self._session.run([*argv, _REQUEST_LIMIT], timeout=_COMMAND_LIMIT, sudo=True)
+        self._run("", "member", "remove", member_id, check=True)
 
     def _list(self) -> Sequence[_Listed]:
-        own = self._ask("", "member", "list")
-        if own:
-            return _listed(own)
+        answer = self._ask("", "member", "list")
+        if answer:
+            return _listed(answer)
         recorded = self._recorded()
-        others = self._ask(_joined(recorded), "member", "list")
-        return _listed(others) if others else recorded
-
-    def _status(self, endpoints: Sequence[str]) -> Mapping[str, _Status]:
-        told = self._ask(",".join(endpoints), "endpoint", "status") or ()
-        return {
-            one["Endpoint"]: _Status(
-                one["Status"]["header"]["member_id"], one["Status"].get("leader", 0)
-            )
-            for one in told
-        }
-
-    def _health(self, endpoints: Sequence[str]) -> Mapping[str, str]:
-        """What is wrong with the member at each endpoint; "" if nothing is."""
-        told = self._ask(",".join(endpoints), "endpoint", "health") or ()
-        return {
-            one["endpoint"]: "" if one["health"] else one.get("error") or "unhealthy"
-            for one in told
-        }
+        endpoints = ",".join(member.endpoint for member in recorded)
+        answer = self._ask(endpoints, "member", "list")
+        return _listed(answer) if answer else recorded
 
     def _recorded(self) -> Sequence[_Listed]:
-        """The members as kubespray has written them down.
+        """Return the members that kubespray has recorded in ``/etc/etcd.env``.
 
-        :raises ClusterError: it has not.
+        :raises ClusterError: there are none.
         """
         argv = ["grep", "^ETCD_INITIAL_CLUSTER=", ENV_FILE]
         result = self._session.run(argv, timeout=_COMMAND_LIMIT, sudo=True, check=False)
         pairs = result.stdout.strip().partition("=")[2].split(",")
-        found = [_from_pair(pair) for pair in pairs if "=" in pair]
-        if not found:
-            said = last_lines(result.stderr)
+        members = [_from_pair(pair) for pair in pairs if "=" in pair]
+        if not members:
+            reason = last_lines(result.stderr)
             raise errors.ClusterError(
                 detail=f"{ENV_FILE} on {self._session.host} names no members of etcd"
-                f"{f' ({said})' if said else ''}.",
+                f"{f' ({reason})' if reason else ''}.",
                 hint="etcd is asked where kubespray runs it on the hosts themselves: "
                 "etcd_deployment_type host, which is the default.",
             )
-        return found
+        return members
 
-    def _ask(self, endpoints: str, *words: str) -> Any:
-        """What etcdctl answers, as JSON; None if it knows nothing.
+    def _ask(self, endpoints: str, *command: str) -> Any:
+        """Return etcdctl's JSON answer, or None if there is none.
 
-        Its exit code is 1 also when one member of several is ill.
+        Its exit code is 1 also if only one of several members failed.
 
-        :raises ClusterError: its answer could not be understood, or it is not there.
+        :raises ClusterError: the answer cannot be parsed, or there is no etcdctl.
         """
-        argv = ["sh", "-c", _SCRIPT, "etcdctl", endpoints, *words, _REQUEST_LIMIT]
-        result = self._session.run(
-            [*argv, "-w", "json"], timeout=_COMMAND_LIMIT, sudo=True, check=False
-        )
+        result = self._run(endpoints, *command, "-w", "json", check=False)
         if result.rc == 127:
             raise errors.ClusterError(
                 detail=f"There is no etcdctl on {self._session.host}.",
@@ -151,64 +130,68 @@ class EtcdClient:
             return None
         try:
             answer = json.loads(result.stdout)
-            return answer["members"] if words[0] == "member" else list(answer)
+            return answer["members"] if command[0] == "member" else list(answer)
         except (KeyError, TypeError, ValueError) as error:
             raise errors.ClusterError(
-                detail=f"The answer to `etcdctl {' '.join(words)}` on "
+                detail=f"The answer to `etcdctl {' '.join(command)}` on "
                 f"{self._session.host} could not be understood "
                 f"({type(error).__name__})."
             ) from error
+
+    def _run(self, endpoints: str, *command: str, check: bool) -> Result:
+        argv = ["sh", "-c", _SCRIPT, "etcdctl", endpoints, *command, _REQUEST_LIMIT]
+        return self._session.run(argv, timeout=_COMMAND_LIMIT, sudo=True, check=check)
 
 
 def _listed(members: Iterable[Mapping[str, Any]]) -> Sequence[_Listed]:
     return [
         _Listed(
-            name=one.get("name", ""),
-            member_id=one["ID"],
-            address=_address(one["peerURLs"][0]),
-            endpoint=next(iter(one.get("clientURLs") or ()), ""),
-            learner=bool(one.get("isLearner")),
+            name=member.get("name", ""),
+            member_id=member["ID"],
+            address=_address(member["peerURLs"][0]),
+            endpoint=next(iter(member.get("clientURLs") or ()), ""),
+            learner=bool(member.get("isLearner")),
         )
-        for one in members
+        for member in members
     ]
 
 
 def _from_pair(pair: str) -> _Listed:
-    """A member of ``ETCD_INITIAL_CLUSTER``: ``name=peer URL``."""
+    """Return a member of ``ETCD_INITIAL_CLUSTER``: ``name=peer URL``."""
     name, _, url = pair.partition("=")
     address = _address(url)
     host = f"[{address}]" if ":" in address else address
     return _Listed(name, 0, address, f"https://{host}:{_CLIENT_PORT}")
 
 
-def _joined(members: Iterable[_Listed]) -> str:
-    return ",".join(one.endpoint for one in members)
-
-
 def _address(url: str) -> str:
     host = urlsplit(url).hostname or ""
     try:
         return str(ipaddress.ip_address(host))
-    except ValueError:  # a name
+    except ValueError:  # a host name
         return host
 
 
 def _member(
-    listed: _Listed, status: _Status | None, health: Mapping[str, str]
+    listed: _Listed, status: Mapping[str, Any] | None, problems: Mapping[str, str]
 ) -> EtcdMember:
-    member_id = listed.member_id or (status.member_id if status else 0)
+    member_id = listed.member_id
+    leader_id = 0
+    if status:
+        member_id = member_id or status["header"]["member_id"]
+        leader_id = status.get("leader", 0)
     if not listed.endpoint:
         problem = "it was added and never started"
     else:
-        problem = health.get(listed.endpoint, "it does not answer")
-    if problem and status and not status.leader_id:
+        problem = problems.get(listed.endpoint, "it does not answer")
+    if problem and status and not leader_id:
         problem = f"it answers, but knows no leader ({problem})"
     return EtcdMember(
         name=listed.name,
         member_id=f"{member_id:x}" if member_id else "",
         address=listed.address,
         healthy=not problem,
-        leader=status is not None and 0 < status.leader_id == member_id,
+        leader=0 < leader_id == member_id,
         learner=listed.learner,
         problem=problem,
     )

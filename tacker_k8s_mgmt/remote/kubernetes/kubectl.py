@@ -1,10 +1,9 @@
-"""Runs ``kubectl`` on a control-plane node.
+"""``kubectl`` on a control-plane node.
 
-There the administrator's credentials are, and an API server that can be reached
-whatever lies between the nodes and us. The configuration there names the load balancer,
-if the cluster has one, which may be the very VM that is to be healed; so the node's own
-server is named beside it. The exit code tells how it went; warnings on standard error
-are no failures, and a failure is never taken for "there is none".
+That node has the administrator's credentials and can reach an API server. Its
+``admin.conf`` names the load balancer, if there is one, which may be the VM to heal; so
+``--server`` names the node's own API server. Only the exit code decides about success:
+warnings on standard error are ignored, and a failure never means "not found".
 """
 
 import json
@@ -21,14 +20,14 @@ LOG = logging.getLogger(__name__)
 
 ADMIN_CONFIG = "/etc/kubernetes/admin.conf"
 
-# Seconds for one request to the API server, which without etcd takes 20 s to say so.
+# Seconds for one request; an API server without etcd takes 20 s to fail.
 _REQUEST_LIMIT = 40
-_COMMAND_LIMIT = 180.0  # seconds for kubectl, which may make several
+_COMMAND_LIMIT = 180.0  # seconds for kubectl, which may send several requests
 _OPTIONS = ("--kubeconfig", ADMIN_CONFIG, f"--request-timeout={_REQUEST_LIMIT}s")
-# How Go's crypto/x509 says that a certificate is for other names or addresses.
+# Errors of Go's crypto/x509 about a certificate for other names or addresses.
 _OTHER_NAMES = ("x509: certificate is ", "x509: cannot validate certificate for ")
-# What kubectl says while an API server restarts: for up to 34 s nobody listens, and
-# then it is not ready for about a second.
+# Errors while an API server restarts: for up to 34 s it does not listen, and then it is
+# not ready for about a second.
 _RESTARTING = (
     "The connection to the server ",
     "Error from server (InternalError)",
@@ -40,12 +39,13 @@ Answer = TypeVar("Answer")
 
 
 class KubeClient:
-    """kubectl behind one session; its user may use sudo.
+    """kubectl behind one session, whose user may use sudo; thread-safe.
 
-    Several threads may use it at once: each command has an SSH channel of its own.
+    Each method raises ``RemoteError`` if kubectl fails or the node cannot be reached;
+    those with ``read`` raise ``ClusterError`` if the answer cannot be parsed.
 
-    :param server: URL of the node's own API server; None: what its configuration names.
-    :param patience: seconds for an API server that restarts.
+    :param server: URL of an API server; None for the one in ``admin.conf``.
+    :param patience: seconds for the restart of an API server.
     """
 
     def __init__(
@@ -70,13 +70,11 @@ class KubeClient:
     ) -> str:
         """Run kubectl and return its standard output.
 
-        It is run again while the API server restarts, as all that is asked of it may be
-        asked twice.
+        It is repeated while the API server restarts, so use idempotent commands only.
 
         :param limit: seconds after which it is ended.
-        :param shown: what errors name instead of the whole command line.
-        :param patience: seconds for a restart; None: those of this client.
-        :raises RemoteError: it failed or the node cannot be reached.
+        :param shown: the command in errors, instead of the whole command line.
+        :param patience: seconds for a restart; None for the client's.
         """
         waiting = Backoff(self._patience if patience is None else patience)
         while True:
@@ -103,10 +101,7 @@ class KubeClient:
         return result.stdout
 
     def is_certified(self, name: str) -> bool:
-        """Whether the API server's certificate is also for this name or address.
-
-        :raises RemoteError: kubectl failed or the node cannot be reached.
-        """
+        """Return whether the API server's certificate covers this name or address."""
         try:
             self.run("get", "--raw=/version", "--tls-server-name", name)
         except errors.CommandFailed as error:
@@ -116,12 +111,9 @@ class KubeClient:
         return True
 
     def get(self, *args: str, read: Callable[[dict[str, Any]], Answer]) -> Answer:
-        """Get an object or a list as JSON and let ``read`` make something of it.
+        """Get an object or a list, and return ``read``'s result for the JSON.
 
-        With ``--ignore-not-found`` it is empty where there is none.
-
-        :raises RemoteError: kubectl failed or the node cannot be reached.
-        :raises ClusterError: its answer could not be understood.
+        With ``--ignore-not-found`` it is empty if there is none.
         """
         text = self.run("get", *args, "-o", "json")
         with self._understanding(f"get {' '.join(args)}"):
@@ -131,11 +123,7 @@ class KubeClient:
             return read(answer)
 
     def raw(self, path: str, read: Callable[[dict[str, Any]], Answer]) -> Answer:
-        """Ask the API server for what is no object, as JSON.
-
-        :raises RemoteError: kubectl failed or the node cannot be reached.
-        :raises ClusterError: its answer could not be understood.
-        """
+        """Get a path of the API server, and return ``read``'s result for the JSON."""
         text = self.run("get", "--raw", path)
         with self._understanding(f"get --raw {path}"):
             return read(json.loads(text))
@@ -143,18 +131,16 @@ class KubeClient:
     def table(
         self, kind: str, paths: Iterable[str], read: Callable[..., Answer]
     ) -> list[Answer]:
-        """Get a few fields of every object of a kind and let ``read`` take each row.
+        """Get some fields of every object of a kind; return ``read``'s result per row.
 
-        A whole Node is about 20 kB, most of it names of images: a few hundred of them
-        would be more than a session takes.
+        A whole Node is about 20 kB, mostly image names, so a few hundred of them would
+        exceed the limit of a session's output.
 
-        :param paths: JSONPath of each field. A field that is a list or an object comes
-            as JSON, anything else as its text, what is not there as "".
-        :raises RemoteError: kubectl failed or the node cannot be reached.
-        :raises ClusterError: its answer could not be understood.
+        :param paths: JSONPath of each field. Lists and objects are returned as JSON,
+            scalars as text, absent fields as "".
         """
         row = r'{"\t"}'.join(f"{{{path}}}" for path in paths)
-        # The first line tells an empty list from an answer that is cut off.
+        # The first line distinguishes an empty list from a truncated answer.
         template = r'jsonpath={.kind}{"\n"}{range .items[*]}' + row + r'{"\n"}{end}'
         command = f"get {kind}"
         text = self.run("get", kind, "-o", template, shown=f"kubectl {command}")
@@ -165,22 +151,20 @@ class KubeClient:
             return [read(*line.split("\t")) for line in lines]
 
     def delete(self, objects: Iterable[Mapping[str, Any]], *options: str) -> None:
-        """Delete objects, some of which may be gone already; waits for none of them.
+        """Delete objects that may no longer exist, without waiting for their end.
 
-        They are handed over on standard input: a node may have hundreds of pods.
-
-        :raises RemoteError: kubectl failed or the node cannot be reached.
+        They are passed on standard input, because a node may have hundreds of pods.
         """
-        found = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-        ways = ("--ignore-not-found", "--wait=false", *options)
-        self.run("delete", "-f", "-", *ways, stdin=json.dumps(found))
+        items = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        options = ("--ignore-not-found", "--wait=false", *options)
+        self.run("delete", "-f", "-", *options, stdin=json.dumps(items))
 
     @contextmanager
     def _understanding(self, command: str) -> Iterator[None]:
         try:
             yield
         except (KeyError, TypeError, ValueError) as error:
-            # Not the answer itself: it may hold a secret.
+            # Without the answer, which may hold a secret.
             raise errors.ClusterError(
                 detail=f"The answer to `kubectl {command}` on {self.host} could not be "
                 f"understood ({type(error).__name__})."

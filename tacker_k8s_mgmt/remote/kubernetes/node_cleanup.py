@@ -1,4 +1,4 @@
-"""What is left of nodes that go: their pods, their volumes, their Node objects."""
+"""Cleanup after nodes that leave: pods, VolumeAttachments, Node objects."""
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
@@ -11,41 +11,34 @@ from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 
 LOG = logging.getLogger(__name__)
 
-# With it the cluster, too, lets go of the node's pods and volumes without waiting for
-# its kubelet (Kubernetes, "Non-graceful node shutdown handling").
+# With this taint the cluster frees the node's pods and volumes without waiting for its
+# kubelet, too (Kubernetes, "Non-graceful node shutdown handling").
 _OUT_OF_SERVICE = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 _ATTACHMENT = "VolumeAttachment"
 
 
 def evict_dead(client: KubeClient, names: Sequence[str]) -> None:
-    """Free pods and volumes of nodes that are in the cluster and have no machine.
-
-    :raises RemoteError: kubectl failed or the control-plane node cannot be reached.
-    :raises ClusterError: kubectl's answer could not be understood.
-    """
+    """Free pods and volumes of nodes without a machine; see ``KubeControl``."""
     if not names:
         return
     client.run("taint", "node", *names, _OUT_OF_SERVICE, "--overwrite")
     for name in names:
         delete_pods(client, pods_on(client, name))
-    _delete_attachments(client, _attachments(client, names))
+    _delete_attachments(client, _remaining(client, names)[1])
 
 
 def remove_nodes(client: KubeClient, names: Sequence[str], limit: float) -> None:
-    """Delete the Node objects of these names and the VolumeAttachments of the nodes.
+    """Delete Node objects and their VolumeAttachments; see ``KubeControl``.
 
-    :param limit: seconds until the Node objects have to be gone, and as many until
-        the volumes have to be detached.
-    :raises RemoteError: kubectl failed or the control-plane node cannot be reached.
-    :raises ClusterError: a Node object is still there at the limit. A volume that is
-        still being detached is only logged, since its driver goes on with that.
+    :param limit: seconds until the Node objects are gone, and again until the volumes
+        are detached. A late volume is only logged, because its driver continues.
     """
     if not names:
         return
     client.delete(_object("v1", "Node", name) for name in names)
     waiting = Backoff(limit)
     while True:
-        left, volumes = _remains(client, names)
+        left, volumes = _remaining(client, names)
         if not left:
             break
         if waiting.spent():
@@ -64,43 +57,31 @@ def remove_nodes(client: KubeClient, names: Sequence[str], limit: float) -> None
             LOG.warning("%s: still being detached: %s", client.host, shown)
             return
         waiting.pause()
-        volumes = _attachments(client, names)
+        volumes = _remaining(client, names)[1]
 
 
 def pods_on(client: KubeClient, node: str) -> tuple[Pod, ...]:
-    """Return all pods that are bound to a node.
-
-    :raises RemoteError, ClusterError: as :meth:`KubeClient.get`.
-    """
+    """Return all pods that are bound to a node."""
     where = f"--field-selector=spec.nodeName={node}"
     return client.get("pods", "--all-namespaces", where, read=read_pods)
 
 
 def delete_pods(client: KubeClient, pods: Iterable[Pod]) -> None:
-    """Delete pods at once, without waiting for their kubelet.
-
-    :raises RemoteError: kubectl failed or the control-plane node cannot be reached.
-    """
-    found = [_object("v1", "Pod", pod.name, namespace=pod.namespace) for pod in pods]
-    if found:
-        client.delete(found, "--grace-period=0", "--force")
+    """Delete pods at once, without waiting for their kubelet."""
+    items = [_object("v1", "Pod", pod.name, namespace=pod.namespace) for pod in pods]
+    if items:
+        client.delete(items, "--grace-period=0", "--force")
 
 
-def _remains(client: KubeClient, names: Collection[str]) -> tuple[list[str], list[str]]:
-    """Which of these Node objects are there, and VolumeAttachments of the nodes."""
+def _remaining(
+    client: KubeClient, names: Collection[str]
+) -> tuple[list[str], list[str]]:
+    """Return those nodes that still exist, and VolumeAttachments of all of them."""
     fields = (".kind", ".metadata.name", ".spec.nodeName")
-    found = client.table("nodes,volumeattachments", fields, read=lambda *row: row)
-    nodes = {name for kind, name, _ in found if kind == "Node"}
-    volumes = [
-        name for kind, name, node in found if kind == _ATTACHMENT and node in names
-    ]
-    return sorted(nodes.intersection(names)), volumes
-
-
-def _attachments(client: KubeClient, nodes: Collection[str]) -> list[str]:
-    fields = (".metadata.name", ".spec.nodeName")
-    found = client.table("volumeattachments", fields, read=lambda *row: row)
-    return [name for name, node in found if node in nodes]
+    rows = client.table("nodes,volumeattachments", fields, read=lambda *row: row)
+    nodes = (name for kind, name, _ in rows if kind == "Node" and name in names)
+    volumes = [name for kind, name, at in rows if kind == _ATTACHMENT and at in names]
+    return sorted(nodes), volumes
 
 
 def _delete_attachments(client: KubeClient, names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""An administrator's account in the cluster, and access with it."""
+"""The driver's service account, an administrator of the cluster."""
 
 import base64
 import binascii
@@ -18,13 +18,9 @@ NAMESPACE = "kube-system"
 
 
 def admin_access(client: KubeClient, limit: float) -> ClusterAccess:
-    """Make the account, if it is not there, and return its access.
-
-    :param limit: seconds until the cluster has to have issued the token.
-    :raises RemoteError: kubectl failed or the node cannot be reached.
-    :raises ClusterError: no token within the limit.
-    """
-    # The token controller removes a Secret whose account it does not know yet.
+    """Create the account, if need be, and return its access; see ``KubeControl``."""
+    # Apply repeatedly: the token controller deletes a Secret whose account it does not
+    # know yet.
     secret = ("secret", ACCOUNT, "-n", NAMESPACE, "--ignore-not-found")
     waiting = Backoff(limit)
     while True:
@@ -42,7 +38,7 @@ def admin_access(client: KubeClient, limit: float) -> ClusterAccess:
 
 
 def _access(secret: Mapping[str, Any]) -> ClusterAccess | None:
-    """Return what the Secret holds, or None while it is incomplete."""
+    """Return the Secret's content, or None while it is incomplete."""
     data = secret.get("data") or {}
     try:
         token = base64.b64decode(data["token"], validate=True).decode()
@@ -54,15 +50,12 @@ def _access(secret: Mapping[str, Any]) -> ClusterAccess | None:
     return ClusterAccess(SecretStr(token), certificate)
 
 
+_METADATA = {"name": ACCOUNT, "namespace": NAMESPACE}
 _MANIFEST: Mapping[str, Any] = {
     "apiVersion": "v1",
     "kind": "List",
     "items": [
-        {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {"name": ACCOUNT, "namespace": NAMESPACE},
-        },
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _METADATA},
         {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "ClusterRoleBinding",
@@ -72,17 +65,14 @@ _MANIFEST: Mapping[str, Any] = {
                 "kind": "ClusterRole",
                 "name": "cluster-admin",
             },
-            "subjects": [
-                {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
-            ],
+            "subjects": [{"kind": "ServiceAccount", **_METADATA}],
         },
         {
             "apiVersion": "v1",
             "kind": "Secret",
             "type": "kubernetes.io/service-account-token",
             "metadata": {
-                "name": ACCOUNT,
-                "namespace": NAMESPACE,
+                **_METADATA,
                 "annotations": {"kubernetes.io/service-account.name": ACCOUNT},
             },
         },

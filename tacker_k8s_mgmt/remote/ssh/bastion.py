@@ -1,4 +1,4 @@
-"""The way through a bastion: one session with it, shared by all who go that way."""
+"""Connections through a bastion, over one SSH session that all threads share."""
 
 import logging
 import threading
@@ -12,16 +12,17 @@ from tacker_k8s_mgmt.remote.ssh.session import Session
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds for which a failed try answers those who ask after it, too. Many threads ask,
-#: and a bastion that locks users out counts each refused password.
+#: Seconds for which a failed login is reported again without a new attempt: many
+#: threads connect at once, and a bastion may lock a user out after failed passwords.
 FAILURE_HOLDS = 5.0
 _SIGN_OF_LIFE = 10.0  # seconds
+_UNREACHED = "the bastion {} cannot reach it ({})"
 
 
 class Jump:
-    """Opens connections through a bastion; threads may share it.
+    """Opens connections through a bastion; thread-safe.
 
-    The session is opened when it is first needed, and again when it has broken.
+    The session is opened on first use, and again after it has broken.
 
     :param connect: logs in to the bastion, with its own deadline.
     """
@@ -36,25 +37,25 @@ class Jump:
     def open(self, host: str, port: int, timeout: float) -> Wire:
         """Open a connection from the bastion to a host.
 
-        :param timeout: seconds; a login on the bastion has its own limit.
+        :param timeout: seconds, without the login on the bastion.
         :raises OSError: the bastion cannot reach the host.
-        :raises BastionError: the bastion itself is the obstacle.
+        :raises BastionError: the bastion itself cannot be used.
         """
         session = self.session()
         try:
             return self._tunnel(session, host, port, timeout)
         except errors.ConnectionLost as error:
             LOG.warning("The session with the bastion broke: %s", error)
-        # It broke while nobody used it, and that is only seen now.
+        # It may have broken earlier, while it was idle: retry once.
         try:
             return self._tunnel(self.session(), host, port, timeout)
         except errors.ConnectionLost as error:
             raise bastion_errors.BastionLost(**error.fields) from error
 
     def session(self) -> Session:
-        """The session with the bastion.
+        """Return the session with the bastion.
 
-        :raises BastionError: there is none to be had.
+        :raises BastionError: the login failed.
         """
         with self._lock:
             if self._session is not None and self._session.alive:
@@ -82,21 +83,18 @@ class Jump:
         try:
             return session.tunnel(host, port, timeout)
         except errors.ConnectionLost as error:
-            # Silence may be the host's or the bastion's; only then the session breaks.
-            if session.alive and session.answers(_SIGN_OF_LIFE):
-                late = f"no answer within {timeout:g} s"
-                raise _beyond(session, late) from error
-            raise
+            # Either the host or the bastion is silent; a silent bastion breaks the
+            # session.
+            if not (session.alive and session.answers(_SIGN_OF_LIFE)):
+                raise
+            why = f"no answer within {timeout:g} s"
+            raise OSError(_UNREACHED.format(session.host, why)) from error
         except OSError as error:
-            raise _beyond(session, str(error)) from error
-
-
-def _beyond(session: Session, why: str) -> OSError:
-    return OSError(f"the bastion {session.host} cannot reach it ({why})")
+            raise OSError(_UNREACHED.format(session.host, error)) from error
 
 
 def _named(error: errors.RemoteError) -> errors.RemoteError:
-    """The same error as one that tells that the bastion is meant."""
+    """Return the error as one that names the bastion."""
     if isinstance(error, errors.ConnectError) and "user" in error.fields:
         return bastion_errors.BastionUnreachable(**error.fields)
     if isinstance(error, errors.AuthError):

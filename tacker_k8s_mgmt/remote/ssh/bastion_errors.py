@@ -1,14 +1,14 @@
-"""The bastion's branch of the tree of exceptions (:mod:`tacker_k8s_mgmt.errors`)."""
+"""Exceptions about the bastion; a branch of :mod:`tacker_k8s_mgmt.errors`."""
 
 from tacker_k8s_mgmt import errors
 
 
 class BastionError(errors.RemoteError):
-    """The way to a host leads through a bastion, and that does not serve."""
+    """A host is reached through a bastion, and the bastion cannot be used."""
 
 
 class BastionUnreachable(BastionError, errors.ConnectError):
-    """No SSH session with the bastion could be had; nothing is known of other hosts."""
+    """No SSH session with the bastion; the hosts behind it may be well."""
 
     message = (
         "No SSH connection to the bastion {user}@{host}:{port} within {seconds:g} s: "
@@ -17,7 +17,7 @@ class BastionUnreachable(BastionError, errors.ConnectError):
 
 
 class BastionLost(BastionError, errors.ConnectionLost):
-    """The session with the bastion breaks whenever it is used."""
+    """The session with the bastion broke twice in a row."""
 
     message = (
         "The SSH connection to the bastion {host} was lost during `{command}`, again: "
@@ -36,13 +36,13 @@ class BastionRefused(BastionError, errors.AuthError):
 
 
 class BastionKeyError(BastionError, errors.HostKeyError):
-    """The bastion's own host key is not the right one."""
+    """The bastion's own host key is not the expected one."""
 
     message = "The bastion cannot be trusted: {reason}"
 
 
 class BastionForbids(BastionError):
-    """The bastion lets the user in and passes no connections on."""
+    """The bastion accepts the login and forbids TCP forwarding."""
 
     message = "The bastion {host} does not pass a connection on to {target}."
     default_hint = (

@@ -1,8 +1,8 @@
-"""Talks to one remote command over its channel: both streams, input, limit, exit code.
+"""Input, output and exit code of one remote command over its SSH channel.
 
 Both streams are read together, so neither can block the other. Standard output is kept
-whole up to a cap (it is parsed: JSON), of standard error only the end is kept (it is
-shown). The channel is only described here: paramiko stays in :mod:`.session`.
+up to a cap, because it is parsed; of standard error the end is kept, to be shown. The
+channel is a Protocol, so that paramiko stays in :mod:`.session` and :mod:`.login`.
 """
 
 import threading
@@ -13,8 +13,8 @@ from typing import Protocol
 STDOUT_CAP = 8 * 1024 * 1024
 STDERR_KEPT = 64 * 1024
 _CHUNK = 64 * 1024
-_TICK = 0.1  # seconds; an exit code alone does not wake us
-_SETTLE = 1.0  # seconds of quiet after the exit code, when a child keeps the streams
+_TICK = 0.1  # seconds; an exit code alone sets no event
+_SETTLE = 1.0  # seconds of silence after the exit code if a child holds the streams
 
 
 class TooMuchOutput(Exception):
@@ -28,7 +28,7 @@ class Buffer(Protocol):
 
 
 class Channel(Protocol):
-    """What is needed of a paramiko channel."""
+    """A paramiko channel, as far as it is used here."""
 
     closed: bool
     eof_received: int
@@ -51,10 +51,10 @@ class Channel(Protocol):
 
 @dataclass(frozen=True)
 class Result:
-    """How a command ended. The output may hold secrets, so it is not shown.
+    """The result of a command. The output may hold secrets, so ``repr`` omits it.
 
-    ``rc`` is -1 when the channel ended without an exit code. Of ``stderr`` the last
-    :data:`STDERR_KEPT` bytes are there.
+    ``rc`` is -1 if the channel ended without an exit code; ``stderr`` holds the last
+    :data:`STDERR_KEPT` bytes.
     """
 
     rc: int
@@ -63,33 +63,33 @@ class Result:
 
 
 def exchange(channel: Channel, stdin: bytes, limit: float) -> Result:
-    """Feed the command's input and collect its output until it ends.
+    """Send the command's input and collect its output until it ends.
 
-    :param limit: seconds for all of it.
+    :param limit: seconds.
     :raises TimeoutError: the command was still running at the limit.
-    :raises TooMuchOutput: standard output passed the cap.
+    :raises TooMuchOutput: standard output exceeded the cap.
     """
-    talk = _Talk(channel, stdin)
+    state = _Exchange(channel, stdin)
     ends = time.monotonic() + limit
-    # Not the channel's descriptor: where eventlet has patched select, a number that is
-    # used again meets whoever still waits for its former owner.
-    news = threading.Event()
-    channel.in_buffer.set_event(news)
-    channel.in_stderr_buffer.set_event(news)
-    while not talk.over():
+    # Not select on the channel's descriptor: with eventlet's, a reused number collides
+    # with a waiter for its former owner.
+    arrived = threading.Event()
+    channel.in_buffer.set_event(arrived)
+    channel.in_stderr_buffer.set_event(arrived)
+    while not state.over():
         if time.monotonic() > ends:
             raise TimeoutError
-        if talk.move():
+        if state.move():
             continue
         if channel.eof_received or channel.closed:
             # The event stays set after the end of the streams.
             time.sleep(0.005)
         else:
-            news.wait(_TICK)
+            arrived.wait(_TICK)
     return Result(
         channel.recv_exit_status(),
-        talk.stdout.decode(errors="replace"),
-        talk.stderr.decode(errors="replace"),
+        state.stdout.decode(errors="replace"),
+        state.stderr.decode(errors="replace"),
     )
 
 
@@ -99,7 +99,7 @@ def last_lines(output: str, count: int = 6, chars: int = 800) -> str:
     return " | ".join(lines[-count:])[-chars:]
 
 
-class _Talk:
+class _Exchange:
     """The state of one exchange."""
 
     def __init__(self, channel: Channel, stdin: bytes) -> None:
@@ -113,7 +113,7 @@ class _Talk:
             channel.shutdown_write()
 
     def move(self) -> bool:
-        """Move what can be moved without waiting; return whether there was anything."""
+        """Transfer data without waiting; return whether there was any."""
         moved = False
         if self._channel.recv_ready():
             self.stdout += self._channel.recv(_CHUNK)
@@ -132,11 +132,11 @@ class _Talk:
         return moved
 
     def over(self) -> bool:
-        """Tell whether the command has ended and its output was read."""
+        """Return whether the command has ended and its output was read."""
         if not self._channel.exit_status_ready():
             return False
         if not self._ended:
-            # A server may tell it before the output of a command that was long silent.
+            # A server may send it before the last output of the command.
             self._ended, self._moved = True, time.monotonic()
         if self._channel.recv_ready() or self._channel.recv_stderr_ready():
             return False
@@ -151,5 +151,5 @@ class _Talk:
             if not self._pending:
                 self._channel.shutdown_write()
         except OSError:
-            # The command ended without reading all its input; its exit code tells.
+            # The command ended without reading all its input; the exit code counts.
             self._pending = b""

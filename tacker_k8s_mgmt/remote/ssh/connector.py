@@ -1,30 +1,30 @@
-"""The ways to the hosts of a cluster: directly, or through the bastion."""
+"""Logins on the hosts of a cluster, directly or through the bastion."""
 
 from typing import Protocol
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.ssh import session as ssh_session
+from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.bastion import Jump
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
+from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.accounts import Account
 from tacker_k8s_mgmt.request.params import InstallParams
 
 
 class KeyStore(Protocol):
-    """Where host keys of hosts survive that outlive clusters."""
+    """Persistent host keys of hosts that outlive clusters."""
 
     def load(self) -> HostKeys: ...
     def add(self, keys: HostKeys) -> None: ...
 
 
 class Ways:
-    """Where and how to log in; threads may share it.
+    """Routes and logins to the hosts of a cluster; thread-safe.
 
-    :param store: the recorded host keys of Ansible servers and bastions. It is shared
-        with other clusters, so keys that a request gives are used in place of those
-        recorded, and never recorded there.
+    :param store: the recorded host keys of Ansible servers and bastions. Other clusters
+        share it: a request's keys replace the recorded ones for this cluster only.
     :param timeout: seconds for a login on the Ansible server or the bastion.
     """
 
@@ -43,15 +43,15 @@ class Ways:
         if self._jump is not None:
             self._jump.close()
 
-    def server(self) -> ssh_session.Session:
+    def server(self) -> Session:
         """Log in to the Ansible server.
 
-        :raises RemoteError: as :func:`.session.connect`.
+        :raises RemoteError: as :func:`.login.connect`.
         """
         ansible, account = self._params.ansible, self._params.server_account
         via = self._via("ansible")
         bastion = self._params.bastion
-        # Behind two bastions there may be two hosts of one private address.
+        # Hosts behind different bastions may have the same private address.
         alias = f"{ansible.host}%{bastion.host}" if via and bastion else ""
         endpoint = self._logins.endpoint(
             account, ansible.host, ansible.port, known_as=alias, via=via
@@ -59,50 +59,43 @@ class Ways:
         return self._log_in(endpoint)[0]
 
     def machine(self, account: Account, address: str, port: int = 22) -> Endpoint:
-        """Where and as whom to log in to a VM.
+        """Return the login of an account on a VM.
 
         :raises PrivateKeyError: the account's key cannot be used.
         """
         via = self._via("vms")
         return self._logins.endpoint(account, address, port, via=via)
 
-    def see_bastion(self) -> None:
-        """Log in to the bastion, if there is one.
-
-        :raises BastionError: it does not serve.
-        """
-        if self._jump is not None:
-            self._jump.session()
-
     def finding(self) -> str:
-        """Why the bastion does not serve, or "".
+        """Return why the bastion cannot be used, or "".
 
-        Where the Ansible server is reached through it, that is told when the server is.
+        A bastion on the way to the Ansible server is checked with that server.
         """
         try:
-            if self._via("ansible") is None:
-                self.see_bastion()
+            if self._jump is not None and self._via("ansible") is None:
+                self._jump.session()
         except errors.PrivateKeyError:
-            return ""  # which is told among the keys
+            return ""  # reported with the private keys
         except errors.RemoteError as error:
             return f"bastion: {error}"
         return ""
 
     def note_bastion(self, keys: HostKeys) -> None:
-        """Put the bastion's host key among those that Ansible uses.
+        """Add the bastion's host key to those that Ansible uses.
 
-        :raises BastionError: there is no session with it, so its key is not known.
+        :raises BastionError: the bastion is needed and cannot be used.
         """
         bastion = self._params.bastion
-        if bastion is not None and bastion.carries_playbooks:
-            self.see_bastion()
-            keys.adopt(bastion.host, bastion.port, self._bastion_keys)
+        if self._jump is not None and bastion is not None and bastion.carries_playbooks:
+            self._jump.session()
+            key = bastion.host, bastion.port
+            keys.record(*key, self._bastion_keys.of(*key))
 
-    def _via(self, way: str) -> Jump | None:
+    def _via(self, connection: str) -> Jump | None:
         bastion = self._params.bastion
-        return self._jump if bastion and way in bastion.used_for else None
+        return self._jump if bastion and connection in bastion.used_for else None
 
-    def _log_in_to_bastion(self) -> ssh_session.Session:
+    def _log_in_to_bastion(self) -> Session:
         bastion, account = self._params.bastion, self._params.bastion_account
         if bastion is None or account is None:
             raise LookupError("there is no bastion")
@@ -110,10 +103,10 @@ class Ways:
         session, self._bastion_keys = self._log_in(endpoint)
         return session
 
-    def _log_in(self, endpoint: Endpoint) -> tuple[ssh_session.Session, HostKeys]:
+    def _log_in(self, endpoint: Endpoint) -> tuple[Session, HostKeys]:
         given = bool(endpoint.host_keys)
         keys = HostKeys() if given else self._store.load()
-        session = ssh_session.connect(
+        session = login.connect(
             endpoint,
             host_keys=keys,
             redact=self._logins.redact,

@@ -1,4 +1,4 @@
-"""Where and as whom to log in."""
+"""Host and credentials of a login."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 
 class Wire(Protocol):
-    """A connection, of a socket's kind."""
+    """A connection with a socket's methods."""
 
     def settimeout(self, timeout: float) -> None: ...
     def send(self, s: bytes) -> int: ...
@@ -16,7 +16,7 @@ class Wire(Protocol):
 
 
 class Way(Protocol):
-    """What leads to hosts that are not reached directly."""
+    """Opens connections to hosts that cannot be reached directly."""
 
     def open(self, host: str, port: int, timeout: float) -> Wire: ...
 
@@ -25,12 +25,12 @@ class Way(Protocol):
 class Endpoint:
     """One login on one host.
 
-    :param password: of the login where there is no key, and of sudo.
-    :param private_key: in OpenSSH's format, without a passphrase; it alone is tried
-        where there is one, and the password only if the host wants it besides.
-    :param host_keys: what its key may be where none is recorded; none for any.
-    :param known_as: the name under which its key is recorded; "" for ``host``.
-    :param via: the way to it; None where it is reached directly.
+    :param password: for the login if there is no key, and for sudo.
+    :param private_key: in OpenSSH's format, without a passphrase. With a key, the
+        password is only tried if the host requires both.
+    :param host_keys: accepted host keys if none is recorded; empty to accept any.
+    :param known_as: the name under which the host key is recorded; "" for ``host``.
+    :param via: None for a direct connection.
     """
 
     host: str
@@ -43,9 +43,9 @@ class Endpoint:
     via: Way | None = None
 
     def revealed_password(self) -> str | None:
-        """The password's text."""
+        """Return the password as plain text."""
         return self.password.get_secret_value() if self.password else None
 
     def revealed_key(self) -> str | None:
-        """The key's text."""
+        """Return the private key as plain text."""
         return self.private_key.get_secret_value() if self.private_key else None

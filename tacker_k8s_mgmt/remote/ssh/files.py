@@ -1,6 +1,6 @@
-"""Whole files on another host, over SFTP: compared, written aside, renamed into place.
+"""Whole files on another host over SFTP, replaced atomically.
 
-The SFTP client is only described here: paramiko stays in :mod:`.session`.
+The SFTP client is a Protocol, so that paramiko stays in :mod:`.session`.
 """
 
 import posixpath
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 
 class Sftp(Protocol):
-    """What is needed of paramiko's SFTP client."""
+    """paramiko's SFTP client, as far as it is used here."""
 
     def lstat(self, path: str) -> Any: ...
     def open(self, filename: str, mode: str = "r") -> AbstractContextManager[Any]: ...
@@ -31,7 +31,7 @@ def read(sftp: Sftp, path: str) -> bytes | None:
 
 
 def replace(sftp: Sftp, path: str, content: bytes, mode: int) -> bool:
-    """Make the file have this content and mode; return whether that changed anything.
+    """Write content and mode of a file; return whether that changed anything.
 
     A symbolic link at ``path`` is replaced, not followed.
     """
@@ -44,7 +44,7 @@ def replace(sftp: Sftp, path: str, content: bytes, mode: int) -> bool:
     temp = posixpath.join(folder, f".{name}.{secrets.token_hex(4)}")
     try:
         with sftp.open(temp, "wx") as file:
-            # Before the content: nobody else may read it, not even briefly.
+            # Before the content is written, so that it is never readable for others.
             sftp.chmod(temp, mode)
             file.write(content)
         sftp.posix_rename(temp, path)
@@ -57,9 +57,8 @@ def replace(sftp: Sftp, path: str, content: bytes, mode: int) -> bool:
 
 def _same(sftp: Sftp, path: str, content: bytes) -> bool:
     try:
-        found = sftp.lstat(path)
+        status = sftp.lstat(path)
     except FileNotFoundError:
         return False
-    if not stat.S_ISREG(found.st_mode) or found.st_size != len(content):
-        return False
-    return read(sftp, path) == content
+    same_size = stat.S_ISREG(status.st_mode) and status.st_size == len(content)
+    return same_size and read(sftp, path) == content

@@ -1,8 +1,7 @@
-"""What we know of other hosts' SSH keys: the text of an OpenSSH ``known_hosts`` file.
+"""SSH host keys, held in memory as the text of an OpenSSH ``known_hosts`` file.
 
-The text lives in memory; whoever made the object loads it from and stores it to where
-it survives. A key is trusted on first use and refused when it changes. Lines that we
-cannot use (comments, markers, patterns) are kept as they are.
+The caller loads and stores the text. A key is trusted on first use and refused when it
+changes. Lines that cannot be used (comments, markers, patterns) are kept as they are.
 """
 
 import base64
@@ -16,12 +15,12 @@ from tacker_k8s_mgmt.request import host_keys
 
 
 def host_name(host: str, port: int) -> str:
-    """Return how OpenSSH writes the host: ``[host]:port`` for ports other than 22."""
+    """Return the host as OpenSSH writes it: ``[host]:port`` for ports other than 22."""
     return host if port == 22 else f"[{host}]:{port}"
 
 
 def damage(text: str) -> str:
-    """Why a text is not one of a ``known_hosts`` file; "" if it may be."""
+    """Return why a text is no ``known_hosts`` file; "" if it may be one."""
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split()
         if fields and not line.startswith("#") and len(fields) < 3:
@@ -51,14 +50,13 @@ class HostKeys:
     def preferred(
         self, host: str, port: int, offered: Iterable[str], given: Iterable[str] = ()
     ) -> list[str]:
-        """Return the key types with the recorded ones first, as OpenSSH asks for them.
+        """Return the key types with the recorded ones first, as OpenSSH requests them.
 
-        Without that a host with several keys might show one that is not recorded.
+        Otherwise a host with several keys might present one that is not recorded.
 
-        :param given: see :meth:`trust`; their types are the first ones where none is
-            recorded.
+        :param given: see :meth:`trust`; their types come first if none is recorded.
         """
-        kinds = {kind for kind, _ in self._known(host_name(host, port))}
+        kinds = {kind for kind, _ in self.of(host, port)}
         kinds = kinds or set(host_keys.kinds(given))
         if "ssh-rsa" in kinds:
             kinds |= {"rsa-sha2-512", "rsa-sha2-256"}
@@ -71,71 +69,69 @@ class HostKeys:
 
         :param key: the public key in base64.
         :param given: keys and fingerprints (:mod:`tacker_k8s_mgmt.request.host_keys`);
-            where there are some, the first key must be among them.
-        :returns: False when the host is recorded with other keys only, or not at all
-            and its key is not one of those given.
+            if there are any, the first key must be among them.
+        :returns: False if other keys of the host are recorded, or none is and its key
+            is not among *given*.
         """
-        name, given = host_name(host, port), tuple(given)
+        given = tuple(given)
         with self._lock:
-            known = self._known(name)
+            known = self.of(host, port)
             if known:
                 return (key_type, key) in known
             if given and not host_keys.is_among(key_type, key, given):
                 return False
-            self._learn(f"{name} {key_type} {key}")
+            self._learn(f"{host_name(host, port)} {key_type} {key}")
             return True
 
     def knows(self, host: str, port: int) -> bool:
-        """Whether a key of the host is recorded."""
-        return bool(self._known(host_name(host, port)))
+        """Return whether a key of the host is recorded."""
+        return bool(self.of(host, port))
 
     def of(self, host: str, port: int) -> list[tuple[str, str]]:
-        """Type and key (base64) of every key of the host that is recorded."""
-        return self._known(host_name(host, port))
-
-    def adopt(self, host: str, port: int, other: "HostKeys") -> None:
-        """Make the host's keys those that other ones have, if they have any."""
-        self.record(host, port, other.of(host, port))
+        """Return type and key (base64) of every recorded key of the host."""
+        name = host_name(host, port)
+        fields = (line.split() for line in list(self._lines))
+        return [
+            (kind, key)
+            for names, kind, key, *_ in filter(_is_usable, fields)
+            if any(_matches(entry, name) for entry in names.split(","))
+        ]
 
     def record(self, host: str, port: int, keys: Sequence[Sequence[str]]) -> None:
-        """Make these the host's keys, if there are any: type and key of each."""
+        """Replace the host's keys by these (type and key of each), if there are any."""
         name = host_name(host, port)
-        theirs = [(kind, key) for kind, key in keys]
-        if theirs and theirs != self._known(name):
+        new = [(kind, key) for kind, key in keys]
+        if new and new != self.of(host, port):
             with self._lock:
-                kept = (_without_name(line, name) for line in self._lines)
-                self._lines = [line for line in kept if line]
-                self._lines += [f"{name} {kind} {key}" for kind, key in theirs]
+                self._drop(lambda entry: _matches(entry, name))
+                self._lines += [f"{name} {kind} {key}" for kind, key in new]
 
     def forget(self, host: str) -> None:
-        """Drop every key of a host, on all ports: it was rebuilt or is gone."""
+        """Remove every key of a rebuilt or deleted host, on all ports."""
         with self._lock:
-            kept = (_without(line, host) for line in self._lines)
-            self._lines = [line for line in kept if line]
+            self._drop(
+                lambda entry: _matches(entry, host) or entry.startswith(f"[{host}]:")
+            )
 
     def _learn(self, line: str) -> None:
         self._lines.append(line)
 
-    def _known(self, name: str) -> list[tuple[str, str]]:
-        """Return type and key of each line that is for this name."""
-        fields = (line.split() for line in list(self._lines) if _names(line))
-        return [
-            (kind, key)
-            for names, kind, key, *_ in fields
-            if any(_matches(entry, name) for entry in names.split(","))
-        ]
+    def _drop(self, is_dropped: Callable[[str], bool]) -> None:
+        """Remove host names from all lines, and lines without any name left."""
+        kept = (_without(line, is_dropped) for line in self._lines)
+        self._lines = [line for line in kept if line]
 
 
 class RecordedKeys(HostKeys):
-    """Host keys to which none is added: a host that is not recorded is refused."""
+    """Host keys that are never added to; a host without a recorded key is refused."""
 
     def trust(
         self, host: str, port: int, key_type: str, key: str, given: Iterable[str] = ()
     ) -> bool:
-        """Compare a host's key with what is recorded, or else with those given.
+        """Compare a host's key with the recorded ones, or else with *given*.
 
-        :returns: False when it is none of them.
-        :raises UnknownHostError: the host is not recorded at all, and none is given.
+        :returns: False if it is none of them.
+        :raises UnknownHostError: no key of the host is recorded, and *given* is empty.
         """
         given = tuple(given)
         if not given and not self.knows(host, port):
@@ -143,15 +139,12 @@ class RecordedKeys(HostKeys):
         return super().trust(host, port, key_type, key, given)
 
     def _learn(self, line: str) -> None:
-        """Add nothing."""
+        """Keep the recorded keys as they are."""
 
 
-def _names(line: str) -> list[str]:
-    """Return the host names of a usable line; none for comments and markers."""
-    fields = line.split()
-    if len(fields) < 3 or fields[0].startswith(("#", "@")):
-        return []
-    return fields[0].split(",")
+def _is_usable(fields: Sequence[str]) -> bool:
+    """Return whether a line is a host key, not a comment or a marker."""
+    return len(fields) >= 3 and not fields[0].startswith(("#", "@"))
 
 
 def _matches(entry: str, name: str) -> bool:
@@ -166,21 +159,12 @@ def _matches(entry: str, name: str) -> bool:
     return hmac.compare_digest(wanted, digest)
 
 
-def _without(line: str, host: str) -> str:
-    """Return the line without the host's names on all ports, or "" if none is left."""
-    return _kept(
-        line, lambda name: _matches(name, host) or name.startswith(f"[{host}]:")
-    )
-
-
-def _without_name(line: str, name: str) -> str:
-    """Return the line without this one name, or "" if none is left."""
-    return _kept(line, lambda entry: _matches(entry, name))
-
-
-def _kept(line: str, is_dropped: Callable[[str], bool]) -> str:
-    names = _names(line)
-    kept = [entry for entry in names if not is_dropped(entry)]
-    if len(kept) == len(names):
+def _without(line: str, is_dropped: Callable[[str], bool]) -> str:
+    """Return the line without the dropped host names, or "" if none is left."""
+    if not _is_usable(line.split()):
         return line
-    return f"{','.join(kept)} {line.split(None, 1)[1]}" if kept else ""
+    names, rest = line.split(None, 1)
+    kept = [name for name in names.split(",") if not is_dropped(name)]
+    if len(kept) == len(names.split(",")):
+        return line
+    return f"{','.join(kept)} {rest}" if kept else ""

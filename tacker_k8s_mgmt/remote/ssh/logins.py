@@ -1,4 +1,4 @@
-"""The accounts of the parameters, made ready for use."""
+"""Credentials of the request's accounts, ready for use."""
 
 import threading
 from collections.abc import Mapping
@@ -9,6 +9,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.remote.restricted_files import Refused
 from tacker_k8s_mgmt.remote.ssh import private_keys
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint, Way
 from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
@@ -17,9 +18,9 @@ from tacker_k8s_mgmt.request.params import InstallParams
 
 
 class Logins:
-    """Everything to log in with in one operation; threads may share it.
+    """The credentials of one operation; thread-safe.
 
-    :param key_directory: where files with private keys may lie on this host.
+    :param key_directory: the operator's directory for private key files.
     """
 
     def __init__(self, params: InstallParams, key_directory: str) -> None:
@@ -30,18 +31,18 @@ class Logins:
         self._lock = threading.Lock()
 
     def redact(self, text: str) -> str:
-        """The text without the parameters' secrets and those of opened keys."""
+        """Replace the parameters' secrets and the decrypted keys in a text."""
         return self._redactor(text)
 
     def findings(self) -> tuple[str, ...]:
-        """What is wrong with the private keys, each with its attribute."""
-        found = []
+        """Return why private keys cannot be used, each with its attribute."""
+        findings = []
         for account in self._params.accounts():
             try:
                 self._private_key(account)
             except errors.PrivateKeyError as error:
-                found.append(str(error).rstrip("."))
-        return tuple(found)
+                findings.append(str(error).rstrip("."))
+        return tuple(findings)
 
     def endpoint(
         self,
@@ -52,7 +53,7 @@ class Logins:
         known_as: str = "",
         via: Way | None = None,
     ) -> Endpoint:
-        """Where and as whom to log in; see :class:`Endpoint`.
+        """Return the login of an account on a host; see :class:`Endpoint`.
 
         :raises PrivateKeyError: the account's key cannot be used.
         """
@@ -68,13 +69,13 @@ class Logins:
         )
 
     def secret_files(self) -> Mapping[str, str]:
-        """What Ansible needs to log in besides the inventory, by file name.
+        """Return the credential files that the inventory refers to, by file name.
 
         Private keys without passphrases, and the password of the bastion.
 
         :raises PrivateKeyError: a key cannot be used.
         """
-        found = {}
+        files = {}
         roles = (Role.CONTROL_PLANE, Role.WORKER)
         accounts = [self._params.account(role) for role in roles]
         bastion, on_bastion = self._params.bastion, self._params.bastion_account
@@ -82,12 +83,12 @@ class Logins:
             accounts.append(on_bastion)
             if on_bastion.password:
                 text = on_bastion.password.get_secret_value()
-                found[PASSWORD_FILE] = f"{text}\n"
+                files[PASSWORD_FILE] = f"{text}\n"
         for account in accounts:
             key = self._private_key(account)
             if key and account.private_key:
-                found[account.private_key.file_name] = key.get_secret_value()
-        return found
+                files[account.private_key.file_name] = key.get_secret_value()
+        return files
 
     def _private_key(self, account: Account) -> SecretStr | None:
         key = account.private_key
@@ -96,9 +97,10 @@ class Logins:
         with self._lock:
             if key not in self._opened:
                 self._opened[key] = SecretStr(self._open(key))
-                texts = [one.get_secret_value() for one in self._opened.values()]
                 lines = [
-                    line for text in texts for line in redaction.in_private_key(text)
+                    line
+                    for opened in self._opened.values()
+                    for line in redaction.in_private_key(opened.get_secret_value())
                 ]
                 self._redactor = Redactor([*self._params.secrets(), *lines])
             return self._opened[key]
@@ -110,7 +112,7 @@ class Logins:
             if key.path:
                 text = private_keys.read(key.path, self._directory)
             return private_keys.opened(text, passphrase)
-        except private_keys.UnusableKey as error:
+        except Refused as error:
             reason = str(error)
-        # Not chained: nothing of what a library said about the key leaves this place.
+        # Not chained: the library's errors may quote the key.
         raise errors.PrivateKeyError(attribute=key.attribute, reason=reason)

@@ -1,6 +1,6 @@
 """SSH private keys: read from the operator's directory, decrypted, checked.
 
-No reason given here quotes a key, a passphrase, or what a file holds.
+No error text here quotes a key, a passphrase, or the content of a file.
 """
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -8,39 +8,33 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from tacker_k8s_mgmt.remote import restricted_files
+from tacker_k8s_mgmt.remote.restricted_files import Refused
 
 _LARGEST = 32 * 1024  # bytes
-_OPENSSH = "-----BEGIN OPENSSH PRIVATE KEY-----"
-# A ValueError before cryptography 45, since then a TypeError as with other formats.
+_OPENSSH = b"-----BEGIN OPENSSH PRIVATE KEY-----"
+# cryptography raised it as a ValueError before release 45, as a TypeError since then.
 _LOCKED = "Key is password-protected."
 _KINDS = (rsa.RSAPrivateKey, ec.EllipticCurvePrivateKey, ed25519.Ed25519PrivateKey)
 
 
-class UnusableKey(Exception):
-    """Why a key cannot be used, in words that follow its name."""
-
-
 def read(path: str, directory: str) -> str:
-    """The text of a file with a private key.
+    """Return the text of a private key file.
 
-    :param directory: where files with keys may lie; "" where none may be read.
-    :raises UnusableKey: it may not or cannot be read.
+    :param directory: the operator's directory for keys; "" if there is none.
+    :raises Refused: the file may not or cannot be read.
     """
-    try:
-        data = restricted_files.read(
-            path, directory, kept="keys", option="key_directory", largest=_LARGEST
-        )
-    except restricted_files.Refused as error:
-        raise UnusableKey(str(error)) from None
+    data = restricted_files.read(
+        path, directory, kept="keys", option="key_directory", largest=_LARGEST
+    )
     return data.decode("ascii", errors="replace")
 
 
 def opened(text: str, passphrase: str | None) -> str:
-    """The same key without passphrase, in OpenSSH's own format.
+    """Return the key without a passphrase, in OpenSSH's format.
 
-    A passphrase that the key does not need is no mistake, as with OpenSSH.
+    A passphrase for a key that has none is accepted, as OpenSSH does.
 
-    :raises UnusableKey: it is no key, it does not open, or SSH has no use for it.
+    :raises Refused: it is not a key, cannot be decrypted, or is not usable with SSH.
     """
     key = _loaded(text, passphrase)
     try:
@@ -52,7 +46,7 @@ def opened(text: str, passphrase: str | None) -> str:
             serialization.NoEncryption(),
         )
     except ValueError:
-        raise UnusableKey(
+        raise Refused(
             "is of a kind that SSH servers do not take; RSA, Ed25519, and ECDSA on "
             "a NIST curve work"
         ) from None
@@ -63,17 +57,17 @@ def _loaded(text: str, passphrase: str | None) -> object:
     data = text.strip().encode()
     load = (
         serialization.load_ssh_private_key
-        if text.lstrip().startswith(_OPENSSH)
+        if data.startswith(_OPENSSH)
         else serialization.load_pem_private_key
     )
     try:
         return load(data, None)
     except (TypeError, ValueError, UnsupportedAlgorithm) as error:
         if not isinstance(error, TypeError) and str(error) != _LOCKED:
-            raise UnusableKey("is damaged or not an SSH private key") from None
+            raise Refused("is damaged or not an SSH private key") from None
     if passphrase is None:
-        raise UnusableKey("has a passphrase, which is missing")
+        raise Refused("has a passphrase, which is missing")
     try:
         return load(data, passphrase.encode())
     except (ValueError, UnsupportedAlgorithm):
-        raise UnusableKey("does not open with its passphrase") from None
+        raise Refused("does not open with its passphrase") from None

@@ -1,23 +1,24 @@
-"""Whether a host can be reached: from here with a login, from elsewhere at a port."""
+"""Reachability of a host: by a login from here, or at a TCP port from another host."""
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.ssh import session as ssh_session
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
+from tacker_k8s_mgmt.remote.ssh.login import connect
+from tacker_k8s_mgmt.remote.ssh.session import Redact, Session
 
 _SHORT = 30.0  # seconds
 _CONNECT = 10.0  # seconds
-# Each program named here is in every distribution; nc and ssh-keyscan are not.
+# bash is in every distribution; nc and ssh-keyscan are not.
 _KNOCK = ("bash", "-c", 'exec 3<>"/dev/tcp/$0/$1"')
 
 
-def login(endpoint: Endpoint, redact: ssh_session.Redact, seconds: float) -> str:
-    """Log in and become root; why that cannot be done, "" if it can.
+def login(endpoint: Endpoint, redact: Redact, seconds: float) -> str:
+    """Log in and become root; return why that failed, or "".
 
-    Whatever key the host shows is taken, and none is recorded.
+    Any host key is accepted, and none is recorded.
     """
     try:
-        with ssh_session.connect(
+        with connect(
             endpoint, host_keys=HostKeys(), redact=redact, deadline=seconds
         ) as session:
             session.run(["true"], sudo=True, timeout=_SHORT)
@@ -26,14 +27,14 @@ def login(endpoint: Endpoint, redact: ssh_session.Redact, seconds: float) -> str
     return ""
 
 
-def port(session: ssh_session.Session, host: str, number: int) -> str:
-    """Open a TCP connection from the session's host; "" if that can be done.
+def port(session: Session, host: str, number: int) -> str:
+    """Open a TCP connection from the session's host; return why that failed, or "".
 
     Several threads may share the session.
     """
     try:
-        asked = [*_KNOCK, host, str(number)]
-        result = session.run(asked, timeout=_CONNECT, check=False)
+        argv = [*_KNOCK, host, str(number)]
+        result = session.run(argv, timeout=_CONNECT, check=False)
     except errors.CommandTimeout:
         why = f"no answer within {_CONNECT:g} s"
     except errors.RemoteError as error:

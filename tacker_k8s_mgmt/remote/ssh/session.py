@@ -1,11 +1,10 @@
-"""SSH sessions: commands, files, SCP, tunnels. With :mod:`.login` knows paramiko.
+"""SSH sessions: commands, files, SCP, tunnels.
 
-Several threads may run commands over one session, each has a channel of its own; files
-belong to one thread at a time. Commands are argv lists and are quoted here, once.
-Everything has a limit: the command is ended on the remote host (``timeout``), our wait
-ends shortly after, and a host that no longer answers at all makes the session break. No
-agent, no key files of this host's user, no PTY. Commands run in the C locale, whatever
-the login has: their output is parsed.
+Several threads may run commands over one session, each on its own channel; only one at
+a time may transfer files. Commands are argv lists, quoted here once. Everything has a
+time limit: the command is ended on the remote host (``timeout``), our wait ends shortly
+after, and the session is closed if the host stops answering. No agent, no key files of
+this host's user, no PTY. Commands run in the C locale, because their output is parsed.
 """
 
 import io
@@ -21,7 +20,7 @@ import scp
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import backoff
 from tacker_k8s_mgmt.remote.ansible import disk_space
-from tacker_k8s_mgmt.remote.backoff import Backoff, closing_after
+from tacker_k8s_mgmt.remote.backoff import closing_after
 from tacker_k8s_mgmt.remote.ssh import files
 from tacker_k8s_mgmt.remote.ssh import sudo as sudo_ways
 from tacker_k8s_mgmt.remote.ssh.bastion_errors import BastionForbids
@@ -34,61 +33,17 @@ from tacker_k8s_mgmt.remote.ssh.channel import (
     last_lines,
 )
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint, Wire
-from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
-from tacker_k8s_mgmt.remote.ssh.login import Refused, log_in
 
 LOG = logging.getLogger(__name__)
 
-CONNECT_TIMEOUT = 15.0  # seconds for one try: TCP, banner, login
 TRANSFER_TIMEOUT = 60.0  # seconds for one file
 
 _KILL_AFTER = 5.0  # seconds between TERM and KILL at a remote command's limit
-_GRACE = 5.0  # seconds that we wait longer than the remote side
+_GRACE = 5.0  # seconds that we wait longer than the remote host
 _LOCALE = "env LC_ALL=C"  # understood by every login shell
 _PROHIBITED = 1  # SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254)
 
-_MAKE_ROOM = "Make room there."
-
 Redact = Callable[[str], str]
-
-
-def connect(
-    endpoint: Endpoint,
-    *,
-    host_keys: HostKeys,
-    redact: Redact,
-    deadline: float,
-    connect_timeout: float = CONNECT_TIMEOUT,
-    auth_grace: float = 0.0,
-) -> "Session":
-    """Log in, trying again while the host looks as if it is still booting.
-
-    :param deadline: seconds for all tries together.
-    :param connect_timeout: seconds for one try.
-    :param auth_grace: seconds from the first refused login on in which it is tried
-        again too: on a new VM sshd may answer before cloud-init has set the password.
-    :raises ConnectError: no try succeeded within the deadline.
-    :raises AuthError: the host answered and refused user, password or key.
-    :raises HostKeyError: the host's key is neither recorded nor given.
-    :raises BastionError: the way there leads through a bastion that does not serve.
-    """
-    user, host, port = endpoint.username, endpoint.host, endpoint.port
-    tries, refused = Backoff(deadline), None
-    while True:
-        one_try = max(1.0, min(connect_timeout, deadline - tries.elapsed()))
-        try:
-            return Session(log_in(endpoint, host_keys, one_try), endpoint, redact)
-        except Refused as error:
-            refused = refused or Backoff(auth_grace)
-            if refused.spent() or tries.spent():
-                raise errors.AuthError(host=host, port=port, user=user) from error
-        except _TRANSIENT as error:
-            if tries.spent() or backoff.is_unknown_name(error):
-                why = backoff.reason(error)
-                raise errors.ConnectError(
-                    user=user, host=host, port=port, seconds=deadline, reason=why
-                ) from error
-        tries.pause()
 
 
 class Session:
@@ -104,12 +59,12 @@ class Session:
 
     @property
     def host(self) -> str:
-        """The address that was given to :func:`connect`."""
+        """The address of the login."""
         return self._endpoint.host
 
     @property
     def alive(self) -> bool:
-        """Whether the connection is up, as far as is known without using it."""
+        """Whether the connection is up, as far as known without using it."""
         return self._transport.is_active()
 
     def __enter__(self) -> "Session":
@@ -119,7 +74,7 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """End the session; commands that were started detached go on."""
+        """End the session; detached commands continue."""
         self._transport.close()
 
     def run(
@@ -133,19 +88,19 @@ class Session:
     ) -> Result:
         """Run a command and wait for its end.
 
-        :param stdin: its input; without, it reads an empty one.
+        :param stdin: its input; empty if None.
         :param timeout: seconds after which it is ended on the remote host.
         :param sudo: run it as root, with the system directories in PATH.
         :param check: raise for an exit code other than 0.
         :raises CommandFailed: exit code other than 0, sudo refused, or more than
             :data:`~.channel.STDOUT_CAP` bytes of output.
-        :raises CommandTimeout: the limit passed.
+        :raises CommandTimeout: the time limit was exceeded.
         :raises ConnectionLost: the session broke.
         """
         data = stdin.encode() if isinstance(stdin, str) else stdin or b""
         limited = ["timeout", "-k", f"{_KILL_AFTER:g}", f"{timeout:g}", *argv]
         if sudo:
-            # Inside sudo: an unprivileged `timeout` may not signal root's processes.
+            # `timeout` runs as root, too: else it may not signal root's processes.
             root = self._elevation()
             limited, data = [*root.prefix, *limited], root.stdin + data
         shown, started = self.redact(shlex.join(argv)), time.monotonic()
@@ -159,7 +114,7 @@ class Session:
         return result
 
     def start(self, argv: Sequence[str]) -> Channel:
-        """Start a command that reads its input until the channel is closed.
+        """Start a command whose input ends when the returned channel is closed.
 
         :raises ConnectionLost: the session broke.
         """
@@ -169,13 +124,12 @@ class Session:
             return channel
 
     def tunnel(self, host: str, port: int, timeout: float) -> Wire:
-        """Open a connection that the host makes to another one (``direct-tcpip``).
+        """Open a connection from the session's host to another one (``direct-tcpip``).
 
-        :raises OSError: that other host cannot be reached from this one.
-        :raises BastionForbids: this one passes no such connections on.
-        :raises ConnectionLost: no answer; :meth:`answers` tells whose fault it is.
+        :raises OSError: the other host cannot be reached.
+        :raises BastionForbids: the session's host forbids TCP forwarding.
+        :raises ConnectionLost: no answer from either host; see :meth:`answers`.
         """
-        what = f"tunnel to {host}:{port}"
         try:
             return self._transport.open_channel(
                 "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
@@ -185,19 +139,20 @@ class Session:
                 raise BastionForbids(host=self.host, target=host) from error
             raise OSError(error.text) from error
         except (paramiko.SSHException, EOFError, OSError) as error:
-            why = backoff.reason(error)
             raise errors.ConnectionLost(
-                host=self.host, command=what, reason=why
+                host=self.host,
+                command=f"tunnel to {host}:{port}",
+                reason=backoff.reason(error),
             ) from error
 
     def answers(self, timeout: float) -> bool:
-        """Whether the host gives a sign of life; the session breaks if not."""
+        """Return whether the host answers a keepalive; if not, close the session."""
         with closing_after(timeout, self._transport.close):
             self._transport.global_request("keepalive@openssh.com", wait=True)
         return self.alive
 
     def put(self, path: str, data: bytes | str, mode: int = 0o600) -> bool:
-        """Make a file have this content and mode, replacing it atomically.
+        """Write a file atomically, with this mode.
 
         A symbolic link at ``path`` is replaced, not followed.
 
@@ -209,20 +164,27 @@ class Session:
             with self._files("written", path) as sftp:
                 return files.replace(sftp, path, content, mode)
         except errors.FileError as error:
-            raise self._for_want_of_space(error, path) from error
+            # SFTP reports a full disk as "Failure".
+            space = disk_space.free(self, path)
+            if space is None:
+                raise
+            reason = f"{error.fields['reason'].rstrip('.')}; {space}"
+            hint = None if space.suffices(1, 1) else "Make room there."
+            fields = {**error.fields, "reason": reason}
+            raise errors.FileError(hint=hint, **fields) from error
 
     def get(self, path: str) -> bytes | None:
         """Return a file's content, or None if there is no such file.
 
-        :raises RemoteError: the file is there and could not be read.
+        :raises RemoteError: the file exists and could not be read.
         """
         with self._files("read", path) as sftp:
             return files.read(sftp, path)
 
     def copy(self, data: bytes, path: str, mode: int = 0o600) -> None:
-        """Copy a file with SCP, as the specification asks for scripts.
+        """Copy a file with SCP, which the specification requires for scripts.
 
-        ``path`` should be in a directory made by ``mktemp -d``: SCP follows links.
+        SCP follows links, so ``path`` should be in a :meth:`scratch` directory.
 
         :raises RemoteError: the file could not be written.
         """
@@ -237,12 +199,12 @@ class Session:
 
     @contextmanager
     def scratch(self) -> Iterator[str]:
-        """Give a new directory that only the login user may enter, removed after."""
+        """Yield a new directory of the login user, mode 0700; remove it afterwards."""
         path = self.run(["mktemp", "-d"], timeout=30).stdout.strip()
         try:
             yield path
         finally:
-            # What went wrong inside is worth more than a directory that stays.
+            # An error of the body matters more than a directory that stays.
             with suppress(errors.RemoteError):
                 self.run(["rm", "-rf", "--", path], timeout=30)
 
@@ -258,8 +220,8 @@ class Session:
                     host=self.host, command=shown, seconds=timeout
                 ) from error
             except TooMuchOutput as error:
-                excuse = Result(-1, "", f"more than {STDOUT_CAP} bytes of output")
-                raise self._failed(shown, excuse) from error
+                ended = Result(-1, "", f"more than {STDOUT_CAP} bytes of output")
+                raise self._failed(shown, ended) from error
             finally:
                 channel.close()
             if result.rc == -1 and not self._transport.is_active():
@@ -267,7 +229,7 @@ class Session:
             return result
 
     def _elevation(self) -> sudo_ways.Elevation:
-        """Return how to become root here; asked once per session."""
+        """Return how to become root on this host; determined once per session."""
 
         def attempt(way: sudo_ways.Elevation) -> Result:
             line = shlex.join([*way.prefix, *sudo_ways.PROBE])
@@ -295,10 +257,10 @@ class Session:
 
     @contextmanager
     def _guarded(self, shown: str, seconds: float) -> Iterator[None]:
-        """Break the session when a call takes longer, and name what broke it.
+        """Close the session if a call takes longer, and raise ``ConnectionLost``.
 
-        Some of paramiko's waits have no limit of their own (the answer to an exec
-        request, SFTP's greeting); all end when the transport is closed.
+        Some waits of paramiko have no time limit (the answer to an exec request, SFTP's
+        greeting), but all end when the transport is closed.
         """
         with closing_after(seconds, self._transport.close) as expired:
             try:
@@ -312,7 +274,7 @@ class Session:
                 ) from error
 
     def _failed(self, shown: str, result: Result) -> errors.CommandFailed:
-        # Redacted before it is cut: half a secret would not be recognised.
+        # Redact before cutting: a secret that was cut in half would not be recognised.
         output = self.redact(result.stderr or result.stdout)
         return errors.CommandFailed(
             host=self.host,
@@ -329,18 +291,3 @@ class Session:
             action=action,
             reason=backoff.reason(error),
         )
-
-    def _for_want_of_space(
-        self, error: errors.FileError, path: str
-    ) -> errors.FileError:
-        """The error with what is free: of a full disk SFTP just says "Failure"."""
-        space = disk_space.free(self, path)
-        if space is None:
-            return error
-        reason = f"{error.fields['reason'].rstrip('.')}; {space}"
-        hint = None if space.suffices(1, 1) else _MAKE_ROOM
-        return errors.FileError(hint=hint, **{**error.fields, "reason": reason})
-
-
-# TimeoutError, connection refused or reset and unknown names are all OSErrors.
-_TRANSIENT = (OSError, EOFError, paramiko.SSHException)

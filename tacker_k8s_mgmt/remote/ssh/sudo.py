@@ -1,4 +1,4 @@
-"""How the login user of a host becomes root for one command."""
+"""The way to run a command as root on a host: as root, or with sudo."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.ssh.channel import Result, last_lines
 
-# What a non-interactive sudo may lack: kubespray puts kubectl into /usr/local/bin, on
-# Flatcar into /opt/bin.
+# sudo's own PATH may be shorter: kubespray installs kubectl in /usr/local/bin, on
+# Flatcar in /opt/bin.
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin"
 
 _HINT = (
@@ -18,7 +18,7 @@ _HINT_FOR_KEYS = (
     "For the former, give the password beside the private key in the parameters."
 )
 
-#: Run in each way that is tried: it counts the lines that sudo left on the input.
+#: Counts the lines that sudo left on standard input.
 PROBE = ("wc", "-l")
 _ENVIRONMENT = ("env", f"PATH={PATH}", "LC_ALL=C")
 
@@ -37,15 +37,15 @@ def find(
     password: str | None,
     attempt: Callable[[Elevation], Result],
 ) -> Elevation:
-    """Find the way that works on a host: silently, or with the user's password.
+    """Return the elevation that works on a host, with or without the password.
 
-    With a password there is one attempt: sudo reads it only where it wants one, and
-    ``sudo -n`` would be logged as an error there.
+    With a password there is one attempt: sudo reads it only if it needs one, and a
+    refused ``sudo -n`` would be logged as an error.
 
-    :param password: None where the parameters give a private key alone.
-    :param attempt: runs :data:`PROBE` in the given way, which is the very program
-        that the prefix starts, since a sudo rule may name programs.
-    :raises CommandFailed: there is none.
+    :param password: None if the parameters give a private key alone.
+    :param attempt: runs :data:`PROBE` with an elevation. The prefix is the one used
+        later, because sudo rules may name programs.
+    :raises CommandFailed: none works.
     """
     if username == "root":
         return Elevation(_ENVIRONMENT)
@@ -56,7 +56,7 @@ def find(
         if result.rc != 0:
             raise _refused(host, result, f"{hint} {_HINT_FOR_KEYS}")
         return silent
-    # -k: with a cached login sudo would leave the password line to the command.
+    # -k: with cached credentials sudo would leave the password to the command's input.
     asking = Elevation(
         ("sudo", "-k", "-S", "-p", "", "--", *_ENVIRONMENT), f"{password}\n".encode()
     )

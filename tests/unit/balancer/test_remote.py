@@ -339,7 +339,7 @@ def test_the_proxy_travels_on_standard_input() -> None:
     [
         pytest.param("echo 'port 80 is used' >&2; exit 1", "port 80 is used.", id="1"),
         pytest.param("echo 'no s3cret.' >&2; exit 1", "no ***.", id="redacted"),
-        pytest.param("exit 3", "exit code 3 and no word why.", id="silent"),
+        pytest.param("exit 3", "exit code 3 and no message.", id="silent"),
     ],
 )
 def test_a_failure_carries_the_scripts_line(script: str, reason: str) -> None:

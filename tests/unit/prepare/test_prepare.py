@@ -11,7 +11,7 @@ import pytest
 from tacker_k8s_mgmt.kubespray import checkout
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.remote.ansible import server
-from tacker_k8s_mgmt.remote.ssh import session as ssh_session
+from tacker_k8s_mgmt.remote.ssh import login
 from tests.documents import account
 from tests.helpers.samples import parsed
 from tests.helpers.sshd import Sshd
@@ -63,7 +63,7 @@ def test_the_drivers_own_checks_have_nothing_to_find(prepared, tmp_path):
     sshd = Sshd(tmp_path / "home")
     try:
         sshd.program("sshpass", "exit 0\n")
-        with ssh_session.connect(
+        with login.connect(
             sshd.endpoint(), host_keys=sshd.host_keys(), redact=str, deadline=60
         ) as session:
             found = server.survey(session, str(prepared.root), str(prepared.venv))

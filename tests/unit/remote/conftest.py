@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from tacker_k8s_mgmt.remote.ssh import session as ssh_session
+from tacker_k8s_mgmt.remote.ssh import login
 from tests.helpers import kubectl_server
 from tests.helpers.kubeapi import make_certificate
 from tests.helpers.sshd import PASSWORD, Sshd
@@ -31,7 +31,7 @@ def log_in(sshd, redact):
         def open_session(**options):
             endpoint = options.pop("endpoint", sshd.endpoint())
             settings = {"host_keys": keys, "redact": redact, "deadline": 60} | options
-            return stack.enter_context(ssh_session.connect(endpoint, **settings))
+            return stack.enter_context(login.connect(endpoint, **settings))
 
         yield open_session
 

@@ -35,7 +35,7 @@ def way(bastion, redact):
     def log_in():
         made.tries.append(made.endpoint)
         settings = {"host_keys": keys, "redact": redact, "deadline": made.patience}
-        return session.connect(made.endpoint, **settings)
+        return login.connect(made.endpoint, **settings)
 
     made.endpoint, made.log_in = bastion.endpoint(), log_in
     yield made
@@ -193,7 +193,7 @@ class TestBastionThatDoesNotServe:
     def test_a_changed_host_key_gets_no_password(self, beyond, log_in, way, bastion):
         line = f"[127.0.0.1]:{bastion.port} ecdsa-sha2-nistp256 b3RoZXI=\n"
         keys = HostKeys(line, "/state/known_hosts")
-        way.log_in = lambda: session.connect(
+        way.log_in = lambda: login.connect(
             way.endpoint, host_keys=keys, redact=str, deadline=60
         )
         with pytest.raises(bastion_errors.BastionKeyError, match="/state/known_hosts"):

@@ -18,11 +18,11 @@ from tacker_k8s_mgmt.remote.ansible import preflight
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
 from tacker_k8s_mgmt.remote.ansible.server import KeyFile
 from tacker_k8s_mgmt.remote.backoff import Backoff
-from tacker_k8s_mgmt.remote.ssh import bastion_errors
-from tacker_k8s_mgmt.remote.ssh import session as ssh_session
+from tacker_k8s_mgmt.remote.ssh import bastion_errors, login
 from tacker_k8s_mgmt.remote.ssh.connector import Ways
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
+from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request import host_keys
 from tacker_k8s_mgmt.request.bastion import PASSWORD_FILE
 from tests.helpers import ssh_keys
@@ -99,7 +99,7 @@ class Site:
         ]
         node_keys, account = HostKeys(), self.params.account(Role.WORKER)
         for worker in workers:
-            ssh_session.connect(
+            login.connect(
                 self.ways.machine(account, worker.ssh_address, node_port),
                 host_keys=node_keys,
                 redact=self.logins.redact,
@@ -118,9 +118,9 @@ class Site:
 
     def run(self) -> None:
         """Run the playbook with run.sh and the real Ansible."""
-        sessions: list[ssh_session.Session] = []
+        sessions: list[Session] = []
 
-        def connect() -> ssh_session.Session:
+        def connect() -> Session:
             if not sessions or not sessions[-1].alive:
                 sessions.append(self.ways.server())
             return sessions[-1]

@@ -114,7 +114,8 @@ def test_the_kind_that_is_given_is_asked_for_first_where_none_is_recorded():
 class TestAdopting:
     def test_the_keys_of_another_place_replace_those_of_that_host_and_port(self):
         known = HostKeys(TEXT)
-        known.adopt("10.0.0.5", 22, HostKeys("10.0.0.5 ssh-rsa A\n10.0.0.5 ssh-x B\n"))
+        other = HostKeys("10.0.0.5 ssh-rsa A\n10.0.0.5 ssh-x B\n")
+        known.record("10.0.0.5", 22, other.of("10.0.0.5", 22))
         assert known.trust("10.0.0.5", 22, "ssh-rsa", "A")
         assert not known.trust("10.0.0.5", 22, "ssh-ed25519", "KEY5")
         assert known.trust("10.0.0.5", 2222, "ssh-ed25519", "KEY2222")
@@ -123,7 +124,7 @@ class TestAdopting:
     @pytest.mark.parametrize("other", ["", "10.0.0.5 ssh-ed25519 KEY5\n"])
     def test_nothing_new_changes_nothing(self, other):
         known = HostKeys(TEXT)
-        known.adopt("10.0.0.5", 22, HostKeys(other))
+        known.record("10.0.0.5", 22, HostKeys(other).of("10.0.0.5", 22))
         assert known.text() == TEXT
 
 

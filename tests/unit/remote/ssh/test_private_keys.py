@@ -8,8 +8,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import dsa, ec, ed448
 
+from tacker_k8s_mgmt.remote.restricted_files import Refused
 from tacker_k8s_mgmt.remote.ssh import private_keys
-from tacker_k8s_mgmt.remote.ssh.private_keys import UnusableKey, opened
+from tacker_k8s_mgmt.remote.ssh.private_keys import opened
 from tests.helpers import ssh_keys
 
 PASSPHRASE = "open ses@me ü"
@@ -26,7 +27,7 @@ STYLES = [
 
 
 def reason(call, *args) -> str:
-    with pytest.raises(UnusableKey) as caught:
+    with pytest.raises(Refused) as caught:
         call(*args)
     assert caught.value.__cause__ is None
     return str(caught.value)
