@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import checkout
-from tacker_k8s_mgmt.remote.ansible import disk_space, lingering, server
+from tacker_k8s_mgmt.remote.ansible import disk_space, server
 from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
 from tacker_k8s_mgmt.remote.ssh import bastion_errors, probe
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
@@ -14,6 +14,17 @@ from tacker_k8s_mgmt.request.params import InstallParams
 
 # For a cluster's directory: logs and events of its last runs, and facts of its nodes.
 _MEBIBYTES, _FILES = 100, 500
+_LIMIT = 30.0  # seconds
+# logind.conf(5). Without a session id, logind does not know of the login.
+_ENDED_BY_LOGIND = r"""
+[ -n "${XDG_SESSION_ID:-}" ] || exit 1
+manager="org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager"
+setting() { busctl get-property $manager "$1"; }
+user=\"$(id -un)\"
+[ "$(setting KillUserProcesses)" = "b true" ] || exit 1
+case $(setting KillExcludeUsers) in *"$user"*) exit 1 ;; esac
+case $(setting KillOnlyUsers) in "as 0" | *"$user"*) ;; *) exit 1 ;; esac
+"""
 
 
 @dataclass(frozen=True)
@@ -89,8 +100,13 @@ def _space(params: InstallParams, session: Session) -> str:
 
 
 def _ended(params: InstallParams, session: Session) -> str:
-    """Return why a playbook would end with the connection that started it, or ""."""
-    if not lingering.ended_with_login(session):
+    """Return why a playbook would end with the connection that started it, or "".
+
+    Neither ``setsid`` nor, without lingering, a scope of the user's service manager
+    prevents it. No finding if logind cannot be queried.
+    """
+    argv = ["sh", "-c", _ENDED_BY_LOGIND]
+    if session.run(argv, timeout=_LIMIT, check=False).rc != 0:
         return ""
     return (
         f"on {session.host}, systemd-logind ends what user {params.ansible.username} "

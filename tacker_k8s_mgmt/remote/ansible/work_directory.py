@@ -89,8 +89,7 @@ class WorkDir:
     def read(self, name: str) -> str | None:
         """Return a file's text, or None if there is no such file.
 
-        :raises SpoiledFile: it is not text.
-        :raises RemoteError: it exists and could not be read.
+        :raises RemoteError: it could not be read; ``SpoiledFile`` if it is not text.
         """
         path = self._file(name)
         data = self._session.get(path)
@@ -103,7 +102,7 @@ class WorkDir:
             ) from None
 
     def drop_facts(self, hosts: Iterable[str]) -> None:
-        """Delete Ansible's cached facts of hosts that were rebuilt.
+        """Delete Ansible's cached facts of rebuilt hosts.
 
         :raises RemoteError: a file could not be removed.
         """

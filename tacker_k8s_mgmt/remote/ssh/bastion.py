@@ -1,13 +1,13 @@
 """Connections through a bastion, over one SSH session that all threads share."""
 
 import logging
+import socket
 import threading
 import time
 from collections.abc import Callable
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.ssh import bastion_errors
-from tacker_k8s_mgmt.remote.ssh.endpoint import Wire
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 LOG = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Jump:
         self._failed_at = 0.0
         self._lock = threading.Lock()
 
-    def open(self, host: str, port: int, timeout: float) -> Wire:
+    def open(self, host: str, port: int, timeout: float) -> socket.socket:
         """Open a connection from the bastion to a host.
 
         :param timeout: seconds, without the login on the bastion.
@@ -79,7 +79,9 @@ class Jump:
             if self._session is not None:
                 self._session.close()
 
-    def _tunnel(self, session: Session, host: str, port: int, timeout: float) -> Wire:
+    def _tunnel(
+        self, session: Session, host: str, port: int, timeout: float
+    ) -> socket.socket:
         try:
             return session.tunnel(host, port, timeout)
         except errors.ConnectionLost as error:

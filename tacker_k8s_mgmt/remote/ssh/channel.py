@@ -8,7 +8,7 @@ channel is a Protocol, so that paramiko stays in :mod:`.session` and :mod:`.logi
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 STDOUT_CAP = 8 * 1024 * 1024
 STDERR_KEPT = 64 * 1024
@@ -21,22 +21,14 @@ class TooMuchOutput(Exception):
     """The command wrote more than :data:`STDOUT_CAP` bytes to standard output."""
 
 
-class Buffer(Protocol):
-    """One stream of a paramiko channel."""
-
-    def set_event(self, event: threading.Event) -> None: ...
-
-
 class Channel(Protocol):
     """A paramiko channel, as far as it is used here."""
 
     closed: bool
     eof_received: int
+    in_buffer: Any
+    in_stderr_buffer: Any
 
-    @property
-    def in_buffer(self) -> Buffer: ...
-    @property
-    def in_stderr_buffer(self) -> Buffer: ...
     def recv_ready(self) -> bool: ...
     def recv(self, nbytes: int) -> bytes: ...
     def recv_stderr_ready(self) -> bool: ...

@@ -1,24 +1,16 @@
 """Host and credentials of a login."""
 
+import socket
 from dataclasses import dataclass
 from typing import Protocol
 
 from pydantic import SecretStr
 
 
-class Wire(Protocol):
-    """A connection with a socket's methods."""
-
-    def settimeout(self, timeout: float) -> None: ...
-    def send(self, s: bytes) -> int: ...
-    def recv(self, nbytes: int) -> bytes: ...
-    def close(self) -> None: ...
-
-
 class Way(Protocol):
     """Opens connections to hosts that cannot be reached directly."""
 
-    def open(self, host: str, port: int, timeout: float) -> Wire: ...
+    def open(self, host: str, port: int, timeout: float) -> socket.socket: ...
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,9 @@ class HostKeys:
     :param label: where the text is recorded, for the message about a changed key.
     """
 
+    #: Whether the first key of a host is recorded.
+    learns = True
+
     def __init__(self, text: str = "", label: str = "known_hosts") -> None:
         self.label = label
         self._lines = [line for line in text.splitlines() if line.strip()]
@@ -72,15 +75,20 @@ class HostKeys:
             if there are any, the first key must be among them.
         :returns: False if other keys of the host are recorded, or none is and its key
             is not among *given*.
+        :raises UnknownHostError: neither a recorded nor a given key to compare with,
+            and these keys do not learn.
         """
         given = tuple(given)
         with self._lock:
             known = self.of(host, port)
             if known:
                 return (key_type, key) in known
+            if not given and not self.learns:
+                raise errors.UnknownHostError(host=host, recorded=self.label)
             if given and not host_keys.is_among(key_type, key, given):
                 return False
-            self._learn(f"{host_name(host, port)} {key_type} {key}")
+            if self.learns:
+                self._lines.append(f"{host_name(host, port)} {key_type} {key}")
             return True
 
     def knows(self, host: str, port: int) -> bool:
@@ -113,9 +121,6 @@ class HostKeys:
                 lambda entry: _matches(entry, host) or entry.startswith(f"[{host}]:")
             )
 
-    def _learn(self, line: str) -> None:
-        self._lines.append(line)
-
     def _drop(self, is_dropped: Callable[[str], bool]) -> None:
         """Remove host names from all lines, and lines without any name left."""
         kept = (_without(line, is_dropped) for line in self._lines)
@@ -123,23 +128,9 @@ class HostKeys:
 
 
 class RecordedKeys(HostKeys):
-    """Host keys that are never added to; a host without a recorded key is refused."""
+    """Host keys that are never added to; a host without a known key is refused."""
 
-    def trust(
-        self, host: str, port: int, key_type: str, key: str, given: Iterable[str] = ()
-    ) -> bool:
-        """Compare a host's key with the recorded ones, or else with *given*.
-
-        :returns: False if it is none of them.
-        :raises UnknownHostError: no key of the host is recorded, and *given* is empty.
-        """
-        given = tuple(given)
-        if not given and not self.knows(host, port):
-            raise errors.UnknownHostError(host=host, recorded=self.label)
-        return super().trust(host, port, key_type, key, given)
-
-    def _learn(self, line: str) -> None:
-        """Keep the recorded keys as they are."""
+    learns = False
 
 
 def _is_usable(fields: Sequence[str]) -> bool:

@@ -8,7 +8,6 @@ import io
 import logging
 import socket
 from contextlib import suppress
-from typing import cast
 
 import paramiko
 
@@ -108,8 +107,7 @@ def _log_in(
 
 def _connected(endpoint: Endpoint, timeout: float) -> socket.socket:
     if endpoint.via is not None:
-        wire = endpoint.via.open(endpoint.host, endpoint.port, timeout)
-        return cast(socket.socket, wire)
+        return endpoint.via.open(endpoint.host, endpoint.port, timeout)
     sock = socket.create_connection((endpoint.host, endpoint.port), timeout=timeout)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNANSWERED * 1000)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

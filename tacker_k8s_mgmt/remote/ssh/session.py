@@ -10,9 +10,11 @@ this host's user, no PTY. Commands run in the C locale, because their output is 
 import io
 import logging
 import shlex
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import cast
 
 import paramiko
 import scp
@@ -32,7 +34,7 @@ from tacker_k8s_mgmt.remote.ssh.channel import (
     exchange,
     last_lines,
 )
-from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint, Wire
+from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 
 LOG = logging.getLogger(__name__)
 
@@ -123,7 +125,7 @@ class Session:
             channel.exec_command(f"{_LOCALE} {shlex.join(argv)}")
             return channel
 
-    def tunnel(self, host: str, port: int, timeout: float) -> Wire:
+    def tunnel(self, host: str, port: int, timeout: float) -> socket.socket:
         """Open a connection from the session's host to another one (``direct-tcpip``).
 
         :raises OSError: the other host cannot be reached.
@@ -131,9 +133,10 @@ class Session:
         :raises ConnectionLost: no answer from either host; see :meth:`answers`.
         """
         try:
-            return self._transport.open_channel(
+            channel = self._transport.open_channel(
                 "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
             )
+            return cast(socket.socket, channel)  # it has a socket's methods
         except paramiko.ChannelException as error:
             if error.code == _PROHIBITED:
                 raise BastionForbids(host=self.host, target=host) from error

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Holds the cluster's lock as long as whoever asked for it is connected. Started as
+# Holds the cluster's lock as long as the SSH connection of its owner. Started as
 #   bash -c "$(cat hold.sh)" hold WORKDIR OWNER
-# with OWNER as one line of JSON without secrets. Prints "held", or "busy" and the
-# present owner's line, and in the second case ends.
+# with OWNER as one line of JSON without secrets. Prints "held", or prints "busy" with the
+# present owner's line and exits.
 set -u
 workdir=$1 owner=$2
 umask 077
@@ -13,7 +13,7 @@ if ! flock -n 9; then
 fi
 printf '%s\n' "$owner" >"$workdir/operation.lock"
 echo held
-# Words that nobody takes end the connection to a conductor whose host is gone.
+# Output that is not acknowledged ends the connection to a conductor whose host is gone.
 { while sleep 30; do echo; done; } 9>&- &
 trap 'kill $! 2>/dev/null' EXIT
 cat >/dev/null

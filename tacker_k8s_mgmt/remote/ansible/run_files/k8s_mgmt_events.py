@@ -1,18 +1,17 @@
 """Ansible callback plugin: writes a run's events as JSON lines, small and safe.
 
-It is sent along with every playbook run and works from Ansible 2.9 on (Python 3.6). It
-adds to the output plugin that the kubespray checkout configures and replaces none.
+It is copied to the server for every playbook run, works from Ansible 2.9 on (Python
+3.6), and runs beside the output plugin that the kubespray checkout configures.
 
 A line has an ``event`` (playbook, former, play, task, failed, unreachable, alive,
 recap), a ``time`` in epoch seconds and the number of ``results`` of hosts so far.
-Results of modules are never written, only a failure's message; nothing of a task with
-no_log.
+Module results are never written, only a failure's message, and that not with no_log.
 
-How long each play took is kept of the last runs that went well, of all clusters: one
-JSON object per line with kind and hosts of the run, and the seconds of its plays.
+The durations of all plays of the last successful runs, of all clusters, are kept: one
+JSON object per line with kind, number of hosts, and the seconds of its plays.
 """
 
-# Ansible is not there where types are checked.
+# Ansible is not installed where types are checked.
 # mypy: ignore-errors
 
 import contextlib
@@ -31,20 +30,20 @@ DOCUMENTATION = """
     description: Writes the events of a playbook run to a file.
 """
 
-ALIVE_SECONDS = 2.0  # between two lines that only say that work goes on
+ALIVE_SECONDS = 2.0  # between two "alive" events
 MESSAGE_CHARS = 1000
-FORMER_RUNS = 5  # kept of a kind of run and number of hosts
-FORMER_LINES = 200  # kept of all
-FORMER_BYTES = 1024 * 1024  # read of a file that somebody else may have written
+FORMER_RUNS = 5  # kept per kind of run and number of hosts
+FORMER_LINES = 200  # kept in total
+FORMER_BYTES = 1024 * 1024  # read at most, because other programs may write the file
 
 
 class CallbackModule(CallbackBase):
-    """Appends to the file that K8S_MGMT_EVENTS names."""
+    """Appends events to the file that K8S_MGMT_EVENTS names."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "notification"
     CALLBACK_NAME = "k8s_mgmt_events"
-    # So that it need not be enabled: that would replace the checkout's own list.
+    # Enabling it would replace the checkout's own list of plugins.
     CALLBACK_NEEDS_WHITELIST = False
     CALLBACK_NEEDS_ENABLED = False
 
@@ -56,7 +55,7 @@ class CallbackModule(CallbackBase):
         self._written = 0.0
         self._plays = 0
         self._play = None
-        self._began = []  # when each play did
+        self._began = []  # start times of the plays
         self._hosts = 0
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         self._file = os.open(path, flags, 0o600) if path else -1
@@ -68,36 +67,28 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_play_start(self, play):
         if not self._began:
             self._hosts = number_of_hosts(play)
-            self._tell_former()
-        # A play that takes its hosts in batches starts anew with each of them.
+            self._write_former()
+        # A play with `serial` starts again for each batch of hosts.
         if not self._began or play._uuid != self._play:
             self._play = play._uuid
             self._began.append(time.time())
         self._write("play", name=play.get_name(), number=len(self._began))
 
-    def v2_playbook_on_task_start(self, task, is_conditional):
+    def v2_playbook_on_task_start(self, task, is_conditional=False):
         self._write("task", name=task.get_name())
 
-    def v2_playbook_on_handler_task_start(self, task):
-        self._write("task", name=task.get_name())
-
-    def v2_playbook_on_cleanup_task_start(self, task):
-        self._write("task", name=task.get_name())
+    v2_playbook_on_handler_task_start = v2_playbook_on_task_start
+    v2_playbook_on_cleanup_task_start = v2_playbook_on_task_start
 
     def v2_runner_on_ok(self, result):
         self._alive()
 
-    def v2_runner_on_skipped(self, result):
-        self._alive()
+    v2_runner_on_skipped = v2_runner_on_ok
 
     def v2_runner_item_on_ok(self, result):
         self._alive(0)
 
-    def v2_runner_retry(self, result):
-        self._alive(0)
-
-    def v2_runner_on_async_poll(self, result):
-        self._alive(0)
+    v2_runner_retry = v2_runner_on_async_poll = v2_runner_item_on_ok
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
         self._results += 1
@@ -120,7 +111,7 @@ class CallbackModule(CallbackBase):
         if hosts and not any(sum(numbers.values()) for numbers in hosts.values()):
             self._keep()
 
-    def _tell_former(self):
+    def _write_former(self):
         path, kind = history()
         former = [
             record["plays"]
@@ -138,7 +129,7 @@ class CallbackModule(CallbackBase):
         ends = [*self._began[1:], time.time()]
         times = zip(self._began, ends)  # noqa: B905
         plays = [round(end - began, 1) for began, end in times]
-        # No record of durations is worth a warning in the run's output.
+        # A record that cannot be kept is not worth a warning in the run's output.
         if kind and self._hosts and len(plays) == self._plays:
             with contextlib.suppress(OSError):
                 keep_record(path, {"kind": kind, "hosts": self._hosts, "plays": plays})
@@ -163,24 +154,24 @@ class CallbackModule(CallbackBase):
     def _write(self, event, **fields):
         self._written = time.time()
         fields.update(event=event, time=self._written, results=self._results)
-        # One write per line: a reader never sees lines mixed, and ASCII keeps byte
-        # offsets equal to character offsets.
+        # One write per line, so that lines do not mix; ASCII, so that byte offsets are
+        # character offsets.
         os.write(self._file, (json.dumps(fields, default=str) + "\n").encode())
 
 
 def history():
-    """The file with the durations of former runs, and the kind of this one."""
+    """Return the path of the durations of former runs, and the kind of this run."""
     return os.environ.get("K8S_MGMT_HISTORY", ""), os.environ.get("K8S_MGMT_KIND", "")
 
 
 def number_of_hosts(play):
-    """How many hosts the run is about; 0 where this Ansible does not say."""
+    """Return the run's number of hosts; 0 if this Ansible does not provide it."""
     inventory = getattr(play.get_variable_manager(), "_inventory", None)
     return len(inventory.get_hosts()) if inventory else 0
 
 
 def read_records(path):
-    """The records of former runs, the oldest first; what is none is passed over."""
+    """Return the records of former runs, oldest first, without invalid lines."""
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             lines = file.read(FORMER_BYTES).splitlines()
@@ -190,7 +181,7 @@ def read_records(path):
 
 
 def parsed(line):
-    """A record, or None of a line that is none."""
+    """Return the record in a line, or None for an invalid line."""
     try:
         record = json.loads(line)
         plays = [float(seconds) for seconds in record["plays"]]
@@ -203,22 +194,22 @@ def parsed(line):
 
 
 def keep_record(path, record):
-    """Add a record, and leave out those of its kind, and of all, that are too old.
+    """Add a record, and drop the oldest of each kind and in total.
 
-    Of two runs that end in the same moment one may be lost.
+    If two runs end at the same moment, one may be lost.
     """
     kept, counts = [], {}
-    for one in reversed([*read_records(path), record]):
-        kind = one["kind"], one["hosts"]
+    for former in reversed([*read_records(path), record]):
+        kind = former["kind"], former["hosts"]
         counts[kind] = counts.get(kind, 0) + 1
         if counts[kind] <= FORMER_RUNS and len(kept) < FORMER_LINES:
-            kept.insert(0, one)
+            kept.insert(0, former)
     directory = os.path.dirname(path)
     os.makedirs(directory, mode=0o700, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=directory)
     try:
         with os.fdopen(handle, "w") as file:
-            file.writelines(json.dumps(one) + "\n" for one in kept)
+            file.writelines(json.dumps(former) + "\n" for former in kept)
         os.replace(name, path)
     except BaseException:
         os.unlink(name)
@@ -226,41 +217,38 @@ def keep_record(path, record):
 
 
 def part(result, name):
-    """A field of a result; Ansible made them public in 2.19."""
+    """Return a field of a result; before Ansible 2.19 its name has an underscore."""
     value = getattr(result, name, None)
     return getattr(result, "_" + name) if value is None else value
 
 
 def message(outcome):
-    """What an operator needs to know of a failed result."""
+    """Return the message of a failed result, for the operator."""
     for item in outcome.get("results") or ():
         if isinstance(item, dict) and (item.get("failed") or item.get("unreachable")):
-            # Of a loop the result itself only says that some item failed.
+            # A loop's own message is only that some item failed.
             return "(censored by no_log)" if "censored" in item else message(item)
-    said = str(outcome.get("msg") or "").strip()
+    text = str(outcome.get("msg") or "").strip()
     if outcome.get("url"):
-        # A download; its own message is that the request failed.
-        said = ": ".join(filter(None, [without_login(str(outcome["url"])), said]))
+        # A download, whose own message is only that the request failed.
+        text = ": ".join(filter(None, [without_login(str(outcome["url"])), text]))
     for stream in ("response", "stderr", "module_stderr", "stdout", "module_stdout"):
         output = str(outcome.get(stream) or "").strip()
-        if output and output not in said:
-            return (
-                shortened(said, MESSAGE_CHARS // 2)
-                + ": "
-                + shortened(output, MESSAGE_CHARS // 2)
-            )
-    return shortened(said, MESSAGE_CHARS)
+        if output and output not in text:
+            half = MESSAGE_CHARS // 2
+            return shortened(text, half) + ": " + shortened(output, half)
+    return shortened(text, MESSAGE_CHARS)
 
 
 def without_login(url):
-    """A URL as it may be shown: without user, password and query."""
+    """Return a URL without user, password and query."""
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return scheme + separator + host.rpartition("@")[2] + slash + path.partition("?")[0]
 
 
 def shortened(text, limit):
-    """The beginning and the end, which is where the reason usually is."""
+    """Cut out the middle of a text; the reason is usually at its end."""
     if len(text) <= limit:
         return text
     half = limit // 2 - 3

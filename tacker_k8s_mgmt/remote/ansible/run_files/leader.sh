@@ -1,7 +1,7 @@
 #!/bin/bash
 # Sent before each script that looks at runs.
-# Prints the process that leads a run, if it is alive: a lock is out of sight when its
-# file was deleted.
+# Prints the pid of a run's leader, if it is alive. The lock is no proof: its file may
+# have been deleted.
 leader() { # DIRECTORY
     local pid start boot stat
     { read -r pid start boot _ <"$1/pid"; } 2>/dev/null || return
@@ -11,7 +11,7 @@ leader() { # DIRECTORY
     [ "${stat[0]}" != Z ] && [ "${stat[19]}" = "$start" ] && echo "$pid"
 }
 
-# Prints the id of a run that has a leader and no exit code yet.
+# Prints the id of a run with a leader and without an exit code.
 led() { # WORKDIR
     local directory
     for directory in "$1"/runs/*/; do
@@ -19,7 +19,7 @@ led() { # WORKDIR
     done
 }
 
-# Ends the connections to nodes that a run's tasks have shared, and which ssh would keep.
+# Ends the shared connections (ControlPersist) from a run to its nodes.
 disconnect() { # RUN_DIRECTORY
     local control
     [ -e "$1/control" ] && control=$(<"$1/control") || return

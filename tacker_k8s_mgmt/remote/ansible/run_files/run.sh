@@ -1,11 +1,11 @@
 #!/bin/bash
-# Runs one playbook, detached from whoever asked for it; all that is known of the run
-# is in its directory. Started by runner.py as
+# Runs one playbook, detached from the SSH connection; its directory has the run's whole
+# state. Started by run_directory.py as
 #   env K8S_MGMT_RUN=<run directory> setsid -f bash run.sh \
 #       WORKDIR RUN_ID LATEST KUBESPRAY_ROOT VENV FORKS MOST PLAYBOOK [ARGUMENT...]
-# LATEST is the run that had the lock last when this one was decided on; it, VENV and
-# FORKS may be empty. MOST limits the forks that this server decides on. No argument holds
-# a secret.
+# LATEST is the run that held the lock last when this one was requested; it, VENV and
+# FORKS may be empty. MOST limits the number of forks that is derived from this server's
+# resources. No argument holds a secret.
 set -u
 workdir=${1:?} id=${2:?} latest=$3 root=${4:?} venv=$5 forks=$6 most=${7:?} playbook=${8:?}
 shift 8
@@ -13,19 +13,19 @@ run=$workdir/runs/$id
 operators_umask=$(umask)
 umask 077
 exec </dev/null >>"$run/log" 2>&1
-# Either may be a link that is led to another release while this run goes on.
+# Either may be a link that changes to another release during this run.
 root=$(readlink -m -- "$root") venv=${venv:+$(readlink -m -- "$venv")}
 
 record() { # FILE TEXT: appears whole or not at all
     printf '%s\n' "$2" >"$1.tmp" && sync "$1.tmp" && mv "$1.tmp" "$1"
 }
 
-# One run per cluster. Ansible inherits the lock, so it is held as long as any of the
-# two lives. A moment's patience: whoever follows a run tests the lock.
+# One run per cluster. Ansible inherits the lock, so it is held as long as either process
+# lives. Wait briefly, because watch.sh takes a shared lock for a moment.
 exec 9<>"$workdir/run.lock"
 if ! flock -w 3 9 || [ "$(<"$workdir/run.lock")" != "$latest" ] ||
     [ -n "$(led "$workdir")" ]; then
-    # Another run was quicker, and whoever asked for this one has to look again.
+    # Another run took the lock; the driver has to decide again.
     rm -rf -- "$run"
     exit 75
 fi
@@ -35,7 +35,7 @@ read -ra stat <<<"${stat##*) }"
 boot=$(</proc/sys/kernel/random/boot_id)
 record "$run/pid" "$$ ${stat[19]} $boot $(date +%s.%3N)"
 
-# A run that was killed left its connections behind.
+# A killed run leaves its connections behind.
 for directory in "$workdir"/runs/*/; do
     disconnect "$directory"
 done
@@ -53,15 +53,15 @@ end() {
 }
 trap end TERM INT HUP
 
-# A Unix socket's path may have some 100 characters, a work directory's more.
+# A Unix socket's path is limited to about 100 characters, a work directory's is not.
 control=$(mktemp -d /tmp/k8s-mgmt.XXXXXX)
 record "$run/control" "$control"
-# While one node works, the others may have nothing to do for long; kubespray's own
-# ansible.cfg keeps their connections for as long.
+# Nodes may be idle for long while another works; kubespray's own ansible.cfg keeps
+# connections for the same time.
 ssh_options=(
     -o ControlMaster=auto -o ControlPersist=30m -o ConnectTimeout=30
     -o ServerAliveInterval=10 -o ServerAliveCountMax=6
-    # The driver has seen and recorded each of them: no other key is taken, of no kind.
+    # The driver has recorded the key of each node; no other key is accepted.
     -o StrictHostKeyChecking=yes -o GlobalKnownHostsFile=/dev/null
     -o "'UserKnownHostsFile=\"$workdir/known_hosts\"'"
 )
@@ -82,8 +82,8 @@ configured() { # OPTION: whether the file that Ansible reads has it, in any sect
     return 1
 }
 
-# Ansible starts no more processes than a play has hosts, so what this server can bear
-# does for a small cluster as well. 5 is Ansible's own default.
+# Ansible starts no more processes than a play has hosts, so a small cluster needs no
+# lower number. 5 is Ansible's own default.
 bearable_forks() {
     local cores memory
     cores=$(nproc) memory=$(awk '/^MemAvailable:/ { print int($2 / 1024) }' /proc/meminfo)
@@ -91,7 +91,7 @@ bearable_forks() {
         sort -n | awk 'NR == 1 { print ($1 > 5 ? $1 : 5) }'
 }
 
-# Fewer round trips for each task; nodes with requiretty are refused before.
+# Fewer round trips per task; nodes with requiretty have been refused before.
 if [ -z "${ANSIBLE_PIPELINING-}${ANSIBLE_SSH_PIPELINING-}" ] && ! configured pipelining; then
     export ANSIBLE_PIPELINING=True
 fi
@@ -99,8 +99,8 @@ if [ -z "$forks" ] && [ -z "${ANSIBLE_FORKS-}" ] && ! configured forks; then
     forks=$(bearable_forks)
 fi
 [ -n "$forks" ] && export ANSIBLE_FORKS=$forks
-# Facts never expire: kubespray reads those of all nodes, and a dead one gives no new ones.
-# Their files have the nodes' names, by which those of VMs that are made anew are deleted.
+# Facts never expire: kubespray reads those of all nodes, and a dead node provides none.
+# Their files are named after the nodes, so that those of rebuilt VMs can be deleted.
 callbacks=${ANSIBLE_CALLBACK_PLUGINS:-~/.ansible/plugins/callback:/usr/share/ansible/plugins/callback}
 export K8S_MGMT_EVENTS=$run/events.jsonl K8S_MGMT_LOG=$run/log \
     ANSIBLE_CALLBACK_PLUGINS=$run/plugins:$callbacks \
@@ -110,7 +110,7 @@ export K8S_MGMT_EVENTS=$run/events.jsonl K8S_MGMT_LOG=$run/log \
     ANSIBLE_HOST_KEY_CHECKING=True ANSIBLE_LOCAL_TEMP=$run/tmp \
     ANSIBLE_SSH_RETRIES=2 ANSIBLE_RETRY_FILES_ENABLED=False ANSIBLE_NOCOLOR=1 PYTHONUNBUFFERED=1
 
-# The kind of this run: how long it takes is judged by others of it.
+# The kind of this run; its duration is estimated from former runs of the same kind.
 release=$(sed -n 's/^version: *["v]*\([0-9][0-9.]*\).*/\1/p' "$root/galaxy.yml" 2>/dev/null)
 if [ -n "$release" ]; then
     case " $* " in *" --limit "*) limited=', limited' ;; *) limited='' ;; esac
@@ -118,17 +118,17 @@ if [ -n "$release" ]; then
     export K8S_MGMT_HISTORY=${XDG_CACHE_HOME:-~/.cache}/tacker-k8s-mgmt/durations.jsonl
 fi
 
-# Ansible would make it open to others, and facts hold the hosts' environment.
+# Ansible would create it readable for others, and facts hold the hosts' environment.
 mkdir -p "$workdir/facts"
 if cd "$root"; then
-    # What kubespray puts on this server is the operator's, not ours.
+    # Files that kubespray creates on this server get the operator's umask.
     (
         umask "$operators_umask"
         exec ansible-playbook -i "$workdir/hosts.yaml" --become-user=root \
             -e "@$workdir/vars.json" -e "@$run/vars.json" "$@" "$playbook"
     ) &
     child=$!
-    # Of a child that is killed bash would write a line of this script.
+    # For a killed child, bash would print a line of this script.
     {
         wait "$child"
         rc=$?

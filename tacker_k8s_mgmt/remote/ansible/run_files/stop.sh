@@ -1,5 +1,5 @@
 #!/bin/bash
-# Ends a run with everything it started on this server. Read by bash from standard input:
+# Ends a run with all its processes on this server. Read by bash from standard input:
 #   bash -s -- WORKDIR RUN_ID GRACE
 # TERM, after GRACE seconds KILL. An exit code is recorded if the run could not do so.
 set -u
@@ -7,7 +7,7 @@ workdir=$1 id=${2:?} grace=$3
 run=$workdir/runs/$id
 
 # Ansible's workers may lead sessions of their own, so the process group alone is not
-# enough; every process of the run carries its mark.
+# enough; every process of the run has this variable.
 marked() { grep -slzxF -- "K8S_MGMT_RUN=$run" /proc/[0-9]*/environ; }
 
 signal() {
@@ -18,7 +18,7 @@ signal() {
     done
 }
 
-# A moment's patience: whoever follows the run tests the lock, too.
+# Wait briefly, because watch.sh takes a shared lock for a moment.
 alive() {
     [ -n "$(marked)" ] || ! flock -w 1 "$workdir/run.lock" true
 }
@@ -28,7 +28,7 @@ for ((end = SECONDS + grace; SECONDS < end; )); do
     alive || break
     sleep 0.2
 done
-# Again and again: one that is just being started is not seen by the first look.
+# Repeatedly, because a process that is just being started may be missed.
 for ((end = SECONDS + 5; SECONDS < end; )); do
     alive || break
     signal KILL

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Says how a run is doing; changes nothing. Read by bash from standard input as
+# Prints the state of a run; changes nothing. Read by bash from standard input as
 #   bash -s -- WORKDIR RUN_ID OFFSET LIMIT WAIT
 # Prints one line of JSON, then the run's event lines from byte OFFSET on, at most LIMIT
-# bytes. Without RUN_ID it is about the live run or else the newest one. While a run is
-# under way, looks after WAIT seconds, or as soon as the run has ended.
+# bytes. Without RUN_ID it is the live run or else the newest one. While a run is in
+# progress, waits up to WAIT seconds for its end first.
 set -u
 workdir=$1 id=$2 offset=$3 limit=$4 wait=$5
 
@@ -13,13 +13,13 @@ if [ -z "$asked" ]; then
         [ -d "$directory" ] && id=${directory%/} id=${id##*/}
     done
 fi
-# The order matters: a run records its pid after it has the lock, and its exit code
-# before it gives the lock back.
+# The order matters: a run records its pid after it has taken the lock, and its exit code
+# before it releases the lock.
 [ -n "$id" ] && [ -e "$workdir/runs/$id/pid" ] && begun=yes || begun=
 holder=
 latest=
 if [ -e "$workdir/run.lock" ]; then
-    # Who runs has the lock for itself; who looks shares it.
+    # A run holds an exclusive lock, this script a shared one.
     patience=(-n)
     [ "$wait" = 0 ] || patience=(-w "$wait")
     exec 9<"$workdir/run.lock"
@@ -29,7 +29,7 @@ if [ -e "$workdir/run.lock" ]; then
     [ -n "$holder" ] && [ ! -e "$workdir/runs/$latest/rc" ] && holder=$latest || holder=
 fi
 if [ -z "$holder" ] && holder=$(led "$workdir") && [ -n "$holder" ]; then
-    sleep "$wait" # there is no lock whose end could be waited for
+    sleep "$wait" # there is no lock whose release could be awaited
 fi
 [ -z "$asked" ] && [ -n "$holder" ] && id=$holder
 run=$workdir/runs/$id
