@@ -1,9 +1,9 @@
-"""Asks everybody who knows of a cluster, and changes nothing.
+"""Reads a cluster from all sources that know it, and changes nothing.
 
-Each is asked on its own: one that does not answer hides no other.
+Each source is read on its own: the failure of one hides no other.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
@@ -25,7 +25,7 @@ Listing = tuple[tuple[Node, ...], frozenset[str] | None]
 
 
 class Survey:
-    """One look at one VNF instance's cluster."""
+    """The comparison of one VNF instance's cluster."""
 
     def __init__(self, params: InstallParams, vnf_id: str, view: ports.View) -> None:
         self._params = params
@@ -35,39 +35,38 @@ class Survey:
         self._failures: dict[Source, str] = {}
 
     def take(self) -> Report:
-        """Ask, and compare."""
-        said = self._answers()
+        """Read the sources, and compare them."""
+        answers = self._answers()
         try:
-            rows = report.compare(said, self._params)
+            rows = report.compare(answers, self._params)
         except errors.ClusterError as error:
             self._fail(Source.HEAT, error)
-            rows = report.compare(replace(said, machines=None), self._params)
+            rows = report.compare(replace(answers, machines=None), self._params)
         sources = report.sources(self._params)
-        failures = {
-            one: self._failures[one] for one in sources if one in self._failures
-        }
+        failures = {s: self._failures[s] for s in sources if s in self._failures}
         return Report(rows, sources, failures)
 
     def _answers(self) -> Answers:
-        """Side by side; this thread alone uses Tacker's database."""
+        """Side by side; only this thread uses Tacker's database."""
+        view = self._view
         with ThreadPoolExecutor(1) as pool:
-            listing = pool.submit(self._ask, Source.INVENTORY, self._listing)
-            vims = self._ask(Source.VIM, lambda: self._view.vims.registered())
-            machines = self._ask(Source.HEAT, lambda: self._view.machines())
-            counts = self._ask(Source.HEAT, lambda: tuple(self._view.counts()))
+            listing = pool.submit(self._read, Source.INVENTORY, self._listing)
+            vims = self._read(Source.VIM, lambda: view.vims.registered())
+            machines = self._read(Source.HEAT, lambda: view.machines())
+            counts = self._read(Source.HEAT, lambda: tuple(view.counts()))
             listed, joined = listing.result() or (None, None)
-            planes = tuple(_control_planes(listed, machines))
-            nodes = pool.submit(self._ask, Source.CLUSTER, lambda: self._nodes(planes))
+            planes = _control_planes(listed, machines)
+            nodes = pool.submit(self._read, Source.CLUSTER, lambda: self._nodes(planes))
             status = None
             if self._params.load_balancer:
-                status = self._ask(Source.BALANCER, lambda: self._status(machines))
+                status = self._read(Source.BALANCER, lambda: self._status(machines))
             return Answers(
                 machines, listed, joined, nodes.result(), status, vims, counts
             )
 
-    def _ask(self, source: Source, question: Callable[[], Answer]) -> Answer | None:
+    def _read(self, source: Source, read: Callable[[], Answer]) -> Answer | None:
         try:
-            return question()
+            return read()
         except Exception as error:
             # Whatever a client, a driver of the database or Tacker may raise.
             self._fail(source, error)
@@ -82,25 +81,25 @@ class Survey:
         self._failures[source] = self._redact(text)
 
     def _listing(self) -> Listing:
-        records = self._view.workdir
-        owner = records.owner()
+        workdir, host = self._view.workdir, self._params.ansible.host
+        owner = workdir.owner()
         if owner not in (None, self._vnf_id):
             raise errors.OwnershipError(
-                path=records.path,
-                host=self._params.ansible.host,
+                path=workdir.path,
+                host=host,
                 reason=f"belongs to the VNF instance {owner}",
             )
-        own = ClusterRecords(self._view, self._params.ansible.host)
-        return nodes_in(own.inventory()), own.joined()
+        records = ClusterRecords(self._view, host)
+        return nodes_in(records.inventory()), records.joined()
 
     def _nodes(self, control_planes: tuple[Node, ...]) -> tuple[NodeObject, ...]:
-        """The Node objects, from the first control plane that answers."""
+        """The Node objects, through the first control plane that answers."""
         error: errors.K8sMgmtError = errors.ClusterError(
-            detail="Neither the inventory nor Heat tells of a control plane."
+            detail="Neither the inventory nor Heat has a control plane."
         )
-        for one in control_planes:
+        for plane in control_planes:
             try:
-                return tuple(self._view.cluster(one).nodes())
+                return tuple(self._view.cluster(plane).nodes())
             except errors.K8sMgmtError as caught:
                 error = caught
         raise error
@@ -108,17 +107,17 @@ class Survey:
     def _status(self, machines: Machines | None) -> BalancerStatus:
         machine = machines.load_balancer if machines else None
         if machine is None:
-            raise errors.ClusterError(detail="Heat does not tell where its VM is.")
+            raise errors.ClusterError(detail="The address of its VM is not known.")
         return self._view.balancer(machine).status()
 
 
 def _control_planes(
     listed: tuple[Node, ...] | None, machines: Machines | None
-) -> Iterator[Node]:
-    """Every control plane that somebody knows, each address once."""
-    found = name_nodes(machines.control_planes) if machines else ()
-    tried: set[str] = set()
-    for one in (*(listed or ()), *found):
-        if one.role is Role.CONTROL_PLANE and one.ssh_address not in tried:
-            tried.add(one.ssh_address)
-            yield one
+) -> tuple[Node, ...]:
+    """The control planes of inventory and Heat, each address once."""
+    in_heat = name_nodes(machines.control_planes) if machines else ()
+    planes: dict[str, Node] = {}
+    for node in (*(listed or ()), *in_heat):
+        if node.role is Role.CONTROL_PLANE:
+            planes.setdefault(node.ssh_address, node)
+    return tuple(planes.values())

@@ -1,6 +1,6 @@
-"""What each place says of one VM, and what of that is not as it should be.
+"""The cell of each source for one VM, with the differences in it.
 
-A place that could not be asked proves nothing: no finding depends on its silence.
+A source that could not be read proves nothing: no finding follows from its silence.
 """
 
 from collections.abc import Iterator
@@ -37,8 +37,8 @@ _HEAL_BALANCER = "Heal its VNFC: the new VM gets every node and every service."
 
 
 @dataclass(frozen=True)
-class Subject:
-    """What the places have under one name.
+class Member:
+    """What the sources have under one name.
 
     :param vm: a complete VM.
     :param unfinished: what keeps its VM from being complete, "" for nothing.
@@ -59,213 +59,202 @@ class Subject:
 
     @property
     def is_worker(self) -> bool:
-        """Whether it is no control plane."""
+        """Whether it is a worker."""
         return self.role is Role.WORKER
 
     @property
     def place(self) -> Node | None:
-        """Where it is: by Heat, or else by the inventory."""
+        """The node with its addresses, of Heat or else of the inventory."""
         return self.vm or self.listed
 
     @property
-    def exists(self) -> bool:
-        """Whether Heat has a VM of it, complete or not."""
-        return bool(self.vm or self.unfinished)
-
-    @property
-    def rebuilt(self) -> bool:
+    def is_rebuilt(self) -> bool:
         """Whether its VM is another one than the inventory's."""
-        if not self.vm or not self.listed:
-            return False
-        return self.vm.server_id != self.listed.server_id
+        ids = {node.server_id for node in (self.vm, self.listed) if node}
+        return len(ids) > 1
 
 
-def _cell(text: str, *findings: Finding) -> Cell:
-    return Cell(text, findings)
+def _differs(text: str, what: str, remedy: str) -> Cell:
+    return Cell(text, (Finding(what, remedy),))
 
 
-def heat(one: Subject, said: Answers) -> Cell:
+def heat(member: Member, answers: Answers) -> Cell:
     """Whether there is a VM."""
-    if said.machines is None:
+    vm, listed, is_worker = member.vm, member.listed, member.is_worker
+    if answers.machines is None:
         return UNKNOWN
-    if one.unfinished:
-        text = f"Heat has not completed its VM: {one.unfinished}"
-        has_failed = one.unfinished.endswith("_FAILED")
-        remedy = _FAILED if has_failed else _UNDER_WAY
-        stack = said.machines.stack_id
-        return _cell("unfinished", Finding(text, remedy.format(stack=stack)))
-    if one.vm is None:
-        if one.listed is None:
+    if member.unfinished:
+        text = f"Heat has not completed its VM: {member.unfinished}"
+        remedy = _FAILED if member.unfinished.endswith("_FAILED") else _UNDER_WAY
+        stack = answers.machines.stack_id
+        return _differs("unfinished", text, remedy.format(stack=stack))
+    if vm is None:
+        if listed is None:
             return ABSENT
-        remedy = _CLEAR if one.is_worker else _ANEW
-        return _cell("-", Finding("in the inventory, and its VM is gone", remedy))
-    if one.listed and one.rebuilt:
+        remedy = _CLEAR if is_worker else _ANEW
+        return _differs("-", "in the inventory, and its VM is gone", remedy)
+    if listed and member.is_rebuilt:
         text = (
-            f"a new VM: Heat has the server {one.vm.server_id}, the inventory "
-            f"{one.listed.server_id}"
+            f"a new VM: Heat has the server {vm.server_id}, the inventory "
+            f"{listed.server_id}"
         )
-        return _cell("new VM", Finding(text, _JOIN if one.is_worker else _ANEW))
-    return _cell("VM")
+        return _differs("new VM", text, _JOIN if is_worker else _ANEW)
+    return Cell("VM")
 
 
-def group(one: Count) -> Cell:
-    """How many VMs Heat has of a group that Tacker counts otherwise."""
-    text = f"Heat has {one.heat} VMs of it, and Tacker counts {one.tacker}"
-    return _cell(f"{one.heat} VMs", Finding(text, one.remedy))
+def group(count: Count) -> Cell:
+    """How many VMs Heat has of a group for which Tacker has another number."""
+    text = f"Heat has {count.heat} VMs of it, and Tacker counts {count.tacker}"
+    return _differs(f"{count.heat} VMs", text, count.remedy)
 
 
-def inventory(one: Subject, said: Answers) -> Cell:
-    """Whether the Ansible server knows it, and as a whole member."""
-    if said.inventory is None:
+def inventory(member: Member, answers: Answers) -> Cell:
+    """Whether it is in the inventory, and as a full member."""
+    vm, listed = member.vm, member.listed
+    if answers.inventory is None:
         return UNKNOWN
-    if one.listed is None:
-        return _unlisted(one, said) if one.vm else ABSENT
-    if one.vm and not one.rebuilt and (moved := _moved(one.vm, one.listed)):
-        return _cell("other address", moved)
-    if one.joins and not one.rebuilt and (one.seen or said.nodes is None):
-        text = "its join was not seen to its end"
-        return _cell("not joined", Finding(text, _JOIN))
-    return _cell("listed")
-
-
-def _unlisted(one: Subject, said: Answers) -> Cell:
-    if not said.inventory:
-        return _cell("-", Finding("in no inventory, for there is none", _RESTORE))
-    if one.is_worker:
-        is_node = said.nodes is None or one.seen is not None
-        what = (
-            "not in the inventory" if is_node else "a VM that is no node of the cluster"
-        )
-        return _cell("-", Finding(what, _JOIN))
-    text = "a VM of the control plane that is not in the inventory"
-    return _cell("-", Finding(text, _NOT_ADDED))
-
-
-def _moved(vm: Node, listed: Node) -> Finding | None:
-    if vm.address != listed.address:
+    if listed is None:
+        return _unlisted(member, answers) if vm else ABSENT
+    if member.is_rebuilt:
+        return Cell("listed")
+    if vm and vm.address != listed.address:
         text = f"at {vm.address} in Heat, at {listed.address} in the inventory"
-        is_worker = vm.role is Role.WORKER
-        return Finding(text, "Heal its VNFC." if is_worker else _ANEW)
-    if vm.ssh_address != listed.ssh_address:
-        logins = (
-            f"at {vm.ssh_address} in Heat, at {listed.ssh_address} in the inventory"
+        remedy = "Heal its VNFC." if member.is_worker else _ANEW
+        return _differs("other address", text, remedy)
+    if vm and vm.ssh_address != listed.ssh_address:
+        text = (
+            f"logins are at {vm.ssh_address} in Heat, at {listed.ssh_address} in the "
+            "inventory"
         )
         remedy = "The next scale, or heal of a VNFC, corrects the inventory."
-        return Finding(f"logins are {logins}", remedy)
-    return None
+        return _differs("other address", text, remedy)
+    if member.joins and (member.seen or answers.nodes is None):
+        return _differs("not joined", "its join was not completed", _JOIN)
+    return Cell("listed")
 
 
-def cluster(one: Subject, said: Answers) -> Cell:
-    """Whether it is a node, and how it is doing."""
-    if said.nodes is None:
+def _unlisted(member: Member, answers: Answers) -> Cell:
+    if not answers.inventory:
+        return _differs("-", "in no inventory, for there is none", _RESTORE)
+    if not member.is_worker:
+        text = "a VM of the control plane that is not in the inventory"
+        return _differs("-", text, _NOT_ADDED)
+    if member.seen or answers.nodes is None:
+        return _differs("-", "not in the inventory", _JOIN)
+    return _differs("-", "a VM that is no node of the cluster", _JOIN)
+
+
+def cluster(member: Member, answers: Answers) -> Cell:
+    """Whether it is a node, and its conditions."""
+    seen, listed = member.seen, member.listed
+    if answers.nodes is None:
         return UNKNOWN
-    gone = said.machines is not None and not one.exists
-    if one.seen is None:
-        wanted = one.listed or (one.vm and said.inventory is None)
-        if not wanted or gone or one.rebuilt:
+    gone = answers.machines is not None and not (member.vm or member.unfinished)
+    if seen is None:
+        expected = listed or (member.vm and answers.inventory is None)
+        if not expected or gone or member.is_rebuilt:
             return ABSENT
-        remedy = _JOIN if one.joins else "Look at the log of its kubelet."
-        return _cell("-", Finding("not in the cluster", remedy))
-    state = "Ready" if one.seen.ready else "NotReady"
-    text = f"{state}, cordoned" if one.seen.unschedulable else state
-    if gone and one.listed:
-        return _cell(text)
-    if gone and said.inventory is not None:
-        return _cell(text, _stranger(one))
-    return Cell(text, tuple(_conditions(one, one.seen)))
+        remedy = _JOIN if member.joins else "Look at the log of its kubelet."
+        return _differs("-", "not in the cluster", remedy)
+    text = "Ready" if seen.ready else "NotReady"
+    if seen.unschedulable:
+        text += ", cordoned"
+    if gone and listed:
+        return Cell(text)
+    if gone and answers.inventory is not None:
+        return _differs(
+            text,
+            "in the cluster, and neither in Heat nor in the inventory",
+            f"If its machine is gone, `kubectl delete node {member.name}`; if not, "
+            "find out who joined it.",
+        )
+    return Cell(text, tuple(_conditions(member, seen)))
 
 
-def _stranger(one: Subject) -> Finding:
-    return Finding(
-        "in the cluster, and neither in Heat nor in the inventory",
-        f"If its machine is gone, `kubectl delete node {one.name}`; if not, find out "
-        "who joined it.",
-    )
-
-
-def _conditions(one: Subject, seen: NodeObject) -> Iterator[Finding]:
+def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
     if not seen.ready:
-        heal = "; heal its VNFC if it is lost" if one.is_worker else ""
+        heal = "; heal its VNFC if it is lost" if member.is_worker else ""
         remedy = f"Look at `journalctl -u kubelet` on it{heal}."
         yield Finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
     if seen.unschedulable:
-        remedy = f"`kubectl uncordon {one.name}`, unless somebody is at work on it."
+        remedy = f"`kubectl uncordon {member.name}`, unless it is cordoned on purpose."
         yield Finding("cordoned, gets no new pods", remedy)
-    if one.place and seen.internal_ip not in ("", one.place.address):
-        text = f"at {seen.internal_ip} in the cluster, not at {one.place.address}"
+    if member.place and seen.internal_ip not in ("", member.place.address):
+        text = f"at {seen.internal_ip} in the cluster, not at {member.place.address}"
         yield Finding(text, "Look at `--node-ip` of its kubelet.")
 
 
-def balancer(one: Subject, said: Answers, wanted: LoadBalancer) -> Cell:
+def balancer(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
     """Whether the load balancer sends traffic there."""
-    if said.balancer is None:
+    route, place = member.route, member.place
+    if answers.balancer is None:
         return UNKNOWN
-    if said.balancer.api_port is None:
+    if answers.balancer.api_port is None:
         return ABSENT
-    if one.route is None:
-        return _unrouted(one, said, wanted)
-    word = one.route.state or "routed"
-    if one.place is None:
-        if said.machines is None or said.inventory is None:
-            return _cell(word)
-        what = "the load balancer routes to it, and there is no such VM"
-        return _cell(word, _misrouted(one, what, wanted, f"remove-worker {one.name}"))
-    address = one.place.address
-    if one.route.address != address:
-        sent = one.route.address
-        what = f"the load balancer sends its traffic to {sent}, not to {address}"
-        verb = f"add-worker {one.name}={address}"
-        return _cell("other address", _misrouted(one, what, wanted, verb))
-    if not one.is_worker and word.startswith(("DOWN", "MAINT")):
-        remedy = f"Look whether it answers at https://{address}:6443/readyz."
-        text = f"the load balancer finds its API server {word}"
-        return _cell(word, Finding(text, remedy))
-    return _cell(word)
+    if route is None:
+        return _unrouted(member, answers, wanted)
+    state = route.state or "routed"
+    if place is None:
+        if answers.machines is None or answers.inventory is None:
+            return Cell(state)
+        text = "the load balancer routes to it, and there is no such VM"
+        remedy = _reroute(member, wanted, f"remove-worker {member.name}")
+        return _differs(state, text, remedy)
+    if route.address != place.address:
+        text = (
+            f"the load balancer sends its traffic to {route.address}, not to "
+            f"{place.address}"
+        )
+        return _differs("other address", text, _route_to(member, place, wanted))
+    if not member.is_worker and state.startswith(("DOWN", "MAINT")):
+        text = f"the load balancer finds its API server {state}"
+        remedy = f"Look whether it answers at https://{place.address}:6443/readyz."
+        return _differs(state, text, remedy)
+    return Cell(state)
 
 
-def _unrouted(one: Subject, said: Answers, wanted: LoadBalancer) -> Cell:
+def _unrouted(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
+    place = member.place
     lacking = (
-        said.machines is not None and one.vm is None,
-        said.inventory is not None and one.listed is None,
-        said.nodes is not None and one.seen is None,
+        answers.machines is not None and member.vm is None,
+        answers.inventory is not None and member.listed is None,
+        answers.nodes is not None and member.seen is None,
     )
-    # Whoever is no member is routed to when it becomes one.
-    if one.place is None or one.joins or any(lacking):
+    # A node gets its route when it has joined.
+    if place is None or member.joins or any(lacking):
         return ABSENT
-    end = "it" if one.is_worker else "its API server"
-    what = f"the load balancer has no route to {end}"
-    verb = f"add-worker {one.name}={one.place.address}"
-    return _cell("-", _misrouted(one, what, wanted, verb))
+    end = "it" if member.is_worker else "its API server"
+    text = f"the load balancer has no route to {end}"
+    return _differs("-", text, _route_to(member, place, wanted))
 
 
-def _misrouted(one: Subject, what: str, wanted: LoadBalancer, verb: str) -> Finding:
-    """:param verb: what a worker's route is put right with; the API's servers are all
-    set at once, by ``install``.
-    """
-    script = basename(wanted.script_path)
-    remedy = (
-        f"On the load balancer: `sudo bash {script} {verb}`."
-        if one.is_worker
-        else "Heal the VNFC of the load balancer: the new VM gets every control plane."
-    )
-    return Finding(what, remedy)
+def _route_to(member: Member, place: Node, wanted: LoadBalancer) -> str:
+    return _reroute(member, wanted, f"add-worker {member.name}={place.address}")
 
 
-def balancer_machine(said: Answers) -> Cell:
+def _reroute(member: Member, wanted: LoadBalancer, verb: str) -> str:
+    if member.is_worker:
+        script = basename(wanted.script_path)
+        return f"On the load balancer: `sudo bash {script} {verb}`."
+    # The routes of the control planes can only be set all at once, by `install`.
+    return "Heal the VNFC of the load balancer: the new VM gets every control plane."
+
+
+def balancer_machine(answers: Answers) -> Cell:
     """Whether the load balancer has a VM."""
-    if said.machines is None:
+    if answers.machines is None:
         return UNKNOWN
-    if said.machines.load_balancer is None:
-        return _cell("-", Finding("no complete VM in Heat", _HEAL_BALANCER))
-    return _cell("VM")
+    if answers.machines.load_balancer is None:
+        return _differs("-", "no complete VM in Heat", _HEAL_BALANCER)
+    return Cell("VM")
 
 
 def balancer_state(status: BalancerStatus | None, wanted: LoadBalancer) -> Cell:
-    """How the load balancer itself is doing."""
+    """The state of the load balancer itself."""
     if status is None:
         return UNKNOWN
     if status.api_port is None:
-        return _cell("not set up", Finding("never set up", _HEAL_BALANCER))
+        return _differs("not set up", "never set up", _HEAL_BALANCER)
     text = f"API at {status.api_port}" if status.active else "stopped"
     return Cell(text, tuple(_faults(status, wanted)))
 
@@ -285,27 +274,29 @@ def _faults(status: BalancerStatus, wanted: LoadBalancer) -> Iterator[Finding]:
         yield Finding("HAProxy does not start with the VM", remedy)
 
 
-def vim(said: Answers, url: str | None) -> Cell:
-    """Whether Tacker has the cluster as a VIM.
+def vim(answers: Answers, url: str | None) -> Cell:
+    """Whether the cluster is a VIM in Tacker.
 
-    :param url: where the API is, as Tacker reaches it; None where that is not known.
+    :param url: where Tacker reaches the API; None where that is not known.
     """
-    if said.vims is None:
+    if answers.vims is None:
         return UNKNOWN
-    if not said.vims:
-        text = "the cluster is no VIM in Tacker"
-        remedy = (
+    if not answers.vims:
+        return _differs(
+            "-",
+            "the cluster is no VIM in Tacker",
             "`retry` of an instantiation registers it, and a heal of the whole VNF. A "
-            "VIM made by hand works, but is not known for the cluster's."
+            "VIM made by hand works, but is not recognized as the cluster's.",
         )
-        return _cell("-", Finding(text, remedy))
-    found = said.vims[0]
+    registered = answers.vims[0]
     findings = []
-    if url not in (None, found.auth_url):
-        text = f"the API is at {url}, the VIM {found.name} at {found.auth_url}"
+    if url not in (None, registered.auth_url):
+        text = (
+            f"the API is at {url}, the VIM {registered.name} at {registered.auth_url}"
+        )
         findings.append(Finding(text, _ANEW))
-    if not found.named:
-        text = f"the VNF instance does not name the VIM {found.name}"
+    if not registered.named:
+        text = f"the VNF instance does not name the VIM {registered.name}"
         remedy = "Retry the instantiation that was cut off; it names it."
         findings.append(Finding(text, remedy))
-    return Cell(found.name, tuple(findings))
+    return Cell(registered.name, tuple(findings))

@@ -1,7 +1,7 @@
-"""What the places that know of a cluster say about it, and what is made of that.
+"""The sources that know a cluster, what each reports, and the rows made of that.
 
-Five places are asked, each on its own: Heat, the inventory on the Ansible server, the
-cluster's API, the load balancer and Tacker's VIM registry.
+Heat, the inventory on the Ansible server, the cluster's API, the load balancer and
+Tacker's VIM registry are read independently of each other.
 """
 
 import enum
@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.topology.heat_stack import Machines
 
 
 class Source(enum.Enum):
-    """Who is asked."""
+    """A source, and its column in the report."""
 
     HEAT = "heat"
     INVENTORY = "inventory"
@@ -48,9 +48,9 @@ class Count:
     """How many VMs a group has.
 
     :param group: its name in Heat; in Tacker's v2 API the VDU's.
-    :param heat: as Heat has it.
-    :param tacker: as Tacker takes it to be.
-    :param remedy: what makes Tacker's number right.
+    :param heat: in Heat.
+    :param tacker: in Tacker's database.
+    :param remedy: how to correct Tacker's number.
     """
 
     group: str
@@ -61,11 +61,11 @@ class Count:
 
 @dataclass(frozen=True)
 class Answers:
-    """What each said; None where it could not be asked.
+    """What each source reports; None where it could not be read.
 
     :param inventory: empty where there is none.
-    :param joined: ids of the servers whose join is recorded; None: nothing is recorded.
-    :param balancer: None also where none was asked for.
+    :param joined: ids of the servers recorded as full members; None: no record.
+    :param balancer: None also for a cluster without a load balancer.
     :param vims: none or one.
     :param counts: of the groups of VMs.
     """
@@ -81,9 +81,9 @@ class Answers:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that differs.
+    """A difference.
 
-    :param text: what, about the row that it belongs to.
+    :param text: what differs, about the row that it belongs to.
     :param remedy: what the operator can do about it.
     """
 
@@ -93,7 +93,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Cell:
-    """What one place says of one row, in a word or two."""
+    """What one source reports of one row, in a word or two."""
 
     text: str
     findings: tuple[Finding, ...] = ()
@@ -101,9 +101,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One VM, or what somebody takes for one.
+    """One VM, or what a source takes for one.
 
-    :param server_id: of Heat, or else of the inventory; "" if neither has it.
+    :param server_id: of Heat, else of the inventory; "" if neither has it.
     :param address: in the cluster's network, likewise.
     """
 
@@ -111,11 +111,11 @@ class Row:
     role: Role
     server_id: str
     address: str
-    cells: Mapping[Source, Cell]
+    cells: dict[Source, Cell]
 
     @property
     def findings(self) -> Iterator[Finding]:
-        """Everything that differs, column by column."""
+        """All differences, column by column."""
         for cell in self.cells.values():
             yield from cell.findings
 
@@ -124,8 +124,8 @@ class Row:
 class Report:
     """The comparison.
 
-    :param sources: who was to be asked, in the order of the columns.
-    :param failures: who could not be asked, and why.
+    :param sources: those of this cluster, in the order of the columns.
+    :param failures: why a source could not be read.
     """
 
     rows: tuple[Row, ...]
@@ -134,5 +134,5 @@ class Report:
 
     @property
     def differs(self) -> bool:
-        """Whether anything that is known differs."""
+        """Whether there is any difference."""
         return any(True for row in self.rows for _ in row.findings)

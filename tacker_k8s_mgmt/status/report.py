@@ -1,196 +1,152 @@
 """Heat, inventory, cluster, load balancer and VIM side by side, a row for each VM.
 
-Who is who is decided as the operations decide it
-(:mod:`tacker_k8s_mgmt.topology.membership`). What is said of each, column by column, is
-in :mod:`.columns`.
+The rows are those of the :class:`~tacker_k8s_mgmt.topology.membership.Membership` with
+which operations work; :mod:`.columns` makes their cells.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
-
-from tacker_k8s_mgmt.model.nodes import Node, Role, api_url, name_nodes
+from tacker_k8s_mgmt.model.nodes import Role, api_url, name_nodes
 from tacker_k8s_mgmt.request.models import LoadBalancer
 from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.status import columns
-from tacker_k8s_mgmt.status.columns import BLANK, Subject
-from tacker_k8s_mgmt.status.facts import Answers, Cell, Count, Row, Source
+from tacker_k8s_mgmt.status.columns import BLANK, Member
+from tacker_k8s_mgmt.status.facts import Answers, Cell, Row, Source
 from tacker_k8s_mgmt.topology import membership
-from tacker_k8s_mgmt.topology.heat_stack import Machines
+from tacker_k8s_mgmt.topology.membership import Membership
 
 _NOT_COMPLETE = "it is on its way"
 
 
-def compare(said: Answers, params: InstallParams) -> tuple[Row, ...]:
-    """The rows: control planes, workers and, where one was asked for, load balancer.
+def compare(answers: Answers, params: InstallParams) -> tuple[Row, ...]:
+    """The rows: control planes, workers and, if there is one, the load balancer.
 
-    A group of VMs has a row of its own where Tacker takes it for larger or smaller.
+    A group of VMs has a row where Tacker's number of its VMs is not Heat's.
 
     :raises ClusterError: if two VMs have one address.
     """
     wanted = params.load_balancer
-    rows = [_row(one, said, wanted) for one in _subjects(said)]
+    rows = [_row(member, answers, wanted) for member in _members(answers)]
     if wanted:
-        rows.append(_balancer_row(said, wanted))
-    rows += [_group_row(one) for one in said.counts or () if one.heat != one.tacker]
-    return _with_vim(rows, said, wanted)
+        rows.append(_balancer_row(answers, wanted))
+    rows += [
+        _plain_row(count.group, Role.WORKER, Source.HEAT, columns.group(count))
+        for count in answers.counts or ()
+        if count.heat != count.tacker
+    ]
+    # The VIM belongs to the row that offers the API to Tacker.
+    cell = columns.vim(answers, _endpoint(answers, wanted))
+    role = Role.LOAD_BALANCER if wanted else Role.CONTROL_PLANE
+    if row := next((row for row in rows if row.role is role), None):
+        row.cells[Source.VIM] = cell
+    else:
+        rows.append(_plain_row("cluster", Role.CONTROL_PLANE, Source.VIM, cell))
+    return tuple(rows)
 
 
 def sources(params: InstallParams) -> tuple[Source, ...]:
-    """Who is to be asked."""
-    wanted = params.load_balancer
-    return tuple(one for one in Source if wanted or one is not Source.BALANCER)
+    """The sources of this cluster."""
+    return tuple(s for s in Source if params.load_balancer or s is not Source.BALANCER)
 
 
-# Who is who
-
-
-def _subjects(said: Answers) -> list[Subject]:
-    listed = {node.name: node for node in said.inventory or ()}
-    seen = {node.name: node for node in said.nodes or ()}
-    status = said.balancer
+def _members(answers: Answers) -> list[Member]:
+    heat, members = answers.machines, _membership(answers)
+    listed = {node.name: node for node in answers.inventory or ()}
+    seen = {node.name: node for node in answers.nodes or ()}
+    status = answers.balancer
     backends = {one.name: one for one in status.control_planes} if status else {}
     routes = {one.name: one for one in status.workers} if status else {}
-    vms, joining = _vms(said)
-    states = _unfinished(said, listed.values())
+    nodes = {n.name: n for n in (*members.nodes, *members.added)} if members else {}
+    joining = members.joining if members else ()
+    complete = (
+        {vm.server_id for vm in (*heat.control_planes, *heat.workers)} if heat else ()
+    )
+    states = {vm.server_id: vm.state for vm in heat.unfinished} if heat else {}
 
-    def subject(name: str) -> Subject:
-        place = vms.get(name) or listed.get(name)
+    def member(name: str) -> Member:
+        node, entry, unfinished = nodes.get(name), listed.get(name), ""
+        vm = node if node and node.server_id in complete else None
+        if node and not vm and heat and node.server_id in heat.places:
+            unfinished = states.get(node.server_id, _NOT_COMPLETE)
+        place = vm or entry
         role = Role.CONTROL_PLANE if name in backends else Role.WORKER
-        return Subject(
+        return Member(
             name,
             place.role if place else role,
-            vm=vms.get(name),
-            unfinished=states.get(name, ""),
-            listed=listed.get(name),
+            vm=vm,
+            unfinished=unfinished,
+            listed=entry,
             seen=seen.get(name),
             route=routes.get(name) or backends.get(name),
-            joins=name in joining,
+            joins=node in joining,
         )
 
-    names = dict.fromkeys((*listed, *vms, *seen, *backends, *routes))
-    found = [*map(subject, names), *_nameless(said, vms, listed.values())]
-    return sorted(found, key=lambda one: one.is_worker)
-
-
-def _vms(said: Answers) -> tuple[Mapping[str, Node], Collection[str]]:
-    """The complete VMs by their names in the cluster, and who of them would join."""
-    found = said.machines
-    if found is None:
-        return {}, ()
-    previous = said.inventory or ()
-    complete = (*found.control_planes, *found.workers)
-    if said.nodes is None:
-        seen = frozenset(node.name for node in name_nodes(complete, previous))
-    else:
-        seen = frozenset(node.name for node in said.nodes)
-    joined = membership.whole_members(said.joined, previous, seen)
-    ids = frozenset(machine.server_id for machine in complete)
-    members = membership.compare(
-        found, previous, ids if said.inventory is None else joined, seen
-    )
-    named = (*members.nodes, *members.added)
-    vms = {node.name: node for node in named if node.server_id in ids}
-    return vms, frozenset(node.name for node in members.joining)
-
-
-def _unfinished(said: Answers, listed: Iterable[Node]) -> Mapping[str, str]:
-    """What keeps the VMs of the inventory's nodes from being complete, by name."""
-    found = said.machines
-    if found is None:
-        return {}
-    states = {one.server_id: one.state for one in found.unfinished}
-    complete = _complete(found)
-    return {
-        node.name: states.get(node.server_id, _NOT_COMPLETE)
-        for node in listed
-        if node.server_id in found.places and node.server_id not in complete
-    }
-
-
-def _complete(found: Machines) -> frozenset[str]:
-    machines = (*found.control_planes, *found.workers)
-    return frozenset(machine.server_id for machine in machines)
-
-
-def _nameless(
-    said: Answers, vms: Mapping[str, Node], listed: Iterable[Node]
-) -> list[Subject]:
-    """VMs that are not complete and so have no name yet."""
-    known = {node.server_id for node in (*vms.values(), *listed)}
-    return [
-        Subject(f"VM {one.server_id}".strip(), one.role, unfinished=one.state)
-        for one in (said.machines.unfinished if said.machines else ())
-        if one.server_id not in known
+    there = {name: nodes[name] for name in nodes if nodes[name].server_id in complete}
+    names = dict.fromkeys((*listed, *there, *seen, *backends, *routes))
+    known = {node.server_id for node in (*there.values(), *listed.values())}
+    # Without a complete VM, a new member has no name yet.
+    nameless = [
+        Member(f"VM {vm.server_id}".strip(), vm.role, unfinished=vm.state)
+        for vm in (heat.unfinished if heat else ())
+        if vm.server_id not in known
     ]
+    return sorted([*map(member, names), *nameless], key=lambda one: one.is_worker)
 
 
-# The rows
+def _membership(answers: Answers) -> Membership | None:
+    """The membership, if Heat could be read; any other silent source agrees with it."""
+    heat, previous = answers.machines, answers.inventory or ()
+    if heat is None:
+        return None
+    complete = (*heat.control_planes, *heat.workers)
+    nodes = name_nodes(complete, previous) if answers.nodes is None else answers.nodes
+    seen = frozenset(node.name for node in nodes)
+    joined = membership.whole_members(answers.joined, previous, seen)
+    if answers.inventory is None:
+        joined = frozenset(vm.server_id for vm in complete)
+    return membership.compare(heat, previous, joined, seen)
 
 
-def _row(one: Subject, said: Answers, wanted: LoadBalancer | None) -> Row:
+def _row(member: Member, answers: Answers, wanted: LoadBalancer | None) -> Row:
     cells = {
-        Source.HEAT: columns.heat(one, said),
-        Source.INVENTORY: columns.inventory(one, said),
-        Source.CLUSTER: columns.cluster(one, said),
+        Source.HEAT: columns.heat(member, answers),
+        Source.INVENTORY: columns.inventory(member, answers),
+        Source.CLUSTER: columns.cluster(member, answers),
     }
     if wanted:
-        cells[Source.BALANCER] = columns.balancer(one, said, wanted)
-    place = one.place
+        cells[Source.BALANCER] = columns.balancer(member, answers, wanted)
+    place = member.place
     return Row(
-        one.name,
-        one.role,
+        member.name,
+        member.role,
         server_id=place.server_id if place else "",
         address=place.address if place else "",
         cells={**cells, Source.VIM: BLANK},
     )
 
 
-def _balancer_row(said: Answers, wanted: LoadBalancer) -> Row:
-    machine = said.machines.load_balancer if said.machines else None
+def _balancer_row(answers: Answers, wanted: LoadBalancer) -> Row:
+    machine = answers.machines.load_balancer if answers.machines else None
+    cells = dict.fromkeys(Source, BLANK)
+    cells[Source.HEAT] = columns.balancer_machine(answers)
+    cells[Source.BALANCER] = columns.balancer_state(answers.balancer, wanted)
     return Row(
         "load balancer",
         Role.LOAD_BALANCER,
         server_id=machine.server_id if machine else "",
         address=machine.ssh_address if machine else "",
-        cells={
-            Source.HEAT: columns.balancer_machine(said),
-            Source.INVENTORY: BLANK,
-            Source.CLUSTER: BLANK,
-            Source.BALANCER: columns.balancer_state(said.balancer, wanted),
-            Source.VIM: BLANK,
-        },
+        cells=cells,
     )
 
 
-def _group_row(one: Count) -> Row:
-    cells = {**dict.fromkeys(Source, BLANK), Source.HEAT: columns.group(one)}
-    return Row(one.group, Role.WORKER, "", "", cells)
+def _plain_row(name: str, role: Role, source: Source, cell: Cell) -> Row:
+    return Row(name, role, "", "", {**dict.fromkeys(Source, BLANK), source: cell})
 
 
-def _with_vim(
-    rows: list[Row], said: Answers, wanted: LoadBalancer | None
-) -> tuple[Row, ...]:
-    """The rows, with the VIM in that of whoever offers the API to Tacker."""
-    role = Role.LOAD_BALANCER if wanted else Role.CONTROL_PLANE
-    place = next((n for n, row in enumerate(rows) if row.role is role), None)
-    cell = columns.vim(said, _endpoint(said, wanted))
-    if place is None:
-        return (*rows, _bare_row(cell))
-    row = rows[place]
-    rows[place] = replace(row, cells={**row.cells, Source.VIM: cell})
-    return tuple(rows)
-
-
-def _bare_row(cell: Cell) -> Row:
-    cells = dict.fromkeys(Source, BLANK)
-    return Row("cluster", Role.CONTROL_PLANE, "", "", {**cells, Source.VIM: cell})
-
-
-def _endpoint(said: Answers, wanted: LoadBalancer | None) -> str | None:
+def _endpoint(answers: Answers, wanted: LoadBalancer | None) -> str | None:
     """Where Tacker reaches the API, as instantiation registers it."""
+    heat = answers.machines
     if wanted:
-        machine = said.machines.load_balancer if said.machines else None
+        machine = heat.load_balancer if heat else None
         return api_url(machine.ssh_address, wanted.api_port) if machine else None
-    found = said.machines.control_planes if said.machines else said.inventory or ()
-    leading = next((one for one in found if one.role is Role.CONTROL_PLANE), None)
+    members = heat.control_planes if heat else answers.inventory or ()
+    leading = next((m for m in members if m.role is Role.CONTROL_PLANE), None)
     return api_url(leading.ssh_address, API_PORT) if leading else None

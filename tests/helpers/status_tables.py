@@ -185,7 +185,7 @@ TABLE = [
         status_spoilers.not_joined,
         W5,
         "VM notjoined Ready routed ",
-        "its join was not seen to its end",
+        "its join was not completed",
         JOIN,
     ),
     (

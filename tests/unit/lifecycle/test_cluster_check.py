@@ -170,7 +170,7 @@ def test_nobody_to_ask_the_cluster_of():
     site = instantiated()
     site.faults |= {"machines", "workdir.owner"}
     text = survey(site).failures[Source.CLUSTER]
-    assert text == "Neither the inventory nor Heat tells of a control plane."
+    assert text == "Neither the inventory nor Heat has a control plane."
 
 
 def test_two_vms_with_one_address_are_heats_failure_and_the_rest_is_shown():

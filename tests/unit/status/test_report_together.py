@@ -30,7 +30,7 @@ from tests.helpers.status_tables import GONE
         (
             status_spoilers.not_joined,
             status_spoilers.no_route,
-            "its join was not seen to its end",
+            "its join was not completed",
         ),
         (status_spoilers.vanished, status_spoilers.no_node_object, GONE),
         (status_spoilers.vanished, status_spoilers.no_route, GONE),
