@@ -17,7 +17,6 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
-    host_keys,
     inventory,
     load_balancer,
     playbooks,
@@ -44,16 +43,18 @@ _BACK = (
 class ConnectivityEnd:
     """The steps of ``change_external_connectivity_end``.
 
-    :param asked: the connection points of the request.
+    :param points: the connection points of the request.
     """
 
-    def __init__(self, deps: Dependencies, *, asked: Sequence[Attachment] = ()) -> None:
+    def __init__(
+        self, deps: Dependencies, *, points: Sequence[Attachment] = ()
+    ) -> None:
         self._state = ClusterState(deps)
-        self._wanted = asked
+        self._points = points
         self._moved: tuple[Node, ...] = ()
         self._gone: tuple[Node, ...] = ()
-        #: Names of the nodes that were down before the change and are left as they are.
-        self._down: frozenset[str] = frozenset()
+        #: Names of the nodes that do not answer and are left as they are.
+        self._out: frozenset[str] = frozenset()
         #: The load balancer's VM, if it is a new one.
         self._new_balancer: Machine | None = None
 
@@ -68,7 +69,9 @@ class ConnectivityEnd:
         return (
             Step("see that Heat has changed the ports", self._see_changed),
             Step("compare Heat and inventory", self._find),
-            Step("take the SSH host keys along", lambda: host_keys.carry(state)),
+            Step(
+                "take the SSH host keys along", lambda: inventory.carry_host_keys(state)
+            ),
             Step("wait until the VMs answer at their addresses", self._reach),
             Step(
                 "write inventory and variables",
@@ -77,7 +80,7 @@ class ConnectivityEnd:
             *((install,) if state.params.load_balancer else ()),
             Step(
                 "gather the facts of all hosts",
-                lambda: playbooks.gather_facts(state, without=sorted(self._out())),
+                lambda: playbooks.gather_facts(state, without=sorted(self._out)),
                 probe=self._has_begun,
             ),
             Step(
@@ -98,13 +101,10 @@ class ConnectivityEnd:
     # The addresses
 
     def _see_changed(self) -> None:
-        """Check that Heat has met the request: Tacker may go on when it has not.
-
-        :raises UnsupportedOperation: naming the connection points that are as before.
-        """
-        if not self._wanted:
+        """Check that Heat has met the request: Tacker may go on when it has not."""
+        if not self._points:
             return
-        unmet = connection_points.unmet(self._wanted, self._state.site.attachments())
+        unmet = connection_points.unmet(self._points, self._state.site.attachments())
         if unmet:
             raise errors.UnsupportedOperation(
                 detail="In Heat these ports are not as the request wants them: "
@@ -149,10 +149,7 @@ class ConnectivityEnd:
     def _refuse_inner(
         self, previous: Sequence[Node], vms: Mapping[str, Machine]
     ) -> None:
-        """Check that the addresses inside the cluster are as before.
-
-        :raises UnsupportedOperation: naming the nodes whose address has changed.
-        """
+        """Check that the addresses inside the cluster are as before."""
         state = self._state
         former = {node.server_id: (node.name, node.address) for node in previous}
         api = rebuilt(state.records.api_address, "It is written anew.")
@@ -167,15 +164,12 @@ class ConnectivityEnd:
         if moved:
             raise errors.UnsupportedOperation(
                 detail="Addresses inside the cluster have changed, which cannot while "
-                f"it runs: {', '.join(moved)}. Only the VIM has done something yet.",
+                f"it runs: {', '.join(moved)}. So far only Heat has changed anything.",
                 hint=_BACK,
             )
 
     def _reach(self) -> None:
-        """Wait for load balancer, control planes and workers at a new address.
-
-        :raises RemoteError: naming the VMs that do not answer.
-        """
+        """Wait for load balancer, control planes and workers at a new address."""
         state = self._state
         balancer = state.machines.load_balancer
         if balancer is not None:
@@ -194,14 +188,15 @@ class ConnectivityEnd:
         # The control planes were reached just now.
         workers = of_role(state.nodes, Role.WORKER)
         doubtful = [node for node in workers if node not in expected]
-        self._down = frozenset(state.site.unreachable(doubtful))
-        if self._down:
+        down = state.site.unreachable(doubtful)
+        self._out = frozenset((*down, *(node.name for node in self._gone)))
+        if down:
             LOG.warning(
                 "These nodes do not accept SSH logins and are left as they are: %s",
-                ", ".join(sorted(self._down)),
+                ", ".join(sorted(down)),
             )
         moved = of_role(self._moved, Role.WORKER)
-        machines = [node for node in moved if node.name not in self._down]
+        machines = [node for node in moved if node.name not in down]
         if machines:
             inventory.wait_reachable(state, machines)
 
@@ -244,10 +239,6 @@ class ConnectivityEnd:
         """Whether no facts are needed: there is nothing to do, or the run has begun."""
         return self._is_certified() or self._state.site.playbooks.live(self._request())
 
-    def _out(self) -> set[str]:
-        """Names of the nodes that do not answer."""
-        return {*self._down, *(node.name for node in self._gone)}
-
     def _request(self) -> PlaybookRequest:
         return PlaybookRequest(
             kubespray_releases.CLUSTER,
@@ -256,10 +247,7 @@ class ConnectivityEnd:
         )
 
     def _see_certified(self) -> None:
-        """Wait until the API servers show the certificate; they reload it each minute.
-
-        :raises ClusterError: naming the missing addresses after ``ready_timeout``.
-        """
+        """Wait until the API servers, which reload it each minute, show it."""
 
         def problem() -> str:
             missing = self._uncertified()
@@ -273,8 +261,7 @@ class ConnectivityEnd:
         )
 
     def _see_ready(self) -> None:
-        out = self._out()
-        nodes = [node for node in self._members() if node.name not in out]
+        nodes = [node for node in self._members() if node.name not in self._out]
         readiness.wait_ready(self._state, nodes)
 
     # The VIM
@@ -300,10 +287,7 @@ class ConnectivityEnd:
         vim.register(state, state.cluster().admin_access())
 
     def _see_same(self) -> None:
-        """Check that each worker is the VM that it was.
-
-        :raises UnsupportedOperation: naming those that are not.
-        """
+        """Check that each worker is the VM that it was."""
         if self._gone:
             raise errors.UnsupportedOperation(
                 detail="Everything else is done, but the VMs of these workers are gone "

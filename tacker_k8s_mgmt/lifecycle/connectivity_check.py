@@ -15,12 +15,12 @@ _UNCHANGED = "Nothing was changed."
 class ConnectivityStart:
     """The steps of ``change_external_connectivity_start``.
 
-    :param asked: the connection points of the request.
+    :param points: the connection points of the request.
     """
 
-    def __init__(self, deps: Dependencies, *, asked: Sequence[Attachment]) -> None:
+    def __init__(self, deps: Dependencies, *, points: Sequence[Attachment]) -> None:
         self._deps = deps
-        self._asked = asked
+        self._points = points
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
@@ -32,7 +32,7 @@ class ConnectivityStart:
     def _check(self) -> None:
         params, site = self._deps.params, self._deps.site
         present = site.attachments()
-        shared = connection_points.shared_addresses(self._asked, present, params)
+        shared = connection_points.shared_addresses(self._points, present, params)
         if shared:
             raise errors.UnsupportedOperation(
                 detail=f"{', '.join(shared)} cannot have a fixed address, because the "
@@ -48,7 +48,7 @@ class ConnectivityStart:
                 hint=f"{_UNCHANGED} The v2 API can, and so can packages whose groups "
                 "are AutoScalingGroups.",
             )
-        changing = connection_points.changing(self._asked, present)
+        changing = connection_points.changing(self._points, present)
         inner = connection_points.inner_points(params, present)
         moved = sorted(changing & inner.keys())
         if moved:

@@ -103,10 +103,7 @@ class HealStart:
             load_balancer.expect(self._state)
 
     def _see_one_version(self, planes: Sequence[Node]) -> None:
-        """Check that no upgrade was interrupted between the control planes.
-
-        :raises UnsupportedOperation: one was, and control planes are to be healed.
-        """
+        """Check, for control planes, that no upgrade has stopped between them."""
         record = self._state.records.upgrade()
         if planes and record.is_among_planes:
             self._guard.refuse(
@@ -234,10 +231,7 @@ class HealEnd:
         return node.server_id in self._servers
 
     def _see_built(self) -> None:
-        """Check that Heat has rebuilt the VMs: Tacker only logs it if it has not.
-
-        :raises ClusterError: naming the nodes without a VM.
-        """
+        """Check that Heat has rebuilt the VMs: Tacker only logs it if it has not."""
         state = self._state
         expected, out = {*state.healing.rebuilt}, state.healing.plane
         if out is not None and self._is_target(out):
@@ -278,10 +272,7 @@ class HealEnd:
         load_balancer.verify(state)
 
     def _see_back(self) -> None:
-        """Wait until the nodes, which reach the API through it, are Ready.
-
-        :raises ClusterError: naming the nodes that are not after ``ready_timeout``.
-        """
+        """Wait until the nodes, which reach the API through it, are Ready."""
         out = {
             *(node.name for node in self._join.newcomers),
             *self._join.unreachable,
@@ -300,10 +291,7 @@ def _rebuilt_balancer(
 
 
 def _refuse_unlisted(state: ClusterState, members: Membership) -> None:
-    """Check that the inventory has every VM of the control plane.
-
-    :raises ClusterError: naming those that it has not.
-    """
+    """Check that the inventory has every VM of the control plane."""
     if members.added:
         raise errors.ClusterError(
             detail="These VMs of the control plane are in Heat and not in the "

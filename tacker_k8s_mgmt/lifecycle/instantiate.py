@@ -76,10 +76,7 @@ class Instantiate:
         return f"Left as they are: {' and '.join(parts)}." if parts else ""
 
     def _find_machines(self) -> None:
-        """Find the VMs of the cluster.
-
-        :raises ClusterError: there are worker VMs, and none is complete.
-        """
+        """Find the VMs of the cluster; if there are workers, one has to be complete."""
         state = self._state
         machines = state.machines = state.site.machines()
         late = [vm for vm in machines.unfinished if vm.role is Role.WORKER]

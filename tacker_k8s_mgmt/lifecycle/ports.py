@@ -39,9 +39,6 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
 
-# The Ansible server
-
-
 class Records(Protocol):
     """The cluster's directory on the Ansible server, read-only."""
 
@@ -92,9 +89,6 @@ class AnsibleServer(Protocol):
     def playbooks(self) -> Playbooks: ...
 
 
-# The cluster
-
-
 class NodeLister(Protocol):
     """The cluster's nodes, read-only."""
 
@@ -141,9 +135,6 @@ class Etcd(Protocol):
     def remove(self, member_id: str) -> None: ...
 
 
-# The load balancer and the VIM
-
-
 class StatusReader(Protocol):
     """The load balancer, read-only."""
 
@@ -188,9 +179,6 @@ class Vims(VimFinder, Protocol):
     def in_use(self) -> bool: ...
 
     def remove(self) -> bool: ...
-
-
-# The VNF instance
 
 
 class Stack(Protocol):

@@ -112,10 +112,7 @@ class ScaleOut:
         return self._state.machines.places.get(server_id, frozenset())
 
     def _see_all(self) -> None:
-        """Check that each new group member is a worker that joins or has joined.
-
-        :raises ClusterError: one has no complete worker VM.
-        """
+        """Check that each new group member is a worker that joins or has joined."""
         joined = (self._around(node.server_id) for node in self._state.nodes)
         missing = sorted(self._stacks.difference(*joined))
         if missing:

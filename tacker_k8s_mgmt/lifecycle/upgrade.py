@@ -213,10 +213,7 @@ class Upgrade:
         playbooks.run(self._state, request, len(nodes))
 
     def _see(self, nodes: Sequence[Node]) -> None:
-        """Wait until these nodes are Ready and have the version.
-
-        :raises ClusterError: with each node that is not so after ``ready_timeout``.
-        """
+        """Wait until these nodes are Ready and have the version."""
         readiness.wait_ready(self._state, nodes)
 
         def problem() -> str:

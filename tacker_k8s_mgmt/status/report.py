@@ -52,8 +52,10 @@ def _members(answers: Answers) -> list[Member]:
     listed = {node.name: node for node in answers.inventory or ()}
     seen = {node.name: node for node in answers.nodes or ()}
     status = answers.balancer
-    backends = {one.name: one for one in status.control_planes} if status else {}
-    routes = {one.name: one for one in status.workers} if status else {}
+    backends = (
+        {server.name: server for server in status.control_planes} if status else {}
+    )
+    routes = {server.name: server for server in status.workers} if status else {}
     nodes = {n.name: n for n in (*members.nodes, *members.added)} if members else {}
     joining = members.joining if members else ()
     complete = (

@@ -98,12 +98,12 @@ def _heal_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
 
 
 def _connectivity_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
-    work = ConnectivityStart(deps, asked=requests.attachments(hook.request))
+    work = ConnectivityStart(deps, points=requests.attachments(hook.request))
     return Plan((*work.steps(), group_size.step(site)))
 
 
 def _connectivity_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
-    work = ConnectivityEnd(deps, asked=requests.attachments(hook.request))
+    work = ConnectivityEnd(deps, points=requests.attachments(hook.request))
     return Plan(work.steps(), after=partial(checkpoint.clear, hook.instance))
 
 

@@ -169,7 +169,7 @@ def _merged_or_refused(hook: V2Hook, wrong: str) -> InstallParams:
 
 def _connectivity_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Refuse a change that the cluster cannot follow, before a port changes."""
-    return Plan(ConnectivityStart(deps, asked=_attachments(hook.call)).steps())
+    return Plan(ConnectivityStart(deps, points=_attachments(hook.call)).steps())
 
 
 def _attachments(call: Call) -> tuple[Attachment, ...]:
@@ -179,7 +179,7 @@ def _attachments(call: Call) -> tuple[Attachment, ...]:
 
 def _connectivity_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Adapt the cluster to the new addresses of its VMs."""
-    return Plan(ConnectivityEnd(deps, asked=_attachments(hook.call)).steps())
+    return Plan(ConnectivityEnd(deps, points=_attachments(hook.call)).steps())
 
 
 def _merged_unless_refused(hook: V2Hook, wrong: str) -> InstallParams | None:

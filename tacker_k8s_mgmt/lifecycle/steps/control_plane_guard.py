@@ -84,7 +84,7 @@ class ControlPlaneGuard:
         )
 
     def judge(
-        self, leaving: Sequence[Node], found: Membership, seen: NodeObjects
+        self, leaving: Sequence[Node], membership: Membership, seen: NodeObjects
     ) -> LeavingPlane | None:
         """Check that the cluster works without these control planes.
 
@@ -95,10 +95,10 @@ class ControlPlaneGuard:
         state = self._state
         if not leaving:
             return None
-        listed = of_role(found.nodes, Role.CONTROL_PLANE)
+        listed = of_role(membership.nodes, Role.CONTROL_PLANE)
         recorded = (state.healing.plane,) if state.healing.plane else ()
         known = {node.name for node in listed}
-        out = [n for n in found.returning or recorded if n.name not in known]
+        out = [n for n in membership.returning or recorded if n.name not in known]
         planes = [*listed, *out]
         # For the only one, or several at once, etcd need not be asked.
         asks = len(planes) > 1 and len(leaving) == 1

@@ -77,10 +77,7 @@ def write_nic_mtu(state: ClusterState, nodes: Sequence[Node]) -> None:
 
 
 def _upgrade(state: ClusterState, seen: NodeObjects) -> None:
-    """Record the version that all kubelets and the API server have.
-
-    :raises SpoiledFile: they have several, as an interrupted upgrade leaves them.
-    """
+    """Record the version of kubelets and API server, if they have the same."""
     try:
         state.records.upgrade()
     except errors.SpoiledFile as error:
@@ -95,10 +92,7 @@ def _upgrade(state: ClusterState, seen: NodeObjects) -> None:
 
 
 def _services(state: ClusterState) -> None:
-    """Record the services that the load balancer exposes.
-
-    :raises SpoiledFile: it does not report them.
-    """
+    """Record the services that the load balancer exposes."""
     if not load_balancer.exists(state):
         return
     try:

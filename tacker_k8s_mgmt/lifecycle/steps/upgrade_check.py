@@ -161,10 +161,7 @@ class UpgradeCheck:
         return [f"{finding}; mend or heal it first" for finding in ill]
 
     def _keep_majority(self, seen: NodeObjects, problems: Mapping[str, str]) -> None:
-        """Check that etcd keeps its majority while one control plane is away.
-
-        :raises ClusterError: it does not; says which control planes are well.
-        """
+        """Check that etcd keeps its majority while one control plane is away."""
         planes = [
             quorum.ControlPlane(
                 name=node.name,

@@ -49,7 +49,7 @@ def end(site, wanted=WANTED):
 
 
 def start(site, *asked, wanted=WANTED):
-    work = ConnectivityStart(dependencies(wanted, site, FakeClock()), asked=asked)
+    work = ConnectivityStart(dependencies(wanted, site, FakeClock()), points=asked)
     runner = Runner("start", FakeJournal(), FakeClock(), Redactor(wanted.secrets()))
     runner.run(work.steps())
 
@@ -392,14 +392,14 @@ class TestRefusedByHeat:
         site.present = HERE
         asked = [Attachment("lb_ssh", "other"), HERE[1]]
         with pytest.raises(errors.StepFailed, match="request wants them: lb_ssh"):
-            run(ConnectivityEnd, site, WANTED, asked=asked)
+            run(ConnectivityEnd, site, WANTED, points=asked)
         assert site.changes == []
 
     def test_what_was_met_goes_on(self):
         site = made()
         site.present = HERE
         move(site, server_9="198.51.100.9")
-        run(ConnectivityEnd, site, WANTED, asked=HERE[:2])
+        run(ConnectivityEnd, site, WANTED, points=HERE[:2])
         assert site.vim.auth_url == "https://198.51.100.9:6443"
 
 
