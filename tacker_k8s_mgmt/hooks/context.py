@@ -9,8 +9,7 @@ from typing import Any, Generic, TypeVar
 from oslo_config import cfg
 from oslo_log import log
 
-from tacker_k8s_mgmt import config, journal
-from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Runner, Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
@@ -27,6 +26,8 @@ P = TypeVar("P", InstallParams, InstallParams | None)
 
 #: The structures with the secrets that the end of a cluster needs: its VMs go anyway.
 SERVER_ONLY = ("ansible", "bastion")
+# The request cannot be corrected in an operation; what it refers to can.
+_MEND = "If the request is right, mend what it refers to and send `retry`. If not:"
 _LOG_SECONDS = 60.0  # between two lines about one play
 
 
@@ -56,26 +57,26 @@ class Hook(abc.ABC, Generic[S]):
         keep, place = self.options.journal_keep, (self.state_path, self._vnf_id)
         return journal.Journal(*place, self.name, LOG.warning, api=self._api, keep=keep)
 
-    def _read(
-        self, parse: Callable[[], P], way_out: str | None, retried: bool = True
-    ) -> P:
+    def _read(self, parse: Callable[[], P], way_out: str, retried: bool = True) -> P:
         """Read parameters, and log their warnings.
 
         :param way_out: what the operator sends when they are wrong.
         :param retried: whether Tacker calls the hook again at a retry.
         :raises ParamError: with every problem.
         """
-        with hints.for_parameters(way_out, retried):
+        try:
             params = parse()
+        except errors.ParamError as exc:
+            exc.hint = way_out or exc.hint
+            if exc.elsewhere and retried:
+                exc.hint = f"{_MEND} {exc.hint}"
+            raise
         for warning in params.warnings if params else ():
             LOG.warning("VNF instance %s: %s", self._vnf_id, warning)
         return params
 
-    def begin(self, point: int | None) -> None:
-        """Prepare for work; called once the parameters are read.
-
-        :param point: the checkpoint, where Tacker's API needs one.
-        """
+    def begin(self) -> None:
+        """Prepare for work; called once the parameters are read."""
 
     @abc.abstractmethod
     def site(self, params: InstallParams) -> S:

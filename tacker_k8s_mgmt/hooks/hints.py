@@ -64,9 +64,6 @@ HEAL_OF_ALL = Advice(
     "is healed again."
 )
 
-# The request cannot be corrected in an operation; what it refers to can.
-_MEND = "If the request is right, mend what it refers to and send `retry`. If not:"
-
 
 @contextmanager
 def attached(advice: Callable[[Exception], str]) -> Iterator[None]:
@@ -77,19 +74,4 @@ def attached(advice: Callable[[Exception], str]) -> Iterator[None]:
         raise
     except errors.K8sMgmtError as exc:
         exc.hint = f"{exc.hint} {advice(exc)}".lstrip()
-        raise
-
-
-@contextmanager
-def for_parameters(way_out: str | None, retried: bool = True) -> Iterator[None]:
-    """Make *way_out* the hint of an error about wrong parameters.
-
-    :param retried: whether Tacker calls the hook again at a retry.
-    """
-    try:
-        yield
-    except errors.ParamError as exc:
-        exc.hint = way_out or exc.hint
-        if exc.elsewhere and retried:
-            exc.hint = f"{_MEND} {exc.hint}"
         raise

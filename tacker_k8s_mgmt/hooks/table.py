@@ -61,15 +61,12 @@ class Entry(Generic[H, S]):
     :param wrong: what to send when the parameters are wrong.
     :param plan: returns what this call does.
     :param advice: what to send when the hook fails otherwise.
-    :param checkpoint: where Tacker's retry begins if the conductor is killed, in an API
-        that does not store it by itself.
     """
 
     read: Callable[[H, str], InstallParams | None]
     wrong: str
     plan: Callable[[H, Dependencies, S], Plan]
     advice: Advise = hints.RESUME
-    checkpoint: int | None = None
 
     def __call__(self, hook: H) -> None:
         """Run the hook.
@@ -80,7 +77,7 @@ class Entry(Generic[H, S]):
             params = self.read(hook, self.wrong)
             if params is None:
                 return
-            hook.begin(self.checkpoint)
+            hook.begin()
             with hook.site(params) as site:
                 plan = self.plan(hook, hook.dependencies(params, site), site)
                 advice = plan.advice or self.advice

@@ -71,10 +71,10 @@ class V1Hook(Hook["V1Site"]):
         # Tacker ends a retry of a scale-out without calling the hook.
         return self._read(parse, way_out, retried=self.name != "scale_end")
 
-    def begin(self, point: int | None) -> None:
-        """Store the checkpoint, and release Tacker's database connection."""
-        if point is not None:
-            checkpoint.save(self.context, self.instance, point, self._vnf)
+    def begin(self) -> None:
+        """Store where a retry begins, and release Tacker's database connection."""
+        point = checkpoint.START if self.name.endswith("_start") else checkpoint.END
+        checkpoint.save(self.context, self.instance, point, self._vnf)
         database.release(self.context)
 
     def site(self, params: InstallParams) -> "V1Site":

@@ -11,7 +11,7 @@ from oslo_log import log
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, openstack, requests, vim
+from tacker_k8s_mgmt.hooks.v1 import openstack, requests, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
 from tacker_k8s_mgmt.request import params as parameters
@@ -33,7 +33,7 @@ def start(hook: V1Hook) -> None:
     if not requests.is_cluster(hook.instance):
         return
     _refuse_leftovers(hook)
-    hook.begin(checkpoint.START)
+    hook.begin()
     work = TerminateStart(vim.VimRegistry(hook.context, hook.instance))
     hook.run(work.steps(), (), hints.CHECK)
     _keep_vim(hook)
@@ -43,7 +43,7 @@ def end(hook: V1Hook) -> None:
     """Remove what the driver has created; also the rollback of an instantiation."""
     if not requests.is_cluster(hook.instance):
         return
-    hook.begin(checkpoint.END)
+    hook.begin()
     vims = vim.VimRegistry(hook.context, hook.instance)
     params = _server_login_if_any(hook)
     secrets = params.secrets() if params else ()

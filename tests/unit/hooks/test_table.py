@@ -22,8 +22,8 @@ class Call(Hook):
         super().__init__("scale_start", VNF, conf, api="v0")
         self.done = []
 
-    def begin(self, point):
-        self.done.append(f"begin at {point}")
+    def begin(self):
+        self.done.append("begin")
 
     @contextlib.contextmanager
     def site(self, given):
@@ -63,10 +63,10 @@ def fails(error, step="work"):
 
 
 def test_the_order_of_work(call):
-    entry(checkpoint=7)(call)
+    entry()(call)
     assert call.done == [
         "read",
-        "begin at 7",
+        "begin",
         "open",
         "work on the site",
         "after",
@@ -82,9 +82,11 @@ def test_without_parameters_nothing_is_begun(call):
 
 
 def test_wrong_parameters_say_what_to_send_once_and_touch_nothing(call):
+    def parse():
+        raise errors.ParamError(["x is missing"])
+
     def read(hook, wrong):
-        with hints.for_parameters(wrong):
-            raise errors.ParamError(["x is missing"])
+        return hook._read(parse, wrong)
 
     with pytest.raises(errors.ParamError) as caught:
         entry(read=read)(call)
