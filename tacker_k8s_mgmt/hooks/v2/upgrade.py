@@ -42,8 +42,17 @@ END = hints.Advice(
 
 
 def of_start(hook: V2Hook, wrong: str) -> InstallParams | None:
-    """As :func:`of_upgrade`, once it is clear that Tacker keeps the VMs."""
-    see_vms_stay(hook.call)
+    """As :func:`of_upgrade`, if Tacker will not change the VMs.
+
+    :raises UnsupportedOperation: with everything that would make Tacker change them.
+    """
+    findings = list(_changes(hook.call))
+    if findings:
+        raise errors.UnsupportedOperation(
+            detail="A change of the VNF package upgrades Kubernetes on the VMs that "
+            f"there are, and replaces none: {'; '.join(findings)}; nothing was "
+            "changed.",
+        )
     return of_upgrade(hook, wrong)
 
 
@@ -93,20 +102,6 @@ def rollback_end(hook: V2Hook) -> None:
     scale_status.restore(hook.call)
 
 
-def see_vms_stay(call: Call) -> None:
-    """See that Tacker will not change the VMs.
-
-    :raises UnsupportedOperation: with everything that would change them.
-    """
-    findings = list(_changes(call))
-    if findings:
-        raise errors.UnsupportedOperation(
-            detail="A change of the VNF package upgrades Kubernetes on the VMs that "
-            f"there are, and replaces none: {'; '.join(findings)}; nothing was "
-            "changed.",
-        )
-
-
 def _changes(call: Call) -> Iterator[str]:
     if call.additional_params.get("vdu_params"):
         yield "additionalParams.vdu_params must be []"
@@ -120,7 +115,7 @@ def _changes(call: Call) -> Iterator[str]:
     vnfd.init_from_csar_dir(call.package)
     named = vnfd.get_sw_image(call.instance["instantiatedVnfInfo"]["flavourId"])
     for vdu, used in sorted(call.images().items()):
-        # Where an NFVO grants images by their ids, Tacker ignores the names.
+        # An image granted by an NFVO is an id, and takes precedence over the name.
         if vdu in named and named[vdu] != used and not is_uuid_like(used):
             yield (
                 f"the new package names the image {named[vdu]} for {vdu}, whose VMs "

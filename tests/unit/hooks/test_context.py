@@ -90,12 +90,12 @@ def test_the_log_has_a_line_for_each_play_and_for_each_minute(hook, caplog):
     ):
         hook.clock.at = 1000.0 + later
         hook.progress(progress)
-    told = [
+    texts = [
         'play 1/2 "Install", task 3 "etcd : Start"; about 6 min left',
         'play 1/2 "Install", task 4 "etcd : Wait"; about 6 min left',
         'play 2/2 "Network"; about 3 min left',
     ]
     assert [record.getMessage() for record in caplog.records] == [
-        f"instantiate_end: {text} (two former runs)" for text in told
+        f"instantiate_end: {text} (two former runs)" for text in texts
     ]
     assert len(recorded(hook)) == 4

@@ -1,4 +1,4 @@
-"""What operators are told to send to Tacker when a hook has failed."""
+"""What operators have to send to Tacker when a hook has failed."""
 
 import ast
 import re
@@ -59,7 +59,7 @@ def test_advice_depends_on_whether_a_second_run_may_end_well(error, sent):
     assert hints.Advice("again", refused="another")(error) == sent
 
 
-def test_error_that_no_step_raised_is_told_with_the_advice():
+def test_error_that_no_step_raised_gets_the_advice():
     advice = hints.Advice("Send it.")
     with pytest.raises(errors.ConnectError) as caught, hints.attached(advice):
         raise errors.ConnectError(user="u", host="h", port=22, seconds=1, reason="no")

@@ -75,14 +75,14 @@ class TestState:
     def test_a_failure_gives_back_nothing_but_what_its_retry_needs(self):
         one = call(between={"k8s_mgmt": {"servers": ["a"]}, "other": 1})
         one.between["more"] = "b"
-        told = one.failure()
-        assert told == {
+        output = one.failure()
+        assert output == {
             "user_script_err_handling_data": {
                 "k8s_mgmt": {"servers": ["a"], "more": "b"}
             }
         }
-        assert json.dumps(told)
-        assert one.result() == {"vnf_instance": one.instance, **told}
+        assert json.dumps(output)
+        assert one.result() == {"vnf_instance": one.instance, **output}
 
 
 class TestStack:
@@ -172,7 +172,7 @@ class TestServers:
         assert json.loads(json.dumps(one.between)) == one.between
         assert one.noted() == {("member-5", "worker"): "worker-server-5"}
 
-    def test_a_heal_that_nobody_has_begun_is_refused(self):
+    def test_a_heal_without_heal_start_is_refused(self):
         with pytest.raises(errors.UnsupportedOperation, match="and not heal_start"):
             call("heal_end", {"vnfcInstanceId": ["worker-server-5"]}).noted()
 
