@@ -5,6 +5,7 @@ OpenStack VIM, at the endpoint of its catalogue: of a secret's URL only the id c
 so no request can direct Tacker to another host.
 """
 
+import functools
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +47,6 @@ class Secrets:
         self._login = login
         self._limit = options.secret_timeout
         self._directory = config.secret_directory(options, project_id)
-        self._barbican: adapter.Adapter | None = None
         self._failure = ""
         self._known: dict[Reference, SecretStr] = {}
 
@@ -90,26 +90,28 @@ class Secrets:
                 )
         raise Unresolved(self._failure)
 
-    def _ask(self, secret_id: str) -> Any:
-        if self._barbican is None:
-            session, region = self._login()
-            # For each answer, including Keystone's.
-            session.timeout = self._limit
-            if session.verify is False:
-                LOG.warning(
-                    "Barbican is asked without verifying its certificate, so secrets "
-                    "can be read on the way: Tacker's configuration turns that off "
-                    "(v2 API: [v2_vnfm] heat_verify_cert)."
-                )
-            self._barbican = adapter.Adapter(
-                session,
-                service_type="key-manager",
-                interface="public",
-                region_name=region or None,
-                version="v1",
-                connect_retries=_RETRIES,
-                status_code_retries=_RETRIES,
+    @functools.cached_property
+    def _barbican(self) -> adapter.Adapter:
+        session, region = self._login()
+        # For each answer, including Keystone's.
+        session.timeout = self._limit
+        if session.verify is False:
+            LOG.warning(
+                "Barbican is asked without verifying its certificate, so secrets "
+                "can be read on the way: Tacker's configuration turns that off "
+                "(v2 API: [v2_vnfm] heat_verify_cert)."
             )
+        return adapter.Adapter(
+            session,
+            service_type="key-manager",
+            interface="public",
+            region_name=region or None,
+            version="v1",
+            connect_retries=_RETRIES,
+            status_code_retries=_RETRIES,
+        )
+
+    def _ask(self, secret_id: str) -> Any:
         answer = None
         # Barbican returns a secret only as the type that it was stored with.
         for kind in ("text/plain", "application/octet-stream"):

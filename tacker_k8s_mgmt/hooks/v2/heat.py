@@ -5,6 +5,7 @@ used where tokens come by OAuth 2.0: its import, with the database and the messa
 that it pulls in, takes half of the time of a short hook.
 """
 
+import functools
 import types
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -44,7 +45,10 @@ class _Resources:
 
     def __init__(self, vim: Mapping[str, Any]) -> None:
         self._vim = vim
-        self._adapter: Adapter | None = None
+
+    @functools.cached_property
+    def _adapter(self) -> Adapter:
+        return _adapter(self._vim)
 
     def list(self, stack_id: str, **kwargs: Any) -> Sequence[Any]:
         body = self._get(f"stacks/{stack_id}/resources?{urlencode(kwargs)}")
@@ -55,9 +59,7 @@ class _Resources:
         return types.SimpleNamespace(**body["resource"])
 
     def _get(self, path: str) -> Any:
-        # Here, where the caller handles errors.
-        if self._adapter is None:
-            self._adapter = _adapter(self._vim)
+        # The adapter is opened here, where the caller handles errors.
         return self._adapter.get(path).json()
 
 

@@ -189,25 +189,22 @@ class Call:
         return [str(resource["resourceTemplateId"]) for resource in granted]
 
     def removed(self) -> list[str]:
-        """Ids of the servers that the operation deletes."""
-        return [
+        """Ids of the servers that the operation deletes, and of their members' stacks.
+
+        After a heal that was given up, Heat has other servers in these stacks.
+        """
+        servers = [
             str(resource["resource"]["resourceId"])
             for resource in self._granted("removeResources")
             if "resource" in resource
         ]
-
-    def members(self) -> list[str]:
-        """Ids of the stacks of these servers' group members.
-
-        After a heal that was given up, Heat has other servers in them.
-        """
-        removed = set(self.removed())
-        return [
+        members = [
             _place(vnfc)[0]
             for vnfc in self.resources()
-            if _server(vnfc) in removed
+            if _server(vnfc) in servers
             and "parent_stack_id" in (vnfc.get("metadata") or {})
         ]
+        return servers + members
 
     def uncounted(self, present: Iterable[tuple[str, Place]]) -> Counter[str]:
         """How many servers of each VDU Tacker does not list.

@@ -7,7 +7,7 @@ keeps the order of keys in a JSON column; MySQL sorts them by length in bytes, t
 the bytes. So its key is the longest. It is identified by its ``vimId``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from tacker_k8s_mgmt.hooks.v2.request import cluster_vim_id
@@ -37,7 +37,7 @@ class Connections:
         :returns: the VIM's id, always the same for one VNF instance.
         """
         self.remove()
-        infos = self._infos()
+        infos = self._instance["vimConnectionInfo"] = self._infos
         infos[_longest(f"k8s_{spec.name}", infos)] = {
             "vimId": self._vim_id,
             "vimType": VIM_TYPE,
@@ -55,10 +55,9 @@ class Connections:
         Earlier releases gave it a shorter key, and a request may have added a longer
         one since.
         """
-        infos = self._instance.get("vimConnectionInfo") or {}
-        for name in self._ours(infos):
-            entry = infos.pop(name)
-            infos[_longest(name, infos)] = entry
+        for name in self._ours():
+            entry = self._infos.pop(name)
+            self._infos[_longest(name, self._infos)] = entry
 
     def in_use(self) -> bool:
         """False: the v2 API does not know whether another VNF runs on the cluster."""
@@ -66,10 +65,10 @@ class Connections:
 
     def registered(self) -> tuple[Vim, ...]:
         """The cluster's entry, if there is one. Changes nothing."""
-        infos = self._instance.get("vimConnectionInfo") or {}
+        infos = self._infos
         return tuple(
             Vim(self._vim_id, name, infos[name]["interfaceInfo"]["endpoint"], True)
-            for name in self._ours(infos)
+            for name in self._ours()
         )
 
     def remove(self) -> bool:
@@ -77,18 +76,18 @@ class Connections:
 
         :returns: False when it was not there.
         """
-        infos = self._infos()
-        ours = self._ours(infos)
+        ours = self._ours()
         for name in ours:
-            del infos[name]
+            del self._infos[name]
         return bool(ours)
 
-    def _ours(self, infos: Mapping[str, Any]) -> list[str]:
+    def _ours(self) -> list[str]:
+        infos = self._infos
         return [name for name in infos if infos[name].get("vimId") == self._vim_id]
 
+    @property
     def _infos(self) -> dict[str, Any]:
-        infos: dict[str, Any] = self._instance.setdefault("vimConnectionInfo", {})
-        return infos
+        return self._instance.get("vimConnectionInfo") or {}
 
 
 def _longest(name: str, others: Iterable[str]) -> str:

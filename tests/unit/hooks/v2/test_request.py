@@ -139,7 +139,7 @@ class TestServers:
             granted=granted,
             instantiatedVnfInfo={"vnfcResourceInfo": [vnfc(4), member, single]},
         )
-        assert one.members() == ["member-5"]
+        assert one.removed() == ["server-5", "server-6", "member-5"]
 
     def test_uncounted_ones_are_of_no_known_place(self):
         one = call(
