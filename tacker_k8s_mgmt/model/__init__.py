@@ -1,1 +1,1 @@
-"""Values that know nothing above them: nodes, pods, drains, quorum, playbook runs."""
+"""Values that all other packages use: nodes, pods, drains, quorum, playbook runs."""

@@ -1,4 +1,4 @@
-"""What a cluster's API says of it."""
+"""Values from and for the Kubernetes API."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,17 @@ from pydantic import SecretStr
 class NodeObject:
     """A Node object.
 
-    A node's name is used again when its VM is rebuilt; ``machine_id`` and ``boot_id``
-    are what the kubelet that reports for it has found on its machine
-    (``/etc/machine-id``, ``/proc/sys/kernel/random/boot_id``).
+    A rebuilt VM's node has the former name. ``machine_id`` and ``boot_id`` identify the
+    VM whose kubelet reports for it (``/etc/machine-id``,
+    ``/proc/sys/kernel/random/boot_id``).
 
-    :param reason: why it is not Ready, in the kubelet's words; "" if it is.
-    :param unschedulable: it is cordoned.
-    :param tainted: a taint (NoSchedule, NoExecute) other than the cordon's keeps
-        ordinary pods away.
-    :param provider_id: the cloud provider's id of its machine; "" without a provider.
-    :param uid: of the Node object; another one when it was deleted and made again.
-    :param created: when the Node object was made (RFC 3339).
+    :param reason: the kubelet's reason for not being Ready; "" if it is.
+    :param unschedulable: whether it is cordoned.
+    :param tainted: whether a taint (NoSchedule, NoExecute) other than the cordon's
+        repels ordinary pods.
+    :param provider_id: the cloud provider's id of its VM; "" without a provider.
+    :param uid: of the Node object; a recreated object has another one.
+    :param created: creation time of the Node object (RFC 3339).
     """
 
     name: str
@@ -41,7 +41,7 @@ class NodeObject:
 class ClusterAccess:
     """An administrator's access to the API.
 
-    :param ca_certificate: PEM; what the API server's certificate is verified with.
+    :param ca_certificate: PEM, to verify the API server's certificate.
     """
 
     token: SecretStr

@@ -1,54 +1,35 @@
-"""Emptying nodes: how it is to be done, and how the end of it is told."""
+"""Drains of nodes: policy, outcome, and the texts about them."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
+from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.pods import Budget, Pod, holders
 
-_SHOWN = 8  # pods and budgets in an error text; the rest is counted
+_SHOWN = 8  # pods and budgets in an error text; others are counted
 
 
 class DrainPolicy(Protocol):
-    """How nodes are drained: the parameter ``drain``.
+    """The parameter ``drain``, see :class:`.request.models.DrainPolicy`.
 
     ``timeout`` and ``grace_period`` are seconds, the latter -1 for each pod's own;
-    ``on_failure`` is ``abort`` or ``force``; ``parallel`` is how many nodes are drained
-    at once (eight at most).
+    ``parallel`` is the number of nodes that are drained at once (eight at most).
     """
 
-    @property
-    def timeout(self) -> int: ...
-    @property
-    def grace_period(self) -> int: ...
-    @property
-    def on_failure(self) -> str: ...
-    @property
-    def delete_emptydir_data(self) -> bool: ...
-    @property
-    def disable_eviction(self) -> bool: ...
-    @property
-    def parallel(self) -> int: ...
+    timeout: int
+    grace_period: int
+    on_failure: Literal["abort", "force"]
+    delete_emptydir_data: bool
+    disable_eviction: bool
+    parallel: int
 
 
-class Target(Protocol):
-    """A node, as a place for pods."""
+def nowhere_to_go(leaving: Collection[str], nodes: Iterable[NodeObject]) -> bool:
+    """Whether no other node accepts the pods of the leaving nodes.
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def ready(self) -> bool: ...
-    @property
-    def unschedulable(self) -> bool: ...
-    @property
-    def tainted(self) -> bool: ...
-
-
-def nowhere_to_go(leaving: Collection[str], nodes: Iterable[Target]) -> bool:
-    """Tell whether no other node would take the pods of the leaving ones.
-
-    Others are Ready, not cordoned and without a taint that keeps ordinary pods away,
-    as a control plane's does. Then a drain cannot end well, whatever is waited for.
+    Pods need a node that is Ready, not cordoned and without a taint that repels
+    ordinary pods, such as a control plane's. Without one, a drain cannot succeed.
     """
     return not any(
         node.ready and not node.unschedulable and not node.tainted
@@ -59,13 +40,13 @@ def nowhere_to_go(leaving: Collection[str], nodes: Iterable[Target]) -> bool:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the drain of one node ended.
+    """The outcome of the drain of one node.
 
-    :param seconds: how long it took, or was waited.
-    :param left: pods that should have left and are still there.
-    :param budgets: the cluster's budgets at the end of a failed drain.
-    :param words: why it failed, in kubectl's words; "" if it did not.
-    :param gone: pods that have left it.
+    :param seconds: its duration.
+    :param left: pods that should have left the node and have not.
+    :param budgets: the cluster's budgets after a failed drain.
+    :param words: kubectl's error; "" if there was none.
+    :param gone: pods that have left the node.
     """
 
     node: str
@@ -81,13 +62,13 @@ class Outcome:
         return not self.left and not self.words
 
     def held(self) -> tuple[tuple[Pod, tuple[Budget, ...]], ...]:
-        """Return the pods that may not be evicted, each with what forbids it."""
-        found = ((pod, holders(pod, self.budgets)) for pod in self.left)
-        return tuple((pod, budgets) for pod, budgets in found if budgets)
+        """The pods that may not be evicted, each with the budgets that forbid it."""
+        pairs = ((pod, holders(pod, self.budgets)) for pod in self.left)
+        return tuple((pod, budgets) for pod, budgets in pairs if budgets)
 
 
 def report(outcome: Outcome) -> str:
-    """Say in one line how the drain of a node ended."""
+    """The outcome in one line."""
     if outcome.ok:
         drained = f"{outcome.node} was drained in {outcome.seconds:.0f} s"
         return "; ".join([drained, *_departed(outcome)])
@@ -103,21 +84,23 @@ def report(outcome: Outcome) -> str:
 
 
 def advice(outcomes: Iterable[Outcome], policy: DrainPolicy) -> str:
-    """Say what the operator can do about the drains that failed."""
+    """What the operator can do about failed drains."""
     failed = [outcome for outcome in outcomes if not outcome.ok]
     held = [budgets for outcome in failed for _, budgets in outcome.held()]
     left = [pod for outcome in failed for pod in outcome.left]
-    ways = []
+    remedies = []
     if held:
-        ways.append("relax the budget or add replicas that run elsewhere")
+        remedies.append("relax the budget or add replicas that run elsewhere")
     if any(len(budgets) > 1 for budgets in held):
-        ways.append("leave one budget for each pod, for with several none is evicted")
+        remedies.append(
+            "leave one budget for each pod, for with several none is evicted"
+        )
     if any(pod.terminating for pod in left):
-        ways.append("see why pods do not end (a finalizer, a long grace period)")
+        remedies.append("see why pods do not end (a finalizer, a long grace period)")
     if not policy.delete_emptydir_data and any(pod.local_storage for pod in left):
-        ways.append("allow drain.delete_emptydir_data if the data may be lost")
-    then = "; ".join(ways or ["mend the cause"])
-    text = f"{then[0].upper()}{then[1:]}."
+        remedies.append("allow drain.delete_emptydir_data if the data may be lost")
+    listed = "; ".join(remedies or ["mend the cause"])
+    text = f"{listed[0].upper()}{listed[1:]}."
     if policy.on_failure != "force":
         text += (
             " With drain.on_failure force, pods that are left at the time limit are "
@@ -127,7 +110,7 @@ def advice(outcomes: Iterable[Outcome], policy: DrainPolicy) -> str:
 
 
 def _departed(outcome: Outcome) -> list[str]:
-    """The pods that have left: first those for good, which no controller makes anew."""
+    """The pods that have left; those without a controller, which are lost, first."""
     bare = [str(pod) for pod in outcome.gone if not pod.controller]
     others = [str(pod) for pod in outcome.gone if pod.controller]
     parts = []
@@ -139,20 +122,20 @@ def _departed(outcome: Outcome) -> list[str]:
 
 
 def _blocks(outcome: Outcome) -> list[str]:
-    """One sentence for each budget that keeps pods here."""
+    """A sentence for each budget that forbids evictions."""
     held = outcome.held()
-    found = list(dict.fromkeys(budget for _, budgets in held for budget in budgets))
+    blocking = list(dict.fromkeys(budget for _, budgets in held for budget in budgets))
     sentences = []
-    for budget in found[:_SHOWN]:
+    for budget in blocking[:_SHOWN]:
         kept = [str(pod) for pod, budgets in held if budget in budgets]
         sentences.append(f"PodDisruptionBudget {budget} keeps {_listed(kept)}")
-    if len(found) > _SHOWN:
-        sentences.append(f"{len(found) - _SHOWN} more budgets keep others")
+    if len(blocking) > _SHOWN:
+        sentences.append(f"{len(blocking) - _SHOWN} more budgets keep others")
     return sentences
 
 
 def _explained(outcome: Outcome) -> bool:
-    """Whether what keeps each pod is known without kubectl's words."""
+    """Whether it is known for each pod why it is left, without kubectl's error."""
     held = {pod for pod, _ in outcome.held()}
     return bool(outcome.left) and all(
         pod in held or pod.terminating for pod in outcome.left

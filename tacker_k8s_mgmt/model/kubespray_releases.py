@@ -1,9 +1,9 @@
-"""What kubespray's releases call things and ask for.
+"""Names and requirements of kubespray's releases.
 
-Read off the releases v2.24 to v2.31 and the development line after it: ``galaxy.yml``,
-``playbooks/ansible_version.yml`` and the assertions of ``roles/validate_inventory``.
-Playbooks, groups and variables that this driver uses have the same names
-in all of them; what differs is in :data:`RELEASES`.
+Sources: ``galaxy.yml``, ``playbooks/ansible_version.yml`` and the assertions of
+``roles/validate_inventory`` of v2.24 to v2.31 and the development line. Playbooks,
+groups and variables that this driver uses have the same names in all of them; the
+differences are in :data:`RELEASES`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +13,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.model.drain import DrainPolicy
 from tacker_k8s_mgmt.model.nodes import Node, api_url, member_number
+from tacker_k8s_mgmt.model.versions import Minor, tag
 
 #: Playbooks, relative to ``kubespray_root_path``. From v2.29 on, those with a hyphen
 #: have twins with an underscore.
@@ -25,10 +26,7 @@ UPGRADE = "upgrade-cluster.yml"
 
 @dataclass(frozen=True)
 class Networks:
-    """What one address family's networks are called, and what they are by default.
-
-    The same in all releases.
-    """
+    """Default networks of an address family and their variables, in all releases."""
 
     pods: str
     services: str
@@ -55,9 +53,8 @@ NETWORKS: Mapping[str, Networks] = MappingProxyType(
 #: The first release that makes clusters without IPv4.
 IPV6_SINCE = (2, 28)
 
-#: Variables that this driver sets, and where a user has a say in them. An extra
-#: variable holds for every host and beats the inventory, so a user's ``ip`` would give
-#: every node the same address.
+#: Variables that this driver sets, with what a user can do instead. Extra variables
+#: override the inventory on every host, so ``ip`` would give all nodes one address.
 RESERVED: Mapping[str, str] = MappingProxyType(
     {
         "kube_pods_subnet": "use master_node.pod_cidr",
@@ -96,8 +93,7 @@ RESERVED: Mapping[str, str] = MappingProxyType(
     }
 )
 
-
-#: Further ones where address_family is ipv6; with ipv4 they make a cluster of both.
+#: Further ones with address_family ipv6; with ipv4 they make a dual-stack cluster.
 RESERVED_IPV6: Mapping[str, str] = MappingProxyType(
     {
         "ipv6_stack": "use address_family",
@@ -109,7 +105,7 @@ RESERVED_IPV6: Mapping[str, str] = MappingProxyType(
 
 
 def reserved(variable: str, address_family: str = "ipv4") -> str:
-    """Why a user may not set a variable and what to do instead; "" if he may."""
+    """Why a user may not set a variable and what to do instead; "" if allowed."""
     if variable.startswith("ansible_"):
         return "it tells Ansible how to reach the nodes"
     if address_family == "ipv6" and variable in RESERVED_IPV6:
@@ -118,17 +114,17 @@ def reserved(variable: str, address_family: str = "ipv4") -> str:
 
 
 def limit_without(names: Iterable[str]) -> tuple[str, ...]:
-    """The arguments that leave these hosts out of a run; none where there are none.
+    """The arguments that exclude hosts from a run; empty without hosts.
 
-    A host that does not answer would end a play that gathers everybody's facts for all
-    others too. Some plays run on ``localhost``, which is not among ``all``.
+    In a play that gathers all hosts' facts, an unreachable host would fail the others.
+    Some plays run on ``localhost``, which ``all`` does not include.
     """
-    shut_out = [f"!{name}" for name in names]
-    return ("--limit", ":".join(["all", "localhost", *shut_out])) if shut_out else ()
+    excluded = [f"!{name}" for name in names]
+    return ("--limit", ":".join(["all", "localhost", *excluded])) if excluded else ()
 
 
-#: What is limited to the control planes, and joins one of them: kubespray's
-#: docs/operations/nodes.md, "Adding an etcd node".
+#: The limit of runs for control planes: kubespray's docs/operations/nodes.md, "Adding
+#: an etcd node".
 CONTROL_PLANES = ("etcd", "kube_control_plane")
 ETCD_PEER_PORT = 2380
 
@@ -139,31 +135,32 @@ def limit_to_control_planes(without: Iterable[str] = ()) -> tuple[str, ...]:
 
 
 def member_variables(planes: Iterable[Node]) -> dict[str, Any]:
-    """What ``cluster.yml`` has to hear of etcd's members when control planes change.
+    """Extra variables of ``cluster.yml`` that pin etcd's members.
 
-    A member that joins is otherwise told (``roles/etcd/tasks/join_etcd_member.yml`` of
-    all releases) that the others are ``etcd1``, ``etcd2``, ... by their places in the
-    group. When one of these is its own name, two members are taken for one, and etcd
-    does not start. And those that are there would be told another order, for which all
-    of them are restarted at once; so theirs is the one of the beginning, by number.
+    By default, ``roles/etcd/tasks/join_etcd_member.yml`` of all releases names the
+    other members ``etcd1``, ``etcd2``, ... by position in the group. With a joining
+    member's own name among them, etcd does not start. Another order than before would
+    restart all members at once, so they are in the original order, by number.
 
-    :param planes: the control planes that are members, or become one.
+    :param planes: the control planes that are or become members.
     """
-    members = sorted(planes, key=lambda one: (member_number(one), one.etcd_member_name))
+    members = sorted(
+        planes, key=lambda node: (member_number(node), node.etcd_member_name)
+    )
     pairs = [
-        f"{one.etcd_member_name}={api_url(one.address, ETCD_PEER_PORT)}"
-        for one in members
+        f"{node.etcd_member_name}={api_url(node.address, ETCD_PEER_PORT)}"
+        for node in members
     ]
     return {"etcd_retries": 10, "etcd_peer_addresses": ",".join(pairs)}
 
 
 def removal_variables(*, dead: bool = False, undrained: bool = False) -> dict[str, Any]:
-    """What ``remove-node.yml`` wants to hear besides the nodes' names.
+    """Extra variables of ``remove-node.yml``, besides the nodes' names.
 
-    Source: kubespray's docs/operations/nodes.md, "Removing nodes". Of the two
-    confirmations newer releases want one and older ones the other.
+    Source: kubespray's docs/operations/nodes.md, "Removing nodes". Newer releases need
+    one of the two confirmations, older ones the other.
 
-    :param dead: the hosts cannot be logged in to.
+    :param dead: the hosts do not accept logins.
     :param undrained: some pods could not leave; kubespray's own drain may fail too.
     """
     variables: dict[str, Any] = {
@@ -178,14 +175,14 @@ def removal_variables(*, dead: bool = False, undrained: bool = False) -> dict[st
 
 
 def upgrade_variables(policy: DrainPolicy, batch: Sequence[str] = ()) -> dict[str, Any]:
-    """What ``upgrade-cluster.yml`` wants to hear.
+    """Extra variables of ``upgrade-cluster.yml``.
 
-    kubespray drains a node that is Ready and not cordoned, and uncordons it afterwards;
-    one that somebody else has cordoned it leaves so. The same in all releases.
+    All releases drain a node that is Ready and not cordoned, and uncordon it
+    afterwards; other nodes stay cordoned.
 
-    :param policy: for the control planes, which kubespray drains itself. A drain that
-        an API server's restart cuts off is tried once more.
-    :param batch: workers, cordoned and drained already; all are upgraded at once.
+    :param policy: for the control planes, which kubespray drains. A drain that fails
+        because an API server restarts is tried once more.
+    :param batch: cordoned and drained workers, which are upgraded at once.
     """
     force = policy.on_failure == "force" or policy.disable_eviction
     return {
@@ -200,15 +197,15 @@ def upgrade_variables(policy: DrainPolicy, batch: Sequence[str] = ()) -> dict[st
         "upgrade_node_always_cordon": False,
         "upgrade_node_fail_if_drain_fails": True,
         "upgrade_node_uncordon_after_drain_failure": True,
-        # Nobody is there to type an answer.
+        # Do not prompt.
         "upgrade_node_confirm": False,
         "upgrade_node_post_upgrade_confirm": False,
         **({"serial": len(batch)} if batch else {}),
     }
 
 
-#: The first releases that take base URLs for downloads (``github_url``, ...), a CA for
-#: a registry's mirror, and several logins of registries with CRI-O.
+#: The first releases with base URLs for downloads (``github_url``, ...), a CA for a
+#: registry's mirror, and logins at several registries for CRI-O.
 BASE_URLS_SINCE = (2, 25)
 REGISTRY_CA_SINCE = (2, 28)
 CRIO_LOGINS_SINCE = (2, 30)
@@ -216,11 +213,11 @@ CRIO_LOGINS_SINCE = (2, 30)
 
 @dataclass(frozen=True)
 class Release:
-    """What one minor release wants.
+    """Requirements of a minor release.
 
     :param ansible: ansible-core from (included) and to (excluded).
     :param leading_v: whether ``kube_version`` is written ``v1.31.9`` or ``1.31.9``.
-    :param network_plugins: what ``kube_network_plugin`` may be.
+    :param network_plugins: the values of ``kube_network_plugin``.
     """
 
     ansible: tuple[str, str]
@@ -240,7 +237,7 @@ _PLUGINS = frozenset(
 _WITH_WEAVE = _PLUGINS | {"weave"}
 _WITHOUT_NONE = _WITH_WEAVE - {"none"}
 
-RELEASES: Mapping[tuple[int, int], Release] = MappingProxyType(
+RELEASES: Mapping[Minor, Release] = MappingProxyType(
     {
         (2, 24): Release(("2.15.5", "2.17.0"), True, _WITHOUT_NONE),
         (2, 25): Release(("2.16.4", "2.17.0"), True, _WITHOUT_NONE),
@@ -253,13 +250,13 @@ RELEASES: Mapping[tuple[int, int], Release] = MappingProxyType(
         (2, 32): Release(("2.18.0", "2.19.0"), False, _PLUGINS),
     }
 )
-#: What the development line calls itself; not a release yet.
+#: The version of the development line, which is not released yet.
 DEVELOPMENT = max(RELEASES)
-#: The known releases, for people.
-KNOWN = "v{}.{} to v{}.{}".format(*min(RELEASES), *max(RELEASES.keys() - {DEVELOPMENT}))
-#: What ``kube_network_plugin`` is in all of them where nobody says otherwise.
+#: The known releases, for messages.
+KNOWN = f"{tag(min(RELEASES))} to {tag(max(RELEASES.keys() - {DEVELOPMENT}))}"
+#: The default of ``kube_network_plugin`` in all of them.
 DEFAULT_NETWORK_PLUGIN = "calico"
-#: Every network plugin of any of them.
+#: The network plugins of all of them.
 NETWORK_PLUGINS: frozenset[str] = frozenset().union(
     *(release.network_plugins for release in RELEASES.values())
 )

@@ -1,8 +1,7 @@
-"""The external load balancer as values: what is wanted of it, and what it reports.
+"""The external load balancer: its specification and its status.
 
-The other side is ``scripts/install_external_lb.sh``, or a script of the package's own
-that keeps the same contract: what its verbs take on the command line and what its
-``status`` prints. A line of the script says that it does. Nothing here reaches a host.
+They are arguments and output of ``scripts/install_external_lb.sh``, or of a package's
+own script with the same contract, which a line of the script declares.
 """
 
 import json
@@ -17,27 +16,25 @@ _STATUS_FORMAT = 1
 _CONTRACT = 1
 _MARKER = "# tacker-k8s-mgmt load-balancer contract:"
 _MARKED = re.compile(rf"^{_MARKER} *(\d+)\s*$".encode(), re.MULTILINE)
-# `expose` is part of the last one.
+# "unexpose" contains "expose".
 _VERBS = (b"install", b"add-worker", b"remove-worker", b"status", b"unexpose")
 
 
 def unusable(script: bytes) -> str:
     """Why the driver does not run a script on the load balancer; "" if it does.
 
-    A script that does not know the verbs may do anything with them: that of Tacker's
-    sample driver installs packages, rewrites ``haproxy.cfg`` and waits.
-
-    :param script: its content.
+    A script without the verbs may do anything when it is called with them: that of
+    Tacker's sample driver installs packages, rewrites ``haproxy.cfg`` and waits.
     """
     marked = _MARKED.search(script)
     if marked and int(marked[1]) == _CONTRACT:
         return ""
     if marked is None and all(verb in script for verb in _VERBS):
-        # Packages that were onboarded before the line was asked for stay valid.
+        # Packages from before the line was required stay valid.
         return ""
-    found = f"it keeps contract {int(marked[1])}" if marked else "there is none"
+    actual = f"it keeps contract {int(marked[1])}" if marked else "there is none"
     return (
-        f"a script for this driver has the line `{_MARKER} {_CONTRACT}`, and {found}: "
+        f"a script for this driver has the line `{_MARKER} {_CONTRACT}`, and {actual}: "
         "it does not know the verbs that the driver calls. Build the package with "
         "`tacker-k8s-mgmt csar build`, which brings Scripts/install_external_lb.sh, or "
         "let the script keep the contract that the documentation describes and say so"
@@ -46,14 +43,13 @@ def unusable(script: bytes) -> str:
 
 @dataclass(frozen=True)
 class BalancerSpec:
-    """Everything that ``install`` sets; services that are exposed already are kept.
+    """The input of ``install``, which keeps exposed services.
 
-    :param api_port: port on which the load balancer offers the Kubernetes API.
+    :param api_port: the load balancer's port for the Kubernetes API.
     :param control_planes: name and address of each control-plane node.
     :param workers: name and address of each worker node.
-    :param http_proxy: URL of the proxy through which the load balancer's VM fetches
-        the HAProxy package; it may hold a password. It serves for https too, where
-        ``https_proxy`` is not given.
+    :param http_proxy: URL of the proxy through which the load balancer's VM downloads
+        HAProxy, for https also unless ``https_proxy`` is set; may hold a password.
     :param https_proxy: the same for https.
     """
 
@@ -65,16 +61,16 @@ class BalancerSpec:
 
     @property
     def proxies(self) -> Mapping[str, SecretStr]:
-        """The proxies by the option of ``install`` that takes them, in its order."""
-        found = {"--http-proxy": self.http_proxy, "--https-proxy": self.https_proxy}
-        return {option: url for option, url in found.items() if url is not None}
+        """The proxies by their option of ``install``, in its order."""
+        options = {"--http-proxy": self.http_proxy, "--https-proxy": self.https_proxy}
+        return {option: url for option, url in options.items() if url is not None}
 
 
 def install_arguments(spec: BalancerSpec) -> tuple[str, ...]:
-    """What follows the verb ``install`` on the command line.
+    """The arguments of the verb ``install``.
 
-    The proxies' URLs may hold passwords and are not there: the script reads them from
-    its standard input, one line each (:func:`install_input`).
+    The script reads the proxies' URLs, which may hold passwords, from standard input
+    (:func:`install_input`).
     """
     arguments = ["--api-port", str(spec.api_port)]
     for name, address in spec.control_planes:
@@ -87,7 +83,7 @@ def install_arguments(spec: BalancerSpec) -> tuple[str, ...]:
 
 
 def install_input(spec: BalancerSpec) -> str:
-    """What ``install`` reads from its standard input; it may hold passwords."""
+    """The standard input of ``install``, a line for each proxy's URL."""
     return "".join(f"{url.get_secret_value()}\n" for url in spec.proxies.values())
 
 
@@ -95,8 +91,8 @@ def install_input(spec: BalancerSpec) -> str:
 class Server:
     """A node behind the load balancer.
 
-    :param state: HAProxy's word for it (``UP``, ``DOWN``, ``UP 1/3``), empty where
-        HAProxy has none or does not run.
+    :param state: its state in HAProxy (``UP``, ``DOWN``, ``UP 1/3``); "" if HAProxy
+        has none or does not run.
     """
 
     name: str
@@ -108,8 +104,8 @@ class Server:
 class ExposedService:
     """A TCP port that is forwarded to a node port of every worker.
 
-    :param check_port: a worker that accepts connections there is healthy; None: the
-        node port.
+    :param check_port: a worker is healthy if it accepts connections there; None for
+        the node port.
     """
 
     name: str
@@ -120,21 +116,21 @@ class ExposedService:
 
 
 def expose_arguments(service: ExposedService) -> tuple[str, ...]:
-    """What follows the verb ``expose`` on the command line."""
+    """The arguments of the verb ``expose``."""
+    check_port = service.check_port
+    checked = () if check_port is None else ("--check-port", str(check_port))
     ports = ("--port", str(service.port), "--node-port", str(service.node_port))
-    if service.check_port is None:
-        return (service.name, *ports)
-    return (service.name, *ports, "--check-port", str(service.check_port))
+    return (service.name, *ports, *checked)
 
 
 @dataclass(frozen=True)
 class BalancerStatus:
-    """The load balancer as it is.
+    """The state of the load balancer.
 
-    :param active: HAProxy runs.
-    :param enabled: HAProxy starts with the VM.
-    :param current: the running HAProxy has the configuration that is wanted.
-    :param api_port: None when the load balancer was never installed.
+    :param active: whether HAProxy runs.
+    :param enabled: whether HAProxy starts with the VM.
+    :param current: whether the running HAProxy has the present configuration.
+    :param api_port: None if the load balancer was never installed.
     """
 
     active: bool
@@ -147,9 +143,9 @@ class BalancerStatus:
 
 
 def parse_status(text: str) -> BalancerStatus:
-    """Read what the script's ``status`` printed.
+    """Parse the output of the verb ``status``.
 
-    :raises ValueError: it is not a status report of the format that we know.
+    :raises ValueError: it is no status report of the known format.
     """
     report = json.loads(text)
     try:
@@ -162,9 +158,9 @@ def parse_status(text: str) -> BalancerStatus:
             enabled=report["haproxy"]["enabled"],
             current=report["haproxy"]["current"],
             api_port=report["api_port"],
-            control_planes=tuple(_server(one) for one in report["control_planes"]),
+            control_planes=tuple(_server(plane) for plane in report["control_planes"]),
             workers=workers,
-            services=tuple(_service(one, addresses) for one in report["services"]),
+            services=tuple(_service(s, addresses) for s in report["services"]),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a status report: {error!r}") from error
@@ -180,8 +176,8 @@ def _service(report: Mapping[str, Any], addresses: Mapping[str, str]) -> Exposed
         port=report["port"],
         node_port=report["node_port"],
         servers=tuple(
-            Server(one["name"], addresses[one["name"]], one["state"] or "")
-            for one in report["servers"]
+            Server(worker["name"], addresses[worker["name"]], worker["state"] or "")
+            for worker in report["servers"]
         ),
         check_port=report.get("check_port"),
     )

@@ -1,13 +1,13 @@
-"""Network plugins: which encapsulations they have, and the variables that set them up.
+"""Encapsulations of network plugins, and kubespray's variables for them.
 
-Read off ``roles/network_plugin`` of the known releases of kubespray.
+Source: ``roles/network_plugin`` of the known releases of kubespray.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-#: By plugin, the encapsulations that can be chosen; the first is kubespray's default.
+#: The supported encapsulations by plugin; the first is kubespray's default.
 ENCAPSULATIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "calico": ("vxlan", "ipip", "none"),
@@ -17,7 +17,7 @@ ENCAPSULATIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "weave": ("vxlan",),
     }
 )
-#: By plugin, the variable with the MTU of the pods' interfaces.
+#: The variable for the MTU of the pods' interfaces, by plugin.
 MTU_VARIABLES: Mapping[str, str] = MappingProxyType(
     {
         "calico": "calico_mtu",
@@ -26,7 +26,7 @@ MTU_VARIABLES: Mapping[str, str] = MappingProxyType(
         "weave": "weave_mtu",
     }
 )
-#: By plugin and encapsulation, the variables that choose it.
+#: The variables that select an encapsulation, by plugin and encapsulation.
 ENCAPSULATION_SETTINGS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType(
     {
         ("calico", "vxlan"): {
@@ -52,7 +52,7 @@ ENCAPSULATION_SETTINGS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingPro
         ("kube-ovn", "geneve"): {"kube_ovn_network_type": "geneve"},
     }
 )
-#: Every variable that is set for an encapsulation.
+#: All variables that select an encapsulation.
 ENCAPSULATION_VARIABLES = tuple(
     dict.fromkeys(name for names in ENCAPSULATION_SETTINGS.values() for name in names)
 )

@@ -1,9 +1,9 @@
-"""How much longer a playbook run takes, judged by former runs of the same kind.
+"""Estimates of the remaining time of a playbook run, from former runs of its kind.
 
 The callback plugin on the Ansible server
-(``remote/ansible/run_files/k8s_mgmt_events.py``) keeps how long each play took in runs
-that went well, and reports it with the first play. Without a former run there is no
-estimate: how many tasks kubespray has shows only while they run.
+(``remote/ansible/run_files/k8s_mgmt_events.py``) records the duration of each play of
+successful runs and reports it with the first play. Without a former run there is no
+estimate, because the number of tasks is not known beforehand.
 """
 
 import math
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-#: How much of a whole run the former pace counts beside what is seen of this one.
+#: Weight of the former pace, as a part of a whole run, beside this run's own.
 _INERTIA = 0.1
 _NUMBERS = ("no", "one", "two", "three", "four", "five")
 
@@ -20,8 +20,8 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five")
 class Former:
     """Former runs of the same playbook, kubespray release and number of hosts.
 
-    :param runs: how many.
-    :param plays: seconds that each play took, the median of these runs.
+    :param runs: their number.
+    :param plays: median duration of each play in seconds.
     """
 
     runs: int
@@ -29,7 +29,7 @@ class Former:
 
     @classmethod
     def read(cls, event: Mapping[str, Any]) -> "Former | None":
-        """What the event ``former`` reports; None of one that cannot be understood."""
+        """Parse the event ``former``; None if it is invalid."""
         runs, plays = event.get("runs"), event.get("plays")
         if not isinstance(runs, int) or runs < 1 or not isinstance(plays, Sequence):
             return None
@@ -38,12 +38,12 @@ class Former:
         return cls(runs, tuple(map(float, plays)))
 
     def left(self, play: int, elapsed: float, in_play: float) -> float | None:
-        """Seconds that a run still takes, if it goes on as it began.
+        """The remaining seconds of a run at its present pace.
 
-        :param play: the number of the play that it is in, from 1.
-        :param elapsed: seconds since its first play began.
-        :param in_play: seconds since this play began.
-        :returns: None where former runs had no such play.
+        :param play: the number of the present play, from 1.
+        :param elapsed: seconds since the first play began.
+        :param in_play: seconds since the present play began.
+        :returns: None if former runs had no such play.
         """
         if not 1 <= play <= len(self.plays):
             return None
@@ -56,7 +56,7 @@ class Former:
 
 
 def in_words(left: float, runs: int) -> str:
-    """An estimate as people read it, with what it rests on.
+    """An estimate as text, with its basis.
 
     :param left: seconds.
     :param runs: number of former runs.
@@ -64,13 +64,13 @@ def in_words(left: float, runs: int) -> str:
     minutes = max(round(left / 60), 1)
     hours, rest = divmod(minutes, 60)
     if left < 50:
-        told = "less than a minute"
+        duration = "less than a minute"
     elif not hours:
-        told = f"about {minutes} min"
+        duration = f"about {minutes} min"
     else:
-        told = f"about {hours} h {rest} min" if rest else f"about {hours} h"
+        duration = f"about {hours} h {rest} min" if rest else f"about {hours} h"
     number = _NUMBERS[runs] if runs < len(_NUMBERS) else str(runs)
-    return f"{told} left ({number} former {'run' if runs == 1 else 'runs'})"
+    return f"{duration} left ({number} former {'run' if runs == 1 else 'runs'})"
 
 
 def _is_duration(value: Any) -> bool:

@@ -1,8 +1,9 @@
-"""Playbook runs as values: what is asked, what is recorded, how far one has come.
+"""Playbook runs: requests, records and progress.
 
-The events come from our callback plugin on the Ansible server
-(``remote/ansible/run_files/k8s_mgmt_events.py``), one JSON object per line. They serve
-for progress and for messages; whether a run succeeded is told by its exit code alone.
+The callback plugin on the Ansible server
+(``remote/ansible/run_files/k8s_mgmt_events.py``) writes events, one JSON object per
+line. They are used for progress and messages only; the exit code decides whether a run
+succeeded.
 """
 
 import hashlib
@@ -26,13 +27,13 @@ _SHOWN = ("name", "host", "task", "message")
 
 @dataclass(frozen=True)
 class Forks:
-    """How many hosts Ansible works on at the same time.
+    """Ansible's forks: the number of hosts that it works on at the same time.
 
-    It changes how long a run takes and not what it does, so it is no part of a request.
+    It does not affect the result of a run, so it is no part of a request.
 
-    :param wanted: the number that the user wants; None to leave it to the server, where
-        the operator's ``ansible.cfg`` or else cores and memory decide.
-    :param most: limit of what cores and memory decide.
+    :param wanted: the user's number; None for that of the operator's ``ansible.cfg``,
+        or else one that depends on the server's cores and memory.
+    :param most: the limit of the latter.
     """
 
     wanted: int | None = None
@@ -44,14 +45,14 @@ DEFAULT_FORKS = Forks()
 
 @dataclass(frozen=True)
 class PlaybookRequest:
-    """One playbook run that somebody wants.
+    """A request for a playbook run.
 
     :param playbook: path below kubespray's root, such as ``cluster.yml``.
     :param extra_vars: variables of this run only; those of the cluster are in the
         work directory.
     :param args: further arguments for ``ansible-playbook``; no secrets.
-    :param inputs: texts that decide the outcome too (inventory, the cluster's
-        variables); they only go into the digest.
+    :param inputs: other texts that affect the result (inventory, the cluster's
+        variables), for the digest only.
     """
 
     playbook: str
@@ -61,12 +62,12 @@ class PlaybookRequest:
 
     @property
     def name(self) -> str:
-        """The playbook's name without folder and suffix."""
+        """The playbook's name without directory and suffix."""
         return posixpath.splitext(posixpath.basename(self.playbook))[0]
 
     @property
     def digest(self) -> str:
-        """SHA-256 over everything: equal digests mean that the same is wanted."""
+        """SHA-256 over everything; equal requests have equal digests."""
         parts = [self.playbook, dict(self.extra_vars), self.args, self.inputs]
         text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
@@ -74,9 +75,9 @@ class PlaybookRequest:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What is recorded of a run; times in epoch seconds of the Ansible server.
+    """The record of a run; times in epoch seconds of the Ansible server.
 
-    ``rc`` is None while the run is live, and of one that vanished.
+    ``rc`` is None while the run is live, and of a run that vanished.
     """
 
     run: str
@@ -106,7 +107,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class TaskTime:
-    """How long all hosts together took for a task, seconds."""
+    """The duration of a task on all hosts together, in seconds."""
 
     task: str
     play: str
@@ -115,18 +116,18 @@ class TaskTime:
 
 @dataclass(frozen=True)
 class Progress:
-    """A run as its events tell it; times in epoch seconds of the Ansible server.
+    """A run by its events; times in epoch seconds of the Ansible server.
 
-    :param play_number: which of ``plays`` is running, from 1.
-    :param tasks: how many tasks were started; the total is not known beforehand.
-    :param results: how many results of hosts have come.
-    :param started: when the first play began.
-    :param play_started: when the play that is running began, not its last batch.
-    :param slowest: the tasks that took longest so far, the longest first.
-    :param former: what former runs took; None where there is none.
-    :param seen: failures as they came; some may have been rescued later.
-    :param recap: per host how often it ``failed`` or was ``unreachable``; None until
-        Ansible reports it at the end.
+    :param play_number: number of the present one of ``plays``, from 1.
+    :param tasks: number of started tasks; the total is not known beforehand.
+    :param results: number of results of hosts.
+    :param started: start of the first play.
+    :param play_started: start of the present play, not of its last batch of hosts.
+    :param slowest: the slowest tasks so far, the slowest first.
+    :param former: former runs; None without any.
+    :param seen: all failures; some may have been rescued later.
+    :param recap: numbers of ``failed`` and ``unreachable`` results by host; None until
+        Ansible reports them at the end.
     """
 
     plays: int = 0
@@ -146,11 +147,11 @@ class Progress:
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The failures that count: per host the last one that was not rescued.
+        """The failures that were not rescued: the last one of each host.
 
-        After a failure that counts, a host takes no further part, so the last one of
-        the kind that the recap counts is the one. Without a recap (the run was ended)
-        every host's last one is given.
+        After such a failure a host takes no further part in the run, so it is the last
+        one of a kind in the recap. Without a recap (the run was ended) it is the host's
+        last failure of any kind.
         """
         last = {failure.host: failure for failure in self.seen if self._counts(failure)}
         return tuple(last.values())
@@ -163,7 +164,7 @@ class Progress:
 
     @property
     def left(self) -> float | None:
-        """Seconds that it still takes; None without a former run, and at its end."""
+        """The remaining seconds; None without a former run, and at the end."""
         if self.former is None or self.recap is not None:
             return None
         elapsed = self.last_event - self.started
@@ -171,14 +172,14 @@ class Progress:
         return self.former.left(self.play_number, elapsed, in_play)
 
     def estimate(self) -> str:
-        """Return how long it still takes in words; "" where that is not known."""
+        """The remaining time as text; "" if it is not known."""
         left = self.left
         if left is None or self.former is None:
             return ""
         return playbook_estimates.in_words(left, self.former.runs)
 
     def where(self) -> str:
-        """Return the place in the playbook in words."""
+        """The present play and task as text."""
         if not self.play:
             return "no play was started"
         place = f'play {self.play_number}/{self.plays} "{self.play}"'
@@ -186,7 +187,7 @@ class Progress:
 
 
 def described(failures: Iterable[Failure]) -> tuple[str, ...]:
-    """Return the first failures in full, and number and hosts of the others."""
+    """The first failures in full, and number and hosts of the others."""
     every = tuple(failures)
     lines = [str(failure) for failure in every[:_FULL_FAILURES]]
     others = [failure.host for failure in every[_FULL_FAILURES:]]
@@ -200,12 +201,12 @@ def described(failures: Iterable[Failure]) -> tuple[str, ...]:
 def fold(
     progress: Progress, lines: Iterable[str], redact: Callable[[str], str] = str
 ) -> Progress:
-    """Return the progress after further event lines; unknown lines are passed over.
+    """The progress after further event lines; unknown lines are ignored.
 
-    :param redact: takes secrets out of names and messages.
+    :param redact: removes secrets from names and messages.
     """
     for line in lines:
-        # A line that was not written whole is none of the plugin's.
+        # Ignore a line that was not written completely.
         with suppress(ValueError, TypeError, AttributeError):
             event = json.loads(line)
             progress = _after(progress, _clean(event, redact))
@@ -245,7 +246,7 @@ def _after(progress: Progress, event: Mapping[str, Any]) -> Progress:
 
 
 def _next_play(progress: Progress, name: str, event: Mapping[str, Any]) -> Progress:
-    """The progress in the play that an event begins, or in its next batch of hosts."""
+    """The progress at the start of a play, or of its next batch of hosts."""
     number = int(event.get("number", progress.play_number + 1))
     if number == progress.play_number:
         return replace(progress, task="")
@@ -264,8 +265,8 @@ def _task_ended(progress: Progress) -> Progress:
     if not progress.task:
         return progress
     seconds = progress.last_event - progress.task_started
-    timed = (*progress.slowest, TaskTime(progress.task, progress.play, seconds))
-    slowest = sorted(timed, key=lambda one: one.seconds, reverse=True)[:_SLOWEST]
+    tasks = (*progress.slowest, TaskTime(progress.task, progress.play, seconds))
+    slowest = sorted(tasks, key=lambda task: task.seconds, reverse=True)[:_SLOWEST]
     return replace(progress, slowest=tuple(slowest))
 
 
@@ -282,7 +283,7 @@ def _failure(event: Mapping[str, Any]) -> Failure:
 
 
 def _shortened(text: str) -> str:
-    """Cut out the middle: what happened comes first, why often comes last."""
+    """Cut out the middle: the reason is often at the end."""
     if len(text) <= _MESSAGE_CHARS:
         return text
     half = (_MESSAGE_CHARS - 5) // 2

@@ -1,7 +1,7 @@
-"""Pods and the budgets that protect them: who has to leave a node, who may.
+"""Pods and PodDisruptionBudgets: the pods that leave a node, and those that may not.
 
-The rules are those of ``kubectl drain`` and of the eviction API. They are here because
-a drain that did not end well says neither which budget was in the way nor its numbers.
+The rules are those of ``kubectl drain`` and of the eviction API, because the error of a
+failed drain has neither the blocking budget nor its numbers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,12 +14,12 @@ _MIRROR = "kubernetes.io/config.mirror"
 
 @dataclass(frozen=True)
 class Pod:
-    """What matters of a Pod when its node is emptied.
+    """A Pod, as far as drains need it.
 
-    :param controller: kind of the controller that made it; "" for a bare pod.
-    :param mirror: the kubelet made it from a file (a static pod).
-    :param terminating: it is being deleted.
-    :param local_storage: it has an emptyDir.
+    :param controller: kind of its controller; "" for a bare pod.
+    :param mirror: whether it is a static pod, from a file of the kubelet.
+    :param terminating: whether it is being deleted.
+    :param local_storage: whether it has an emptyDir volume.
     """
 
     namespace: str
@@ -40,8 +40,8 @@ class Pod:
 class Budget:
     """A PodDisruptionBudget (policy/v1) with its status.
 
-    :param failure: why Kubernetes cannot compute the status and so allows nothing;
-        "" where it can.
+    :param failure: why Kubernetes cannot compute the status, and so allows no eviction;
+        "" if it can.
     """
 
     namespace: str
@@ -57,26 +57,26 @@ class Budget:
 
     def __str__(self) -> str:
         if self.min_available is not None:
-            wanted = f"minAvailable {self.min_available}"
+            limit = f"minAvailable {self.min_available}"
         else:
-            wanted = f"maxUnavailable {self.max_unavailable}"
+            limit = f"maxUnavailable {self.max_unavailable}"
         failure = f", failed sync: {self.failure}" if self.failure else ""
         return (
-            f"{self.namespace}/{self.name} ({wanted}, "
+            f"{self.namespace}/{self.name} ({limit}, "
             f"currentHealthy {self.current_healthy}, "
             f"desiredHealthy {self.desired_healthy}, "
             f"disruptionsAllowed {self.disruptions_allowed}{failure})"
         )
 
     def selects(self, pod: Pod) -> bool:
-        """Tell whether the budget is about this pod."""
+        """Whether the budget applies to the pod."""
         return pod.namespace == self.namespace and _selected(self.selector, pod.labels)
 
     def forbids(self, pod: Pod) -> bool:
-        """Tell whether the pod, which it selects, may not be evicted now.
+        """Whether the budget forbids the eviction of a pod that it selects.
 
-        An unready pod is no loss while enough others are healthy (Kubernetes,
-        ``unhealthyPodEvictionPolicy``).
+        An unready pod may be evicted while enough others are healthy
+        (``unhealthyPodEvictionPolicy``).
         """
         if not pod.ready and (
             self.unhealthy_policy == "AlwaysAllow"
@@ -87,10 +87,10 @@ class Budget:
 
 
 def movable_pods(pods: Iterable[Pod]) -> tuple[Pod, ...]:
-    """Return the pods that have to leave before their node does.
+    """The pods that a drain evicts.
 
-    Not those of DaemonSets, which belong to the node, nor static pods, which only the
-    kubelet can end, nor finished ones.
+    These exclude pods of DaemonSets, static pods, which only the kubelet can end, and
+    finished ones.
     """
     return tuple(
         pod
@@ -102,9 +102,9 @@ def movable_pods(pods: Iterable[Pod]) -> tuple[Pod, ...]:
 
 
 def holders(pod: Pod, budgets: Iterable[Budget]) -> tuple[Budget, ...]:
-    """Return the budgets that keep the pod from being evicted.
+    """The budgets that forbid the eviction of a pod.
 
-    The eviction API takes no pod that several budgets select, whatever they allow.
+    The eviction API refuses a pod that several budgets select, whatever they allow.
     """
     if pod.terminating or pod.phase in (*_FINISHED, "Pending"):
         return ()
@@ -115,17 +115,17 @@ def holders(pod: Pod, budgets: Iterable[Budget]) -> tuple[Budget, ...]:
 
 
 def read_pods(answer: Mapping[str, Any]) -> tuple[Pod, ...]:
-    """Read a PodList.
+    """Parse a PodList.
 
-    :raises KeyError, TypeError: it is none.
+    :raises KeyError, TypeError: the answer is no PodList.
     """
     return tuple(_pod(item) for item in answer["items"])
 
 
 def read_budgets(answer: Mapping[str, Any]) -> tuple[Budget, ...]:
-    """Read a PodDisruptionBudgetList of policy/v1.
+    """Parse a PodDisruptionBudgetList of policy/v1.
 
-    :raises KeyError, TypeError: it is none.
+    :raises KeyError, TypeError: the answer is no such list.
     """
     return tuple(_budget(item) for item in answer["items"])
 
@@ -140,19 +140,24 @@ def _pod(item: Mapping[str, Any]) -> Pod:
         labels=metadata.get("labels") or {},
         phase=status.get("phase", "Pending"),
         ready=any(
-            one["type"] == "Ready" and one["status"] == "True"
-            for one in status.get("conditions") or ()
+            condition["type"] == "Ready" and condition["status"] == "True"
+            for condition in status.get("conditions") or ()
         ),
         terminating=bool(metadata.get("deletionTimestamp")),
-        controller=next((one["kind"] for one in owners if one.get("controller")), ""),
+        controller=next((o["kind"] for o in owners if o.get("controller")), ""),
         mirror=_MIRROR in (metadata.get("annotations") or {}),
-        local_storage=any(one.get("emptyDir") is not None for one in volumes),
+        local_storage=any(v.get("emptyDir") is not None for v in volumes),
     )
 
 
 def _budget(item: Mapping[str, Any]) -> Budget:
     metadata, spec = item["metadata"], item.get("spec") or {}
     status = item.get("status") or {}
+    failures = (
+        condition.get("message", "")
+        for condition in status.get("conditions") or ()
+        if condition.get("reason") == "SyncFailed"
+    )
     return Budget(
         namespace=metadata["namespace"],
         name=metadata["name"],
@@ -163,29 +168,22 @@ def _budget(item: Mapping[str, Any]) -> Budget:
         desired_healthy=status.get("desiredHealthy", 0),
         disruptions_allowed=status.get("disruptionsAllowed", 0),
         unhealthy_policy=spec.get("unhealthyPodEvictionPolicy") or "IfHealthyBudget",
-        failure=next(
-            (
-                one.get("message", "")
-                for one in status.get("conditions") or ()
-                if one.get("reason") == "SyncFailed"
-            ),
-            "",
-        ),
+        failure=next(failures, ""),
     )
 
 
 def _selected(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
-    """A LabelSelector: none selects nothing, an empty one everything (policy/v1)."""
+    """Apply a LabelSelector: none selects nothing, an empty one all (policy/v1)."""
     if selector is None:
         return False
-    wanted = selector.get("matchLabels") or {}
-    return all(labels.get(key) == value for key, value in wanted.items()) and all(
-        _agrees(expression, labels)
+    pairs = (selector.get("matchLabels") or {}).items()
+    return all(labels.get(key) == value for key, value in pairs) and all(
+        _matches(expression, labels)
         for expression in selector.get("matchExpressions") or ()
     )
 
 
-def _agrees(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+def _matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     key, values = expression["key"], expression.get("values") or ()
     match expression["operator"]:
         case "In":

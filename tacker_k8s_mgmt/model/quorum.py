@@ -1,9 +1,9 @@
-"""Whether a control plane may be taken out to be built anew: etcd's majority decides.
+"""Whether a control plane may be taken out for a rebuild, by etcd's majority.
 
-etcd serves while more than half of its members are up (n/2+1 of n). What is rebuilt is
-down for minutes, so the others have to be enough without it, and well: a member that is
-ill and is not the one that is healed counts as lost, and so does a control plane whose
-API server or node is ill, for kubespray works on all of them while one is joined.
+etcd serves while more than half of its members are up (n/2+1 of n). A rebuild takes
+minutes, so the other members have to be a healthy majority without it. A control plane
+whose API server or node is unhealthy counts as lost too, because kubespray works on all
+control planes while one joins.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EtcdMember:
-    """A member of the etcd cluster, as its members describe it.
+    """A member of the etcd cluster, as reported by its members.
 
-    :param name: "" for one that was added and was never started.
-    :param member_id: as etcdctl writes it, hexadecimal; "" where nobody can say.
-    :param address: where its peers reach it, without scheme and port.
-    :param healthy: it answers, and takes part in a cluster that has a leader.
-    :param learner: it has no vote yet.
+    :param name: "" for a member that was added and never started.
+    :param member_id: hexadecimal, as in etcdctl; "" if it is not known.
+    :param address: its address for peers, without scheme and port.
+    :param healthy: whether it answers, and takes part in a cluster with a leader.
+    :param learner: whether it has no vote yet.
     :param problem: why it is not healthy; "" if it is.
     """
 
@@ -58,15 +58,14 @@ def refusal(
 ) -> str:
     """Why these control planes may not be taken out now; "" if they may.
 
-    Specification, "Heal": a single control plane is not healed. Otherwise the sentence
-    says who is well and who is not.
+    A single control plane is not healed (specification, "Heal"). The sentence lists the
+    healthy and the unhealthy control planes.
 
-    :param planes: all of the inventory, in its order.
-    :param members: all of etcd, whoever they belong to.
-    :param leaving: names of the control planes that are to be built anew.
-    :param first_stays: why the first control plane of the inventory cannot be replaced
-        with the release of kubespray that is used; "" if it can be, by putting another
-        one first.
+    :param planes: those of the inventory, in its order.
+    :param members: all members of etcd.
+    :param leaving: names of the control planes to rebuild.
+    :param first_stays: why the kubespray release cannot replace the first control plane
+        of the inventory; "" if it can, with another one in its position.
     """
     gone = [plane for plane in planes if plane.name in leaving]
     if not gone:
@@ -92,55 +91,50 @@ def refusal(
 def _no_majority(
     planes: Sequence[ControlPlane], members: Sequence[EtcdMember], leaver: ControlPlane
 ) -> str:
-    if not any(one.leader for one in members if one.healthy):
+    if not any(member.leader for member in members if member.healthy):
         return "etcd has no leader, so it has lost its majority already"
     # A learner has no vote; a member that was taken out and is not back still counts.
-    voters = [one for one in members if not one.learner]
+    voters = [member for member in members if not member.learner]
     size = max(len(planes), len(voters))
     needed = size // 2 + 1
-    left = sum(_is_well(one, planes) for one in voters if not _belongs(one, leaver))
+    left = sum(_is_well(voter, planes) for voter in voters if not _is_of(voter, leaver))
     if left >= needed:
         return ""
     return (
-        f"without {leaver.name}, {_count(left)} of {size} control planes would be left "
-        f"well, and etcd needs {needed} to go on"
+        f"without {leaver.name}, {left or 'none'} of {size} control planes would be "
+        f"left well, and etcd needs {needed} to go on"
     )
 
 
-def _count(number: int) -> str:
-    return str(number) if number else "none"
-
-
-def _belongs(member: EtcdMember, plane: ControlPlane) -> bool:
-    # One that was never started has no name yet.
+def _is_of(member: EtcdMember, plane: ControlPlane) -> bool:
+    # A member that was never started has no name yet.
     return member.address == plane.address or bool(
         member.name and member.name == plane.member
     )
 
 
 def _is_well(member: EtcdMember, planes: Sequence[ControlPlane]) -> bool:
-    owner = next((plane for plane in planes if _belongs(member, plane)), None)
-    sick = owner and (owner.api_problem or owner.node_problem)
-    return member.healthy and not sick
+    owner = next((plane for plane in planes if _is_of(member, plane)), None)
+    return member.healthy and not (owner and (owner.api_problem or owner.node_problem))
 
 
 def _described(planes: Sequence[ControlPlane], members: Sequence[EtcdMember]) -> str:
-    """Who is well, and what is wrong with the others."""
+    """The healthy control planes, and the problems of the others."""
     well, ill = [], []
     for plane in planes:
-        own = [one for one in members if _belongs(one, plane)]
+        own = [member for member in members if _is_of(member, plane)]
         problems = list(_problems(plane, own))
         name = f"{plane.name} ({plane.member or 'no etcd member'})"
         if problems:
             ill.append(f"{name}: {', '.join(problems)}")
         else:
-            is_leader = any(one.leader for one in own)
+            is_leader = any(member.leader for member in own)
             well.append(f"{name}, etcd's leader" if is_leader else name)
-    for one in members:
-        if not any(_belongs(one, plane) for plane in planes):
-            state = "healthy" if one.healthy else one.problem or "not healthy"
-            name = one.name or one.member_id
-            ill.append(f"etcd's member {name} ({one.address}) of nobody: {state}")
+    for member in members:
+        if not any(_is_of(member, plane) for plane in planes):
+            state = "healthy" if member.healthy else member.problem or "not healthy"
+            name = f"{member.name or member.member_id} ({member.address})"
+            ill.append(f"etcd's member {name} of no control plane: {state}")
     sentences = [f"Well: {'; '.join(well) or 'none'}"]
     if ill:
         sentences.append(f"Not well: {'; '.join(ill)}")

@@ -1,6 +1,6 @@
-"""Keeps known secrets out of texts: log lines, error messages, tails of output.
+"""Redaction of secrets in log lines, error messages and output.
 
-And knows where in the parameters secrets are.
+It also recognises secrets in free-form variables.
 """
 
 import json
@@ -11,8 +11,8 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 STARS = "***"
 
-#: Secrets shorter than this are not replaced: "a" or "12" is in almost every text, and
-#: a text full of stars would hide the message and give the secret away by its gaps.
+#: Shorter secrets are not replaced: "a" or "12" is in almost every text, and the stars
+#: would hide the message and reveal the secret by their places.
 SHORTEST = 4
 
 _SECRET_VARIABLE = re.compile(
@@ -25,11 +25,11 @@ PRIVATE_KEY = "PRIVATE KEY-----"
 
 
 class Redactor:
-    """Replaces each known secret, in the forms in which texts show it, by ``***``.
+    """Replaces each known secret, in the forms that it has in texts, by ``***``.
 
     Immutable, and so safe to share between threads.
 
-    :param secrets: the secret texts; those shorter than :data:`SHORTEST` are ignored.
+    :param secrets: the secrets; those shorter than :data:`SHORTEST` are ignored.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
@@ -39,7 +39,7 @@ class Redactor:
             if len(secret) >= SHORTEST
             for form in _forms(secret)
         }
-        # Longest first: where one secret is part of another, the longer one must win.
+        # Longest first, because a secret may be part of another.
         ordered = sorted(forms, key=lambda form: (-len(form), form))
         self._pattern = re.compile("|".join(map(re.escape, ordered)) or r"(?!)")
 
@@ -49,7 +49,7 @@ class Redactor:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """As written, in URLs, in JSON, and between single quotes of Python and a shell."""
+    """Verbatim, in URLs, in JSON, and between single quotes of Python and a shell."""
     yield secret
     for quoted in (
         quote(secret, safe="", errors="replace"),
@@ -65,14 +65,14 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def in_private_key(text: str) -> Iterator[str]:
-    """The lines of a private key that must not be shown."""
+    """The secret lines of a private key."""
     for line in text.splitlines():
         if line and not line.startswith("-----") and ":" not in line:
             yield line
 
 
 def in_url(url: str) -> Iterator[str]:
-    """The password of a URL, as it is written there and as it is meant."""
+    """The password of a URL, percent-encoded as in the URL and decoded."""
     password = urlsplit(url).password
     if password:
         yield from (password, unquote(password))
@@ -89,9 +89,9 @@ def without_secret(text: str) -> str:
 
 
 def in_variables(value: Any, *, secret: bool = False) -> Iterator[str]:
-    """The texts below names that stand for secrets, at any depth.
+    """The texts under names of secrets, at any depth.
 
-    :param secret: whether the value itself stands below such a name.
+    :param secret: whether the value itself is under such a name.
     """
     if isinstance(value, Mapping):
         for name, inner in value.items():
@@ -105,14 +105,14 @@ def in_variables(value: Any, *, secret: bool = False) -> Iterator[str]:
 
 
 def names_secret(name: str, value: Any) -> bool:
-    """Whether a free-form variable may be a secret by its name; rather too often.
+    """Whether a free-form variable may be a secret by its name.
 
-    :func:`in_variables` is stricter: it finds what must not be in any text.
+    It is broader than :func:`in_variables`, which returns what must be in no text.
     """
     is_login = isinstance(value, str) and name.lower().endswith("auth")
     return is_login or _LIKE_SECRET.search(name) is not None
 
 
 def shows_secret(text: str) -> bool:
-    """Whether a text is a secret by its own form: a private key, a URL with a login."""
+    """Whether a text has the form of a secret: a private key, a URL with a login."""
     return PRIVATE_KEY in text or _LOGIN_IN_URL.search(text) is not None

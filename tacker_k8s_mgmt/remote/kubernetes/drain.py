@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.drain import DrainPolicy, Outcome, Target, advice, report
+from tacker_k8s_mgmt.model.cluster import NodeObject
+from tacker_k8s_mgmt.model.drain import DrainPolicy, Outcome, advice, report
 from tacker_k8s_mgmt.model.pods import Pod, movable_pods, read_budgets
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.node_cleanup import delete_pods, pods_on
@@ -20,7 +21,7 @@ _AT_ONCE = 8
 _MARGIN = 90.0
 
 
-def drain(client: KubeClient, nodes: Sequence[Target], policy: DrainPolicy) -> None:
+def drain(client: KubeClient, nodes: Sequence[NodeObject], policy: DrainPolicy) -> None:
     """Drain nodes in parallel, within the limits of policy and sshd."""
     if not nodes:
         return
@@ -41,7 +42,9 @@ def drain(client: KubeClient, nodes: Sequence[Target], policy: DrainPolicy) -> N
 class _Drain:
     """The drain of one node."""
 
-    def __init__(self, client: KubeClient, node: Target, policy: DrainPolicy) -> None:
+    def __init__(
+        self, client: KubeClient, node: NodeObject, policy: DrainPolicy
+    ) -> None:
         self._client = client
         self._node = node
         self._policy = policy

@@ -154,4 +154,6 @@ def test_a_member_of_nobody_counts_in_the_majority():
     assert refusal(planes(3), [*members(3), stranger], names(3)) != ""
     said = refusal(planes(3), [*members(3), stranger], names(3))
     assert "2 of 4" in said
-    assert "etcd's member old (10.10.0.9) of nobody: connection refused" in said
+    assert (
+        "etcd's member old (10.10.0.9) of no control plane: connection refused" in said
+    )
