@@ -1,1 +1,1 @@
-"""What changes when kubespray releases: inventory, variables, capabilities; no I/O."""
+"""All that depends on kubespray's releases: inventory, variables, capabilities."""

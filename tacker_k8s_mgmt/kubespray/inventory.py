@@ -1,9 +1,8 @@
-"""The inventory on the Ansible server: where a cluster's names live.
+"""The inventory on the Ansible server.
 
-Written whole from values, never edited. The text holds the nodes' passwords, so the
-file's mode must be 0600. How to log in to a worker also lives here: a later operation
-may bring other credentials for the VMs that it makes, and those that are there keep
-their own.
+It is always rendered completely, never edited. It has the nodes' passwords, so the
+file's mode must be 0600. The logins of existing workers are stored here only: a later
+operation may have other credentials, which are for its new VMs.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -12,12 +11,12 @@ from typing import Any
 import yaml
 
 from tacker_k8s_mgmt.errors import ClusterError
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
 from tacker_k8s_mgmt.request.bastion import ssh_common_args
 from tacker_k8s_mgmt.request.params import InstallParams
 
 try:
-    # An inventory of some hundred nodes takes the other one a quarter of a second.
+    # The Python loader needs a quarter of a second for some hundred nodes.
     from yaml import CSafeLoader as _SafeLoader
 except ImportError:
     from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
@@ -34,7 +33,7 @@ _LOGIN = (
 
 
 class _Unsafe(str):
-    """Text that Ansible must not take for a template."""
+    """Text that is no template for Ansible."""
 
 
 class _Dumper(yaml.SafeDumper):
@@ -61,16 +60,15 @@ def render(
     renewed: Container[str] = (),
     without_etcd: Container[str] = (),
 ) -> str:
-    """The inventory as YAML, with the groups that kubespray knows since v2.16.
+    """The inventory as YAML, with the groups of kubespray since v2.16.
 
-    The order of the nodes is kept: kubespray's leading control plane is the first of
-    its group.
+    The nodes keep their order: kubespray's leading control plane is the first one.
 
-    :param previous: the text of the inventory so far. A worker that is the same VM in
-        it keeps the login that it has there.
-    :param renewed: names of workers that get the parameters' login all the same.
+    :param previous: the present inventory. Its workers keep their login if their VM is
+        the same.
+    :param renewed: names of workers that get the parameters' login nevertheless.
     :param without_etcd: names of control planes whose etcd member is gone already.
-    :raises ClusterError: a label is to tell compute hosts that are not known.
+    :raises ClusterError: a compute host for a label is not known.
     """
     _refuse_unknown_hosts(nodes, params)
     kept = _worker_logins(previous) if previous else {}
@@ -80,8 +78,8 @@ def render(
             return kept.get(node.server_id) or _login(node, params)
         return _login(node, params)
 
-    control_planes = [node.name for node in nodes if node.role is Role.CONTROL_PLANE]
-    workers = [node.name for node in nodes if node.role is Role.WORKER]
+    control_planes = [node.name for node in of_role(nodes, Role.CONTROL_PLANE)]
+    groups = ("kube_control_plane", "kube_node", "calico_rr")
     document = {
         "all": {
             "hosts": {
@@ -93,16 +91,12 @@ def render(
                 "etcd": _group(
                     name for name in control_planes if name not in without_etcd
                 ),
-                "kube_node": _group(workers),
+                "kube_node": _group(node.name for node in of_role(nodes, Role.WORKER)),
                 "calico_rr": _group(()),
                 "k8s_cluster": {
-                    "children": {
-                        "kube_control_plane": {},
-                        "kube_node": {},
-                        "calico_rr": {},
-                    },
-                    # Of a group without localhost: it would inherit it from `all`,
-                    # and kubespray's local tasks need no root.
+                    "children": {name: {} for name in groups},
+                    # Not in `all`: localhost would inherit it, and kubespray's local
+                    # tasks need no root.
                     "vars": {"ansible_become": True},
                 },
             },
@@ -131,7 +125,7 @@ def _refuse_unknown_hosts(nodes: Sequence[Node], params: InstallParams) -> None:
 def parse(text: str) -> tuple[Node, ...]:
     """The nodes of a rendered inventory, in its order.
 
-    :raises ClusterError: if the text is not an inventory of ours.
+    :raises ClusterError: the text is no inventory from :func:`render`.
     """
     nodes = _nodes_in(text)
     if nodes is None:
@@ -143,7 +137,7 @@ def parse(text: str) -> tuple[Node, ...]:
 
 
 def _worker_logins(text: str) -> dict[str, Mapping[str, str]]:
-    """By server id, the variables with which Ansible logs in to each worker."""
+    """The login variables of each worker, by server id."""
     return {
         node.server_id: {name: str(host[name]) for name in _LOGIN if name in host}
         for node, host in _nodes_in(text) or ()
@@ -152,14 +146,14 @@ def _worker_logins(text: str) -> dict[str, Mapping[str, str]]:
 
 
 def _nodes_in(text: str) -> tuple[tuple[Node, Mapping[str, Any]], ...] | None:
-    """The nodes, each with all its variables; None if it is no inventory of ours."""
-    # No error is chained from here: the parser's quote the text, passwords and all.
+    """The nodes with their variables; None if the text is not from :func:`render`."""
+    # No error is chained from here: the parser's errors quote the text with passwords.
     try:
-        everything = yaml.load(text, Loader=_Loader)["all"]  # noqa: S506
-        workers = everything["children"]["kube_node"]["hosts"]
+        group = yaml.load(text, Loader=_Loader)["all"]  # noqa: S506
+        workers = group["children"]["kube_node"]["hosts"]
         return tuple(
             (_node(name, host, name in workers), host)
-            for name, host in everything["hosts"].items()
+            for name, host in group["hosts"].items()
         )
     except (yaml.YAMLError, LookupError, TypeError, AttributeError):
         return None
@@ -181,52 +175,50 @@ def _node(name: str, host: Mapping[str, Any], is_worker: bool) -> Node:
 def _host_vars(
     node: Node, params: InstallParams, login: Mapping[str, str]
 ) -> dict[str, Any]:
-    # Other releases than those that know ip6 make no cluster without IPv4.
+    # All releases that can make a cluster without IPv4 have ip6.
     suffix = "6" if params.address_family == "ipv6" else ""
-    member = (
-        {"etcd_member_name": node.etcd_member_name} if node.etcd_member_name else {}
-    )
-    return {
+    host = {
         "ansible_host": node.ssh_address,
         f"ip{suffix}": node.address,
         f"access_ip{suffix}": node.address,
-        **member,
+        "etcd_member_name": node.etcd_member_name,
         **{name: _text(value) for name, value in login.items()},
         **_kubelet_vars(node, params),
         "tacker_server_id": node.server_id,
-        **({"tacker_aspect_id": node.aspect_id} if node.aspect_id else {}),
-        **({"tacker_compute_host": node.compute_host} if node.compute_host else {}),
+        "tacker_aspect_id": node.aspect_id,
+        "tacker_compute_host": node.compute_host,
     }
+    return {name: value for name, value in host.items() if value}
 
 
 def _kubelet_vars(node: Node, params: InstallParams) -> dict[str, Any]:
-    """What a node says of itself when it joins."""
+    """The kubelet's registration: labels, taints and provider id."""
     is_worker = node.role is Role.WORKER
     group = params.workers if is_worker else params.control_plane
     own = params.workers.aspect(node.aspect_id) if is_worker else None
-    given = (*group.node_labels, *(own.node_labels if own else ()))
-    pairs = (label.partition("=") for label in given)
-    labels = {key: value for key, _, value in pairs}
+    texts = (*group.node_labels, *(own.node_labels if own else ()))
+    labels = {key: value for key, _, value in (text.partition("=") for text in texts)}
     if group.compute_host_label and node.compute_host:
         labels[group.compute_host_label] = node.compute_host
     taints = [*group.node_taints, *(own.node_taints if own else ())]
-    found: dict[str, Any] = {"node_labels": labels} if labels else {}
-    if taints:
-        found["node_taints"] = list(dict.fromkeys(taints))
     openstack = params.cluster.openstack
-    if openstack and openstack.cloud_controller:
-        # By its name the cloud controller would not find the server.
-        server = {"providerID": f"openstack:///{node.server_id}"}
-        found["kubelet_config_extra_args"] = server
-    return found
+    # The cloud controller would not find the server by the node's name.
+    provider = {"providerID": f"openstack:///{node.server_id}"}
+    return {
+        "node_labels": labels,
+        "node_taints": list(dict.fromkeys(taints)),
+        "kubelet_config_extra_args": provider
+        if openstack and openstack.cloud_controller
+        else {},
+    }
 
 
 def _group_vars(params: InstallParams) -> dict[str, Any]:
     bastion, account = params.bastion, params.bastion_account
     if bastion is None or account is None or not bastion.carries_playbooks:
         return {}
-    way = ssh_common_args(bastion, account, params.ansible.directory)
-    return {"vars": {"ansible_ssh_common_args": _text(way)}}
+    arguments = ssh_common_args(bastion, account, params.ansible.directory)
+    return {"vars": {"ansible_ssh_common_args": _text(arguments)}}
 
 
 def _login(node: Node, params: InstallParams) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""Network plugins: how they carry packets, and what that costs of the MTU."""
+"""Variables for network plugins: encapsulation, MTU, network interface."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt.errors import ClusterError
@@ -11,15 +11,15 @@ from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.request.cluster_options import Cluster
 from tacker_k8s_mgmt.request.option_types import NODES
 
-# Bytes that stand before the pod's own IP packet. VXLAN and Geneve: the outer IP
-# header, 8 of UDP, 8 of their own, 14 of the pod's Ethernet frame.
+# Bytes before the pod's IP packet. VXLAN and Geneve: 20 of the outer IP header, 8 of
+# UDP, 8 of their own, 14 of the pod's Ethernet header.
 _OVERHEAD = {"vxlan": 50, "geneve": 50, "ipip": 20, "none": 0}
-# kube-ovn puts options into the header of Geneve, and leaves as much by itself.
+# kube-ovn has options in the Geneve header, and reserves as much by default.
 _KUBE_OVN = 100
 _IPV6_HEADER_IS_LONGER = 20
-_CHOSEN = frozenset({"flannel_interface", "flannel_interface_regexp"})
-# How many octets of IPv4 addresses are compared: few, for new nodes have to match, too.
-_TELLING_OCTETS = (2, 3)
+_INTERFACE_VARIABLES = frozenset({"flannel_interface", "flannel_interface_regexp"})
+# Numbers of octets of IPv4 addresses to compare: few, because new nodes have to match.
+_PREFIX_OCTETS = (2, 3)
 
 
 def pod_mtu(
@@ -28,21 +28,19 @@ def pod_mtu(
     encapsulation: str | None = None,
     address_family: str = "ipv4",
 ) -> int:
-    """The largest MTU of pods with which no packet between any two nodes is too large.
+    """The largest MTU of pods whose packets fit between any two nodes.
 
-    :param nic_mtus: bytes, of every node's network interface in the cluster.
+    :param nic_mtus: bytes, of each node's network interface in the cluster.
     :param encapsulation: None for the plugin's default.
-    :raises ClusterError: no MTU is known, or too little is left.
+    :raises ClusterError: no MTU is known, or too little is left for pods.
     """
     if not nic_mtus:
         raise ClusterError(
             detail="The MTU of the nodes' network interfaces is not known.",
             hint="Give cluster.network.mtu as a number.",
         )
-    least, left = (
-        min(nic_mtus),
-        min(nic_mtus) - _overhead(plugin, encapsulation, address_family),
-    )
+    least = min(nic_mtus)
+    left = least - _overhead(plugin, encapsulation, address_family)
     needed = 1280 if address_family == "ipv6" else 576
     if left < needed:
         raise ClusterError(
@@ -56,17 +54,17 @@ def pod_mtu(
 def _overhead(plugin: str, encapsulation: str | None, address_family: str) -> int:
     used = encapsulation or network_plugins.ENCAPSULATIONS.get(plugin, ("none",))[0]
     base = _KUBE_OVN if plugin == "kube-ovn" else _OVERHEAD[used]
-    longer = _IPV6_HEADER_IS_LONGER if address_family == "ipv6" and base else 0
-    return base + longer
+    return base + (_IPV6_HEADER_IS_LONGER if address_family == "ipv6" and base else 0)
 
 
 def nic_mtu(links: str) -> int:
-    """The MTU in what ``ip -j addr show to ADDRESS`` printed; 0: it is not there."""
+    """The MTU in the output of ``ip -j addr show to ADDRESS``; 0 without any."""
     try:
-        found = [link["mtu"] for link in json.loads(links) if "mtu" in link]
+        return next(
+            (int(link["mtu"]) for link in json.loads(links) if "mtu" in link), 0
+        )
     except (ValueError, TypeError):
         return 0
-    return int(found[0]) if found else 0
 
 
 def variables(
@@ -74,7 +72,7 @@ def variables(
 ) -> dict[str, Any]:
     """Variables for the encapsulation and the MTU of the network plugin.
 
-    :param nic_mtus: see :func:`pod_mtu`; used where the request says so.
+    :param nic_mtus: see :func:`pod_mtu`; needed if the request has the MTU computed.
     """
     network, plugin = options.network, options.network_plugin
     built: dict[str, Any] = {}
@@ -85,39 +83,36 @@ def variables(
     if mtu == NODES:
         mtu = pod_mtu(nic_mtus, plugin, network.encapsulation, address_family)
     if isinstance(mtu, int):
-        # Cilium's is that of the interface below; it leaves room for itself.
-        below = _overhead(plugin, network.encapsulation, address_family)
-        own = mtu + (below if plugin == "cilium" else 0)
-        built[network_plugins.MTU_VARIABLES[plugin]] = own
+        if plugin == "cilium":
+            # Cilium itself subtracts the overhead.
+            mtu += _overhead(plugin, network.encapsulation, address_family)
+        built[network_plugins.MTU_VARIABLES[plugin]] = mtu
     return built
 
 
 def own_interface(
-    variables: Mapping[str, Any], nodes: Iterable[Node]
+    variables: Mapping[str, Any], nodes: Sequence[Node]
 ) -> dict[str, str]:
-    """What makes flannel use the cluster's network where a VM has two.
+    """The variable that makes flannel use the cluster's network on VMs with two.
 
-    By itself flannel takes the interface of the default route, which is that of the
-    external network: its security groups let no VXLAN pass. The other plugins take the
-    interface of the node's address.
+    By default flannel uses the interface of the default route, on the external network,
+    whose security groups block VXLAN. Other plugins use that of the node's address.
 
-    :param variables: kubespray's; the user's own choice of an interface counts.
-    :returns: nothing where the beginning of the addresses does not tell the two apart.
+    :param variables: kubespray's; a user's choice of an interface takes precedence.
+    :returns: empty if prefixes of the addresses do not distinguish the networks.
     """
-    if variables.get("kube_network_plugin") != "flannel" or _CHOSEN & variables.keys():
+    if (
+        variables.get("kube_network_plugin") != "flannel"
+        or _INTERFACE_VARIABLES & variables.keys()
+    ):
         return {}
-    known = list(nodes)
-    if any(":" in node.address for node in known):
+    if any(":" in node.address for node in nodes):
         return {}
-    for octets in _TELLING_OCTETS:
-        inside = {_octets(node.address, octets) for node in known}
-        outside = {_octets(node.ssh_address, octets) for node in known}
+    for octets in _PREFIX_OCTETS:
+        inside = {tuple(node.address.split(".")[:octets]) for node in nodes}
+        outside = {tuple(node.ssh_address.split(".")[:octets]) for node in nodes}
         if len(inside) == 1 and not inside & outside:
-            # In a YAML string of kubespray's template, so without a backslash.
-            beginning = "".join(f"{number}[.]" for number in inside.pop())
-            return {"flannel_interface_regexp": f"^{beginning}"}
+            # Without backslashes, as kubespray's template has it in a YAML string.
+            prefix = "".join(f"{number}[.]" for number in inside.pop())
+            return {"flannel_interface_regexp": f"^{prefix}"}
     return {}
-
-
-def _octets(address: str, count: int) -> tuple[str, ...]:
-    return tuple(address.split(".")[:count])

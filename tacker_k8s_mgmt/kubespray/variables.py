@@ -1,6 +1,6 @@
 """The extra variables of every playbook run, as one JSON object.
 
-Real booleans and numbers: kubespray refuses strings in their place.
+Booleans and numbers are no strings, which kubespray would refuse.
 """
 
 import json
@@ -10,15 +10,15 @@ from typing import Any
 
 from tacker_k8s_mgmt.kubespray import network
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
 from tacker_k8s_mgmt.request import option_metadata, registries
 from tacker_k8s_mgmt.request.models import Proxy
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.storage_options import LOCAL_PATH_IS_DEFAULT
 
 _SHOW_LOGS = "unsafe_show_logs"
-# In a URL, as files_repo or a single file's URL may have them: user and password, or
-# a query, where storages have their signatures.
+# In the URL of files_repo or of a single file: user and password, or a query, which may
+# have a signature.
 _CREDENTIAL = re.compile(r"://([^/\s\"]*@|[^\s\"]*\?)")
 
 
@@ -31,21 +31,21 @@ def build(
 ) -> dict[str, Any]:
     """The kubespray variables of a cluster; may hold credentials of many kinds.
 
-    With a load balancer, ``apiserver_loadbalancer_domain_name`` is left to kubespray:
-    up to v2.29 it puts a name of its own into every node's /etc/hosts, from v2.30 on it
-    takes the address; both get into the API's certificate. A user's own name for it may
-    stand in ``kubespray_vars``.
+    With a load balancer, kubespray has a default for
+    ``apiserver_loadbalancer_domain_name``: up to v2.29 a name that it adds to each
+    node's /etc/hosts, from v2.30 on the address. Both are in the API's certificate.
+    ``kubespray_vars`` may have another name.
 
-    :param nic_mtus: bytes, of every node's network interface in the cluster; needed
-        where the request has the pods' MTU computed.
-    :raises ClusterError: an MTU was to be computed and cannot be.
+    :param nic_mtus: bytes, of each node's network interface in the cluster; needed if
+        the request has the pods' MTU computed.
+    :raises ClusterError: the pods' MTU cannot be computed.
     """
     balancers = (
         [load_balancer.ssh_address, load_balancer.address] if load_balancer else []
     )
-    control_planes = [node for node in nodes if node.role is Role.CONTROL_PLANE]
+    control_planes = of_role(nodes, Role.CONTROL_PLANE)
     variables: dict[str, Any] = {
-        # Tacker and the VIM's users come in from outside, by these addresses.
+        # Tacker and the VIM's users connect to these addresses.
         "supplementary_addresses_in_ssl_keys": _unique(
             [*balancers, *(node.ssh_address for node in control_planes)]
         )
@@ -72,7 +72,7 @@ def build(
         variables.update(_proxy(params.proxy, map(str, own)))
     variables |= _options(params, nic_mtus)
     if params.kubespray_vars.get("kube_external_ca_mode"):
-        # kubespray refuses both: there is nobody on the nodes who could renew them.
+        # kubespray refuses both: nodes cannot renew certificates of an external CA.
         variables.pop("auto_renew_certificates", None)
     variables |= params.kubespray_vars
     variables |= network.own_interface(variables, nodes)
@@ -80,16 +80,16 @@ def build(
 
 
 def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]:
-    """The variables of all options of ``cluster`` that are not kubespray's defaults.
+    """The variables of the options of ``cluster``.
 
-    Most of them each option declares itself (:class:`.option_metadata.Becomes`); the
-    others follow from several.
+    Most options declare theirs (:class:`.option_metadata.Becomes`); the others depend
+    on several options.
     """
     options = params.cluster
     openstack, storage = options.openstack, options.storage
     built = option_metadata.variables(options)
     built |= network.variables(options, params.address_family, nic_mtus)
-    private = (one.as_registry() for one in params.private_registries)
+    private = (registry.as_registry() for registry in params.private_registries)
     built |= registries.variables(
         [*options.registries, *private], options.container_manager or "containerd"
     )
@@ -98,17 +98,17 @@ def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]
     if openstack and openstack.cloud_controller:
         built |= openstack.login("external_openstack")
     if storage.cinder and storage.local_path:
-        # Its class would be a second default one.
+        # There must be only one default StorageClass.
         built[LOCAL_PATH_IS_DEFAULT] = "false"
     return built
 
 
 def _showing_downloads(variables: dict[str, Any]) -> dict[str, Any]:
-    """Have kubespray say why a download failed, where that gives no credential away.
+    """Show errors of downloads, unless that could reveal credentials.
 
-    It hides the result of every task that may show one, a download's as well
-    (``roles/download/tasks/download_file.yml``); only there a variable ``download`` is
-    defined. The other tasks stay hidden: private keys pass through them.
+    kubespray hides the results of all tasks that may have credentials, including
+    downloads (``roles/download/tasks/download_file.yml``), which alone have a variable
+    ``download``. The other tasks, with private keys, stay hidden.
     """
     if _SHOW_LOGS in variables or _CREDENTIAL.search(json.dumps(variables)):
         return variables
@@ -116,7 +116,7 @@ def _showing_downloads(variables: dict[str, Any]) -> dict[str, Any]:
 
 
 def _proxy(proxy: Proxy, own: Iterable[str]) -> dict[str, Any]:
-    """Variables for the proxy; kubespray itself adds nodes, by address and name.
+    """Variables for the proxy; kubespray adds the nodes' addresses and names.
 
     :param own: the cluster's networks and its load balancer.
     """
@@ -129,8 +129,8 @@ def _proxy(proxy: Proxy, own: Iterable[str]) -> dict[str, Any]:
         return {}
     variables["additional_no_proxy"] = ",".join(_unique([*proxy.no_proxy, *own]))
     if proxy.node_cidr:
-        # The list is written into every node's container engine: with the workers one
-        # by one in it, each scaling would restart the engine everywhere.
+        # The list is in the configuration of every node's container engine: with all
+        # workers in it, each scaling would restart the engine everywhere.
         variables["no_proxy_exclude_workers"] = True
     return variables
 
