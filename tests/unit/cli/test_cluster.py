@@ -68,7 +68,7 @@ def test_a_cluster_that_agrees(opened, capsys):
     ]
 
 
-def test_a_difference_is_told_with_its_way_out(opened, capsys):
+def test_a_difference_is_reported_with_its_remedy(opened, capsys):
     cordon(opened.view)
     assert check() == 1
     out = capsys.readouterr().out
@@ -78,7 +78,7 @@ def test_a_difference_is_told_with_its_way_out(opened, capsys):
     assert "They agree" not in out
 
 
-def test_who_could_not_be_asked_is_named_and_the_rest_is_shown(opened, capsys):
+def test_an_unreachable_source_is_named_and_the_rest_is_shown(opened, capsys):
     cordon(opened.view)
     opened.view.faults.add("balancer.status")
     assert check() == 2
@@ -93,12 +93,12 @@ def test_json(opened, capsys):
     opened.view.faults.add("machines")
     opened.operation = "HEAL 1234 is FAILED_TEMP"
     assert check("--json") == 2
-    told = json.loads(capsys.readouterr().out)
-    assert (told["vnf_instance_id"], told["vnf_instance_name"]) == (VNF, "one")
-    assert told["open_operation"] == "HEAL 1234 is FAILED_TEMP"
-    assert told["agree"] is False
-    assert set(told["not_asked"]) == {"heat", "load_balancer"}
-    worker = next(row for row in told["rows"] if row["name"] == WORKER)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["vnf_instance_id"], document["vnf_instance_name"]) == (VNF, "one")
+    assert document["open_operation"] == "HEAL 1234 is FAILED_TEMP"
+    assert document["agree"] is False
+    assert set(document["not_asked"]) == {"heat", "load_balancer"}
+    worker = next(row for row in document["rows"] if row["name"] == WORKER)
     (difference,) = worker.pop("differences")
     assert difference["what"] == "cordoned, gets no new pods"
     assert difference["remedy"].startswith("`kubectl uncordon")
@@ -117,8 +117,8 @@ def test_json(opened, capsys):
 
 def test_json_of_a_cluster_that_agrees(opened, capsys):
     assert check("--json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["agree"], told["not_asked"], told["open_operation"]) == (
+    document = json.loads(capsys.readouterr().out)
+    assert (document["agree"], document["not_asked"], document["open_operation"]) == (
         True,
         {},
         None,
@@ -135,9 +135,9 @@ def test_without_a_load_balancer_there_is_no_column(opened, capsys):
 def test_an_operation_that_is_not_over_is_named_first(opened, capsys):
     opened.operation = "SCALE 1234 is PROCESSING"
     assert check() == 0
-    told = capsys.readouterr().out.splitlines()[1]
+    out = capsys.readouterr().out.splitlines()[1]
     assert (
-        told == "Open operation: SCALE 1234 is PROCESSING. Differences may be its work."
+        out == "Open operation: SCALE 1234 is PROCESSING. Differences may be its work."
     )
 
 
@@ -186,9 +186,9 @@ def test_a_vnf_instance_that_cannot_be_opened(monkeypatch, capsys):
 
     monkeypatch.setattr(command, "_opened", opened)
     assert check() == 2
-    told = capsys.readouterr()
-    assert told.err == f"Tacker has no VNF instance {VNF}.\n"
-    assert told.out == ""
+    captured = capsys.readouterr()
+    assert captured.err == f"Tacker has no VNF instance {VNF}.\n"
+    assert captured.out == ""
 
 
 def test_an_id_that_is_none(capsys):
@@ -198,7 +198,7 @@ def test_an_id_that_is_none(capsys):
     assert "VNF_INSTANCE_ID" in capsys.readouterr().err
 
 
-def test_beside_no_tacker_it_says_where_to_run_it(monkeypatch, capsys):
+def test_without_tacker_the_error_names_where_to_run_it(monkeypatch, capsys):
     imported = builtins.__import__
 
     def without_tacker(name, *arguments, **options):
@@ -208,14 +208,14 @@ def test_beside_no_tacker_it_says_where_to_run_it(monkeypatch, capsys):
 
     monkeypatch.setattr(builtins, "__import__", without_tacker)
     assert check() == 2
-    told = capsys.readouterr().err
-    assert "No module named 'tacker'" in told
-    assert "the conductor's Python environment" in told
+    err = capsys.readouterr().err
+    assert "No module named 'tacker'" in err
+    assert "the conductor's Python environment" in err
 
 
-def test_the_help_says_that_nothing_is_changed(capsys):
+def test_the_help_shows_that_nothing_is_changed(capsys):
     with pytest.raises(SystemExit):
         check("--help")
-    told = capsys.readouterr().out
-    assert "It changes nothing and takes no lock" in told
-    assert "0 they agree, 1 they differ, 2 something could not be asked" in told
+    out = capsys.readouterr().out
+    assert "It changes nothing and takes no lock" in out
+    assert "0 they agree, 1 they differ, 2 something could not be asked" in out

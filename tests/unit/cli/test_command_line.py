@@ -39,7 +39,7 @@ def test_every_help_has_examples_that_the_command_line_takes(capsys, words):
 
 
 @pytest.mark.parametrize("words", VERBS, ids=str)
-def test_every_command_says_its_exit_codes(capsys, words):
+def test_every_command_shows_its_exit_codes(capsys, words):
     assert "\nexit codes: 0 " in help_of(capsys, *words)
 
 
@@ -84,7 +84,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("words", "said"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_an_unknown_command_is_told_with_the_nearest_one(capsys, words, said):
+def test_an_unknown_command_is_reported_with_the_nearest_one(capsys, words, said):
     assert main(words) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -1,4 +1,4 @@
-"""The documentation shows commands that exist, JSON that is one, and nobody's site."""
+"""The documentation shows existing commands, valid JSON and no real site."""
 
 import ipaddress
 import json

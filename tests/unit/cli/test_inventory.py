@@ -107,7 +107,7 @@ def test_a_masked_file_differs_in_its_secrets_only(preview, listed):
     assert json.loads(shown(out, "vars.json")) == values
 
 
-def test_the_load_balancer_and_the_vim_are_told(preview, listed):
+def test_the_load_balancer_and_the_vim_are_reported(preview, listed):
     body = simple()
     _, out, _ = preview(body, "--machines", listed(MACHINES))
     _, _, members = of_the_product(body)
@@ -192,7 +192,7 @@ def test_more_vms_than_example_addresses_are_refused(preview):
 # --- what is refused
 
 
-def test_what_the_driver_would_refuse_is_told_in_its_words(preview, listed):
+def test_what_the_driver_would_refuse_is_reported_in_its_wording(preview, listed):
     code, out, _ = preview(simple(), "--control-planes", "2")
     assert code == 1
     assert "there are 2 VMs; etcd wants an odd number of them" in out
@@ -242,7 +242,7 @@ def test_a_file_that_lists_no_machines_is_exit_code_2(preview, listed, machines,
     assert words in err
 
 
-def test_a_load_balancer_that_nobody_asked_for_is_told(preview, listed):
+def test_a_load_balancer_that_is_not_requested_is_reported(preview, listed):
     body = simple()
     del installation(body)["external_lb_param"]
     code, _, err = preview(body, "--machines", listed(MACHINES))
@@ -281,7 +281,7 @@ def test_without_a_place_of_their_own_workers_are_of_the_first_aspect(preview, l
     assert out.count("tacker_aspect_id: gpu") == 2
 
 
-def test_an_aspect_that_the_request_has_not_is_told(preview, listed):
+def test_an_aspect_that_the_request_has_not_is_reported(preview, listed):
     body = simple()
     gpu = machine("worker", 23, aspect_id="gpu")
     code, _, err = preview(body, "--machines", listed([*MACHINES, gpu]))
@@ -393,7 +393,7 @@ def test_an_mtu_that_is_made_of_the_nodes_is_that_of_assumed_interfaces(preview)
     assert json.loads(shown(out, "vars.json"))["calico_mtu"] < 1500
 
 
-def test_references_are_told_and_not_followed(preview, listed, tmp_path):
+def test_references_are_reported_and_not_followed(preview, listed, tmp_path):
     options = ["--output-dir", str(tmp_path / "out"), "--reveal"]
     code, out, _ = preview(named(), "--machines", listed(MACHINES), *options)
     assert code == 0
@@ -402,6 +402,6 @@ def test_references_are_told_and_not_followed(preview, listed, tmp_path):
         ("worker_node.password", SECRET_REF),
         ("kubespray_vars.registry_password", SECRET_REF),
     ):
-        told = f"secret: {name}: {json.dumps(reference)}, resolved when a hook begins"
-        assert told in out.splitlines()
+        text = f"secret: {name}: {json.dumps(reference)}, resolved when a hook begins"
+        assert text in out.splitlines()
     assert "(unknown)" in (tmp_path / "out" / "hosts.yaml").read_text()

@@ -47,13 +47,13 @@ def test_it_is_for_its_owner_only(tmp_path):
     assert path_in(tmp_path).parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_what_cannot_be_written_is_told_once_and_harms_nothing(tmp_path):
+def test_a_write_error_is_logged_once_and_harms_nothing(tmp_path):
     (tmp_path / "journal").write_text("in the way")
-    told = []
-    one = journal.Journal(str(tmp_path), VNF, "terminate_end", told.append)
+    events = []
+    one = journal.Journal(str(tmp_path), VNF, "terminate_end", events.append)
     one.record("operation-start")
     one.record("operation-end")
-    assert len(told) == 1
+    assert len(events) == 1
 
 
 def test_half_a_line_is_left_for_the_next_look(tmp_path):

@@ -148,7 +148,7 @@ def test_a_request_without_our_attribute_would_do_nothing(check):
     assert "k8s_cluster_instalation_param" in out
 
 
-def test_what_tackers_api_refuses_is_told(check):
+def test_what_tackers_api_refuses_is_reported(check):
     body = simple()
     body["flavourId"] = 7
     body["vimConnectionInfo"] = [{"id": "a", "vimType": "openstack"}] * 2
@@ -158,7 +158,7 @@ def test_what_tackers_api_refuses_is_told(check):
     assert "problem: vimConnectionInfo: list should have at most 1 item" in out
 
 
-def test_an_attribute_that_is_given_twice_is_told(check):
+def test_an_attribute_that_is_given_twice_is_reported(check):
     text = json.dumps(simple()).replace(
         '"vim_name": "kubernetes_vim"', '"vim_name": "one", "vim_name": "two"'
     )
@@ -224,7 +224,7 @@ def test_what_a_later_request_changes_is_merged(check):
     assert line.endswith("  core")
 
 
-def test_what_a_later_request_may_not_change_is_told(check):
+def test_what_a_later_request_may_not_change_is_reported(check):
     code, out, _ = check(
         heal({"worker_node": {"nic_cp_name": "other"}}), stored=simple()
     )
@@ -244,7 +244,7 @@ def test_another_version_comes_with_an_upgrade_only(check):
     assert "another version comes with an upgrade only" in out
 
 
-def test_problems_of_the_stored_request_are_told(check):
+def test_problems_of_the_stored_request_are_reported(check):
     stored = simple()
     del installation(stored)["ansible"]
     code, out, _ = check(scale(), stored=stored)
@@ -262,7 +262,7 @@ WRONG_SHAPES = {
 @pytest.mark.parametrize(
     ("document", "words"), WRONG_SHAPES.values(), ids=WRONG_SHAPES.keys()
 )
-def test_a_body_of_the_wrong_shape_is_told(check, document, words):
+def test_a_body_of_the_wrong_shape_is_reported(check, document, words):
     code, out, _ = check(document, stored=simple())
     assert code == 1
     assert words in out

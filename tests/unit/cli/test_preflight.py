@@ -69,7 +69,7 @@ def body(sshd):
     return found
 
 
-#: Where nobody answers anyway; a busy machine answers late.
+#: For hosts that do not answer; a busy machine answers late.
 IMPATIENT = ("--connect-timeout", "2")
 
 
@@ -82,9 +82,9 @@ def run(tmp_path, body, capsys):
         path.write_text(json.dumps(body))
         state = ("--state-path", str(tmp_path / "state"), "--connect-timeout", "20")
         code = main(["preflight", str(path), *state, *arguments])
-        told = capsys.readouterr()
-        assert PASSWORD not in told.out + told.err
-        return code, told.out, told.err
+        captured = capsys.readouterr()
+        assert PASSWORD not in captured.out + captured.err
+        return code, captured.out, captured.err
 
     return run
 
@@ -119,7 +119,7 @@ def machines(tmp_path, sshd, monkeypatch):
 
 
 class TestReady:
-    def test_a_table_says_what_was_checked_and_what_was_not(self, run):
+    def test_a_table_shows_what_was_checked_and_what_was_not(self, run):
         code, out, err = run()
         assert (code, err) == (0, "")
         assert re.search(r"^request +\S+instantiate.json +good$", out, re.M)
@@ -209,7 +209,7 @@ class TestServer:
         sshd.variables = {}
         assert findings() == {}
 
-    def test_who_cannot_be_reached_is_one_finding(self, run, sshd):
+    def test_an_unreachable_server_is_one_finding(self, run, sshd):
         sshd.refuse_connections = 1000
         code, out, _ = run(*IMPATIENT)
         assert code == 1
@@ -244,7 +244,7 @@ class TestServer:
         assert "is not the one that was recorded" in text
         assert str(known) in text
 
-    def test_recorded_host_keys_that_may_not_be_read_are_told(
+    def test_recorded_host_keys_that_may_not_be_read_are_reported(
         self, run, monkeypatch, tmp_path
     ):
         def load(self):
@@ -287,7 +287,9 @@ class TestKeys:
 
 
 class TestRequest:
-    def test_wrong_parameters_are_all_told_and_nobody_is_asked(self, run, body, sshd):
+    def test_wrong_parameters_are_all_reported_and_no_host_is_asked(
+        self, run, body, sshd
+    ):
         given = installation(body)
         given["ansible"]["kubespray_root_path"] = "relative"
         given["worker_node"]["aspectid"] = "x"
@@ -356,7 +358,7 @@ class TestMachines:
             assert "not in the sudoers file" in text
             assert "Let user ansible run every command with sudo" in text
 
-    def test_a_port_that_nobody_listens_at(self, findings, machines, monkeypatch):
+    def test_a_closed_port(self, findings, machines, monkeypatch):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             closed = taken.getsockname()[1]
         monkeypatch.setattr(checks, "SSH_PORT", closed)
@@ -372,7 +374,7 @@ class TestMachines:
         found = findings("--machines", machines)
         assert set(found) == {"private keys", "login and sudo"}
 
-    def test_a_file_that_lists_none_is_told_before_anybody_is_asked(
+    def test_a_file_without_vms_is_reported_before_any_host_is_asked(
         self, run, sshd, tmp_path
     ):
         (tmp_path / "m.json").write_text("{}")
@@ -492,9 +494,9 @@ class TestBastion:
         given |= {"password": "wr0ng one", "used_for": used_for}
         found = findings()
         check = "bastion" if used_for == ["vms"] else "Ansible server"
-        (told,) = found.pop(check)
+        (text,) = found.pop(check)
         assert not found
-        assert f"bastion: The bastion 127.0.0.1:{bastion.port} refused" in told
+        assert f"bastion: The bastion 127.0.0.1:{bastion.port} refused" in text
         assert bastion.tried == ["password"]
 
 

@@ -240,16 +240,16 @@ def test_what_was_cut_off_is_not_under_way():
     assert chart.draw(Timeline(cut), now=2000)[0].state == "under way"
 
 
-def test_what_is_under_way_says_when_it_was_heard_of():
-    told = "play 1/3, task 1; last sign of life 16 min 15 s ago"
-    assert drawn(PLAYBOOK[:5]).note == told
+def test_an_operation_under_way_shows_its_last_sign_of_life():
+    text = "play 1/3, task 1; last sign of life 16 min 15 s ago"
+    assert drawn(PLAYBOOK[:5]).note == text
     assert drawn(PLAYBOOK[:4]).note == "last sign of life 16 min 20 s ago"
 
 
-def test_what_is_under_way_says_how_much_is_left():
+def test_an_operation_under_way_shows_the_time_left():
     last = {**PLAYBOOK[4], "left": 380, "former_runs": 2}
-    told = drawn([*PLAYBOOK[:4], last]).note
-    assert told.startswith("play 1/3, task 1, about 6 min left (two former runs); last")
+    text = drawn([*PLAYBOOK[:4], last]).note
+    assert text.startswith("play 1/3, task 1, about 6 min left (two former runs); last")
 
 
 def test_tasks_are_shown_as_ansible_timed_them():
@@ -263,7 +263,7 @@ def test_tasks_are_shown_as_ansible_timed_them():
     ]
 
 
-def test_between_two_hooks_it_says_what_tacker_does():
+def test_between_two_hooks_the_work_of_tacker_is_named():
     records = [
         record("operation-start", 1990, hook="instantiate_start"),
         record("operation-end", 1990, hook="instantiate_start", outcome="completed"),

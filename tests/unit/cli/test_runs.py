@@ -35,37 +35,37 @@ def runs(state_path, verb, *arguments):
 
 
 @pytest.mark.parametrize("verb", ["list", "show", "follow"])
-def test_an_operation_is_told(tmp_path, capsys, verb):
+def test_an_operation_is_shown(tmp_path, capsys, verb):
     completed(tmp_path)
     assert runs(tmp_path, verb) == 0
-    told = capsys.readouterr().out
-    assert "instantiate_end" in told
-    assert "completed after 4.5 s" in told
+    out = capsys.readouterr().out
+    assert "instantiate_end" in out
+    assert "completed after 4.5 s" in out
 
 
-def test_list_says_where_an_operation_is(tmp_path, capsys):
+def test_list_shows_the_step_of_an_operation(tmp_path, capsys):
     Recorder(tmp_path).begin(9).step_start("run cluster.yml")
     assert runs(tmp_path, "list") == 0
-    told = capsys.readouterr().out
-    assert f"{VNF}  " in told
-    assert "at step 1/9 run cluster.yml, last sign of life " in told
+    out = capsys.readouterr().out
+    assert f"{VNF}  " in out
+    assert "at step 1/9 run cluster.yml, last sign of life " in out
 
 
-def test_show_tells_what_an_operation_is_at(tmp_path, capsys):
+def test_show_shows_the_step_of_an_operation(tmp_path, capsys):
     Recorder(tmp_path).begin(9).step_start("run cluster.yml")
     assert runs(tmp_path, "show") == 0
     assert "instantiate_end: at step 1/9 run cluster.yml" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", ["list", "show"])
-def test_how_far_a_playbook_is_and_what_is_left_is_told(tmp_path, capsys, verb):
+def test_progress_and_estimate_of_a_playbook_are_shown(tmp_path, capsys, verb):
     one = Recorder(tmp_path).begin(9)
     one.step_start("run cluster.yml")
     one.progress(left=380, former_runs=2)
     assert runs(tmp_path, verb) == 0
-    told = capsys.readouterr().out
-    assert "at step 1/9 run cluster.yml, play 1/3, task 7, about 6 min left " in told
-    assert "left (two former runs), last sign of life " in told
+    out = capsys.readouterr().out
+    assert "at step 1/9 run cluster.yml, play 1/3, task 7, about 6 min left " in out
+    assert "left (two former runs), last sign of life " in out
 
 
 SLOW = [
@@ -75,12 +75,12 @@ SLOW = [
 ]
 
 
-def test_show_tells_the_slowest_tasks_of_a_playbook(tmp_path, capsys):
+def test_show_shows_the_slowest_tasks_of_a_playbook(tmp_path, capsys):
     Recorder(tmp_path).begin(1).step(slowest=SLOW)
     assert runs(tmp_path, "show") == 0
-    told = capsys.readouterr().out
+    out = capsys.readouterr().out
     line = "        slowest tasks: kubeadm : Join 1 min 20 s; etcd : Start 5.5 s\n"
-    assert line in told
+    assert line in out
 
 
 @pytest.mark.parametrize("verb", ["show", "follow"])
@@ -100,14 +100,14 @@ def test_show_json_gives_the_records(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("verb", ["list", "show", "follow"])
-def test_nothing_recorded_says_where_it_looked(tmp_path, capsys, verb):
+def test_without_records_the_directory_is_named(tmp_path, capsys, verb):
     assert runs(tmp_path, verb) == 1
     said = capsys.readouterr().err
     assert f"No operation is recorded below {tmp_path}; give --state-path" in said
 
 
 @pytest.mark.parametrize("verb", ["show", "follow"])
-def test_an_unknown_id_is_told_at_once(tmp_path, capsys, verb):
+def test_an_unknown_id_is_reported_at_once(tmp_path, capsys, verb):
     completed(tmp_path)
     other = str(uuid.uuid4())
     assert runs(tmp_path, verb, other) == 1
@@ -162,9 +162,9 @@ def test_records_of_any_shape_are_survived(tmp_path, capsys, verb, record):
 def test_a_text_cannot_steer_the_terminal(tmp_path, capsys):
     failed(tmp_path, error="\x1b]0;owned\x07\x1b[2J\u202egnp.exe and the reason")
     runs(tmp_path, "show")
-    told = capsys.readouterr().out
-    assert "and the reason" in told
-    assert not set("\x1b\x07\u202e") & set(told)
+    out = capsys.readouterr().out
+    assert "and the reason" in out
+    assert not set("\x1b\x07\u202e") & set(out)
 
 
 # --- follow
@@ -188,19 +188,19 @@ def test_follow_goes_on_from_instantiate_start_to_instantiate_end(tmp_path, caps
     thread = later(lambda: completed(tmp_path, "instantiate_end"))
     assert runs(tmp_path, "follow") == 0
     thread.join()
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith("instantiate_start  ")
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("instantiate_start  ")
     meanwhile = "Tacker now has Heat create the VMs; instantiate_end follows."
-    assert told.index(meanwhile) == 4
-    assert told[-1] == "instantiate_end completed after 4.5 s"
+    assert out.index(meanwhile) == 4
+    assert out[-1] == "instantiate_end completed after 4.5 s"
 
 
 def test_follow_ends_with_a_hook_that_failed(tmp_path, capsys):
     failed(tmp_path, "instantiate_start")
     assert runs(tmp_path, "follow") == 1
-    told = capsys.readouterr().out
-    assert ERROR in told
-    assert "Tacker now" not in told
+    out = capsys.readouterr().out
+    assert ERROR in out
+    assert "Tacker now" not in out
 
 
 def test_follow_ends_with_the_only_hook_of_a_scale_in(tmp_path, capsys):
@@ -221,21 +221,21 @@ def test_follow_shows_the_last_operation_and_none_before_it(tmp_path, capsys):
     completed(tmp_path, "terminate_start")
     completed(tmp_path, "terminate_end")
     assert runs(tmp_path, "follow") == 0
-    told = capsys.readouterr().out
-    assert "instantiate" not in told
-    assert "terminate_start" in told
-    assert "terminate_end" in told
+    out = capsys.readouterr().out
+    assert "instantiate" not in out
+    assert "terminate_start" in out
+    assert "terminate_end" in out
 
 
-def test_follow_tells_the_failed_try_before_the_one_that_is_followed(tmp_path, capsys):
+def test_follow_shows_the_failed_try_before_the_one_that_is_followed(tmp_path, capsys):
     failed(tmp_path)
     one = Recorder(tmp_path).begin(1)
     one.step_start()
     thread = later(one.step_end, one.end)
     assert runs(tmp_path, "follow") == 0
     thread.join()
-    told = capsys.readouterr().out
-    assert told.index("failed after") < told.index("completed after")
+    out = capsys.readouterr().out
+    assert out.index("failed after") < out.index("completed after")
 
 
 def test_follow_waits_for_an_id_that_is_not_there_yet(tmp_path, capsys):
@@ -269,8 +269,8 @@ def test_follow_with_a_limit_waits_for_what_comes_after_an_end(tmp_path, capsys)
     thread = later(lambda: failed(tmp_path, "heal_end"))
     assert runs(tmp_path, "follow", "--wait", str(LIMIT)) == 1
     thread.join()
-    told = capsys.readouterr().out
-    assert told.index("instantiate_end completed") < told.index("heal_end failed")
+    out = capsys.readouterr().out
+    assert out.index("instantiate_end completed") < out.index("heal_end failed")
 
 
 def test_in_a_pipe_progress_is_a_line_now_and_then(tmp_path, capsys):
@@ -279,12 +279,12 @@ def test_in_a_pipe_progress_is_a_line_now_and_then(tmp_path, capsys):
     thread = later(one.progress, one.progress, one.progress, one.step_end, one.end)
     assert runs(tmp_path, "follow") == 0
     thread.join()
-    told = capsys.readouterr().out
+    out = capsys.readouterr().out
     line = '    1/1 run cluster.yml: play 1/3 "Bootstrap hosts", task 7 "Gather facts"'
-    assert told.splitlines().count(line) == 1
+    assert out.splitlines().count(line) == 1
 
 
-def test_in_a_pipe_progress_says_what_is_left(tmp_path, capsys):
+def test_in_a_pipe_progress_shows_what_is_left(tmp_path, capsys):
     one = Recorder(tmp_path).begin(1)
     one.step_start()
     thread = later(

@@ -92,7 +92,7 @@ def test_every_missing_part_is_named(own_samples, tmp_path):
     ]
 
 
-def test_an_unknown_flavour_is_told_with_the_known_ones(tmp_path):
+def test_an_unknown_flavour_is_reported_with_the_known_ones(tmp_path):
     known = r"has no flavour huge \(it has: ha, simple\)"
     with pytest.raises(PackageError, match=known):
         build("huge", tmp_path / "huge.zip")

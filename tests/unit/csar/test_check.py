@@ -204,7 +204,7 @@ BROKEN = {
         "flavor: { get_param: flavour }",
         "workerNode refers to flavour with get_param",
     ),
-    "a nested parameter that nobody gives": (
+    "a nested parameter without a value": (
         HOT,
         "          server_group: { get_resource: workers_apart }\n",
         "",
@@ -247,7 +247,7 @@ BROKEN = {
 @pytest.mark.parametrize(
     ("name", "old", "new", "expected"), BROKEN.values(), ids=BROKEN.keys()
 )
-def test_a_broken_package_is_told_with_the_reason(
+def test_a_broken_package_is_reported_with_the_reason(
     problems_of, parts, name, old, new, expected
 ):
     text = parts[name].decode()
@@ -257,7 +257,7 @@ def test_a_broken_package_is_told_with_the_reason(
 
 
 @pytest.mark.parametrize("name", [DRIVER, HOT, NESTED, DF], ids=lambda n: n)
-def test_a_missing_file_is_told(problems_of, name):
+def test_a_missing_file_is_reported(problems_of, name):
     assert problems_of({name: None})
 
 
@@ -283,7 +283,7 @@ def test_an_invalid_vnfd_does_not_hide_problems_of_the_hot(problems_of, parts):
     assert any("picture" in problem for problem in problems)
 
 
-def test_a_resource_that_tacker_would_not_know_is_told(problems_of, parts):
+def test_a_resource_unknown_to_tacker_is_reported(problems_of, parts):
     extra = b"\n  bastion:\n    type: OS::Nova::Server\n"
     (problem,) = problems_of({HOT: parts[HOT] + extra})
     assert "bastion (OS::Nova::Server) is not in the VNFD" in problem
@@ -306,19 +306,19 @@ WRONG_META = {
 @pytest.mark.parametrize(
     ("old", "new", "expected"), WRONG_META.values(), ids=WRONG_META.keys()
 )
-def test_a_wrong_tosca_meta_is_told(problems_of, parts, old, new, expected):
+def test_a_wrong_tosca_meta_is_reported(problems_of, parts, old, new, expected):
     text = meta.render(parts, TOP).decode()
     problems = problems_of({}, text.replace(old, new, 1).encode())
     assert any(expected in problem for problem in problems), problems
 
 
-def test_a_file_without_a_hash_is_told(problems_of, parts):
+def test_a_file_without_a_hash_is_reported(problems_of, parts):
     listed = {name: text for name, text in parts.items() if name != HOT}
     (problem,) = problems_of({}, meta.render(listed, TOP))
     assert problem == f"{meta.PATH}: no hash for {HOT}"
 
 
-def test_what_is_no_zip_is_told(tmp_path):
+def test_what_is_no_zip_is_reported(tmp_path):
     path = tmp_path / "text.zip"
     path.write_text("not a zip")
     (problem,) = check(path).problems
@@ -326,7 +326,7 @@ def test_what_is_no_zip_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("position", [100, 200, 1000, 5000, -500, -22, -3])
-def test_a_damaged_zip_is_told(package, tmp_path, position):
+def test_a_damaged_zip_is_reported(package, tmp_path, position):
     content = bytearray(package.read_bytes())
     content[position] ^= 0xFF
     path = tmp_path / "damaged.zip"
@@ -334,7 +334,7 @@ def test_a_damaged_zip_is_told(package, tmp_path, position):
     assert check(path).problems
 
 
-def test_a_zip_without_tosca_meta_is_told(parts, tmp_path):
+def test_a_zip_without_tosca_meta_is_reported(parts, tmp_path):
     path = tmp_path / "bare.zip"
     archive.write(path, parts)
     assert check(path).problems == (f"{meta.PATH} is missing",)

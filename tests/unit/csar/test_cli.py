@@ -107,7 +107,9 @@ def test_problems_of_a_request_name_its_file(package, request_file, capsys):
     assert only.startswith(f"  1. {path}: flavourId: the package has no such flavour")
 
 
-def test_what_is_only_odd_is_told_and_no_failure(package, request_file, capsys):
+def test_what_is_only_unusual_is_a_warning_and_no_failure(
+    package, request_file, capsys
+):
     path = request_file(
         additionalParams={
             **json.loads(Path(request_file()).read_text())["additionalParams"],

@@ -89,7 +89,7 @@ def test_the_sample_requests_fit_the_sample_package(contents, name):
 OTHER_SCRIPT = {"Scripts/install_external_lb.sh": b"#!/bin/bash\napt-get update\n"}
 
 
-def test_a_script_that_does_not_know_the_verbs_is_told(parts):
+def test_a_script_that_does_not_know_the_verbs_is_reported(parts):
     (problem,) = problems(SIMPLE, contents_of({**parts, **OTHER_SCRIPT}))
     assert problem.startswith(
         "external_lb_param.script_path: Scripts/install_external_lb.sh: a script for "
@@ -262,7 +262,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("document", "words"), WRONG.values(), ids=WRONG.keys())
-def test_what_does_not_fit_is_told(contents, document, words):
+def test_what_does_not_fit_is_reported(contents, document, words):
     found = problems(document, contents)
     assert len(found) == len(words), found
     for text, expected in zip(found, words, strict=True):
@@ -288,7 +288,7 @@ def test_an_unknown_flavour_does_not_hide_what_is_wrong_with_the_only_one(conten
     ]
 
 
-def test_parameters_that_are_wrong_all_over_are_told_and_no_more(contents):
+def test_of_parameters_that_are_all_wrong_only_that_is_reported(contents):
     document = with_params("master_node", "none")
     document["additionalParams"][ATTRIBUTE]["worker_node"]["nic_cp_name"] = 7
     assert len(problems(document, contents)) == 2
@@ -316,7 +316,7 @@ PODS = {"ip_address": "10.233.64.0/18"}
         [{"ip_address": "::/0"}, {"ip_address": "pods"}, {}],
     ],
 )
-def test_pods_that_neutron_would_cut_off_are_told(contents, pairs):
+def test_ports_at_which_neutron_drops_pod_packets_are_reported(contents, pairs):
     found = problems(unencapsulated(pairs), contents)
     assert [text.partition(": give")[0].rpartition(" at ")[2] for text in found] == [
         "masterNode_CP2",
@@ -407,7 +407,15 @@ def test_a_floating_ip_of_no_port_needs_one_beside_it(parts):
     assert problems(document, contents_of({**parts, HOT: associated})) == []
 
 
-def test_a_level_with_an_even_number_of_control_planes_is_told(parts):
+def test_a_template_within_itself_is_expanded_once(parts):
+    """Heat refuses it; the check of the package has to end all the same."""
+    itself = "resources:\n  itself:\n    type: base_hot_nested_worker.yaml\n"
+    text = parts[NESTED].decode().replace("resources:\n", itself, 1)
+    assert text != parts[NESTED].decode()
+    assert problems(SIMPLE, contents_of({**parts, NESTED: text.encode()})) == []
+
+
+def test_a_level_with_an_even_number_of_control_planes_is_reported(parts):
     vnfd_tree = yaml.safe_load(parts[DF])
     for policy in vnfd_tree["topology_template"]["policies"]:
         if "masterNode_instantiation_levels" in policy:
@@ -448,7 +456,7 @@ def test_a_group_that_is_not_needed_is_a_warning(contents):
     assert "the Base HOT has no group master_instance; the whole stack" in warning
 
 
-def test_parameters_that_nobody_reads_are_a_warning(contents):
+def test_unused_parameters_are_a_warning(contents):
     document = with_additional(internal_cdir="10.1.0.0/24", api_port=6443)
     found = request_check.findings(request.read(document), contents)
     assert found.problems == []
@@ -514,7 +522,7 @@ LATER = {
 
 
 @pytest.mark.parametrize(("document", "words"), LATER.values(), ids=LATER.keys())
-def test_what_does_not_fit_later_is_told(contents, document, words):
+def test_what_does_not_fit_later_is_reported(contents, document, words):
     found = problems(document, contents, stored=SIMPLE)
     assert len(found) == len(words), found
     for text, expected in zip(found, words, strict=True):

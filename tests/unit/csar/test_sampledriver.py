@@ -52,7 +52,7 @@ def test_the_request_fits_the_package_as_it_is(built):
     ]
 
 
-def test_another_level_than_the_fixed_one_is_told(built):
+def test_another_level_than_the_fixed_one_is_reported(built):
     body = sampledriver.body() | {"instantiationLevelId": "instantiation_level_2"}
     assert [
         text.split(": ")[1:] for text in check(built.path, {"b": body}).problems
@@ -101,7 +101,7 @@ def test_as_a_package_it_is_refused_with_the_way_out(tree, tmp_path, request_fil
     assert all("csar build" in text or "build the package" in text for text in found)
 
 
-def test_a_requirement_without_occurrences_is_told_with_line_and_remedy(tmp_path):
+def test_a_requirement_without_occurrences_is_reported_with_line_and_remedy(tmp_path):
     tree = sampledriver.write(tmp_path / "package", occurrences=False)
     with pytest.raises(PackageError) as caught:
         build("simple", tmp_path / "x.zip", source=tree)
@@ -135,7 +135,7 @@ def test_types_of_the_package_are_kept_and_may_be_replaced(tmp_path):
     assert archive.read(made.path)[f"Definitions/{name}"] == (types / name).read_bytes()
 
 
-def test_a_directory_that_is_neither_is_told_what_is_expected(tmp_path, capsys):
+def test_of_a_directory_that_is_neither_the_layout_is_explained(tmp_path, capsys):
     assert main(["csar", "build", "simple", "--source", str(tmp_path)]) == 2
     err = capsys.readouterr().err
     assert "neither vnfd/FLAVOUR/Definitions with hot/FLAVOUR" in err

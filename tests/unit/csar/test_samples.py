@@ -253,7 +253,7 @@ def test_every_file_has_the_hash_that_it_has(package):
     }
 
 
-def test_a_script_that_was_changed_afterwards_is_told_with_both_hashes(
+def test_a_script_that_was_changed_afterwards_is_reported_with_both_hashes(
     package, tmp_path
 ):
     files = archive.read(package)
@@ -300,7 +300,7 @@ def test_the_sample_request_is_accepted():
     assert parsed.load_balancer is not None
 
 
-def test_samples_name_nobodys_machines_and_nobodys_secrets():
+def test_samples_name_no_real_machines_or_secrets():
     """Addresses are private, and a password is the user's name or says what it is."""
     for path in bodies():
         text = path.read_text()
@@ -312,7 +312,7 @@ def test_samples_name_nobodys_machines_and_nobodys_secrets():
         assert {value for kind, value in given if kind == "password"} <= names
 
 
-def test_the_specifications_body_is_told_its_placeholders(package):
+def test_placeholders_of_the_specifications_body_are_reported(package):
     """It parses; what is wrong are its placeholders, its script and its LB port."""
     report = check(package, {"spec": instantiate()})
     assert [text.split(": ")[:2] for text in report.problems] == [

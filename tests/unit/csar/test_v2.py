@@ -145,7 +145,7 @@ def test_both_apis_have_the_same_machines_networks_and_levels(parts, flavour):
             == (other["scale_info"]["worker_instance"])
         )
     (aspects,) = policies(v2, "ScalingAspects").values()
-    # Tacker refuses any other aspect, so nobody scales control planes.
+    # Tacker refuses any other aspect, so control planes are not scaled.
     assert set(aspects["properties"]["aspects"]) == {"worker_instance"}
 
 
@@ -365,7 +365,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("change", "name", "words"), WRONG.values(), ids=WRONG.keys())
-def test_what_tacker_would_refuse_of_a_request_is_told(packages, change, name, words):
+def test_what_tacker_would_refuse_of_a_request_is_reported(
+    packages, change, name, words
+):
     body = sample(name)
     change(body)
     found = check(packages["simple", "v2"], {"request": body}).problems
@@ -389,7 +391,7 @@ def test_a_change_of_the_package_is_for_the_new_one(packages):
     assert found == "request: the package's API has no change_vnfpkg"
 
 
-def test_a_body_tells_its_api_by_its_shape():
+def test_a_body_shows_its_api_by_its_shape():
     link = {"id": "n", "resourceId": "n", "extCps": [{"cpdId": "c", "cpConfig": {}}]}
     (found,) = request.read({"extVirtualLinks": [link]}).problems
     assert "cpConfig: dictionary should have at least 1 item" in found
