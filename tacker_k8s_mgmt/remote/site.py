@@ -19,8 +19,7 @@ from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.remote.ansible import preflight, server
 from tacker_k8s_mgmt.remote.ansible.lock import LockedSession
-from tacker_k8s_mgmt.remote.ansible.playbooks import Playbooks
-from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
+from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner, Playbooks
 from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl

@@ -184,4 +184,4 @@ def _described(line: str) -> str:
             f"{owner['pid']}), since {minutes} min"
         )
     except (ValueError, KeyError, TypeError):
-        return "an operation that did not say what it is"
+        return "an unknown operation"

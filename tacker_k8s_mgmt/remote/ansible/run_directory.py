@@ -76,6 +76,8 @@ class View:
 class RunDirectories:
     """The runs of one cluster.
 
+    Each method with a session raises ``RemoteError`` if a request fails.
+
     :param root: the kubespray checkout; Ansible runs in it, with its ``ansible.cfg``.
     :param venv: the virtual environment with Ansible; "" to search the login's PATH.
     """
@@ -96,7 +98,6 @@ class RunDirectories:
 
         :param run: "" for the live run or, without one, the newest.
         :param wait: seconds to wait for the end of a run in progress first.
-        :raises RemoteError: the server could not be asked, or its answer be read.
         """
         arguments = [self.workdir, run, str(offset), str(_CHUNK), f"{wait:g}"]
         result = session.run(

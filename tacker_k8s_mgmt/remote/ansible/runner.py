@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import playbook_runs
@@ -58,6 +58,9 @@ class PlaybookRunner:
         ``vars.json`` has variables of every run.
     :param kubespray_root: the kubespray checkout.
     :param venv: the virtual environment with Ansible; None to search the login's PATH.
+
+    Each method raises ``RemoteError`` if there is no contact with the server for too
+    long. A run that was started continues.
     """
 
     def __init__(
@@ -90,17 +93,13 @@ class PlaybookRunner:
         :raises PlaybookTimeout: a limit was exceeded; the run's processes were ended.
         :raises PlaybookLost: the run vanished without an exit code.
         :raises BusyError: a run of another request is live and within the limits.
-        :raises RemoteError: no contact for too long; a started run continues.
         """
         limits = _Limits(total, idle)
         run = self._retry(lambda session: self._begin(session, request, limits))
         return self._follow(request, run, limits, poll, on_progress)
 
     def last(self) -> RunRecord | None:
-        """Return the live run, else the newest one, else None.
-
-        :raises RemoteError: the server could not be asked.
-        """
+        """Return the live run, else the newest one, else None."""
 
         def last(session: Session) -> RunRecord | None:
             view = self._dirs.look(session)
@@ -109,10 +108,7 @@ class PlaybookRunner:
         return self._retry(last)
 
     def stop(self) -> bool:
-        """End the live run with all its processes; return whether there was one.
-
-        :raises RemoteError: it could not be ended.
-        """
+        """End the live run with all its processes; return whether there was one."""
         view = self._retry(self._dirs.look)
         if view.live:
             self._retry(lambda session: self._dirs.end(session, view.run))
@@ -274,3 +270,53 @@ class PlaybookRunner:
                     raise
                 LOG.warning("contact with the Ansible server lost: %s", error)
                 silence.pause()
+
+
+class Playbooks:
+    """Playbook runs with the time limits of Tacker's configuration.
+
+    :param options: the ``[k8s_mgmt]`` group of Tacker's configuration.
+    :param prepare: called before each run.
+    """
+
+    def __init__(
+        self, runner: PlaybookRunner, options: Any, prepare: Callable[[], None]
+    ) -> None:
+        self._runner = runner
+        self._options = options
+        self._prepare = prepare
+
+    def done(self, request: PlaybookRequest) -> bool:
+        """Return whether the latest run was this one, and succeeded."""
+        last = self._runner.last()
+        return last is not None and last.digest == request.digest and last.rc == 0
+
+    def live(self, request: PlaybookRequest) -> bool:
+        """Return whether this run is in progress."""
+        last = self._runner.last()
+        return last is not None and last.digest == request.digest and last.live
+
+    def run(
+        self,
+        request: PlaybookRequest,
+        nodes: int,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        """Run a playbook, or re-attach to the same run if it is in progress.
+
+        :param nodes: their number, which decides the time limit.
+        :raises K8sMgmtError: see :meth:`PlaybookRunner.run`.
+        """
+        options = self._options
+        self._prepare()
+        self._runner.run(
+            request,
+            total=options.playbook_base_timeout + nodes * options.playbook_node_timeout,
+            idle=options.playbook_idle_timeout,
+            poll=options.poll_interval,
+            on_progress=on_progress,
+        )
+
+    def stop(self) -> bool:
+        """See :meth:`PlaybookRunner.stop`."""
+        return self._runner.stop()

@@ -27,6 +27,8 @@ _REMOVE_LIMIT = 120.0  # seconds
 class WorkDir:
     """One cluster's directory.
 
+    Each method raises ``RemoteError`` if a request to the server fails.
+
     :param session: with the Ansible server.
     :param path: absolute; ``transferring_inventory_path``.
     :param owner_id: the VNF instance's id.
@@ -41,7 +43,6 @@ class WorkDir:
         """Return the id in the marker, or None without a directory or marker.
 
         :raises OwnershipError: the marker cannot be parsed.
-        :raises RemoteError: the server could not be asked.
         """
         return str(self._marker().get("owner", "")) or None
 
@@ -49,7 +50,6 @@ class WorkDir:
         """Create the directory, or take an empty one; idempotent.
 
         :raises OwnershipError: it belongs to another VNF, or has unknown content.
-        :raises RemoteError: it could not be created.
         """
         self._refuse_foreign()
         parent = posixpath.dirname(self.path)
@@ -68,10 +68,7 @@ class WorkDir:
         self._refuse_foreign()
 
     def obstacle(self) -> str | None:
-        """Return why :meth:`claim` would be refused, or None; changes nothing.
-
-        :raises RemoteError: the server could not be asked.
-        """
+        """Return why :meth:`claim` would be refused, or None; changes nothing."""
         try:
             self._refuse_foreign()
         except errors.OwnershipError as error:
@@ -79,17 +76,13 @@ class WorkDir:
         return None
 
     def write(self, name: str, content: str) -> bool:
-        """Write a file of the directory, mode 0600.
-
-        :returns: whether anything was changed.
-        :raises RemoteError: it could not be written.
-        """
+        """Write a file, mode 0600; return whether that changed anything."""
         return self._session.put(self._file(name), content)
 
     def read(self, name: str) -> str | None:
         """Return a file's text, or None if there is no such file.
 
-        :raises RemoteError: it could not be read; ``SpoiledFile`` if it is not text.
+        :raises SpoiledFile: it is not text.
         """
         path = self._file(name)
         data = self._session.get(path)
@@ -102,10 +95,7 @@ class WorkDir:
             ) from None
 
     def drop_facts(self, hosts: Iterable[str]) -> None:
-        """Delete Ansible's cached facts of rebuilt hosts.
-
-        :raises RemoteError: a file could not be removed.
-        """
+        """Delete Ansible's cached facts of rebuilt hosts."""
         paths = [f"{self.path}/{FACTS}/{_plain(host)}" for host in hosts]
         if paths:
             self._run("rm", "-f", "--", *paths)
@@ -116,7 +106,6 @@ class WorkDir:
         It is no error if it does not exist or belongs to another VNF.
 
         :raises OwnershipError: it was moved, or is a link, since it was claimed.
-        :raises RemoteError: it could not be removed.
         """
         marker = self._marker()
         if marker.get("owner") != self._owner_id:

@@ -160,14 +160,14 @@ class KubeControl:
         data = self._client.get(*get, read=lambda configmap: configmap.get("data", {}))
         config = yaml.safe_load(str(data.get("kubeconfig", ""))) or {}
         clusters = [entry["cluster"] for entry in config.get("clusters", ())]
-        ours = [one for one in clusters if urlsplit(one["server"]).hostname == address]
-        for cluster in ours:
+        leaving = [c for c in clusters if urlsplit(c["server"]).hostname == address]
+        for cluster in leaving:
             cluster["server"] = server
-        if ours:
+        if leaving:
             change = {"data": {"kubeconfig": yaml.safe_dump(config, sort_keys=False)}}
             patch = ("--type=merge", "-p", json.dumps(change))
             self._client.run("patch", *_CLUSTER_INFO, *patch)
-        return bool(ours)
+        return bool(leaving)
 
     def _present(self, names: Collection[str]) -> tuple[NodeObject, ...]:
         return tuple(node for node in self.nodes() if node.name in names)
@@ -197,7 +197,7 @@ def _node(*row: str) -> NodeObject:
     name, uid, created, cordoned, unschedulable, provider_id, *parts = row
     taints, addresses, conditions, info = (json.loads(part or "{}") for part in parts)
     reason = _reason(conditions)
-    internal = (one["address"] for one in addresses if one["type"] == "InternalIP")
+    internal = (a["address"] for a in addresses if a["type"] == "InternalIP")
     return NodeObject(
         name=name,
         ready=not reason,
@@ -221,7 +221,7 @@ def _node(*row: str) -> NodeObject:
 
 def _reason(conditions: Iterable[Mapping[str, str]]) -> str:
     """Return why a node is not Ready, or ""."""
-    ready = next((one for one in conditions if one["type"] == "Ready"), None)
+    ready = next((c for c in conditions if c["type"] == "Ready"), None)
     if ready is None:
         return "its kubelet has not reported yet"
     if ready["status"] == "True":

@@ -64,8 +64,7 @@ class _Drain:
             raise
         except errors.K8sMgmtError as error:
             return Outcome(self._node.name, 0, words=str(error))
-        words = self._evict(forced=False)
-        outcome = self._outcome(words)
+        outcome = self._outcome(self._evict(forced=False))
         if not outcome.ok:
             LOG.warning("%s", report(outcome))
             if self._policy.on_failure == "force":
@@ -119,10 +118,10 @@ class _Drain:
             return str(error)
         return ""
 
-    def _outcome(self, words: str) -> Outcome:
+    def _outcome(self, reason: str) -> Outcome:
         """Return the outcome; a failed drain that left no pods is a success."""
         node, seconds = self._node, time.monotonic() - self._began
-        if not words:
+        if not reason:
             return Outcome(node.name, seconds, gone=self._before)
         try:
             left = tuple(
@@ -137,10 +136,10 @@ class _Drain:
         except errors.ConnectError:
             raise
         except errors.K8sMgmtError as error:
-            return Outcome(node.name, seconds, words=f"{words}; then: {error}")
+            return Outcome(node.name, seconds, words=f"{reason}; then: {error}")
         remaining = {str(pod) for pod in left}
         gone = tuple(pod for pod in self._before if str(pod) not in remaining)
-        return Outcome(node.name, seconds, left, budgets, words, gone)
+        return Outcome(node.name, seconds, left, budgets, reason, gone)
 
 
 def _flag(value: bool) -> str:

@@ -67,15 +67,15 @@ class EtcdClient:
         endpoints = ",".join(member.endpoint for member in listed if member.endpoint)
         # A member reports its status even without a majority.
         status = {
-            one["Endpoint"]: one["Status"]
-            for one in self._ask(endpoints, "endpoint", "status") or ()
+            m["Endpoint"]: m["Status"]
+            for m in self._ask(endpoints, "endpoint", "status") or ()
         }
         problems = {
-            one["endpoint"]: "" if one["health"] else one.get("error") or "unhealthy"
-            for one in self._ask(endpoints, "endpoint", "health") or ()
+            m["endpoint"]: "" if m["health"] else m.get("error") or "unhealthy"
+            for m in self._ask(endpoints, "endpoint", "health") or ()
         }
-        members = (_member(one, status.get(one.endpoint), problems) for one in listed)
-        return tuple(sorted(members, key=lambda one: (one.name, one.member_id)))
+        members = (_member(m, status.get(m.endpoint), problems) for m in listed)
+        return tuple(sorted(members, key=lambda m: (m.name, m.member_id)))
 
     def remove(self, member_id: str) -> None:
         """Remove a member from etcd for good.

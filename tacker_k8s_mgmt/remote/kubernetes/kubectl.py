@@ -84,7 +84,7 @@ class KubeClient:
                 tail = error.fields["tail"]
                 if waiting.spent() or not any(text in tail for text in _RESTARTING):
                     raise
-                LOG.info("%s: asked again: %s", self.host, tail)
+                LOG.info("%s: kubectl is retried: %s", self.host, tail)
             waiting.pause()
 
     def _run(

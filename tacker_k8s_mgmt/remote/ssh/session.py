@@ -49,7 +49,10 @@ Redact = Callable[[str], str]
 
 
 class Session:
-    """An open SSH session. Use as a context manager, or :meth:`close` it."""
+    """An open SSH session. Use as a context manager, or :meth:`close` it.
+
+    Each method that uses the connection raises ``ConnectionLost`` if it breaks.
+    """
 
     def __init__(
         self, transport: paramiko.Transport, endpoint: Endpoint, redact: Redact
@@ -97,7 +100,6 @@ class Session:
         :raises CommandFailed: exit code other than 0, sudo refused, or more than
             :data:`~.channel.STDOUT_CAP` bytes of output.
         :raises CommandTimeout: the time limit was exceeded.
-        :raises ConnectionLost: the session broke.
         """
         data = stdin.encode() if isinstance(stdin, str) else stdin or b""
         limited = ["timeout", "-k", f"{_KILL_AFTER:g}", f"{timeout:g}", *argv]
@@ -116,10 +118,7 @@ class Session:
         return result
 
     def start(self, argv: Sequence[str]) -> Channel:
-        """Start a command whose input ends when the returned channel is closed.
-
-        :raises ConnectionLost: the session broke.
-        """
+        """Start a command whose input ends when the returned channel is closed."""
         with self._guarded(self.redact(shlex.join(argv)), TRANSFER_TIMEOUT):
             channel = self._transport.open_session(timeout=TRANSFER_TIMEOUT)
             channel.exec_command(f"{_LOCALE} {shlex.join(argv)}")
@@ -155,12 +154,11 @@ class Session:
         return self.alive
 
     def put(self, path: str, data: bytes | str, mode: int = 0o600) -> bool:
-        """Write a file atomically, with this mode.
+        """Write a file atomically, with this mode; return whether that changed it.
 
         A symbolic link at ``path`` is replaced, not followed.
 
-        :returns: whether anything was changed.
-        :raises RemoteError: the file could not be written.
+        :raises FileError: the file could not be written.
         """
         content = data.encode() if isinstance(data, str) else data
         try:
@@ -179,7 +177,7 @@ class Session:
     def get(self, path: str) -> bytes | None:
         """Return a file's content, or None if there is no such file.
 
-        :raises RemoteError: the file exists and could not be read.
+        :raises FileError: the file exists and could not be read.
         """
         with self._files("read", path) as sftp:
             return files.read(sftp, path)
@@ -189,7 +187,7 @@ class Session:
 
         SCP follows links, so ``path`` should be in a :meth:`scratch` directory.
 
-        :raises RemoteError: the file could not be written.
+        :raises FileError: the file could not be written.
         """
         with self._guarded(f"scp {path}", TRANSFER_TIMEOUT):
             client = scp.SCPClient(self._transport, socket_timeout=TRANSFER_TIMEOUT)
@@ -277,7 +275,7 @@ class Session:
                 ) from error
 
     def _failed(self, shown: str, result: Result) -> errors.CommandFailed:
-        # Redact before cutting: a secret that was cut in half would not be recognised.
+        # Redact before cutting: half of a secret would not be recognised.
         output = self.redact(result.stderr or result.stdout)
         return errors.CommandFailed(
             host=self.host,

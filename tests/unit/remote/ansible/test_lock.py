@@ -95,5 +95,5 @@ def test_owner_that_wrote_half_a_line_is_not_an_error_in_itself(
     first = ClusterLock(log_in(), str(tmp_path), "scale_end")
     first.acquire()
     (tmp_path / "operation.lock").write_text('{"operation": "sca')
-    with pytest.raises(errors.LockedError, match="did not say what it is"):
+    with pytest.raises(errors.LockedError, match="an unknown operation"):
         ClusterLock(log_in(), str(tmp_path), "heal_start").acquire()
