@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 LOG = logging.getLogger(__name__)
@@ -101,7 +102,7 @@ class WorkDir:
             self._run("rm", "-f", "--", *paths)
 
     def remove(self) -> bool:
-        """Remove the directory if it is owned; return whether it was.
+        """Remove the directory if this VNF owns it; return whether it did.
 
         It is no error if it does not exist or belongs to another VNF.
 
@@ -115,10 +116,8 @@ class WorkDir:
             raise self._refusal("is not where it was when it was claimed")
         # The marker last, so that an interrupted removal can be repeated.
         others = ["-mindepth", "1", "-maxdepth", "1", "!", "-name", MARKER]
-        self._session.run(
-            ["find", self.path, *others, "-exec", "rm", "-rf", "--", "{}", "+"],
-            timeout=_REMOVE_LIMIT,
-        )
+        delete = ("-exec", "rm", "-rf", "--", "{}", "+")
+        self._run("find", self.path, *others, *delete, timeout=_REMOVE_LIMIT)
         self._run("rm", "-rf", "--", self.path)
         LOG.info("%s: %s was removed", self._session.host, self.path)
         return True
@@ -136,16 +135,14 @@ class WorkDir:
         return marker
 
     def _refuse_foreign(self) -> None:
-        """Raise unless the directory is absent, empty or owned."""
+        """Raise unless the directory is absent, empty or owned by this VNF."""
         self._refuse_link()
         owner = self.owner()
         if owner is not None:
             if owner != self._owner_id:
                 raise self._refusal(f"belongs to the VNF instance {owner}")
             return
-        listing = self._session.run(
-            ["ls", "-A", "--", f"{self.path}/"], timeout=_SHORT, check=False
-        )
+        listing = self._run("ls", "-A", "--", f"{self.path}/", check=False)
         if listing.rc != 0:
             if self._succeeds("test", "-e", self.path):
                 raise self._refusal("is no directory that can be listed")
@@ -162,9 +159,7 @@ class WorkDir:
         marker_path = f"{self.path}/{MARKER}"
         temp = f"{marker_path}.{secrets.token_hex(4)}"
         self._session.put(temp, json.dumps(marker))
-        linked = self._session.run(
-            ["ln", "-T", "--", temp, marker_path], timeout=_SHORT, check=False
-        )
+        linked = self._run("ln", "-T", "--", temp, marker_path, check=False)
         self._run("rm", "-f", "--", temp)
         self._run("chmod", "0700", "--", self.path)
         if self.owner() is None:
@@ -177,14 +172,14 @@ class WorkDir:
         if self._succeeds("test", "-L", self.path):
             raise self._refusal("is a symbolic link")
 
-    def _run(self, *argv: str) -> str:
-        return self._session.run(argv, timeout=_SHORT).stdout
+    def _run(self, *argv: str, timeout: float = _SHORT, check: bool = True) -> Result:
+        return self._session.run(argv, timeout=timeout, check=check)
 
     def _succeeds(self, *argv: str) -> bool:
-        return self._session.run(argv, timeout=_SHORT, check=False).rc == 0
+        return self._run(*argv, check=False).rc == 0
 
     def _real_path(self) -> str:
-        return self._run("realpath", "-e", "--", self.path).rstrip("\n")
+        return self._run("realpath", "-e", "--", self.path).stdout.rstrip("\n")
 
     def _file(self, name: str) -> str:
         return f"{self.path}/{_plain(name)}"

@@ -98,13 +98,15 @@ class _Drain:
         ``--force`` deletes pods without a controller, which end with the node anyway.
         """
         policy = self._policy
+        empty_dirs = str(policy.delete_emptydir_data or forced).lower()
+        no_eviction = str(policy.disable_eviction or forced).lower()
         options = [
             "--ignore-daemonsets",
             "--force",
-            f"--delete-emptydir-data={_flag(policy.delete_emptydir_data or forced)}",
+            f"--delete-emptydir-data={empty_dirs}",
             f"--grace-period={policy.grace_period}",
             f"--timeout={policy.timeout}s",
-            f"--disable-eviction={_flag(policy.disable_eviction or forced)}",
+            f"--disable-eviction={no_eviction}",
         ]
         if not self._kubelet_reports:
             # Do not wait longer than each pod's grace period.
@@ -140,7 +142,3 @@ class _Drain:
         remaining = {str(pod) for pod in left}
         gone = tuple(pod for pod in self._before if str(pod) not in remaining)
         return Outcome(node.name, seconds, left, budgets, reason, gone)
-
-
-def _flag(value: bool) -> str:
-    return "true" if value else "false"

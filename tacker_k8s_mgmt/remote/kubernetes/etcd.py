@@ -9,8 +9,7 @@ file records are asked, and at last the file itself is the list.
 
 import ipaddress
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,18 +33,8 @@ exec etcdctl "$@"
 """
 
 
-@dataclass(frozen=True)
-class _Listed:
-    """A member before its health is known.
-
-    :param endpoint: URL for clients; "" for a member that was never started.
-    """
-
-    name: str
-    member_id: int
-    address: str
-    endpoint: str
-    learner: bool = False
+#: A member as ``etcdctl member list`` prints it.
+_Listed = Mapping[str, Any]
 
 
 class EtcdClient:
@@ -64,7 +53,7 @@ class EtcdClient:
         :raises ClusterError: there is no etcd to ask, or its answer cannot be parsed.
         """
         listed = self._list()
-        endpoints = ",".join(member.endpoint for member in listed if member.endpoint)
+        endpoints = ",".join(filter(None, map(_endpoint, listed)))
         # A member reports its status even without a majority.
         status = {
             m["Endpoint"]: m["Status"]
@@ -74,7 +63,7 @@ class EtcdClient:
             m["endpoint"]: "" if m["health"] else m.get("error") or "unhealthy"
             for m in self._ask(endpoints, "endpoint", "health") or ()
         }
-        members = (_member(m, status.get(m.endpoint), problems) for m in listed)
+        members = (_member(m, status.get(_endpoint(m)), problems) for m in listed)
         return tuple(sorted(members, key=lambda m: (m.name, m.member_id)))
 
     def remove(self, member_id: str) -> None:
@@ -86,13 +75,12 @@ class EtcdClient:
         self._run("", "member", "remove", member_id, check=True)
 
     def _list(self) -> Sequence[_Listed]:
-        answer = self._ask("", "member", "list")
-        if answer:
-            return _listed(answer)
+        listed: Sequence[_Listed] | None = self._ask("", "member", "list")
+        if listed:
+            return listed
         recorded = self._recorded()
-        endpoints = ",".join(member.endpoint for member in recorded)
-        answer = self._ask(endpoints, "member", "list")
-        return _listed(answer) if answer else recorded
+        endpoints = ",".join(map(_endpoint, recorded))
+        return self._ask(endpoints, "member", "list") or recorded
 
     def _recorded(self) -> Sequence[_Listed]:
         """Return the members that kubespray has recorded in ``/etc/etcd.env``.
@@ -143,25 +131,18 @@ class EtcdClient:
         return self._session.run(argv, timeout=_COMMAND_LIMIT, sudo=True, check=check)
 
 
-def _listed(members: Iterable[Mapping[str, Any]]) -> Sequence[_Listed]:
-    return [
-        _Listed(
-            name=member.get("name", ""),
-            member_id=member["ID"],
-            address=_address(member["peerURLs"][0]),
-            endpoint=next(iter(member.get("clientURLs") or ()), ""),
-            learner=bool(member.get("isLearner")),
-        )
-        for member in members
-    ]
-
-
 def _from_pair(pair: str) -> _Listed:
     """Return a member of ``ETCD_INITIAL_CLUSTER``: ``name=peer URL``."""
     name, _, url = pair.partition("=")
     address = _address(url)
     host = f"[{address}]" if ":" in address else address
-    return _Listed(name, 0, address, f"https://{host}:{_CLIENT_PORT}")
+    client_url = f"https://{host}:{_CLIENT_PORT}"
+    return {"name": name, "ID": 0, "peerURLs": [url], "clientURLs": [client_url]}
+
+
+def _endpoint(listed: _Listed) -> str:
+    """Return the URL for clients; "" for a member that was never started."""
+    return str(next(iter(listed.get("clientURLs") or ()), ""))
 
 
 def _address(url: str) -> str:
@@ -175,23 +156,21 @@ def _address(url: str) -> str:
 def _member(
     listed: _Listed, status: Mapping[str, Any] | None, problems: Mapping[str, str]
 ) -> EtcdMember:
-    member_id = listed.member_id
-    leader_id = 0
+    member_id, leader_id = listed["ID"], 0
     if status:
         member_id = member_id or status["header"]["member_id"]
         leader_id = status.get("leader", 0)
-    if not listed.endpoint:
-        problem = "it was added and never started"
-    else:
-        problem = problems.get(listed.endpoint, "it does not answer")
+    problem = "it was added and never started"
+    if endpoint := _endpoint(listed):
+        problem = problems.get(endpoint, "it does not answer")
     if problem and status and not leader_id:
         problem = f"it answers, but knows no leader ({problem})"
     return EtcdMember(
-        name=listed.name,
+        name=listed.get("name", ""),
         member_id=f"{member_id:x}" if member_id else "",
-        address=listed.address,
+        address=_address(listed["peerURLs"][0]),
         healthy=not problem,
         leader=0 < leader_id == member_id,
-        learner=listed.learner,
+        learner=bool(listed.get("isLearner")),
         problem=problem,
     )
