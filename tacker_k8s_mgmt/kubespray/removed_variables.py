@@ -7,7 +7,6 @@ on. kubespray silently ignores removed variables, except for the few that it lis
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from tacker_k8s_mgmt.model.versions import Minor, tag
 
@@ -71,33 +70,29 @@ _GONE: Mapping[Removal, str] = {
     "deploy_netchecker",
     Removal((2, 32)): "kube_apiserver_count",
 }
-VARIABLES: Mapping[str, Removal] = MappingProxyType(
-    {
-        **{name: gone for gone, names in _GONE.items() for name in names.split()},
-        **{
-            old: Removal(since, f"it is {new} now")
-            for since, names in _RENAMED.items()
-            for old, new in names.items()
-        },
-    }
-)
+VARIABLES: Mapping[str, Removal] = {
+    **{name: gone for gone, names in _GONE.items() for name in names.split()},
+    **{
+        old: Removal(since, f"it is {new} now")
+        for since, names in _RENAMED.items()
+        for old, new in names.items()
+    },
+}
 _CEPH = "install Ceph CSI once the cluster runs"
 #: The removal of all variables of a feature, by the beginning of their names.
-FEATURES: Mapping[str, Removal] = MappingProxyType(
-    {
-        "docker_container_storage_setup_": Removal((2, 26)),
-        "cephfs_provisioner_": Removal((2, 28), _CEPH),
-        "rbd_provisioner_": Removal((2, 28), _CEPH),
-        "krew_": Removal((2, 28)),
-        "weave_": Removal((2, 29), "choose another network plugin"),
-        "dashboard_": Removal((2, 31), "install the dashboard once the cluster runs"),
-        "ingress_nginx_": Removal(
-            (2, 31), "install an ingress controller once the cluster runs"
-        ),
-        "netcheck_": Removal((2, 31)),
-        "netchecker_": Removal((2, 31)),
-    }
-)
+FEATURES: Mapping[str, Removal] = {
+    "docker_container_storage_setup_": Removal((2, 26)),
+    "cephfs_provisioner_": Removal((2, 28), _CEPH),
+    "rbd_provisioner_": Removal((2, 28), _CEPH),
+    "krew_": Removal((2, 28)),
+    "weave_": Removal((2, 29), "choose another network plugin"),
+    "dashboard_": Removal((2, 31), "install the dashboard once the cluster runs"),
+    "ingress_nginx_": Removal(
+        (2, 31), "install an ingress controller once the cluster runs"
+    ),
+    "netcheck_": Removal((2, 31)),
+    "netchecker_": Removal((2, 31)),
+}
 
 
 def removal(name: str) -> Removal | None:

@@ -8,7 +8,6 @@ differences are in :data:`RELEASES`.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from tacker_k8s_mgmt.model.drain import DrainPolicy
@@ -34,74 +33,68 @@ class Networks:
     services_variable: str
 
 
-NETWORKS: Mapping[str, Networks] = MappingProxyType(
-    {
-        "ipv4": Networks(
-            "10.233.64.0/18",
-            "10.233.0.0/18",
-            "kube_pods_subnet",
-            "kube_service_addresses",
-        ),
-        "ipv6": Networks(
-            "fd85:ee78:d8a6:8607::1:0/112",
-            "fd85:ee78:d8a6:8607::1000/116",
-            "kube_pods_subnet_ipv6",
-            "kube_service_addresses_ipv6",
-        ),
-    }
-)
+NETWORKS: Mapping[str, Networks] = {
+    "ipv4": Networks(
+        "10.233.64.0/18",
+        "10.233.0.0/18",
+        "kube_pods_subnet",
+        "kube_service_addresses",
+    ),
+    "ipv6": Networks(
+        "fd85:ee78:d8a6:8607::1:0/112",
+        "fd85:ee78:d8a6:8607::1000/116",
+        "kube_pods_subnet_ipv6",
+        "kube_service_addresses_ipv6",
+    ),
+}
 #: The first release that makes clusters without IPv4.
 IPV6_SINCE = (2, 28)
 
 #: Variables that this driver sets, with what a user can do instead. Extra variables
 #: override the inventory on every host, so ``ip`` would give all nodes one address.
-RESERVED: Mapping[str, str] = MappingProxyType(
-    {
-        "kube_pods_subnet": "use master_node.pod_cidr",
-        "kube_service_addresses": "use master_node.cluster_cidr",
-        "ipv4_stack": "use address_family",
-        "http_proxy": "use proxy.http_proxy",
-        "https_proxy": "use proxy.https_proxy",
-        "no_proxy": "use proxy.no_proxy",
-        "additional_no_proxy": "use proxy.no_proxy",
-        "no_proxy_exclude_workers": "it is set when there is a proxy",
-        "supplementary_addresses_in_ssl_keys": "it is made from the VMs' addresses",
-        "loadbalancer_apiserver": "use external_lb_param",
-        "kube_apiserver_port": "it is 6443; external_lb_param.api_port is free",
-        "kube_override_hostname": "nodes have the names of the inventory",
-        "kube_config_dir": "admin.conf is looked for in /etc/kubernetes",
-        **dict.fromkeys(
-            (
-                *("ip", "access_ip", "ip6", "access_ip6"),
-                *("etcd_member_name", "tacker_server_id"),
-                *("tacker_aspect_id", "tacker_compute_host"),
-            ),
-            "it is set for each node in the inventory",
+RESERVED: Mapping[str, str] = {
+    "kube_pods_subnet": "use master_node.pod_cidr",
+    "kube_service_addresses": "use master_node.cluster_cidr",
+    "ipv4_stack": "use address_family",
+    "http_proxy": "use proxy.http_proxy",
+    "https_proxy": "use proxy.https_proxy",
+    "no_proxy": "use proxy.no_proxy",
+    "additional_no_proxy": "use proxy.no_proxy",
+    "no_proxy_exclude_workers": "it is set when there is a proxy",
+    "supplementary_addresses_in_ssl_keys": "it is made from the VMs' addresses",
+    "loadbalancer_apiserver": "use external_lb_param",
+    "kube_apiserver_port": "it is 6443; external_lb_param.api_port is free",
+    "kube_override_hostname": "nodes have the names of the inventory",
+    "kube_config_dir": "admin.conf is looked for in /etc/kubernetes",
+    **dict.fromkeys(
+        (
+            *("ip", "access_ip", "ip6", "access_ip6"),
+            *("etcd_member_name", "tacker_server_id"),
+            *("tacker_aspect_id", "tacker_compute_host"),
         ),
-        **dict.fromkeys(
-            (
-                *("node", "reset_nodes", "allow_ungraceful_removal"),
-                *("skip_confirmation", "delete_nodes_confirmation"),
-                "reset_confirmation",
-            ),
-            "it belongs to the removal of a node",
+        "it is set for each node in the inventory",
+    ),
+    **dict.fromkeys(
+        (
+            *("node", "reset_nodes", "allow_ungraceful_removal"),
+            *("skip_confirmation", "delete_nodes_confirmation"),
+            "reset_confirmation",
         ),
-        **dict.fromkeys(
-            ("kube_control_plane", "kube_node", "etcd", "calico_rr", "k8s_cluster"),
-            "it is a group of the inventory",
-        ),
-    }
-)
+        "it belongs to the removal of a node",
+    ),
+    **dict.fromkeys(
+        ("kube_control_plane", "kube_node", "etcd", "calico_rr", "k8s_cluster"),
+        "it is a group of the inventory",
+    ),
+}
 
 #: Further ones with address_family ipv6; with ipv4 they make a dual-stack cluster.
-RESERVED_IPV6: Mapping[str, str] = MappingProxyType(
-    {
-        "ipv6_stack": "use address_family",
-        "enable_dual_stack_networks": "use address_family",
-        "kube_pods_subnet_ipv6": "use master_node.pod_cidr",
-        "kube_service_addresses_ipv6": "use master_node.cluster_cidr",
-    }
-)
+RESERVED_IPV6: Mapping[str, str] = {
+    "ipv6_stack": "use address_family",
+    "enable_dual_stack_networks": "use address_family",
+    "kube_pods_subnet_ipv6": "use master_node.pod_cidr",
+    "kube_service_addresses_ipv6": "use master_node.cluster_cidr",
+}
 
 
 def reserved(variable: str, address_family: str = "ipv4") -> str:
@@ -237,19 +230,17 @@ _PLUGINS = frozenset(
 _WITH_WEAVE = _PLUGINS | {"weave"}
 _WITHOUT_NONE = _WITH_WEAVE - {"none"}
 
-RELEASES: Mapping[Minor, Release] = MappingProxyType(
-    {
-        (2, 24): Release(("2.15.5", "2.17.0"), True, _WITHOUT_NONE),
-        (2, 25): Release(("2.16.4", "2.17.0"), True, _WITHOUT_NONE),
-        (2, 26): Release(("2.16.4", "2.17.0"), True, _WITHOUT_NONE),
-        (2, 27): Release(("2.16.4", "2.17.0"), True, _WITH_WEAVE),
-        (2, 28): Release(("2.16.4", "2.17.0"), False, _WITH_WEAVE),
-        (2, 29): Release(("2.17.3", "2.18.0"), False, _PLUGINS),
-        (2, 30): Release(("2.17.3", "2.18.0"), False, _PLUGINS),
-        (2, 31): Release(("2.18.0", "2.19.0"), False, _PLUGINS),
-        (2, 32): Release(("2.18.0", "2.19.0"), False, _PLUGINS),
-    }
-)
+RELEASES: Mapping[Minor, Release] = {
+    (2, 24): Release(("2.15.5", "2.17.0"), True, _WITHOUT_NONE),
+    (2, 25): Release(("2.16.4", "2.17.0"), True, _WITHOUT_NONE),
+    (2, 26): Release(("2.16.4", "2.17.0"), True, _WITHOUT_NONE),
+    (2, 27): Release(("2.16.4", "2.17.0"), True, _WITH_WEAVE),
+    (2, 28): Release(("2.16.4", "2.17.0"), False, _WITH_WEAVE),
+    (2, 29): Release(("2.17.3", "2.18.0"), False, _PLUGINS),
+    (2, 30): Release(("2.17.3", "2.18.0"), False, _PLUGINS),
+    (2, 31): Release(("2.18.0", "2.19.0"), False, _PLUGINS),
+    (2, 32): Release(("2.18.0", "2.19.0"), False, _PLUGINS),
+}
 #: The version of the development line, which is not released yet.
 DEVELOPMENT = max(RELEASES)
 #: The known releases, for messages.

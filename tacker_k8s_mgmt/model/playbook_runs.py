@@ -12,7 +12,6 @@ import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from tacker_k8s_mgmt.model import playbook_estimates
@@ -56,7 +55,7 @@ class PlaybookRequest:
     """
 
     playbook: str
-    extra_vars: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    extra_vars: Mapping[str, Any] = field(default_factory=dict)
     args: tuple[str, ...] = ()
     inputs: tuple[str, ...] = field(default=(), repr=False)
 

@@ -30,7 +30,6 @@ from tacker_k8s_mgmt.request.option_types import (
 from tacker_k8s_mgmt.request.registries import REGISTRY_VARIABLES, Registry
 from tacker_k8s_mgmt.request.storage_options import Storage
 
-_PLUGINS = "calico, cilium, flannel, kube-ovn, kube-router, weave (up to v2.28), ..."
 _SET_UP = Fixed(
     "it is set up on the control plane, which scale and heal of workers leave as it is"
 )
@@ -48,11 +47,9 @@ _LEADING_V = (
 class Network(Structure):
     """The network plugin of the pods."""
 
-    plugin: Annotated[OptionalText, Becomes("kube_network_plugin")] = Field(
-        default=None,
-        description="Network plugin (CNI), as the kubespray release offers it: "
-        f"{_PLUGINS} Default: calico.",
-    )
+    plugin: Annotated[OptionalText, Becomes("kube_network_plugin")] = None
+    """Network plugin (CNI), as the kubespray release offers it: calico, cilium,
+    flannel, kube-ovn, kube-router, weave (up to v2.28), ... Default: calico."""
     encapsulation: Annotated[
         Literal["vxlan", "ipip", "geneve", "none"] | None,
         Becomes(*network_plugins.ENCAPSULATION_VARIABLES, value=None),

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from types import MappingProxyType
 from typing import Any, ClassVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict
@@ -156,18 +155,16 @@ class Attribute:
 @cache
 def attributes(model: type[Structure]) -> Mapping[str, Attribute]:
     """The attributes of a structure by the specification's name, in model order."""
-    return MappingProxyType(
-        {
-            info.alias or field: Attribute(
-                field,
-                info,
-                _structure_in(info.annotation),
-                get_origin(info.annotation) is tuple,
-            )
-            for field, info in model.model_fields.items()
-            if not info.exclude
-        }
-    )
+    return {
+        info.alias or field: Attribute(
+            field,
+            info,
+            _structure_in(info.annotation),
+            get_origin(info.annotation) is tuple,
+        )
+        for field, info in model.model_fields.items()
+        if not info.exclude
+    }
 
 
 def border_names(model: type[Structure]) -> Mapping[str, type[Structure] | None]:
@@ -181,13 +178,11 @@ def border_names(model: type[Structure]) -> Mapping[str, type[Structure] | None]
 @cache
 def _spellings(model: type[Structure]) -> Mapping[str, str]:
     """The specification's name by each of its spellings."""
-    return MappingProxyType(
-        {
-            spelled: name
-            for name in (*attributes(model), *model.ignored)
-            for spelled in (name, camel(name))
-        }
-    )
+    return {
+        spelled: name
+        for name in (*attributes(model), *model.ignored)
+        for spelled in (name, camel(name))
+    }
 
 
 def _read(

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
-from types import MappingProxyType
 from typing import Any
 
 from pydantic import SecretStr
@@ -102,7 +101,7 @@ def variable_names(
 
     :param defaults: return the variables that ``kubespray_vars`` may override, instead.
     """
-    return MappingProxyType(dict(_variable_names(model, (), defaults)))
+    return dict(_variable_names(model, (), defaults))
 
 
 def _variable_names(
@@ -127,7 +126,7 @@ def later(model: type[Structure]) -> Mapping[str, Changeable | Fixed | None]:
         marks = attribute.info.metadata
         rule = (mark for mark in marks if isinstance(mark, Changeable | Fixed))
         rules[name] = next(rule, None)
-    return MappingProxyType(rules)
+    return rules
 
 
 def _marks(info: FieldInfo) -> Iterator[Becomes]:

@@ -8,7 +8,6 @@ a secret if its name or that of a mapping around it looks like a secret's.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import SecretStr
@@ -145,7 +144,7 @@ def _forms(model: type[Structure]) -> Mapping[str, SecretForm]:
         own = (m for m in attribute.info.metadata if isinstance(m, SecretForm))
         if _is_secret(attribute.info.annotation):
             forms[name] = next(own, SECRET)
-    return MappingProxyType(forms)
+    return forms
 
 
 def _is_secret(annotation: Any) -> bool:

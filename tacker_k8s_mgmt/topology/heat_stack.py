@@ -10,7 +10,6 @@ import ipaddress
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from tacker_k8s_mgmt.errors import DiscoveryError
@@ -48,7 +47,7 @@ class StackResource:
     physical_id: str
     status: str
     nested_stack_id: str = ""
-    attributes: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    attributes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -86,7 +85,7 @@ class Machines:
     workers: tuple[Machine, ...]
     load_balancer: Machine | None
     places: Mapping[str, frozenset[str]] = field(
-        default_factory=lambda: MappingProxyType({}), compare=False, repr=False
+        default_factory=dict, compare=False, repr=False
     )
     unnamed: tuple[str, ...] = ()
     unfinished: tuple[Unfinished, ...] = ()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.request.models import LoadBalancer, NodeGroup
 from tacker_k8s_mgmt.request.params import InstallParams
 
 
@@ -34,50 +35,41 @@ class VmSelector:
 
 def vm_selectors(params: InstallParams) -> Iterator[VmSelector]:
     """The selectors of control planes, workers and load balancer."""
-    planes, balancer = params.control_plane, params.load_balancer
-    yield VmSelector(
-        role=Role.CONTROL_PLANE,
-        attribute="master_node",
-        ssh_cp=planes.ssh_cp,
-        nic_cp=planes.nic_cp or planes.ssh_cp,
-        family=params.address_family,
-        aspect_id=planes.aspect_id,
-        compute_host=bool(planes.compute_host_label),
-    )
+    yield _selector(Role.CONTROL_PLANE, "master_node", params.control_plane, params)
     yield from _workers(params)
-    if balancer:
-        yield VmSelector(
-            role=Role.LOAD_BALANCER,
-            attribute="external_lb_param",
-            ssh_cp=balancer.ssh_cp,
-            nic_cp=balancer.nic_cp or balancer.ssh_cp,
-            family=params.address_family,
-        )
+    if params.load_balancer:
+        group = params.load_balancer
+        yield _selector(Role.LOAD_BALANCER, "external_lb_param", group, params)
+
+
+def _selector(
+    role: Role, attribute: str, group: NodeGroup | LoadBalancer, params: InstallParams
+) -> VmSelector:
+    nodes = group if isinstance(group, NodeGroup) else None
+    return VmSelector(
+        role=role,
+        attribute=attribute,
+        ssh_cp=group.ssh_cp,
+        nic_cp=group.nic_cp or group.ssh_cp,
+        family=params.address_family,
+        aspect_id=nodes.aspect_id if nodes else None,
+        compute_host=bool(nodes and nodes.compute_host_label),
+    )
 
 
 def _workers(params: InstallParams) -> Iterator[VmSelector]:
     group = params.workers
+    selector = _selector(Role.WORKER, "worker_node", group, params)
     own = frozenset(aspect.aspect_id for aspect in group.aspects)
-    others = VmSelector(
-        role=Role.WORKER,
-        attribute="worker_node",
-        ssh_cp=group.ssh_cp,
-        nic_cp=group.nic_cp or group.ssh_cp,
-        family=params.address_family,
-        aspect_id=group.aspect_id,
-        besides=own,
-        compute_host=bool(group.compute_host_label),
-    )
     if not own or (group.aspect_id and group.aspect_id not in own):
-        yield others
+        yield replace(selector, besides=own)
     for number, aspect in enumerate(group.aspects):
         ssh_cp = aspect.ssh_cp or group.ssh_cp
         yield replace(
-            others,
+            selector,
             attribute=f"worker_node.aspects.{number}",
             ssh_cp=ssh_cp,
             nic_cp=aspect.nic_cp or group.nic_cp or ssh_cp,
             aspect_id=aspect.aspect_id,
-            besides=frozenset(),
             own_labels=True,
         )
