@@ -23,18 +23,14 @@ _ALGORITHMS = ("sha-224", "sha-256", "sha-384", "sha-512")
 
 @dataclass(frozen=True)
 class Meta:
-    """A TOSCA.meta as blocks of ``key: value`` lines.
+    """A TOSCA.meta.
 
-    :param head: the first block.
-    :param entries: the others, one for each file.
+    :param entry_definitions: path of the entry file; "" if it names none.
+    :param entries: the ``key: value`` lines of each file.
     """
 
-    head: Mapping[str, str]
+    entry_definitions: str
     entries: tuple[Mapping[str, str], ...]
-
-    @property
-    def entry_definitions(self) -> str:
-        return self.head.get("Entry-Definitions", "")
 
 
 def render(files: Mapping[str, bytes], entry_definitions: str) -> bytes:
@@ -65,7 +61,7 @@ def parse(text: str) -> Meta:
         elif colon:
             blocks[-1][key.strip()] = value.strip()
     head, *entries = [block for block in blocks if block] or [{}]
-    return Meta(head, tuple(entries))
+    return Meta(head.get("Entry-Definitions", ""), tuple(entries))
 
 
 def entry_files(named: str, files: Mapping[str, bytes]) -> list[str]:

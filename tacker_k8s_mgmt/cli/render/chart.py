@@ -3,7 +3,7 @@
 import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, pairwise
+from itertools import groupby
 
 from tacker_k8s_mgmt.cli.render.timeline import (
     Look,
@@ -252,6 +252,5 @@ def _slow_tasks(step: Step, hook: Operation) -> Iterator[SlowTask]:
 
 
 def _with_ends(started: Sequence[Look], end: float) -> Iterator[tuple[Look, float]]:
-    times = chain((look.time for look in started), (end,))
-    for look, (_, until) in zip(started, pairwise(times), strict=True):
-        yield look, until
+    """Each look with the time of the next one, the last with *end*."""
+    return zip(started, [*(look.time for look in started[1:]), end], strict=False)
