@@ -14,8 +14,6 @@ from tacker_k8s_mgmt.hooks.v1 import context as v1_context
 from tacker_k8s_mgmt.hooks.v1 import vim
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.remote import site
-from tacker_k8s_mgmt.remote.ansible import lock
-from tacker_k8s_mgmt.remote.ansible.lock import LockedSession
 from tacker_k8s_mgmt.remote.ssh import bastion_errors
 from tests.contract.v1_instances import hook
 from tests.helpers.fakes import params
@@ -144,80 +142,6 @@ class Session:
 
     def close(self):
         self.alive = False
-
-
-class Lock:
-    """The lock of one session; ``busy`` sessions do not get it."""
-
-    busy: tuple[Session, ...] = ()
-
-    def __init__(self, session, directory, operation):
-        self.session = session
-        self.taken = False
-
-    @property
-    def held(self):
-        return self.taken and self.session.alive
-
-    def acquire(self, patience=None):
-        if self.session in self.busy:
-            raise errors.LockedError(path="/c", host="a", owner="scale_end")
-        self.taken = True
-
-
-@pytest.fixture
-def opened():
-    """The sessions with the Ansible server that were opened, in order."""
-    return []
-
-
-@pytest.fixture
-def server(opened, monkeypatch):
-    monkeypatch.setattr(lock, "ClusterLock", Lock)
-
-    def connect():
-        opened.append(Session())
-        return opened[-1]
-
-    return LockedSession(connect, "/c", "scale")
-
-
-def test_one_session_serves_files_lock_and_runs(server, opened):
-    server.lock()
-    assert server.get() is server.for_run() is opened[0]
-    assert len(opened) == 1
-
-
-def test_lock_goes_with_its_session_and_is_taken_again_with_the_next(server, opened):
-    server.lock()
-    opened[0].alive = False
-    assert server.get() is opened[1]
-    assert server._lock.session is opened[1]
-    assert server._lock.held
-
-
-def test_who_follows_a_run_goes_on_without_the_lock_nobody_else_does(
-    server, opened, monkeypatch
-):
-    server.lock()
-    opened[0].alive = False
-    second = Session()
-    monkeypatch.setattr(server, "_connect", lambda: second)
-    monkeypatch.setattr(Lock, "busy", (second,))
-    assert server.for_run() is server.for_run() is second
-    with pytest.raises(errors.LockedError):
-        server.get()
-    monkeypatch.setattr(Lock, "busy", ())
-    assert server.get() is second
-    assert server._lock.held
-
-
-def test_nothing_is_locked_that_nobody_wanted_locked(server, opened):
-    server.get()
-    opened[0].alive = False
-    server.for_run()
-    server.get()
-    assert server._lock is None
 
 
 class TestExpected:

@@ -172,7 +172,7 @@ class RunDirectories:
             timeout=_STOP_GRACE + _LIMIT,
         )
 
-    def last_words(self, session: Session, run: str) -> str:
+    def log_tail(self, session: Session, run: str) -> str:
         """Return the end of the log, which has the reason if no task failed."""
         tail = session.run(
             ["tail", "-c", "8192", self.log(run)], timeout=_LIMIT, check=False

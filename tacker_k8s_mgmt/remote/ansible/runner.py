@@ -226,7 +226,7 @@ class PlaybookRunner:
                 playbook=request.playbook,
                 host=session.host,
                 rc=view.rc,
-                failures=failures or (self._dirs.last_words(session, view.run),),
+                failures=failures or (self._dirs.log_tail(session, view.run),),
                 log=log,
             )
         return self._dirs.record(session, view)
