@@ -45,7 +45,7 @@ class Outcome:
     :param seconds: its duration.
     :param left: pods that should have left the node and have not.
     :param budgets: the cluster's budgets after a failed drain.
-    :param words: kubectl's error; "" if there was none.
+    :param error: kubectl's error; "" if there was none.
     :param gone: pods that have left the node.
     """
 
@@ -53,13 +53,13 @@ class Outcome:
     seconds: float
     left: tuple[Pod, ...] = ()
     budgets: tuple[Budget, ...] = ()
-    words: str = ""
+    error: str = ""
     gone: tuple[Pod, ...] = ()
 
     @property
     def ok(self) -> bool:
         """Whether the node is empty."""
-        return not self.left and not self.words
+        return not self.left and not self.error
 
     def held(self) -> tuple[tuple[Pod, tuple[Budget, ...]], ...]:
         """The pods that may not be evicted, each with the budgets that forbid it."""
@@ -76,8 +76,8 @@ def report(outcome: Outcome) -> str:
     if outcome.left:
         parts.append(f"still there: {_listed([_shown(pod) for pod in outcome.left])}")
     parts += _blocks(outcome)
-    if outcome.words and not _explained(outcome):
-        parts.append(f"kubectl: {outcome.words}")
+    if outcome.error and not _explained(outcome):
+        parts.append(f"kubectl: {outcome.error}")
     parts += _departed(outcome)
     waited = f"{outcome.node} was not drained after {outcome.seconds:.0f} s"
     return f"{waited}: {'; '.join(parts)}"

@@ -37,7 +37,8 @@ def unusable(script: bytes) -> str:
         f"a script for this driver has the line `{_MARKER} {_CONTRACT}`, and {actual}: "
         "it does not know the verbs that the driver calls. Build the package with "
         "`tacker-k8s-mgmt csar build`, which brings Scripts/install_external_lb.sh, or "
-        "let the script keep the contract that the documentation describes and say so"
+        "let the script keep the contract that the documentation describes and have "
+        "that line"
     )
 
 

@@ -56,7 +56,7 @@ class Webhook(Structure):
     ] = None
     """The service's CA certificate, as PEM text."""
     skip_tls_verify: Flag = False
-    """Believe whoever answers, without a certificate. Default: false."""
+    """Do not verify the service's certificate. Default: false."""
 
 
 class Authentication(Structure):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.request import field_types
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 
 _POD_CIDR = ("master_node", "pod_cidr")
@@ -84,11 +85,9 @@ def _overlaps(reading: Reading) -> Iterator[str]:
         *_range(reading, _CLUSTER_CIDR, defaults.services),
         *_range(reading, _NODE_CIDR, None),
     ]
-    for one, other in combinations(ranges, 2):
-        if one.network.version == other.network.version and one.network.overlaps(
-            other.network
-        ):
-            yield f"{one.name}: {one.shown} overlaps {other.name} ({other.shown})"
+    for first, other in combinations(ranges, 2):
+        if first.network.overlaps(other.network):
+            yield f"{first.name}: {first.shown} overlaps {other.name} ({other.shown})"
 
 
 def _range(reading: Reading, location: Location, default: str | None) -> list[_Range]:
@@ -103,10 +102,8 @@ def _range(reading: Reading, location: Location, default: str | None) -> list[_R
 
 
 def _network(written: Any) -> IPv4Network | IPv6Network | None:
-    if not isinstance(written, str) or "/" not in written:
-        return None
     try:
-        return ip_network(written.strip(), strict=False)
+        return field_types.network(written)
     except ValueError:
         return None
 

@@ -177,8 +177,11 @@ def _package_path(value: str) -> str:
     return path
 
 
-def _network(value: Any) -> IPv4Network | IPv6Network:
-    """A network without host bits; ``params.parse`` warns about dropped ones."""
+def network(value: Any) -> IPv4Network | IPv6Network:
+    """A network without host bits; ``params.parse`` warns about dropped ones.
+
+    :raises ValueError: the value is no network with a prefix length.
+    """
     if isinstance(value, str) and "/" in value:
         try:
             return ip_network(value.strip(), strict=False)
@@ -233,7 +236,7 @@ OptionalAbsolutePath = Optional[AbsolutePath]
 OwnedDirectory = Annotated[str, AfterValidator(_owned_directory)]
 PackagePath = Annotated[str, AfterValidator(_package_path)]
 OptionalNetwork = Optional[
-    Annotated[IPv4Network | IPv6Network, BeforeValidator(_network)]
+    Annotated[IPv4Network | IPv6Network, BeforeValidator(network)]
 ]
 OptionalProxyUrl = Annotated[
     Optional[Annotated[SecretStr, AfterValidator(_proxy_url)]], _PROXY_FORM

@@ -76,8 +76,8 @@ class InstallParams(Structure):
         Becomes(*REGISTRY_VARIABLES, value=None),
         CHANGEABLE,
     ] = Field(default=(), alias="private_registry_connection_info")
-    """List of private registries in the words of the kubeadm driver's user guide;
-    cluster.registries can say more."""
+    """List of private registries as in the kubeadm driver's user guide;
+    cluster.registries has more options."""
     drain: Annotated[DrainPolicy, CHANGEABLE] = Field(default_factory=DrainPolicy)
     """How pods leave a node before scale-in and heal remove it."""
     vim_name: Annotated[
@@ -154,26 +154,26 @@ class InstallParams(Structure):
         would reveal that the two are the same. Each line of a private key is a secret;
         the content of a key file is not known here.
         """
-        found = set(redaction.in_variables(self.kubespray_vars))
-        found.update(secret.get_secret_value() for secret in self.resolved)
+        texts = set(redaction.in_variables(self.kubespray_vars))
+        texts.update(secret.get_secret_value() for secret in self.resolved)
 
         def note(place: Place, secret: str) -> str:
-            found.update(() if place.is_variable else place.form.parts(secret))
+            texts.update(() if place.is_variable else place.form.parts(secret))
             return secret
 
         secret_fields.changed(InstallParams, self, note)
-        found.difference_update(account.username for account in self.accounts())
-        return tuple(sorted(found))
+        texts.difference_update(account.username for account in self.accounts())
+        return tuple(sorted(texts))
 
     def _machine_accounts(self) -> Mapping[Role, Account]:
-        found = {
+        accounts = {
             Role.CONTROL_PLANE: _account("master_node", self.control_plane),
             Role.WORKER: _account("worker_node", self.workers),
         }
         if self.load_balancer:
             balancer = _account("external_lb_param", self.load_balancer)
-            found[Role.LOAD_BALANCER] = balancer
-        return found
+            accounts[Role.LOAD_BALANCER] = balancer
+        return accounts
 
 
 def _account(
@@ -185,6 +185,8 @@ def _account(
         key = PrivateKey(
             f"{attribute}.{name}", holder.private_key, holder.private_key_passphrase
         )
-    given = holder.host_keys if isinstance(holder, NodeGroup) else holder.host_key
-    host_keys = (given,) if isinstance(given, str) else given or ()
+    if isinstance(holder, NodeGroup):
+        host_keys = holder.host_keys
+    else:
+        host_keys = (holder.host_key,) if holder.host_key else ()
     return Account(attribute, holder.username, holder.password, key, host_keys)

@@ -213,19 +213,19 @@ def _read(
                 value = _read(inner, value, here, reading)
             elif inner and attribute.is_list and isinstance(value, list):
                 value = _read_items(inner, value, here, reading)
-            if value is not None:  # null stands for "not given"
+            if value is not None:  # null means "not given"
                 values[name] = value
     return values
 
 
 def _read_items(
-    item: type[Structure], given: list[Any], place: Location, reading: Reading
+    item: type[Structure], values: list[Any], place: Location, reading: Reading
 ) -> list[Any]:
     return [
         _read(item, value, (*place, str(number)), reading)
         if isinstance(value, Mapping)
         else value
-        for number, value in enumerate(given)
+        for number, value in enumerate(values)
     ]
 
 

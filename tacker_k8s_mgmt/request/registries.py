@@ -22,10 +22,10 @@ class Registry(Structure):
     """A registry, the mirrors that answer for it, and the login there."""
 
     prefix: option_types.Registry
-    """The registry as it stands in the names of images: docker.io, or
-    registry.example.org:5000."""
+    """The registry as in the names of images: docker.io, or registry.example.org:5000.
+    """
     mirrors: tuple[option_types.Url, ...] = ()
-    """List of URLs that are asked in its place, in this order. Default: the registry
+    """List of URLs to pull from in its place, in this order. Default: the registry
     itself, by https."""
     username: option_types.OptionalText = None
     """User name at these, where they want a login."""
@@ -35,7 +35,7 @@ class Registry(Structure):
     """Absolute path, on every node, of a file with their CA certificate (containerd,
     from v2.28 on). The image of the VMs has to hold it."""
     skip_tls_verify: field_types.Flag = False
-    """Take images from them whatever their certificate. Default: false."""
+    """Pull images from them without verifying their certificate. Default: false."""
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class _Drain:
         except errors.ConnectError:
             raise
         except errors.K8sMgmtError as error:
-            return Outcome(self._node.name, 0, words=str(error))
+            return Outcome(self._node.name, 0, error=str(error))
         outcome = self._outcome(self._evict(forced=False))
         if not outcome.ok:
             LOG.warning("%s", report(outcome))
@@ -86,7 +86,7 @@ class _Drain:
             delete_pods(self._client, outcome.left)
         except (errors.CommandFailed, errors.CommandTimeout) as error:
             return self._outcome(str(error))
-        return self._outcome(outcome.words)
+        return self._outcome(outcome.error)
 
     def _warn(self, what: str, outcome: Outcome) -> None:
         pods = ", ".join(map(str, outcome.left)) or "whatever is left"
@@ -138,7 +138,7 @@ class _Drain:
         except errors.ConnectError:
             raise
         except errors.K8sMgmtError as error:
-            return Outcome(node.name, seconds, words=f"{reason}; then: {error}")
+            return Outcome(node.name, seconds, error=f"{reason}; then: {error}")
         remaining = {str(pod) for pod in left}
         gone = tuple(pod for pod in self._before if str(pod) not in remaining)
         return Outcome(node.name, seconds, left, budgets, reason, gone)
