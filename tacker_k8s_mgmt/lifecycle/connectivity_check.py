@@ -12,59 +12,57 @@ from tacker_k8s_mgmt.topology.connection_points import Attachment
 _UNCHANGED = "Nothing was changed."
 
 
-class ConnectivityStart:
-    """The steps of ``change_external_connectivity_start``.
+def connectivity_start(
+    deps: Dependencies, points: Sequence[Attachment]
+) -> tuple[Step, ...]:
+    """The steps of ``change_external_connectivity_start``, in the order of work.
 
     :param points: the connection points of the request.
     """
+    return (
+        preflight.step(deps),
+        Step(
+            "see that the cluster can follow the change", lambda: _check(deps, points)
+        ),
+    )
 
-    def __init__(self, deps: Dependencies, *, points: Sequence[Attachment]) -> None:
-        self._deps = deps
-        self._points = points
 
-    def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
-        return (
-            preflight.step(self._deps),
-            Step("see that the cluster can follow the change", self._check),
+def _check(deps: Dependencies, points: Sequence[Attachment]) -> None:
+    params, site = deps.params, deps.site
+    present = site.attachments()
+    shared = connection_points.shared_addresses(points, present, params)
+    if shared:
+        raise errors.UnsupportedOperation(
+            detail=f"{', '.join(shared)} cannot have a fixed address, because the "
+            "VMs of a scaling group would all get it.",
+            hint=f"{_UNCHANGED} Name a subnet (subnetId) and numDynamicAddresses.",
         )
-
-    def _check(self) -> None:
-        params, site = self._deps.params, self._deps.site
-        present = site.attachments()
-        shared = connection_points.shared_addresses(self._points, present, params)
-        if shared:
-            raise errors.UnsupportedOperation(
-                detail=f"{', '.join(shared)} cannot have a fixed address, because the "
-                "VMs of a scaling group would all get it.",
-                hint=f"{_UNCHANGED} Name a subnet (subnetId) and numDynamicAddresses.",
-            )
-        fixed = site.fixed_groups()
-        if fixed:
-            raise errors.UnsupportedOperation(
-                detail="Tacker's v1 API cannot change the ports of this VNF: it does "
-                f"not give Heat the template of the VMs in {', '.join(fixed)} "
-                "(OS::Heat::ResourceGroup).",
-                hint=f"{_UNCHANGED} The v2 API can, and so can packages whose groups "
-                "are AutoScalingGroups.",
-            )
-        changing = connection_points.changing(self._points, present)
-        inner = connection_points.inner_points(params, present)
-        moved = sorted(changing & inner.keys())
-        if moved:
-            listed = ", ".join(f"{name} ({inner[name]})" for name in moved)
-            raise errors.UnsupportedOperation(
-                detail=f"The request changes {listed}: the cluster itself lives at "
-                "these addresses, which cannot change while it runs.",
-                hint=f"{_UNCHANGED} Leave these connection points out of the request, "
-                "or terminate the VNF and instantiate it with the other network.",
-            )
-        entry = connection_points.entry_point(params)
-        if entry in changing and site.vims.in_use():
-            raise errors.UnsupportedOperation(
-                detail=f"The request changes {entry}, where Tacker reaches the "
-                "cluster, and other VNFs use the cluster as their VIM: Tacker lets no "
-                "VIM go to another address while it is used.",
-                hint=f"{_UNCHANGED} Terminate and delete these VNFs first, or leave "
-                f"{entry} out of the request.",
-            )
+    fixed = site.fixed_groups()
+    if fixed:
+        raise errors.UnsupportedOperation(
+            detail="Tacker's v1 API cannot change the ports of this VNF: it does "
+            f"not give Heat the template of the VMs in {', '.join(fixed)} "
+            "(OS::Heat::ResourceGroup).",
+            hint=f"{_UNCHANGED} The v2 API can, and so can packages whose groups "
+            "are AutoScalingGroups.",
+        )
+    changing = connection_points.changing(points, present)
+    inner = connection_points.inner_points(params, present)
+    moved = sorted(changing & inner.keys())
+    if moved:
+        listed = ", ".join(f"{name} ({inner[name]})" for name in moved)
+        raise errors.UnsupportedOperation(
+            detail=f"The request changes {listed}: the cluster itself lives at "
+            "these addresses, which cannot change while it runs.",
+            hint=f"{_UNCHANGED} Leave these connection points out of the request, "
+            "or terminate the VNF and instantiate it with the other network.",
+        )
+    entry = connection_points.entry_point(params)
+    if entry in changing and site.vims.in_use():
+        raise errors.UnsupportedOperation(
+            detail=f"The request changes {entry}, where Tacker reaches the "
+            "cluster, and other VNFs use the cluster as their VIM: Tacker lets no "
+            "VIM go to another address while it is used.",
+            hint=f"{_UNCHANGED} Terminate and delete these VNFs first, or leave "
+            f"{entry} out of the request.",
+        )

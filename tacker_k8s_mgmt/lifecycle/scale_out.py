@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.leave import delete_nodes
 from tacker_k8s_mgmt.model import kubespray_releases
-from tacker_k8s_mgmt.model.nodes import Node, Role, names_of
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of
 
 LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class ScaleOut:
         machines = self._state.machines
         if not machines.places:
             return None
-        return sum(not self._is_new(vm.server_id) for vm in machines.workers)
+        return sum(not self._is_target(vm) for vm in machines.workers)
 
     def _choose(self) -> None:
         members, _ = compare(self._state)
@@ -102,18 +102,15 @@ class ScaleOut:
             )
         self._join.choose(members, self._is_target)
 
-    def _is_target(self, node: Node) -> bool:
-        return self._is_new(node.server_id)
+    def _is_target(self, machine: Machine) -> bool:
+        return bool(self._around(machine) & self._stacks)
 
-    def _is_new(self, server_id: str) -> bool:
-        return bool(self._around(server_id) & self._stacks)
-
-    def _around(self, server_id: str) -> frozenset[str]:
-        return self._state.machines.places.get(server_id, frozenset())
+    def _around(self, machine: Machine) -> frozenset[str]:
+        return self._state.machines.places.get(machine.server_id, frozenset())
 
     def _see_all(self) -> None:
         """Check that each new group member is a worker that joins or has joined."""
-        joined = (self._around(node.server_id) for node in self._state.nodes)
+        joined = (self._around(node) for node in self._state.nodes)
         missing = sorted(self._stacks.difference(*joined))
         if missing:
             raise errors.ClusterError(

@@ -6,7 +6,6 @@ it passes no request at all.
 """
 
 import logging
-from dataclasses import dataclass
 
 from oslo_log import log
 
@@ -19,70 +18,61 @@ LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
 _PATIENCE = 60.0  # seconds for an operation that ends because its VMs are gone
 
 
-@dataclass(frozen=True)
-class TerminateStart:
-    """The checks while everything is still there."""
+def terminate_start(vims: ports.Vims) -> tuple[Step, ...]:
+    """The steps of ``terminate_start``: checks while everything is still there."""
 
-    vims: ports.Vims
-
-    def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
-        return (Step("check that no VNF uses the cluster's VIM", self._check_unused),)
-
-    def _check_unused(self) -> None:
-        if self.vims.in_use():
+    def check_unused() -> None:
+        if vims.in_use():
             raise errors.VimError(
                 detail="The cluster is still used as a VIM by another VNF.",
                 hint="Terminate and delete the VNFs that run on it; nothing was "
                 "changed.",
             )
 
+    return (Step("check that no VNF uses the cluster's VIM", check_unused),)
 
-@dataclass(frozen=True)
-class TerminateEnd:
-    """The removal after the VMs are gone.
+
+def terminate_end(
+    vnf_id: str, vims: ports.Vims, server: ports.AnsibleServer | None
+) -> tuple[Step, ...]:
+    """The steps of ``terminate_end``, in the order of work.
 
     :param server: the Ansible server; None if the parameters were never good enough
         for a directory to be made.
     """
+    remove_vim = Step("remove the cluster's VIM", vims.remove)
+    if server is None:
+        return (remove_vim,)
+    directory = "remove the inventory directory"
+    return (remove_vim, Step(directory, lambda: _remove_directory(vnf_id, server)))
 
-    vnf_id: str
-    vims: ports.Vims
-    server: ports.AnsibleServer | None
 
-    def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
-        vim = Step("remove the cluster's VIM", self.vims.remove)
-        if (server := self.server) is None:
-            return (vim,)
-        directory = "remove the inventory directory"
-        return (vim, Step(directory, lambda: self._remove_directory(server)))
+def _remove_directory(vnf_id: str, server: ports.AnsibleServer) -> None:
+    """Best effort: the VMs are gone, so a failure here must not keep the VNF."""
+    try:
+        _remove_own(vnf_id, server)
+    except (errors.K8sMgmtError, OSError, ValueError) as exc:
+        # Unreachable, spoiled, or the server's host key cannot be stored.
+        LOG.warning(
+            "The inventory directory could not be removed and stays behind; delete it "
+            "by hand: %s",
+            exc,
+        )
 
-    def _remove_directory(self, server: ports.AnsibleServer) -> None:
-        """Best effort: the VMs are gone, so a failure here must not keep the VNF."""
-        try:
-            self._remove_own(server)
-        except (errors.K8sMgmtError, OSError, ValueError) as exc:
-            # Unreachable, spoiled, or the server's host key cannot be stored.
-            LOG.warning(
-                "The inventory directory could not be removed and stays behind; "
-                "delete it by hand: %s",
-                exc,
-            )
 
-    def _remove_own(self, server: ports.AnsibleServer) -> None:
-        workdir = server.workdir
-        owner = workdir.owner()
-        if owner != self.vnf_id:
-            LOG.info("%s belongs to %s and is left alone", workdir.path, owner)
-            return
-        try:
-            server.lock(_PATIENCE)
-        except (errors.LockedError, errors.RemoteError) as error:
-            LOG.warning(
-                "%s is removed without the cluster's lock, for its VMs are gone: %s",
-                workdir.path,
-                error,
-            )
-        server.playbooks.stop()
-        server.workdir.remove()
+def _remove_own(vnf_id: str, server: ports.AnsibleServer) -> None:
+    workdir = server.workdir
+    owner = workdir.owner()
+    if owner != vnf_id:
+        LOG.info("%s belongs to %s and is left alone", workdir.path, owner)
+        return
+    try:
+        server.lock(_PATIENCE)
+    except (errors.LockedError, errors.RemoteError) as error:
+        LOG.warning(
+            "%s is removed without the cluster's lock, for its VMs are gone: %s",
+            workdir.path,
+            error,
+        )
+    server.playbooks.stop()
+    server.workdir.remove()

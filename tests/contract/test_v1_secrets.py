@@ -146,15 +146,11 @@ class TestTerminate:
         monkeypatch.setattr(
             v1_driver.V1Hook, "site", lambda *_: contextlib.nullcontext("the site")
         )
-        monkeypatch.setattr(
-            terminate, "TerminateStart", lambda *_: types.SimpleNamespace(steps=tuple)
-        )
+        monkeypatch.setattr(terminate, "terminate_start", lambda *_: ())
         monkeypatch.setattr(
             terminate,
-            "TerminateEnd",
-            lambda _vnf, _vims, site: types.SimpleNamespace(
-                steps=lambda: done.append(site) or ()
-            ),
+            "terminate_end",
+            lambda _vnf, _vims, site: done.append(site) or (),
         )
         monkeypatch.setattr(v1_driver.V1Hook, "run", lambda *_: done.append("run"))
 

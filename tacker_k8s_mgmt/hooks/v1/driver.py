@@ -24,14 +24,14 @@ from tacker_k8s_mgmt.hooks.v1 import (
 )
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook, V1Site
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.lifecycle.connectivity_check import ConnectivityStart
+from tacker_k8s_mgmt.lifecycle.connectivity_check import connectivity_start
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
-from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
+from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
 from tacker_k8s_mgmt.request.params import InstallParams
 
 TYPE = "mgmt-drivers-kubespray"
@@ -82,8 +82,8 @@ def _heal_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
         return Plan(
             (
                 preflight.step(deps),
-                *TerminateStart(site.vims).steps(),
-                *TerminateEnd(deps.vnf_id, site.vims, site).steps(),
+                *terminate_start(site.vims),
+                *terminate_end(deps.vnf_id, site.vims, site),
             )
         )
     work = HealStart(deps, servers=requests.servers(hook.instance, hook.request))
@@ -98,8 +98,8 @@ def _heal_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
 
 
 def _connectivity_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
-    work = ConnectivityStart(deps, points=requests.attachments(hook.request))
-    return Plan((*work.steps(), group_size.step(site)))
+    points = requests.attachments(hook.request)
+    return Plan((*connectivity_start(deps, points), group_size.step(site)))
 
 
 def _connectivity_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:

@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
 from tacker_k8s_mgmt.hooks.v1 import openstack, requests, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
-from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
+from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
 from tacker_k8s_mgmt.request import params as parameters
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.secret_references import SECRET_REF
@@ -34,8 +34,8 @@ def start(hook: V1Hook) -> None:
         return
     _refuse_leftovers(hook)
     hook.begin()
-    work = TerminateStart(vim.VimRegistry(hook.context, hook.instance))
-    hook.run(work.steps(), (), hints.CHECK)
+    steps = terminate_start(vim.VimRegistry(hook.context, hook.instance))
+    hook.run(steps, (), hints.CHECK)
     _keep_vim(hook)
 
 
@@ -48,8 +48,8 @@ def end(hook: V1Hook) -> None:
     params = _server_login_if_any(hook)
     secrets = params.secrets() if params else ()
     with hook.site(params) if params else nullcontext() as site:
-        work = TerminateEnd(hook.instance.id, vims, site)
-        hook.run(work.steps(), secrets, advice(params, hook.request is None))
+        steps = terminate_end(hook.instance.id, vims, site)
+        hook.run(steps, secrets, advice(params, hook.request is None))
     openstack.forget_vim(hook.instance)
 
 

@@ -23,12 +23,12 @@ from tacker_k8s_mgmt.hooks.v2.process import Streams
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.hooks.v2.vim import Connections
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.lifecycle.connectivity_check import ConnectivityStart
+from tacker_k8s_mgmt.lifecycle.connectivity_check import connectivity_start
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
-from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd
+from tacker_k8s_mgmt.lifecycle.terminate import terminate_end
 from tacker_k8s_mgmt.request import params as parameters
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.connection_points import Attachment
@@ -125,7 +125,7 @@ def _merged_unless_forceful(hook: V2Hook, wrong: str) -> InstallParams | None:
 
 def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Remove what the driver has created, while there are credentials for it."""
-    return Plan(TerminateEnd(deps.vnf_id, site.vims, site).steps())
+    return Plan(terminate_end(deps.vnf_id, site.vims, site))
 
 
 def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
@@ -135,7 +135,7 @@ def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
         return Plan(
             (
                 preflight.step(deps),
-                *TerminateEnd(deps.vnf_id, site.vims, site).steps(),
+                *terminate_end(deps.vnf_id, site.vims, site),
             )
         )
     call.note_healed()
@@ -169,7 +169,7 @@ def _merged_or_refused(hook: V2Hook, wrong: str) -> InstallParams:
 
 def _connectivity_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Refuse a change that the cluster cannot follow, before a port changes."""
-    return Plan(ConnectivityStart(deps, points=_attachments(hook.call)).steps())
+    return Plan(connectivity_start(deps, _attachments(hook.call)))
 
 
 def _attachments(call: Call) -> tuple[Attachment, ...]:

@@ -81,14 +81,9 @@ def remove(state: ClusterState, workers: Sequence[Node]) -> None:
 def status(state: ClusterState) -> BalancerStatus:
     """Its status report; the services that it exposes are recorded."""
     report = _remote(state).status()
+    keys = ("name", "port", "node_port", "check_port")
     services = [
-        {
-            "name": service.name,
-            "port": service.port,
-            "node_port": service.node_port,
-            "check_port": service.check_port,
-        }
-        for service in report.services
+        {key: getattr(service, key) for key in keys} for service in report.services
     ]
     state.write_json(SERVICES_FILE, services)
     return report

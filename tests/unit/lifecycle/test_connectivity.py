@@ -9,7 +9,7 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.lifecycle.connectivity_check import ConnectivityStart
+from tacker_k8s_mgmt.lifecycle.connectivity_check import connectivity_start
 from tacker_k8s_mgmt.lifecycle.runner import Runner
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.redaction import Redactor
@@ -49,9 +49,9 @@ def end(site, wanted=WANTED):
 
 
 def start(site, *asked, wanted=WANTED):
-    work = ConnectivityStart(dependencies(wanted, site, FakeClock()), points=asked)
+    steps = connectivity_start(dependencies(wanted, site, FakeClock()), asked)
     runner = Runner("start", FakeJournal(), FakeClock(), Redactor(wanted.secrets()))
-    runner.run(work.steps())
+    runner.run(steps)
 
 
 def move(site, **addresses):

@@ -10,7 +10,7 @@ from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.runner import Runner
 from tacker_k8s_mgmt.lifecycle.steps import preflight
-from tacker_k8s_mgmt.lifecycle.terminate import TerminateEnd, TerminateStart
+from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -59,8 +59,8 @@ def instantiate(site: FakeSite, wanted: InstallParams | None = None) -> FakeJour
 
 def terminate(site: FakeSite, known: FakeSite | None) -> FakeJournal:
     clock, journal = FakeClock(), FakeJournal()
-    work = TerminateEnd(VNF, site.vims, known)
-    Runner("terminate_end", journal, clock, Redactor(())).run(work.steps())
+    steps = terminate_end(VNF, site.vims, known)
+    Runner("terminate_end", journal, clock, Redactor(())).run(steps)
     return journal
 
 
@@ -294,7 +294,7 @@ class TestTerminate:
         site.vim_in_use = True
         runner = Runner("terminate_start", FakeJournal(), FakeClock(), Redactor(()))
         with pytest.raises(errors.StepFailed, match="still used"):
-            runner.run(TerminateStart(site.vims).steps())
+            runner.run(terminate_start(site.vims))
 
     def test_takes_everything_away_and_again_is_harmless(self):
         site = FakeSite()
