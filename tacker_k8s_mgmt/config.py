@@ -3,8 +3,6 @@
 Every remote call and every wait takes its limit from here. All limits are seconds.
 """
 
-from typing import Any
-
 from oslo_config import cfg
 
 GROUP = "k8s_mgmt"
@@ -115,20 +113,11 @@ def list_opts() -> list[tuple[str, tuple[cfg.Opt, ...]]]:
     return [(GROUP, OPTIONS)]
 
 
-def key_directory(options: Any, project_id: str) -> str:
-    """Where the private keys of a project's requests may lie; "" for nowhere.
+def project_directory(directory: str | None, project_id: str) -> str:
+    """Where the keys or secrets of a project's requests may lie; "" for nowhere.
 
-    :param options: the driver's group of options.
+    :param directory: the option ``key_directory`` or ``secret_directory``.
     """
-    return _of_project(options.key_directory, project_id)
-
-
-def secret_directory(options: Any, project_id: str) -> str:
-    """Where the secrets of a project's requests may lie; "" for nowhere."""
-    return _of_project(options.secret_directory, project_id)
-
-
-def _of_project(directory: str | None, project_id: str) -> str:
     if "{project_id}" in (directory or "") and not project_id:
         # An unknown project must not get the directory of another one.
         return ""

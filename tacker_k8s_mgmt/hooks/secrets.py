@@ -46,7 +46,7 @@ class Secrets:
     def __init__(self, login: Login, options: Any, project_id: str) -> None:
         self._login = login
         self._limit = options.secret_timeout
-        self._directory = config.secret_directory(options, project_id)
+        self._directory = config.project_directory(options.secret_directory, project_id)
         self._failure = ""
         self._known: dict[Reference, SecretStr] = {}
 

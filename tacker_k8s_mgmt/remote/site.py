@@ -83,7 +83,9 @@ class Site(Vnf):
     ) -> None:
         super().__init__(vnf_id, params)
         self._options = options
-        self._logins = Logins(params, config.key_directory(options, project_id))
+        self._logins = Logins(
+            params, config.project_directory(options.key_directory, project_id)
+        )
         self._ways = Ways(
             params,
             self._logins,

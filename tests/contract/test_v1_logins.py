@@ -86,8 +86,7 @@ class TestKeyDirectory:
             made(foreign, allowed)._vms.get(WORKER)
 
     def test_without_the_placeholder_it_is_one_for_all(self):
-        options = types.SimpleNamespace(key_directory="/etc/keys")
-        assert config.key_directory(options, PROJECT) == "/etc/keys"
+        assert config.project_directory("/etc/keys", PROJECT) == "/etc/keys"
 
 
 def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch):

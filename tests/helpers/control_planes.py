@@ -45,8 +45,8 @@ class Playbooks(FakePlaybooks):
             if node.address not in site.etcd_members:
                 grown = {**site.etcd_members, **_named([node])}
                 # As etcd does it: by URLs, and two of one name are one member.
-                told = request.extra_vars["etcd_peer_addresses"].split(",")
-                pairs = dict(one.split("=") for one in told)
+                members = request.extra_vars["etcd_peer_addresses"].split(",")
+                pairs = dict(one.split("=") for one in members)
                 assert set(pairs.values()) == {f"https://{one}:2380" for one in grown}
                 site.change("etcd_members", grown)
         self._join(live)
@@ -60,8 +60,8 @@ class Playbooks(FakePlaybooks):
                 assert known[name].address in site.etcd_members, "no member"
                 site.leave_etcd(known[name].address)
         if len(groups["etcd"]) % 2 == 0:
-            told = json.loads(site.files["vars.json"])
-            assert told["ignore_assert_errors"] is True
+            variables = json.loads(site.files["vars.json"])
+            assert variables["ignore_assert_errors"] is True
         super()._remove_node(request)
 
 

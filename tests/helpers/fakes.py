@@ -68,7 +68,7 @@ def additional_params(**changes: Any) -> dict[str, Any]:
 
 
 class FakeClock:
-    """Time that passes only when somebody sleeps."""
+    """Time that passes only by sleeping."""
 
     def __init__(self) -> None:
         self.time = 0.0
@@ -186,8 +186,8 @@ class FakePlaybooks:
     def _cluster(self, request: PlaybookRequest) -> None:
         if not request.args:
             self._join(self._inventory().values())
-        told = json.loads(self._site.files["vars.json"])
-        names = told["supplementary_addresses_in_ssl_keys"]
+        variables = json.loads(self._site.files["vars.json"])
+        names = variables["supplementary_addresses_in_ssl_keys"]
         self._site.change("certified", frozenset(names))
 
     def _facts(self, request: PlaybookRequest) -> None:

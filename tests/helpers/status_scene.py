@@ -31,7 +31,7 @@ class FakeObject:
 
 @dataclass
 class Scene:
-    """A cluster of which everybody says the same, to be spoiled by a test.
+    """A cluster on which all sources agree, to be spoiled by a test.
 
     :ivar gone: the sources that do not answer.
     """
@@ -123,8 +123,10 @@ def findings(
 ) -> dict[str, list[str]]:
     """Everything that differs, by row."""
     found = rows(scene, params, silent)
-    told = {name: [one.text for one in row.findings] for name, row in found.items()}
-    return {name: texts for name, texts in told.items() if texts}
+    differing = {
+        name: [one.text for one in row.findings] for name, row in found.items()
+    }
+    return {name: texts for name, texts in differing.items() if texts}
 
 
 def remedy(scene: Scene, name: str, silent: Iterable[str] = ()) -> str:

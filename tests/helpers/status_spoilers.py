@@ -55,7 +55,7 @@ def no_route(scene: Scene) -> None:
     del scene.routes[W5]
 
 
-def route_to_nobody(scene: Scene) -> None:
+def route_without_vm(scene: Scene) -> None:
     scene.routes["worker-10-10-0-8"] = Server("worker-10-10-0-8", "10.10.0.8")
 
 
@@ -67,7 +67,7 @@ def no_backend(scene: Scene) -> None:
     del scene.backends[CP]
 
 
-def backend_to_nobody(scene: Scene) -> None:
+def backend_without_vm(scene: Scene) -> None:
     other = "control-plane-10-10-0-8"
     scene.backends[other] = Server(other, "10.10.0.8", "DOWN")
 

@@ -84,7 +84,7 @@ TABLE = [
         f"`sudo bash install_external_lb.sh add-worker {W5}=10.10.0.5`",
     ),
     (
-        status_spoilers.route_to_nobody,
+        status_spoilers.route_without_vm,
         "worker-10-10-0-8",
         "- - - routed ",
         "the load balancer routes to it, and there is no such VM",
@@ -105,7 +105,7 @@ TABLE = [
         "Heal the VNFC of the load balancer",
     ),
     (
-        status_spoilers.backend_to_nobody,
+        status_spoilers.backend_without_vm,
         "control-plane-10-10-0-8",
         "- - - DOWN ",
         "the load balancer routes to it, and there is no such VM",

@@ -209,7 +209,7 @@ class UpgradingSite(FakeSite):
     :ivar silent: control planes whose API server does not answer.
     :ivar quiet: nodes whose kubelet does not report.
     :ivar by_kubespray: nodes that kubespray has cordoned.
-    :ivar by_operator: nodes that somebody else has cordoned.
+    :ivar by_operator: nodes that an operator has cordoned.
     :ivar breaks_at: the node at which the playbook fails once, its kubelet upgraded.
     :ivar breaks_off: the connection is lost once while the playbook runs.
     :ivar batches: the limits of the upgrades that ran.
@@ -238,8 +238,8 @@ class UpgradingSite(FakeSite):
 
     def start_again(self) -> None:
         """Forget what was done so far."""
-        for told in (self.calls, self.changes, self.runs, self.batches):
-            told.clear()
+        for record in (self.calls, self.changes, self.runs, self.batches):
+            record.clear()
 
     def is_closed(self, name: str) -> bool:
         return name in self.cordoned | self.by_kubespray | self.by_operator

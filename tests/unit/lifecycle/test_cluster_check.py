@@ -1,4 +1,4 @@
-"""Everybody is asked on his own, nothing is changed, and no secret is told."""
+"""Each source is read on its own, nothing is changed, and no secret is shown."""
 
 import threading
 from dataclasses import replace
@@ -26,14 +26,14 @@ def survey(site, wanted=None):
     return Survey(wanted or params(), VNF, site).take()
 
 
-def told(report):
+def differences(report):
     return [(row.name, one.text) for row in report.rows for one in row.findings]
 
 
 def test_a_cluster_that_stands_agrees_and_nothing_is_changed():
     site = instantiated()
     report = survey(site)
-    assert (report.differs, report.failures, told(report)) == (False, {}, [])
+    assert (report.differs, report.failures, differences(report)) == (False, {}, [])
     assert list(report.sources) == list(Source)
     assert site.changes == []
     assert sorted(site.calls) == sorted(CALLS.values())
@@ -66,7 +66,7 @@ def test_all_that_differs_is_told_although_one_does_not_answer():
     report = survey(site)
     assert set(report.failures) == {Source.CLUSTER}
     assert report.differs
-    assert [text for _, text in told(report)] == [
+    assert [text for _, text in differences(report)] == [
         "the load balancer has no route to it"
     ]
 
@@ -75,7 +75,7 @@ def test_a_group_that_tacker_counts_otherwise_differs():
     site = instantiated()
     site.counted = (Count("worker_instance", heat=3, tacker=2, remedy="Scale."),)
     report = survey(site)
-    assert told(report) == [
+    assert differences(report) == [
         ("worker_instance", "Heat has 3 VMs of it, and Tacker counts 2")
     ]
     assert report.differs
@@ -114,7 +114,7 @@ def test_secrets_are_kept_out_of_what_failed():
     assert survey(site).failures == {Source.CLUSTER: "sudo: *** was refused"}
 
 
-def test_what_nobody_foresaw_is_told_with_its_kind():
+def test_an_unforeseen_error_is_shown_with_its_kind():
     site = instantiated()
     site.faults.add("machines")
     site.error = KeyError("links")
@@ -162,11 +162,11 @@ def test_without_an_inventory_the_cluster_is_found_by_heat():
     del site.files["hosts.yaml"]
     report = survey(site)
     assert report.failures == {}
-    texts = {text for _, text in told(report)}
+    texts = {text for _, text in differences(report)}
     assert texts == {"in no inventory, for there is none"}
 
 
-def test_nobody_to_ask_the_cluster_of():
+def test_no_control_plane_is_known():
     site = instantiated()
     site.faults |= {"machines", "workdir.owner"}
     text = survey(site).failures[Source.CLUSTER]

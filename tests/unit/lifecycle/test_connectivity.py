@@ -78,8 +78,8 @@ def everything_moved(site):
 
 
 def state(site):
-    told = (site.members, site.listed, site.routes, site.certified, site.vim)
-    return copy.deepcopy((*told, site.files, site.stored))
+    seen = (site.members, site.listed, site.routes, site.certified, site.vim)
+    return copy.deepcopy((*seen, site.files, site.stored))
 
 
 def hosts(site):

@@ -169,7 +169,7 @@ class TestEach:
         assert_whole(site, TWO, THREE, ONE)
 
     def test_ill_member_does_not_stop_the_first_ones_removal(self):
-        """``cluster.yml`` would wait in vain until it is well."""
+        """``cluster.yml`` would never find it well."""
         site = AvailableSite()
         site.etcd_is_down.add("10.10.0.1")
         heal_start(site, "server-1")
@@ -197,7 +197,7 @@ class TestEach:
 
 
 class TestLost:
-    """Heat has another VM than the inventory, and no hook has told us."""
+    """Heat has another VM than the inventory, and no hook was called."""
 
     def lost(self, server: str) -> tuple[AvailableSite, str]:
         site = AvailableSite()
@@ -262,7 +262,7 @@ class TestMixed:
         heal_end(site, *site.rebuild("server-1", "server-9"))
         assert_whole(site, TWO, THREE, ONE)
 
-    def test_blocked_drain_makes_everybody_a_full_member_again(self):
+    def test_blocked_drain_makes_all_nodes_full_members_again(self):
         site = AvailableSite()
         before = whole(site)
         site.budget = "a budget"
@@ -288,16 +288,16 @@ class TestRefused:
         return str(caught.value)
 
     def test_two_at_once(self):
-        told = self.refused(AvailableSite(), "server-1", "server-3", "server-5")
-        assert "only one at a time" in told
-        assert f"vnfc-of-server-1, vnfc-of-server-3 ({ONE}, {THREE})" in told
+        message = self.refused(AvailableSite(), "server-1", "server-3", "server-5")
+        assert "only one at a time" in message
+        assert f"vnfc-of-server-1, vnfc-of-server-3 ({ONE}, {THREE})" in message
 
     def test_living_one_while_another_is_dead(self):
         site = AvailableSite()
         site.kill("server-3")
-        told = self.refused(site, "server-2", "server-55")
-        assert "1 of 3 control planes would be left well" in told
-        assert f"Not well: {THREE} (etcd3)" in told
+        message = self.refused(site, "server-2", "server-55")
+        assert "1 of 3 control planes would be left well" in message
+        assert f"Not well: {THREE} (etcd3)" in message
         heal(site, "server-3")
         assert_whole(site, ONE, TWO, THREE)
 
@@ -306,28 +306,28 @@ class TestRefused:
         site.kill("server-1")
         site.kill("server-3")
         site.api_is_down = set()
-        told = self.refused(site, "server-3")
-        assert "etcd has no leader" in told
+        message = self.refused(site, "server-3")
+        assert "etcd has no leader" in message
 
     def test_while_the_api_server_of_another_one_is_down(self):
         site = AvailableSite()
         site.api_is_down.add("10.10.0.3")
         assert "its API server: connection refused" in self.refused(site, "server-2")
 
-    def test_member_of_nobody_counts(self):
+    def test_member_without_a_control_plane_counts(self):
         site = AvailableSite()
         site.etcd_members["10.10.0.77"] = "etcd77"
         site.etcd_is_down.add("10.10.0.3")
-        told = self.refused(site, "server-3")
-        assert "etcd77" in told
+        message = self.refused(site, "server-3")
+        assert "etcd77" in message
 
     def test_one_of_five_while_another_member_is_ill(self):
         site = AvailableSite(planes=5)
         site.kill("server-41")
         site.kill("server-42")
-        told = self.refused(site, "server-41")
-        assert "etcd5 (10.10.0.42, id id-10.10.0.42)" in told
-        assert "etcdctl member remove" in told
+        message = self.refused(site, "server-41")
+        assert "etcd5 (10.10.0.42, id id-10.10.0.42)" in message
+        assert "etcdctl member remove" in message
 
     def test_another_one_that_was_taken_out_and_is_not_back(self):
         site = AvailableSite(planes=5)
@@ -335,8 +335,8 @@ class TestRefused:
         site.rebuild("server-41")
         site.runs.clear()
         begun = f"; an earlier one has begun to take out {FORTY_ONE}."
-        told = self.refused(site, "server-1", touched=begun)
-        assert f"{FORTY_ONE} was taken out" in told
+        message = self.refused(site, "server-1", touched=begun)
+        assert f"{FORTY_ONE} was taken out" in message
 
     @pytest.mark.parametrize("has_leader", [True, False])
     def test_retry_does_not_say_that_nothing_was_touched(self, has_leader):
@@ -347,8 +347,10 @@ class TestRefused:
         site.runs.clear()
         site.etcd_is_down = {"10.10.0.2"} if has_leader else {"10.10.0.2", "10.10.0.1"}
         begun = f"This try touched no VM and no node; an earlier one .* {THREE}"
-        told = self.refused(site, "server-3", touched="This try touched no VM and no")
-        assert re.search(begun, told)
+        message = self.refused(
+            site, "server-3", touched="This try touched no VM and no"
+        )
+        assert re.search(begun, message)
 
     def test_etcd_that_cannot_be_asked(self):
         site = AvailableSite()
@@ -417,14 +419,16 @@ class TestCutOff:
             "workdir.write joined.json",
         ],
     )
-    def test_whoever_was_drained_is_told(self, fault):
+    def test_drained_nodes_are_named(self, fault):
         site = AvailableSite()
         site.faults.add(fault)
         with pytest.raises(errors.StepFailed) as caught:
             heal_start(site, "server-1")
-        told = str(caught.value)
-        assert f"Left as they are: {ONE}, out of the load balancer and drained" in told
-        assert f"`kubectl uncordon {ONE}`" in told
+        message = str(caught.value)
+        assert (
+            f"Left as they are: {ONE}, out of the load balancer and drained" in message
+        )
+        assert f"`kubectl uncordon {ONE}`" in message
 
     def test_one_whose_node_is_gone_already_is_told(self):
         site = AvailableSite()
@@ -435,7 +439,7 @@ class TestCutOff:
         assert f"Left as they are: {TWO}, out of the load" in str(caught.value)
 
     @pytest.mark.parametrize("fault", ["cluster.cordon", "balancer.install"])
-    def test_before_the_drain_nobody_is_said_to_be_drained(self, fault):
+    def test_before_the_drain_no_node_is_named_as_drained(self, fault):
         site = AvailableSite()
         site.faults.add(fault)
         with pytest.raises(errors.StepFailed) as caught:
@@ -652,19 +656,19 @@ class TestCutOff:
 
 class TestVerified:
     @pytest.mark.parametrize(
-        ("what", "value", "told"),
+        ("what", "value", "message"),
         [
             ("etcd_is_down", {"10.10.0.2"}, "its etcd member: no answer"),
             ("api_is_down", {"10.10.0.2"}, "its API server: connection refused"),
             ("not_certified", {"192.0.2.109"}, "is not for 192.0.2.109"),
         ],
     )
-    def test_what_is_not_well_at_the_end_is_told(self, what, value, told):
+    def test_what_is_not_well_at_the_end_is_named(self, what, value, message):
         site = AvailableSite()
         heal_start(site, "server-2")
         (new,) = site.rebuild("server-2")
         setattr(site, what, value)
-        with pytest.raises(errors.StepFailed, match=told):
+        with pytest.raises(errors.StepFailed, match=message):
             heal_end(site, new)
         setattr(site, what, set())
         heal_end(site, new)

@@ -293,7 +293,7 @@ class TestScaleOut:
         site = highly_available()
         site.workers.append(machine(Role.WORKER, 6))
         del site.control_planes[0]
-        # Whoever has its address now takes no login of ours.
+        # The VM that has its address now accepts no login.
         site.dead.add("server-4")
         site.faults.add("login server-4")
         scale_out(site, "server-6")

@@ -1,4 +1,4 @@
-"""An error that nobody foresaw, in the log: oslo.log adds what is being handled."""
+"""An unforeseen error in the log: oslo.log adds what is being handled."""
 
 import logging
 import sys

@@ -89,7 +89,7 @@ class TestWhole:
         assert site.batches == [OTHER_WORKER]
         assert is_whole(site)
 
-    def test_a_node_that_somebody_has_cordoned_stays_so(self):
+    def test_a_node_that_an_operator_has_cordoned_stays_so(self):
         site = UpgradingSite(planes=3)
         site.by_operator = frozenset({FIRST_WORKER, SECOND})
         upgrade(site)
@@ -143,12 +143,12 @@ class TestChecks:
         site.silent = {SECOND}
         site.dead = {"server-51"}
         site.workers.pop()
-        told = failure(site)
-        assert f"{FIRST_WORKER}: it is not Ready (quiet)" in told
-        assert f"the API server of {SECOND}: refused" in told
-        assert f"{OTHER_WORKER} does not accept an SSH login" in told
-        assert "worker-10-10-0-52 is in the inventory, and its VM is gone" in told
-        assert "No node was touched" in told
+        message = failure(site)
+        assert f"{FIRST_WORKER}: it is not Ready (quiet)" in message
+        assert f"the API server of {SECOND}: refused" in message
+        assert f"{OTHER_WORKER} does not accept an SSH login" in message
+        assert "worker-10-10-0-52 is in the inventory, and its VM is gone" in message
+        assert "No node was touched" in message
         assert (site.changes, site.runs) == ([], [])
 
     def test_a_worker_that_has_not_joined_is_told(self):
@@ -165,9 +165,9 @@ class TestChecks:
     def test_etcd_has_to_keep_its_majority(self):
         site = UpgradingSite(planes=3)
         site.without_etcd = {"server-6"}
-        told = failure(site)
-        assert "without control-plane-10-10-0-4, 1 of 3 control planes" in told
-        assert "Mend or heal those that are not well" in told
+        message = failure(site)
+        assert "without control-plane-10-10-0-4, 1 of 3 control planes" in message
+        assert "Mend or heal those that are not well" in message
         assert (site.changes, site.runs) == ([], [])
 
     def test_nothing_to_upgrade_asks_etcd_nothing(self):
@@ -192,12 +192,12 @@ class TestFailures:
     def test_a_retry_ends_what_failed_at_any_call(self, call, planes):
         site = UpgradingSite(planes=planes)
         site.faults = {call}
-        told = ""
+        message = ""
         try:
             upgrade(site)
         except errors.StepFailed as failed:
-            told = str(failed)
-        if "failed too" not in told:
+            message = str(failed)
+        if "failed too" not in message:
             assert not any(site.is_closed(name) for name in site.members)
             assert len(routed(site)) == 2
         upgrade(site)
@@ -210,11 +210,11 @@ class TestFailures:
     def test_a_node_at_which_the_playbook_fails_is_taken_up_again(self, node):
         site = UpgradingSite(planes=3)
         site.breaks_at = node
-        told = failure(site)
-        assert f"{node}: Start kubelet: no" in told
+        message = failure(site)
+        assert f"{node}: Start kubelet: no" in message
         assert not any(site.is_closed(name) for name in site.members)
         assert routed(site) == [FIRST_WORKER, OTHER_WORKER]
-        assert "Kubernetes cannot go back" in told
+        assert "Kubernetes cannot go back" in message
         site.start_again()
         upgrade(site)
         assert is_whole(site)
@@ -239,9 +239,9 @@ class TestFailures:
         site = UpgradingSite()
         site.pods = {FIRST_WORKER: ["web"]}
         site.budget = "kept by web-pdb"
-        told = failure(site)
-        assert "web-pdb" in told
-        assert f"{FIRST_WORKER} can be scheduled again" in told
+        message = failure(site)
+        assert "web-pdb" in message
+        assert f"{FIRST_WORKER} can be scheduled again" in message
         assert site.batches == [PLANES]
         assert routed(site) == [FIRST_WORKER, OTHER_WORKER]
         site.budget = ""
@@ -255,8 +255,8 @@ class TestFailures:
             site.breaks_at = FIRST_WORKER
             failure(site)
         site.breaks_off = True
-        told = failure(site)
-        assert "The run goes on with" in told
+        message = failure(site)
+        assert "The run goes on with" in message
         attached, seen = site.running, site.runs[-1].digest
         assert attached == seen
         site.start_again()
@@ -270,9 +270,9 @@ class TestFailures:
         site = UpgradingSite()
         moved = site.move
         site.move = lambda known, name, version: moved(known, name, "1.35.0")
-        told = failure(site)
-        assert f"these nodes have not got Kubernetes {NEW}" in told
-        assert f"{PLANE}: 1.35.0" in told
+        message = failure(site)
+        assert f"these nodes have not got Kubernetes {NEW}" in message
+        assert f"{PLANE}: 1.35.0" in message
 
     @pytest.mark.parametrize("plane", [PLANE, SECOND, THIRD])
     def test_an_api_server_that_died_half_way_is_brought_back(self, plane):
@@ -316,9 +316,9 @@ class TestAmongPlanes:
         site = self.stopped()
         with pytest.raises(errors.StepFailed) as caught:
             heal_start(site, "server-6", wanted=merged(stored(), None))
-        told = str(caught.value)
-        assert f"an upgrade to Kubernetes {NEW} has stopped between" in told
-        assert "go on with the upgrade, or heal without vnfcInstanceId" in told
+        message = str(caught.value)
+        assert f"an upgrade to Kubernetes {NEW} has stopped between" in message
+        assert "go on with the upgrade, or heal without vnfcInstanceId" in message
         assert (site.changes, site.runs) == ([], [])
 
     def test_workers_are_healed(self):
@@ -333,33 +333,33 @@ class TestAmongPlanes:
         setattr(site, ill, {"dead": {"server-6"}, "server": ("no venv",)}[ill])
         with pytest.raises(errors.StepFailed) as caught:
             look(site, wanted("1.35.5"))
-        told = str(caught.value)
-        assert "No node was touched" not in told
-        assert f"an earlier one has begun an upgrade to Kubernetes {NEW}." in told
+        message = str(caught.value)
+        assert "No node was touched" not in message
+        assert f"an earlier one has begun an upgrade to Kubernetes {NEW}." in message
 
-    def test_nobody_is_sent_to_a_heal_of_the_silent_one(self):
+    def test_no_hint_names_a_heal_of_the_silent_one(self):
         site = self.stopped()
         site.dead = {"server-6"}
-        told = failure(site)
-        assert f"{THIRD} does not accept an SSH login: make it answer again" in told
-        assert "heal it" not in told
+        message = failure(site)
+        assert f"{THIRD} does not accept an SSH login: make it answer again" in message
+        assert "heal it" not in message
 
-    def test_nobody_is_sent_to_a_heal_of_those_that_are_not_well(self):
+    def test_no_hint_names_a_heal_of_those_that_are_not_well(self):
         site = self.stopped()
         site.silent = {SECOND, THIRD}
-        told = failure(site)
-        assert "Mend those that are not well" in told
-        assert "Mend or heal" not in told
+        message = failure(site)
+        assert "Mend those that are not well" in message
+        assert "Mend or heal" not in message
 
     @pytest.mark.parametrize("kind", ["control_planes", "workers"])
-    def test_nobody_is_sent_to_a_heal_of_one_whose_vm_is_gone(self, kind):
+    def test_no_hint_names_a_heal_of_one_whose_vm_is_gone(self, kind):
         site = self.stopped()
         getattr(site, kind).pop()
-        told = failure(site)
-        assert "heal or scale" not in told
+        message = failure(site)
+        assert "heal or scale" not in message
         remedy = {
             "control_planes": "VM back, to go on with the upgrade to 1.35.4, or heal "
             "without vnfcInstanceId",
             "workers": "scale in first, which takes it out",
         }
-        assert remedy[kind] in told
+        assert remedy[kind] in message

@@ -70,13 +70,13 @@ def test_without_a_load_balancer_there_is_no_column_and_the_vim_is_the_control_p
 def test_an_empty_inventory_is_said_of_every_vm():
     scene = Scene()
     status_spoilers.no_inventory(scene)
-    told = findings(scene)
-    assert set(told) == {CP, W5, W55}
-    assert told[CP] == told[W5] == ["in no inventory, for there is none"]
+    texts = findings(scene)
+    assert set(texts) == {CP, W5, W55}
+    assert texts[CP] == texts[W5] == ["in no inventory, for there is none"]
     assert "Restore hosts.yaml" in remedy(scene, W5)
 
 
-def test_without_a_record_of_joins_whoever_is_in_the_cluster_has_joined():
+def test_without_a_record_of_joins_each_node_of_the_cluster_has_joined():
     scene = Scene()
     scene.joined = None
     assert findings(scene) == {}

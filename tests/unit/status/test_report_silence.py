@@ -101,14 +101,14 @@ def test_what_the_others_prove_is_told(spoil, silent):
     [
         (status_spoilers.stranger, ["machines"]),
         (status_spoilers.stranger, ["inventory"]),
-        (status_spoilers.route_to_nobody, ["machines"]),
-        (status_spoilers.route_to_nobody, ["inventory"]),
-        (status_spoilers.route_to_nobody, ["machines", "inventory"]),
+        (status_spoilers.route_without_vm, ["machines"]),
+        (status_spoilers.route_without_vm, ["inventory"]),
+        (status_spoilers.route_without_vm, ["machines", "inventory"]),
         (status_spoilers.unfinished_for_unknown_reasons, ["machines"]),
         (status_spoilers.vim_elsewhere, ["machines"]),
     ],
 )
-def test_what_nobody_proves_is_not_told(spoil, silent):
+def test_what_no_source_proves_is_no_finding(spoil, silent):
     scene = Scene()
     spoil(scene)
     assert findings(scene, silent=silent) == {}

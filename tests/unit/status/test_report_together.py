@@ -86,8 +86,8 @@ def test_without_heat_and_load_balancer_the_inventory_tells_where_the_api_is():
 def test_what_no_inventory_says_about_a_node_depends_on_the_cluster_being_asked():
     scene = Scene()
     scene.add_worker(7)
-    told = findings(scene, silent=["nodes"])
-    assert told == {"worker-10-10-0-7": ["not in the inventory"]}
+    texts = findings(scene, silent=["nodes"])
+    assert texts == {"worker-10-10-0-7": ["not in the inventory"]}
 
 
 def test_a_node_may_have_several_findings():

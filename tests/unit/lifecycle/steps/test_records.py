@@ -109,7 +109,7 @@ def test_smallest_mtu_is_asked_of_the_nodes(how):
 
 @pytest.mark.parametrize("operation", [in_by_one, out_by_one, healed])
 @pytest.mark.parametrize("how", SPOILED)
-def test_what_nobody_tells_again_is_refused_before_anything_is_touched(how, operation):
+def test_what_cannot_be_rebuilt_is_refused_before_anything_is_touched(how, operation):
     site = made()
     site.files["healing.json"] = SPOILED[how]('{\n  "rebuilt": ["a", "b"]\n}\n')
     before = copy.deepcopy(end(site))
