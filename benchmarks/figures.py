@@ -18,7 +18,7 @@ _ANSWERED = re.compile(r'(\d+\.\d+) "[A-Z]+ \S+ [^"]+" \d+')
 
 @dataclass(frozen=True)
 class PlaybookRun:
-    """One run as its directory on the Ansible server tells: between lock and rc."""
+    """One run from its directory on the Ansible server: between lock and rc."""
 
     started: float
     ended: float
@@ -175,8 +175,8 @@ def playbook_runs(listing: str) -> list[PlaybookRun]:
 def rows(case: str, operations: Iterable[OperationFigures]) -> list[Row]:
     """Medians of each operation; of counts the most, which no run may exceed."""
     by_name: dict[str, list[OperationFigures]] = {}
-    for one in operations:
-        by_name.setdefault(one.name, []).append(one)
+    for operation in operations:
+        by_name.setdefault(operation.name, []).append(operation)
     return [_row(case, name, found) for name, found in by_name.items()]
 
 

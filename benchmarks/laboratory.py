@@ -39,12 +39,14 @@ class Observer:
     def look(self) -> None:
         """Count the logins of each hook that has ended since the last look.
 
-        Between two hooks Heat works, so nobody logs in before this looks again.
+        Between two hooks Heat works, so there are no logins before the next poll.
         """
         records, self._offset = journal.read(self._journal, self._offset)
         for record in records:
             self._timeline.add(record)
-        ended = sum(one.ended is not None for one in self._timeline.operations)
+        ended = sum(
+            operation.ended is not None for operation in self._timeline.operations
+        )
         while len(self._logins_of) < ended:
             now = self._logins()
             self._logins_of.append(figures.growth(self._counted, now))
@@ -114,7 +116,7 @@ class Cluster:
                 yield self._measure(f"scale {kind} {steps}", "scale", body)
 
     def end(self) -> None:
-        """Terminate and delete the VNF instance, whatever has become of it."""
+        """Terminate and delete the VNF instance in any state."""
         for occurrence in self._tacker.failed(self._id):
             self._tacker.handle(occurrence, "fail")
         if self._tacker.show(self._id)["instantiationState"] == "INSTANTIATED":

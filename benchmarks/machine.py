@@ -6,13 +6,13 @@ from typing import Any
 
 from tacker_k8s_mgmt.remote.backoff import Backoff
 
-#: A load average per core above which figures say little about this project.
+#: A load average per core above which figures are not meaningful.
 BUSY = 0.5
 PATIENCE = 180  # seconds
 
 
 def description() -> dict[str, Any]:
-    """Cores, memory, load and software, for whoever compares figures."""
+    """Cores, memory, load and software, for comparisons of figures."""
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return {
         "cores": os.cpu_count(),

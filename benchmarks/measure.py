@@ -1,4 +1,4 @@
-"""Measures the chosen cases and tells; ``python3 -m benchmarks`` starts it."""
+"""Measures the chosen cases and reports; ``python3 -m benchmarks`` starts it."""
 
 import argparse
 import json
@@ -40,7 +40,7 @@ class Case:
         return {
             "case": self.name,
             "machine": self.machine,
-            "operations": [figures.as_json(one) for one in self.operations],
+            "operations": [figures.as_json(operation) for operation in self.operations],
             "failures": self.failures,
         }
 
@@ -88,9 +88,9 @@ def main() -> int:
             args.json.write_text(text + "\n")
     rows = [row for case in done for row in figures.rows(case.name, case.operations)]
     growing = [
-        one
+        growth
         for small, large in (("1+2", "1+10"), ("fakes 1+2", "fakes 3+500"))
-        for one in report.growths(rows, small, large)
+        for growth in report.growths(rows, small, large)
     ]
     report.tell(Console(), rows, growing)
     return 1 if any(case.failures for case in done) else 0

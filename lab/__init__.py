@@ -9,7 +9,7 @@ import os
 import sys
 
 if os.stat(__file__).st_uid != os.geteuid():
-    # Byte code that root leaves in somebody's tree cannot be removed by its owner.
+    # Byte code that root leaves in another user's tree cannot be removed by its owner.
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 

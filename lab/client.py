@@ -74,7 +74,7 @@ def stacks() -> list[str]:
         endpoint_filter={"service_type": "orchestration"},
         timeout=60,
     )
-    return [one["stack_name"] for one in found.json()["stacks"]]
+    return [stack["stack_name"] for stack in found.json()["stacks"]]
 
 
 def _login() -> dict[str, Any]:
@@ -177,7 +177,7 @@ class ClusterApi:
     def items(self, path: str) -> list[dict[str, Any]]:
         """The objects of a list, as the administrator sees them.
 
-        For whoever looks again and again, which takes a process each with ``kubectl``.
+        For repeated requests, each of which takes a process with ``kubectl``.
         As that does, it asks again when a connection ends without an answer: until the
         load balancer notices that a control plane is dead, it still sends some there.
 

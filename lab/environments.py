@@ -20,14 +20,14 @@ from lab.settings import SYSTEM_PYTHON, Settings
 PINS = Path(__file__).parent / "constraints"
 TACKER = "tacker"
 NAMES = ("openstack", TACKER, "ansible")
-#: Tacker beside the lowest versions that the project says it works with; for tests.
+#: Tacker beside the lowest versions that the project supports; for tests.
 LOWEST = "lowest"
 #: The environments that tests run in.
 TESTED = (TACKER, LOWEST)
 TOOLS = "tools"
 TESTS = "tests"
 COMPLETE = ".complete"
-# Change it when environments are to be built in another way from the same pins.
+# Change it to build environments in another way from the same pins.
 RECIPE = "1"
 LIMIT = 1800
 

@@ -1,4 +1,4 @@
-"""Locks, digests and directories that are certainly ours."""
+"""Locks, digests and directories with a mark of the lab."""
 
 import fcntl
 import hashlib
@@ -15,7 +15,7 @@ MARKER = ".tacker-k8s-lab"
 
 @contextmanager
 def locked(path: Path, busy: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold a lock file; waits for whoever holds it.
+    """Hold a lock file; waits until it is free.
 
     The holder may remove the file: then the next one makes it anew.
 
@@ -51,7 +51,7 @@ def digest(paths: Iterable[Path], *words: str) -> str:
 
 
 def claim(directory: Path) -> None:
-    """Make a directory ours, so that :func:`remove` may remove it.
+    """Make and mark a directory, so that :func:`remove` may remove it.
 
     :raises LabError: it has contents that are not ours.
     """
@@ -72,7 +72,7 @@ def is_ours(directory: Path) -> bool:
 
 
 def remove(directory: Path) -> None:
-    """Remove a directory that is ours; one that is not there is fine.
+    """Remove a marked directory; it may be absent.
 
     :raises LabError: it is not ours.
     """

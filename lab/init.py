@@ -58,7 +58,7 @@ def reap(*_: object) -> None:
 
 
 def main() -> None:
-    """Set up, say READY, stay."""
+    """Set up, print READY, stay."""
     os.chdir("/")
     os.umask(0o022)
     write_record(Path(sys.argv[1]))

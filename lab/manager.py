@@ -37,7 +37,7 @@ class Lab:
     def install(self, *, with_tests: bool = False) -> None:
         """Install what is missing: programs, environments, the project.
 
-        Whoever is not root gets the environments, and is told which programs the lab
+        Without root it installs the environments, and reports which programs the lab
         would need.
 
         :param with_tests: the test tools as well.
@@ -92,7 +92,7 @@ class Lab:
             seed.make(self._settings, self._report)
 
     def renew_pins(self, names: Sequence[str], upper: Path | None) -> None:
-        """Choose the versions of environments anew, and write them down.
+        """Choose the versions of environments again, and write them to files.
 
         :param names: of :data:`.pins.NAMES`; all of them when there is none.
         :param upper: OpenStack's whole list of upper constraints.

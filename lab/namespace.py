@@ -77,7 +77,7 @@ class Namespace:
             )
 
     def end(self) -> None:
-        """Kill everything that runs in the lab, and wait until it is gone.
+        """Kill all processes of the lab, and wait for their end.
 
         :raises LabError: something does not end.
         """
@@ -126,7 +126,7 @@ def start_time(pid: int, proc: Path = Path("/proc")) -> str | None:
 
 
 def clean_environment() -> dict[str, str]:
-    """What a program of the lab gets, whoever starts the lab.
+    """The environment of a program of the lab, for any user that starts the lab.
 
     Without proxies above all: the lab reaches nothing but itself.
     """

@@ -111,7 +111,7 @@ def check_version(version: tuple[int, int]) -> None:
 
 
 def explain(tools: Sequence[Tool]) -> str:
-    """What is missing and how one gets it, for a user who has to do it."""
+    """What is missing and how to install it, for a user that has to do it."""
     lines = [
         f"  {Path(t.program).name:<20} {t.purpose} (Debian: {t.package})" for t in tools
     ]

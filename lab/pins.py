@@ -1,4 +1,4 @@
-"""``python3 -m lab pins``: the versions that the environments are made of, anew.
+"""``python3 -m lab pins``: choose the versions of the environments again.
 
 What an environment is to have is in ``NAME.in`` beside its pins, ``NAME.txt``; what the
 project needs itself is in pyproject.toml. uv resolves both for the system's Python and
@@ -15,7 +15,7 @@ from lab.report import Report
 from lab.settings import ROOT, SYSTEM_PYTHON, Settings
 
 UPPER = "upper-constraints"
-#: What lies beside Tacker in one environment, and is to agree with OpenStack's list.
+#: Installed beside Tacker in one environment, in versions of OpenStack's list.
 BOUNDED = (environments.TACKER, environments.TESTS)
 LIMIT = 600
 _PROJECT = str(ROOT / "pyproject.toml")

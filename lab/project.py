@@ -25,7 +25,7 @@ IGNORED = shutil.ignore_patterns("__pycache__", "*.pyc", "*~", ".*", "*.egg-info
 
 
 def stamp(settings: Settings, name: str) -> Path:
-    """File in an environment that says which contents are installed."""
+    """File in an environment with the digest of the installed contents."""
     return environments.path(settings, name) / ".project"
 
 

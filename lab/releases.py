@@ -105,7 +105,7 @@ RELEASES: Mapping[str, Release] = MappingProxyType(
         ),
     }
 )
-#: What the tree is as it lies there.
+#: The release of the unchanged tree.
 OWN = "v2.31"
 
 
@@ -198,13 +198,13 @@ def _all_nodes_by_default(text: str) -> str:
 
 
 def _facts_of_the_ansible_server(text: str) -> str:
-    """The play that looks for a named node says nothing on facts and become."""
+    """The play that looks for a named node sets neither facts nor become."""
     keywords = "  hosts: localhost\n  gather_facts: false\n  become: false\n"
     return text.replace(keywords, "  hosts: localhost\n")
 
 
 def _line(name: str, value: str) -> Callable[[str], str]:
-    """Sets ``name: value`` in a YAML text, wherever it stands."""
+    """Sets ``name: value`` at its place in a YAML text."""
     return lambda text: re.sub(rf"(?m)^( *{name}:) .*$", rf"\1 {value}", text)
 
 

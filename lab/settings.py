@@ -142,7 +142,7 @@ def credentials() -> dict[str, str]:
 
 
 def places(settings: Settings) -> dict[str, str]:
-    """``LAB_*``: tells every program inside the lab where the lab is."""
+    """``LAB_*``: where the lab is, for every program inside it."""
     return {
         "LAB_STATE": str(settings.state),
         "LAB_CACHE": str(settings.cache),

@@ -23,9 +23,9 @@ CANCEL_SILENCE = 60.0
 HANDLED_SILENCE = 20.0
 LET_GO_LIMIT = 60.0
 #: Seconds between two looks at something; each takes of the time that Tacker has for
-#: its work. Whoever is told of each look wants many.
+#: its work. A caller with a callback for each poll needs many.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 1.5
-#: What Tacker says of a VNF instance that an operation holds.
+#: Tacker's error for a VNF instance that is locked by an operation.
 HELD = "Other LCM operation"
 TERMINAL_STATES = ("COMPLETED", "FAILED_TEMP", "FAILED", "ROLLED_BACK")
 
@@ -168,7 +168,7 @@ class Tacker:
 
     @contextlib.contextmanager
     def leaving(self, occurrence_id: str) -> Iterator[None]:
-        """The same for a verb that is sent within, by whatever means."""
+        """The same for a verb that is sent within the block by any client."""
         before = self.occurrence(occurrence_id)
         yield
         patience = Patience(self._moved, HANDLED_SILENCE)

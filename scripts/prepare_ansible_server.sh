@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 #
-# Prepares an Ansible server: one release of kubespray and the Ansible that it wants.
+# Prepares an Ansible server: one release of kubespray and the Ansible that it requires.
 #
 # Usage: prepare_ansible_server.sh [OPTION ...]
 #
@@ -9,7 +9,7 @@
 #                        a link to the checkout, which is beside it: PATH-2.31.0
 #   --venv PATH          for ansible.venv_path; default: /opt/kubespray-venv. It is a
 #                        link to the virtual environment beside it: PATH-2.31.0
-#   --user NAME          whose both are, and who runs the playbooks; default: ansible.
+#   --user NAME          owner of both, and user of the playbooks; default: ansible.
 #                        The user is made if there is none, without a password
 #   --no-switch          leave links alone that are there already, whatever they lead to
 #   --git-url URL        clone from here; default: kubespray's place on GitHub
@@ -443,7 +443,7 @@ make_environment() {
         as_user test -r "$wheels" -a -x "$wheels" || fail "$user cannot read --wheels $wheels: let others read it"
         from=(--no-index --find-links "$wheels")
     elif [[ -n $index_url ]]; then
-        # Not as an argument: everybody on the server could read it.
+        # Not as an argument: all users of the server could read it.
         export PIP_INDEX_URL=$index_url
     fi
     as_user env PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 "$environment/bin/python" -m pip \

@@ -2,7 +2,7 @@
 
 Runs on the system's Python with the standard library only, because it is what builds
 the environment that the checks run in. Where it may not become root it leaves out what
-needs the lab and says so.
+needs the lab and reports that.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ class Check:
         return self.outcome in ("passed", LEFT_OUT)
 
     def run(self, processes: children.Children) -> None:
-        """Run it and tell how it ended."""
+        """Run it and print its outcome."""
         _say(f"==> {self.name}")
         began = time.monotonic()
         with tempfile.TemporaryFile("w+") as captured:
@@ -134,7 +134,7 @@ def is_shell(path: Path) -> bool:
 def byte_code(scratch: str) -> dict[str, str]:
     """Variables that have each module compiled once, not by each of many processes.
 
-    Not into somebody else's tree, see lab/__init__.py; a place that is not the tree has
+    Not into another user's tree, see lab/__init__.py; a place that is not the tree has
     no byte code of environments either, at first.
     """
     ours = ROOT.stat().st_uid == os.geteuid()

@@ -83,7 +83,7 @@ class Children:
         return process.returncode, output or ""
 
     def stop(self) -> None:
-        """End what runs, whichever thread started it, and start nothing any more."""
+        """End the processes of all threads, and start no more."""
         with self._lock:
             self.stopped = True
             running = list(self._running)

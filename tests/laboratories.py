@@ -44,7 +44,7 @@ def labs() -> int:
 
 
 def files() -> list[Path]:
-    """The files of tests, in the order in which they are to begin."""
+    """The files of tests, in the order of their start."""
     found = {path.name: path for path in sorted(FILES.glob("test_*.py"))}
     return [found.pop(name) for name in LONGEST] + list(found.values())
 

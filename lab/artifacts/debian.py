@@ -12,7 +12,7 @@ from lab.settings import Settings
 
 LIMIT = 600
 OS_RELEASE = Path("/etc/os-release")
-# Change it when other parts of packages are to be kept.
+# Change it to keep other parts of packages.
 RECIPE = "1"
 # What packages need for their installation only, and nginx for a check of its own.
 _SKIPPED = frozenset(

@@ -20,13 +20,13 @@ from lab.settings import Settings
 MODULES = Path(__file__).parent / "modules"
 # Modules of this version's go command name a newer one that it gets by itself.
 OLDEST_GO = (1, 21)
-# Change it when programs are to be built in another way from the same pins.
+# Change it to build programs in another way from the same pins.
 RECIPE = "1"
 BUILD_LIMIT = 7200
 LIMIT = 60
 _KUBERNETES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 _STATIC_C = "-linkmode external -extldflags -static"
-# What each project's own release build tells the linker.
+# The linker's options of each project's own release build.
 _VERSIONS: Mapping[str, str] = {
     "kubernetes": " ".join(
         f"-X {package}.gitVersion=v{{version}} -X {package}.gitMajor={{major}}"
@@ -107,7 +107,7 @@ class Group:
 
 
 def artifacts(settings: Settings) -> Path:
-    """The part of the cache that is ours."""
+    """The part of the cache for this."""
     return settings.cache / "artifacts"
 
 

@@ -26,7 +26,7 @@ OWN = "lab"
 REGISTRY = Group("registry", "3.1.2")
 SECCOMP = Path("/usr/include/seccomp.h")
 _COMPLETE = ".complete"
-# A mirror is made anew when these change: how it is put together takes a minute only.
+# A mirror is made again when these change, which takes only a minute.
 RECIPE = (*Path(__file__).parent.glob("*.py"), images.PAUSE)
 # What is no Go module, or not built.
 _NO_GROUP = frozenset({"pause", "nginx", *SWITCHES})
@@ -143,7 +143,7 @@ def missing(directory: Path, release: Release) -> list[str]:
 
 
 def variables(directory: Path) -> dict[str, str]:
-    """What a mirror's ``checksums.yaml`` says, all of it as text; empty without one.
+    """A mirror's ``checksums.yaml``, with all values as text; empty without one.
 
     Only ``name: value`` is known, in lines of its own: the machine's Python may have no
     YAML.

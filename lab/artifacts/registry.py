@@ -36,7 +36,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Start:
-    """What a container of an image runs, unless its pod says otherwise."""
+    """The default command of an image's containers."""
 
     entrypoint: Sequence[str] = ()
     command: Sequence[str] = ()
@@ -134,9 +134,9 @@ class Storage:
 
 def _of_amd64(manifests: Iterable[Mapping[str, Any]]) -> str:
     found = (
-        one["digest"].partition(":")[2]
-        for one in manifests
-        if one.get("platform", {}).get("architecture") == "amd64"
+        manifest["digest"].partition(":")[2]
+        for manifest in manifests
+        if manifest.get("platform", {}).get("architecture") == "amd64"
     )
     return str(next(found))
 

@@ -72,7 +72,7 @@ def _run(args: argparse.Namespace) -> None:
 
 def _prepare(hosts: Hosts, args: argparse.Namespace) -> None:
     # Heat runs this program some ten times for each cluster: what takes a third of its
-    # time to import is left to those who need it.
+    # time to import is left to those that need it.
     from lab.cloud import ansible_server, preparation
     from lab.cloud.settings import Settings
 

@@ -240,7 +240,7 @@ def readdress(
 
 
 def mac_of(address: str) -> str:
-    """The hardware address of whoever has this address.
+    """The hardware address of the port with this address.
 
     Addresses are used again within seconds. With a hardware address of its own each
     new owner would have to announce itself, and an announcement that is lost costs
@@ -250,7 +250,7 @@ def mac_of(address: str) -> str:
 
 
 def nic(port: Mapping[str, Any]) -> dict[str, Any]:
-    """What a server's document says about one of its ports."""
+    """One port in a server's document."""
     return {
         "bridge": port["bridge"],
         "address": port["address"],
@@ -261,5 +261,5 @@ def nic(port: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def nics(records: Records, port_ids: Iterable[str]) -> list[dict[str, Any]]:
-    """What a server's document says about its ports, in their order."""
+    """The ports in a server's document, in their order."""
     return [nic(records["ports"][port_id]) for port_id in port_ids]

@@ -1,4 +1,4 @@
-"""The hosts' file layers: what lies between the machine's files and a host's own.
+"""The hosts' file layers, between the machine's files and a host's own.
 
 One tmpfs in the lab's mount namespace holds a layer that all hosts share and one layer
 per role. A directory marked opaque hides what the machine has there: accounts, keys,
@@ -94,7 +94,7 @@ NO_COLLECTION = "GOGC=off\n"
 
 @dataclass(frozen=True)
 class Account:
-    """A user who may log in to a host, with the key of the lab if without a password.
+    """A user that may log in to a host, with the key of the lab if without a password.
 
     :ivar sudo: what the user may do as root, in sudo's words.
     """
@@ -104,13 +104,13 @@ class Account:
     sudo: str = ""
 
 
-# The second one has a password that is no other word, for those who look where it
-# turns up, and has to give it to sudo as well.
+# The password of the second one occurs nowhere else, so that tests find where it is
+# written; sudo requires it as well.
 VM_ACCOUNTS = (
     Account("ubuntu", "ubuntu", "NOPASSWD: ALL"),
     Account("installer", "vm-Pa55word-of-the-lab", "ALL"),
 )
-# On all hosts; the private key lies in the cloud's state directory.
+# On all hosts; the private key is in the cloud's state directory.
 KEYED = Account("keyed", "", "NOPASSWD: ALL")
 KEY_FILE = "keyed"
 KEY_PASSPHRASE = "open sesame of the lab"
@@ -193,7 +193,7 @@ def make_key(settings: Settings) -> str:
 def make_host_key(settings: Settings, role: str) -> None:
     """The SSH host key of the hosts with a role; the same for the life of the state.
 
-    For a host that a site keeps while the lab is away: who knows its key from before
+    For a host that a site keeps while the lab is away: clients that know its key
     would be right to refuse another.
     """
     kept = settings.state / f"{role}-{HOST_KEY.name}"
@@ -213,7 +213,7 @@ def make_accounts(
     public_key: str,
     root: Path = Path("/"),
 ) -> None:
-    """The users of a host: its system users, locked, and who may log in.
+    """The users of a host: its system users, locked, and those that may log in.
 
     :param root: the file system that the layer lies on; default: the machine's.
     """
@@ -227,12 +227,20 @@ def make_accounts(
     groups += [f"{one.name}:x:{number}:" for number, one in numbered]
     write(layer / "etc/passwd", "\n".join(users) + "\n")
     write(layer / "etc/group", "\n".join(groups) + "\n")
-    hashed = {one.name: _hash(one.password) for one in accounts if one.password}
+    hashed = {
+        account.name: _hash(account.password)
+        for account in accounts
+        if account.password
+    }
     shadow = [f"{n}:{hashed.get(n, '*')}:19000:0:99999:7:::" for n in _names(users)]
     write(layer / "etc/shadow", "\n".join(shadow) + "\n", 0o600)
     gshadow = [f"{name}:*::" for name in _names(groups)]
     write(layer / "etc/gshadow", "\n".join(gshadow) + "\n", 0o600)
-    rules = [f"{one.name} ALL=(ALL:ALL) {one.sudo}\n" for one in accounts if one.sudo]
+    rules = [
+        f"{account.name} ALL=(ALL:ALL) {account.sudo}\n"
+        for account in accounts
+        if account.sudo
+    ]
     if rules:
         write(layer / "etc/sudoers.d/90-cloud-init-users", "".join(rules), 0o440)
     for number, one in numbered:
@@ -275,7 +283,7 @@ def make_opaque(directory: Path) -> None:
 
 
 def _sshd_extra(root: Path) -> str:
-    """Newer servers shut out who gives wrong passwords; tests and users will."""
+    """Newer servers lock out clients with wrong passwords, which tests use."""
     option = "PerSourcePenalties no"
     sshd = ["/usr/sbin/sshd", "-G", "-f", "/dev/null", "-o", option]
     argv = sshd if root == Path("/") else ["chroot", str(root), *sshd]
@@ -298,7 +306,7 @@ def _names(lines: Iterable[str]) -> list[str]:
 
 
 def _hash(password: str) -> str:
-    # Nobody is kept from guessing these, and each login and sudo calculates it.
+    # These need no protection from guesses, and each login and sudo computes the hash.
     salt = f"rounds=1000${secrets.token_hex(8)}"
     argv = ["openssl", "passwd", "-6", "-salt", salt, "-stdin"]
     done = subprocess.run(

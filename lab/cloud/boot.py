@@ -20,7 +20,7 @@ OUTPUT_TAIL = 600
 
 
 class Bootable(Protocol):
-    """A host that can be started, of whatever kind."""
+    """A host of any kind that can be started."""
 
     @property
     def hostname(self) -> str: ...
@@ -94,7 +94,7 @@ def start(machine: Bootable, log: Path) -> int:
         )
     pid = 0
     try:
-        # subprocess cannot say in its types that both are pipes.
+        # The types of subprocess do not express that both are pipes.
         go, said = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
         with go, said:
             pid = int(_expect(said, "PID", deadline))

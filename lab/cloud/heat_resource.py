@@ -51,7 +51,7 @@ def state() -> State:
 
 
 class HostCommand:
-    """A run of the host command, polled as Heat wants it.
+    """A run of the host command, polled by Heat.
 
     :param document: goes to its standard input as JSON.
     """
@@ -72,7 +72,7 @@ class HostCommand:
         LOG.info("Lab cloud: %s (process %d)", " ".join(words), self._process.pid)
 
     def finished(self) -> bool:
-        """Whether it has ended; waits a little before it says no.
+        """Whether it has ended; waits a little before it returns False.
 
         :raises CloudError: it failed; the text is the end of its output.
         """
@@ -108,7 +108,7 @@ def network_of(properties: Properties) -> str | None:
 class LabResource(resource.Resource):
     """A resource that is a row in one table of the cloud's records."""
 
-    # No client: the type is available whatever the service catalogue says.
+    # No client: the type is available with any service catalogue.
     default_client_name = None
     required_service_extension = None
     table = "other"
@@ -180,7 +180,7 @@ class LabResource(resource.Resource):
     def row(self, records: Records) -> Row:
         """This resource's row.
 
-        :raises EntityNotFound: somebody removed it.
+        :raises EntityNotFound: it was removed.
         """
         try:
             return records[self.table][self.resource_id]

@@ -48,7 +48,7 @@ for dir in /usr /var; do
 done
 
 mount -t proc -o nosuid,nodev,noexec proc "$root/proc"
-# The kernel is shared and was started once; a host says when it was started itself.
+# The kernel is shared and was started once; a host shows its own time of start.
 cat "$root/proc/sys/kernel/random/uuid" >"$HOST_MOUNT/boot_id"
 mount --bind "$HOST_MOUNT/boot_id" "$root/proc/sys/kernel/random/boot_id"
 mount -t sysfs -o nosuid,nodev,noexec,ro sysfs "$root/sys"

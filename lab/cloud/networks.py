@@ -14,7 +14,7 @@ from pathlib import Path
 from lab.cloud import CloudError
 from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL
 
-# Longest name that Linux takes for a network interface is 15 characters.
+# The longest name of a network interface in Linux has 15 characters.
 ID_DIGITS = 12
 LIMIT = 20.0
 # The network namespace's own: milliseconds between ICMP errors to one address.

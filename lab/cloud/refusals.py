@@ -25,7 +25,7 @@ class Refusals:
 
     def concern(self, server: str) -> bool:
         """Whether the server of this name is among them."""
-        return any(fnmatch.fnmatchcase(server, one) for one in self._patterns())
+        return any(fnmatch.fnmatchcase(server, pattern) for pattern in self._patterns())
 
     def add(self, pattern: str) -> None:
         """Refuse the servers of these names from now on."""
@@ -49,4 +49,4 @@ class Refusals:
             return set()
 
     def _write(self, patterns: set[str]) -> None:
-        self._file.write_text("".join(f"{one}\n" for one in sorted(patterns)))
+        self._file.write_text("".join(f"{pattern}\n" for pattern in sorted(patterns)))

@@ -1,4 +1,4 @@
-"""What ``prepare`` was told and every later command needs to know."""
+"""Settings of ``prepare`` that every later command needs."""
 
 import json
 from dataclasses import dataclass

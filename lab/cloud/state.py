@@ -13,7 +13,7 @@ TABLES = ("networks", "subnets", "ports", "servers", "other")
 
 
 class State:
-    """Networks, subnets, ports, servers and whatever else Heat made, by id.
+    """Networks, subnets, ports, servers and other resources of Heat, by id.
 
     :param directory: made when absent.
     """

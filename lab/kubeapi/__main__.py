@@ -1,4 +1,4 @@
-"""``python3 -m kubeapi``: one stand-in cluster until it is told to stop."""
+"""``python3 -m kubeapi``: one stand-in cluster until it is stopped."""
 
 import argparse
 import signal

@@ -1,4 +1,4 @@
-"""Who asks, and whether RBAC lets them: users, groups, roles and bindings.
+"""The user of a request, and whether RBAC allows it: users, groups, roles and bindings.
 
 Besides the roles in the store, members of ``system:masters`` may do everything and
 kubelets (group ``system:nodes``) what they need for their own node.

@@ -9,7 +9,7 @@ from .objects import Obj, name_of
 from .taints import default_tolerations
 
 SERVICE_NETWORK = "10.233.0.0/18"
-"""Where service addresses come from unless the server was told otherwise."""
+"""The default network of service addresses."""
 
 _NODE_PORTS = range(30000, 32768)
 
@@ -97,7 +97,7 @@ _ALWAYS_SPEC = ("nodes", "pods", "namespaces", "services")
 
 
 def fill_defaults(plural: str, obj: Obj, service_network: str) -> None:
-    """Fill in what the kind defaults; changes ``obj``, which nobody else has yet."""
+    """Fill in what the kind defaults; changes ``obj``, which is not shared yet."""
     if plural in _ALWAYS_SPEC:
         obj.setdefault("spec", {})
     if plural in _DEFAULTS:

@@ -1,4 +1,4 @@
-"""Events: what ``kubectl describe`` and ``kubectl get events`` tell about the past."""
+"""Events, which ``kubectl describe`` and ``kubectl get events`` show."""
 
 import contextlib
 
@@ -20,7 +20,7 @@ def record(
 ) -> None:
     """Add an event about an object, or count the one that is there.
 
-    :param component: who says so, such as ``node-controller``.
+    :param component: the source, such as ``node-controller``.
     :param kind: ``Normal`` or ``Warning``.
     """
     namespace = namespace_of(about) or "default"

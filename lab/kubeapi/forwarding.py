@@ -1,6 +1,6 @@
 """Handing a request on to the API server that serves, and its answer back.
 
-Who asks is told as Kubernetes' aggregator does it: in ``X-Remote-User`` and
+The user is passed on as by Kubernetes' aggregator: in ``X-Remote-User`` and
 ``X-Remote-Group``, which count only from the owner of the front proxy's certificate.
 Bearer tokens go along as they are.
 """
@@ -25,13 +25,13 @@ class NotServing(Exception):
 
 
 def as_headers(identity: Identity) -> list[tuple[str, str]]:
-    """What tells the other server who asks."""
+    """Headers that pass the user on to the other server."""
     groups = [("X-Remote-Group", group) for group in sorted(identity.groups)]
     return [("X-Remote-User", identity.user), *groups]
 
 
 def identity_in(headers: Message) -> Identity | None:
-    """Who asks, by the headers of a request of the front proxy."""
+    """The user in the headers of a request of the front proxy."""
     user = headers.get("X-Remote-User")
     groups = frozenset(headers.get_all("X-Remote-Group") or ())
     return Identity(user, groups) if user else None

@@ -1,4 +1,4 @@
-"""Where a server listens, how it proves itself, and who serves beside it."""
+"""A server's address, its certificate, and the other servers."""
 
 import ssl
 from dataclasses import dataclass

@@ -83,7 +83,7 @@ def is_ready(obj: Obj) -> bool:
 
 
 def held_unready(obj: Obj) -> bool:
-    """Whether the failure annotation says that it shall not be Ready."""
+    """Whether the failure annotation prevents that it becomes Ready."""
     return bool(
         dig(obj["metadata"], "annotations", {}).get(READY_ANNOTATION) == "false"
     )

@@ -59,7 +59,7 @@ def version_3_index() -> dict[str, Any]:
 
 
 def version_3(group: str, version: str, kubernetes_version: str) -> dict[str, Any]:
-    """The document of one group: the patch operations, which say that dry-run works."""
+    """The document of one group: the patch operations, which declare dry-run."""
     prefix = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
     paths = {}
     for resource in served(group, version):

@@ -10,7 +10,8 @@ from .store import Store
 
 State = dict[str, Any]
 
-# What was not kept in time is lost with its versions; nobody may take them for others.
+# Writes that were not stored in time are lost with their resource versions, which must
+# not be used again for others.
 _VERSIONS_LOST = 1000
 
 
@@ -58,7 +59,7 @@ class StateFile:
         self._path = path
 
     def load(self) -> State | None:
-        """:raises ValueError: the file is not ours."""
+        """:raises ValueError: the file is not of this program."""
         return json.loads(self._path.read_text()) if self._path.exists() else None
 
     def save(self, state: State) -> None:

@@ -22,15 +22,15 @@ from .etcd.wire import Client
 from .persistence import Keeper, State
 
 _PERIOD = 0.5  # seconds between two questions for the lease
-_PATIENCE = 8.0  # seconds that a request waits for somebody who serves
+_PATIENCE = 8.0  # seconds that a request waits for a server of the API
 _ELECTION = 2.0  # seconds more than a lease until a server without etcd is not ready
 
 Place = Cluster | str
-"""Who serves: a cluster of our own, or the URL of another API server."""
+"""The server of the API: a cluster of our own, or the URL of another API server."""
 
 
 class EtcdKeeper:
-    """The state in etcd, as long as nobody else serves the API.
+    """The state in etcd, as long as no other server serves the API.
 
     :param epoch: of our lease.
     """
@@ -45,7 +45,7 @@ class EtcdKeeper:
         return json.loads(value) if value else None
 
     def save(self, state: State) -> None:
-        """:raises EtcdError: etcd does not answer, or somebody else serves the API."""
+        """:raises EtcdError: etcd does not answer, or another server serves the API."""
         put = {"epoch": self._epoch, "value": json.dumps(state)}
         self._client.ask("/v3/put", put)
 
@@ -91,9 +91,9 @@ class Replica:
             self._ask(release=True)
 
     def place(self) -> Place:
-        """Who serves, once somebody does.
+        """The server of the API, as soon as there is one.
 
-        :raises ApiError: 503, nobody for too long.
+        :raises ApiError: 503, none for too long.
         """
         with self._known:
             if not self._known.wait_for(self._is_known, _PATIENCE) or not self._place:
@@ -104,7 +104,7 @@ class Replica:
         return self._place is not None and time.monotonic() < self._until
 
     def is_ready(self) -> bool:
-        """Whether etcd has answered lately; while it elects, nobody is sent away."""
+        """Whether etcd has answered lately; an election alone refuses no requests."""
         return time.monotonic() < self._until + _ELECTION
 
     def commit(self, cluster: Cluster) -> None:
@@ -136,7 +136,7 @@ class Replica:
             return None
 
     def _look(self) -> None:
-        """Ask for the lease, and become what the answer says."""
+        """Request the lease, and serve or forward by the answer."""
         asked = time.monotonic()
         answer = self._ask()
         if answer is None:
@@ -163,7 +163,7 @@ class Replica:
             self._known.notify_all()
 
     def _leave(self, keep: bool = False) -> None:
-        """Serve no longer, and know nobody who does."""
+        """Serve no longer, and know no server that does."""
         with self._known:
             place, self._place, self._epoch = self._place, None, 0
         if isinstance(place, Cluster):
@@ -172,5 +172,5 @@ class Replica:
 
 
 def unavailable(message: str) -> ApiError:
-    """503: somebody else, or the same a little later, may answer."""
+    """503: another server, or the same a little later, may answer."""
     return ApiError(503, "ServiceUnavailable", message)

@@ -1,4 +1,4 @@
-"""HTTPS: who asks, what for, and the answer on the wire."""
+"""HTTPS: the user of a request, its object, and the answer on the wire."""
 
 import contextlib
 import json
@@ -91,7 +91,7 @@ class Handler(BaseHTTPRequestHandler):
             starting = time.monotonic() < self.server.starting_until
             self._send(*discovery.health(parts, "verbose" in query, has_etcd, starting))
         elif replica and parts == ["version"]:
-            # Its own, whoever serves: an upgrade goes server by server.
+            # Its own, also when another one serves: an upgrade goes server by server.
             self._send(200, *discovery.answer(parts, self.server.version, ""))
         elif replica:
             self._hand_on_or_serve(replica, parts, url, raw)
@@ -230,7 +230,7 @@ class Handler(BaseHTTPRequestHandler):
         return ANONYMOUS
 
     def _certificate_user(self) -> str:
-        """ "" for one who has shown none."""
+        """ "" for a client without one."""
         identity = self._by_certificate()
         return "" if identity is ANONYMOUS else identity.user
 
@@ -278,7 +278,7 @@ def start(
     hollow_nodes: Sequence[str] = (),
     replication: Replication | None = None,
 ) -> Server:
-    """Start a cluster and serve it in threads; ``server.port`` says where.
+    """Start a cluster and serve it in threads; ``server.port`` is its port.
 
     :param state: file to keep the cluster in.
     :param replication: keep it in etcd instead, and serve in turn with others.

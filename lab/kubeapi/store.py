@@ -46,7 +46,7 @@ class Event:
 class Store:
     """All objects, with the rules of writing them.
 
-    Whoever reads and then writes holds :attr:`lock` meanwhile; :attr:`changed` (on the
+    Hold :attr:`lock` to read and then write; :attr:`changed` (on the
     same lock) is notified after every change.
     """
 

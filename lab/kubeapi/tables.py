@@ -46,8 +46,8 @@ def _template(owner: Obj) -> Cells:
     containers = dig(owner, "spec.template.spec.containers", [])
     labels = dig(owner, "spec.selector.matchLabels", {})
     return [
-        ",".join(one["name"] for one in containers),
-        ",".join(one.get("image", "") for one in containers),
+        ",".join(container["name"] for container in containers),
+        ",".join(container.get("image", "") for container in containers),
         _joined(labels),
     ]
 

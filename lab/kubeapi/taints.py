@@ -16,7 +16,9 @@ def taints_of(node: Obj) -> list[Obj]:
 
 def tolerated_by(taint: Obj, tolerations: list[Obj] | None) -> list[Obj]:
     """Those of the tolerations that are about this taint."""
-    return [one for one in tolerations or [] if _tolerates(one, taint)]
+    return [
+        toleration for toleration in tolerations or [] if _tolerates(toleration, taint)
+    ]
 
 
 def _tolerates(toleration: Obj, taint: Obj) -> bool:
@@ -57,7 +59,7 @@ def daemon_tolerations(own: list[Obj] | None) -> list[Obj]:
 
 
 def default_tolerations(own: list[Obj] | None) -> list[Obj]:
-    """What any pod tolerates for a while, if it does not say otherwise itself."""
+    """What pods tolerate for a while by default."""
     added: list[Obj] = []
     for key in (NOT_READY, UNREACHABLE):
         if not tolerated_by({"key": key, "effect": "NoExecute"}, own):

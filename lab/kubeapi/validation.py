@@ -7,7 +7,7 @@ from .errors import bad_request, invalid
 from .objects import Obj
 from .resources import BUDGETS, LEASES, PODS, Resource
 
-# Kinds whose updates have to say which version they change.
+# Kinds whose updates must have the version that they change.
 _READ_BEFORE_WRITTEN = (BUDGETS, LEASES)
 _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 _NOT_A_NAME = (

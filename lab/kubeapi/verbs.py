@@ -227,7 +227,7 @@ def _delete(cluster: Cluster, request: Request) -> Reply:
 
 
 def _at_once(pod: Obj) -> Obj:
-    """A pod that is deleted without a grace says so all the same."""
+    """The pod as deleted, with a grace period of 0."""
     return with_metadata(
         pod, deletionTimestamp=timestamp(), deletionGracePeriodSeconds=0
     )

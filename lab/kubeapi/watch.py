@@ -74,7 +74,7 @@ def stream(cluster: Cluster, request: Request) -> Iterator[bytes]:
     Without a resource version (or with 0) it begins with what there is; with one that
     is older than what is remembered, the only event is the 410 that makes the client
     list again. A client that takes a watch for a list (``sendInitialEvents``, kubectl
-    since 1.35) is told by a bookmark that it has seen everything.
+    since 1.35) gets a bookmark when it has seen everything.
     """
     query, store = request.query, cluster.store
     is_list = query.get("sendInitialEvents") == "true"

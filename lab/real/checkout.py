@@ -35,7 +35,7 @@ class Checkout:
 
     @property
     def requirements(self) -> Path:
-        """The Python packages that it wants, its Ansible among them."""
+        """The Python packages that it requires, its Ansible among them."""
         return self.path / REQUIREMENTS
 
     @property

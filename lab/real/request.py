@@ -58,7 +58,7 @@ def parameters(mirror: Path) -> dict[str, Any]:
 def of_kubernetes(release: str, mirror: Path) -> dict[str, dict[str, Any]]:
     """What a request adds for the Kubernetes and etcd of a release of kubespray's.
 
-    The rest stays as the checkout wants it: containerd, the images' tags.
+    The rest has the checkout's defaults: containerd, the images' tags.
 
     :param release: such as ``v2.30.0``.
     :param mirror: the one of that release.

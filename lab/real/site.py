@@ -9,7 +9,7 @@ from lab import LabError
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a laboratory is to be made of.
+    """What a laboratory is made of.
 
     :ivar kubespray: see :func:`.checkout.find`.
     :ivar also: other releases of kubespray whose downloads it is to serve as well.
@@ -27,7 +27,7 @@ class Site:
 
     :ivar kubespray: directory of the checkout.
     :ivar version: the checkout's, such as ``2.31.0``.
-    :ivar ansible: virtual environment with the Ansible that the checkout wants.
+    :ivar ansible: virtual environment with the Ansible that the checkout requires.
     :ivar mirrors: by release of kubespray the directory with ``files``, ``images`` and
         perhaps ``checksums.yaml``.
     """

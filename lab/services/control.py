@@ -33,7 +33,7 @@ SERVICES: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
     tacker.SERVER: (tacker.server, (mariadb.NAME, rabbitmq.NAME)),
     tacker.CONDUCTOR: (tacker.conductor, (mariadb.NAME, rabbitmq.NAME)),
 }
-#: Not started by ``up``: only when somebody asks for it.
+#: Not started by ``up``, only by ``restart``.
 ON_DEMAND: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
     tacker.SECOND: (tacker.second_conductor, (mariadb.NAME, rabbitmq.NAME)),
 }

@@ -11,7 +11,7 @@ ENGINE = "heat-engine"
 SCHEMA_LIMIT = 300
 SAID_LAST = "Starting engine_worker"
 QUEUES = ("engine", "engine_worker")
-# Resource plugins may be some requests behind when the engine is told to end.
+# Resource plugins may be some requests behind when the engine is stopped.
 PATIENCE = 3.0
 
 

@@ -33,7 +33,7 @@ def service(settings: Settings) -> Service:
 
 
 def document(path: str) -> tuple[int, object]:
-    """Status and document of a GET; images are never found, whatever the filter.
+    """Status and document of a GET; no filter finds images.
 
     :param path: with its query.
     """

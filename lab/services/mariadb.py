@@ -17,7 +17,7 @@ def directory(settings: Settings) -> Path:
 
 
 def create(settings: Settings) -> None:
-    """Make a data directory without any database of ours."""
+    """Make a data directory without databases of the lab."""
     options = [
         f"--defaults-file={settings.etc / 'my.cnf'}",
         "--user=root",

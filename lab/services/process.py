@@ -84,7 +84,7 @@ class Processes:
         self._settings = settings
 
     def log(self, name: str) -> Path:
-        """All that a service says."""
+        """All output of a service."""
         return self._settings.log / f"{name}.log"
 
     def record(self, name: str) -> Record | None:

@@ -14,7 +14,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def answers(url: str) -> bool:
-    """Whether something serves HTTP there, whatever it says."""
+    """Whether a server answers HTTP there, with any status."""
     try:
         _OPENER.open(url, timeout=LOOK_LIMIT).close()
     except urllib.error.HTTPError as error:

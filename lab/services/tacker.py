@@ -74,7 +74,7 @@ def _conductor(
         settings,
         name,
         lambda said: SAID_LAST in said and all(consumers() or [0]),
-        # RabbitMQ may see late that a killed one is gone. Until then the next one
+        # RabbitMQ may notice late that one was killed. Until then the next one
         # looks ready before it has dealt with what that one left.
         vacant=lambda: consumers() == [0] * len(queues),
         program=CONDUCTOR,
@@ -133,7 +133,7 @@ def _service(
         vacant=vacant,
         environment={
             "PYTHONPATH": str(WSGI),
-            # Scripts of the v2 API are told nothing of the conductor's own files.
+            # Scripts of the v2 API do not get the conductor's configuration files.
             "TACKER_K8S_MGMT_CONFIG": ":".join(map(str, configs)),
         },
         files=(*configs, paste, installed),

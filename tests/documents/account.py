@@ -154,8 +154,8 @@ def everywhere() -> Mapping[str, tuple[str, ...]]:
 def matching(patterns: tuple[str, ...]) -> list[Command]:
     """The commands that these patterns match, in the patterns' order."""
     return [
-        one
+        command
         for pattern in patterns
-        for one in commands()
-        if fnmatchcase(one.text, pattern)
+        for command in commands()
+        if fnmatchcase(command.text, pattern)
     ]

@@ -12,7 +12,7 @@ LIMIT = 900  # seconds; on a slow machine a whole instantiation is followed
 EXAMPLE = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 #: Where the journals and host keys are unless a site says otherwise.
 STATE_PATH = "/var/lib/tacker/k8s_mgmt"
-#: Commands that have to be told of another place.
+#: Commands that need options for another place.
 STATEFUL = re.compile(r"^tacker-k8s-mgmt (runs \w+|preflight)\b")
 
 
@@ -37,7 +37,7 @@ def script(commands: Iterable[Command], values: Mapping[str, str]) -> str:
 
     What several pages print alike is run once.
     """
-    lines = {with_values(one.text, values): one.where for one in commands}
+    lines = {with_values(command.text, values): command.where for command in commands}
     marked = (f"echo '==> {where}' >&2\n{text}\n" for text, where in lines.items())
     return "set -euo pipefail\n" + "".join(marked)
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody uses, and that no outgoing connection will be given."""
+    """Ports that are unused and that no outgoing connection will get."""
     given = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
     candidates = [*range(10000, int(given[0])), *range(int(given[1]) + 1, 65536)]
     with contextlib.ExitStack() as stack:
@@ -78,7 +78,7 @@ class ApiHandler(http.server.BaseHTTPRequestHandler):
 
 
 class Echo(socketserver.StreamRequestHandler):
-    """A CNF behind a node port: says which worker it is, then echoes lines.
+    """A CNF behind a node port: sends its worker's name, then echoes lines.
 
     It hangs up at the line "bye", as a worker's connections do when its VM goes.
     """

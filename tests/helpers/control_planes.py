@@ -40,7 +40,7 @@ class Playbooks(FakePlaybooks):
         live = [node for node in planes if node.name not in shut_out]
         assert not [node for node in live if node.server_id in site.dead]
         assert planes[0].address in site.etcd_members, "the first is new"
-        assert all(site.etcd_is_well(one) for one in site.etcd_members)
+        assert all(site.etcd_is_well(etcd_member) for etcd_member in site.etcd_members)
         for node in live:
             if node.address not in site.etcd_members:
                 grown = {**site.etcd_members, **_named([node])}
@@ -98,7 +98,7 @@ class Cluster(FakeCluster):
         site, address = self._available, self._node.address
         if address in site.api_is_down or address not in site.etcd_members:
             return False
-        return any(one.leader for one in Etcd(site).members())
+        return any(member.leader for member in Etcd(site).members())
 
     def _must_serve(self) -> None:
         if not self._serves():
@@ -112,7 +112,7 @@ class Etcd:
     def members(self) -> tuple[EtcdMember, ...]:
         self._site.touch("etcd.members")
         members = self._site.etcd_members
-        well = [one for one in members if self._site.etcd_is_well(one)]
+        well = [member for member in members if self._site.etcd_is_well(member)]
         if len(well) <= len(members) / 2:
             well = []
         return tuple(
@@ -167,14 +167,18 @@ class AvailableSite(FakeSite):
         return Etcd(self)
 
     def etcd_is_well(self, address: str) -> bool:
-        owners = [one for one in self.control_planes if one.address == address]
+        owners = [
+            control_plane
+            for control_plane in self.control_planes
+            if control_plane.address == address
+        ]
         answers = bool(owners) and owners[0].server_id not in self.dead
         return answers and address not in self.etcd_is_down
 
     def leave_etcd(self, address: str) -> None:
         """Take a member out, if it is there."""
         members = self.etcd_members
-        kept = {one: members[one] for one in members if one != address}
+        kept = {member: members[member] for member in members if member != address}
         self.change("etcd_members", kept)
 
     def rebuild(self, *servers: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A site without effects: state in, state out, and a fault where a test wants one."""
+"""A site without effects: state in, state out, and a fault where a test sets one."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -220,7 +220,10 @@ class FakePlaybooks:
 
     def _join(self, members: Iterable[Node]) -> None:
         for node in members:
-            if all(node.name != one.name for one in self._site.cluster_nodes):
+            if all(
+                node.name != cluster_node.name
+                for cluster_node in self._site.cluster_nodes
+            ):
                 leading = node.role is Role.CONTROL_PLANE
                 joined = FakeNode(node.name, machine_id=node.server_id, tainted=leading)
                 self._site.change("cluster_nodes", [*self._site.cluster_nodes, joined])

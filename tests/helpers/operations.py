@@ -67,13 +67,13 @@ def instantiated(wanted: Any = None, **options: Any) -> FakeSite:
 
 
 def scale_in(site: FakeSite, *servers: str, wanted: Any = None) -> FakeJournal:
-    return run(ScaleIn, site, wanted, stacks=[f"member-{one}" for one in servers])
+    return run(ScaleIn, site, wanted, stacks=[f"member-{server}" for server in servers])
 
 
 def scale_out(
     site: FakeSite, *servers: str, wanted: Any = None, **arguments: Any
 ) -> FakeJournal:
-    stacks = [f"member-{one}" for one in servers]
+    stacks = [f"member-{server}" for server in servers]
     return run(ScaleOut, site, wanted, stacks=stacks, **arguments)
 
 
@@ -96,7 +96,7 @@ def rebuild(site: FakeSite, *servers: str) -> tuple[str, ...]:
     def built(one: Machine) -> Machine:
         return replace(one, server_id=new.get(one.server_id, one.server_id))
 
-    site.workers = [built(one) for one in site.workers]
+    site.workers = [built(worker) for worker in site.workers]
     assert site.load_balancer is not None
     site.load_balancer = built(site.load_balancer)
     site.dead -= set(servers)

@@ -1,4 +1,4 @@
-"""Parameters that hypothesis makes up."""
+"""Parameters that hypothesis generates."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -94,7 +94,7 @@ def with_option(name: str, secret: Any) -> dict[str, Any]:
     return {structure: {**OPTION_SECRETS[name], attribute: secret}}
 
 
-# Made once, not anew for each example.
+# Made once, not for each example.
 several_secrets = st.lists(st.sampled_from(SECRETS), max_size=4, unique=True)
 two_options = st.lists(st.sampled_from(sorted(OPTION_SECRETS)), max_size=2, unique=True)
 two_lists = st.lists(st.sampled_from(sorted(LISTED_SECRETS)), max_size=2)

@@ -101,9 +101,9 @@ def body() -> dict[str, Any]:
 
 
 def write(root: Path, occurrences: bool = True) -> Path:
-    """Write the package's files as they lie before they are zipped.
+    """Write the package's files as they are before they are zipped.
 
-    :param occurrences: whether requirements state them, as a parser of today wants it.
+    :param occurrences: whether requirements state them, as the parser requires.
     """
     documents = {
         "Definitions/sample_kubernetes_top.vnfd.yaml": _top(),
@@ -131,7 +131,7 @@ def write(root: Path, occurrences: bool = True) -> Path:
 
 
 def _user_data() -> str:
-    """As ours, under the sample's name and without a say in scaling."""
+    """As ours, under the sample's name and without the method ``scale``."""
     path = sources.samples() / "vnfd/simple/UserData/k8s_cluster_user_data.py"
     text = path.read_text().replace("KubernetesClusterUserData", "SampleUserData")
     begin, end = (

@@ -94,7 +94,7 @@ def parsed(changes: dict[str, Any] | None = None) -> InstallParams:
 
 
 def problems(body: Any) -> tuple[str, ...]:
-    """What is wrong with a request, as the error tells it."""
+    """The problems of a request, from its error."""
     with pytest.raises(ParamError) as caught:
         params.parse(request(body))
     return caught.value.problems

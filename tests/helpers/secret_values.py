@@ -18,7 +18,7 @@ BY_URL = {"secret_ref": SECRET_URL}
 BY_FILE = {"file": "/etc/tacker/k8s-mgmt/secrets/worker"}
 NOT_KEPT = {"not_kept": True}
 
-# As the tests see it: the attribute, and a secret that may stand there.
+# For the tests: the attribute, and a secret that it may have.
 VALUES: dict[str, str | None] = {
     **dict.fromkeys(
         f"{structure}.{prefix}{name}"

@@ -9,7 +9,7 @@ EXTERNAL_NETWORK = "b0b84da3-3259-4855-b4cd-5711ba5e5de1"
 
 
 def instantiate() -> dict[str, Any]:
-    """The body as it stands there."""
+    """The body of the specification."""
     connected = {
         "net0_master": "masterNode_CP1",
         "net0_worker": "workerNode_CP2",

@@ -147,7 +147,7 @@ class Sshd:
         login = Login(self)
         with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
             transport.start_server(server=login)
-        channels = []  # paramiko itself forgets those that nobody holds
+        channels = []  # paramiko itself drops those without a reference
         while transport.is_active():
             channel = transport.accept(0.2)
             channels.append(channel)
@@ -243,8 +243,8 @@ class Login(paramiko.ServerInterface):
         if self.sshd.deaf:
             threading.Event().wait(5)
             return False
-        # paramiko says yes when this returns. A short command may have ended by then,
-        # and its channel be closed before the client has heard of it.
+        # paramiko confirms when this returns. A short command may have ended by then,
+        # and its channel be closed before the client has that.
         yes = paramiko.Message()
         yes.add_byte(common.cMSG_CHANNEL_SUCCESS)
         yes.add_int(channel.remote_chanid)
@@ -318,7 +318,7 @@ class LocalFiles(paramiko.SFTPServerInterface):
 
 
 def pump(stream: IO[bytes], send: Callable[[bytes], Any]) -> None:
-    """Pass output on; as with OpenSSH, it has no reader once the session is gone."""
+    """Pass output on; as with OpenSSH, it has no reader after the session's end."""
     with stream, contextlib.suppress(OSError, EOFError, paramiko.SSHException):
         while chunk := os.read(stream.fileno(), CHUNK):
             send(chunk)

@@ -1,4 +1,4 @@
-"""A cluster as five places tell of it."""
+"""A cluster as five sources report it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -88,7 +88,7 @@ class Scene:
                 control_planes=tuple(self.planes),
                 workers=tuple(self.workers),
                 load_balancer=self.balancer,
-                places={one: frozenset({"top"}) for one in servers},
+                places={server: frozenset({"top"}) for server in servers},
                 unfinished=tuple(self.unfinished),
                 stack_id="stack-7",
             ),

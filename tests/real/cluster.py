@@ -29,11 +29,11 @@ def settled(cluster: Cluster, replicas: int = workloads.REPLICAS) -> None:
 
     def missing() -> str:
         ready = {name for name, is_so in cluster.ready_nodes().items() if is_so}
-        web = [one for one in cluster.pods("app=web") if _runs(one, ready)]
+        web = [pod for pod in cluster.pods("app=web") if _runs(pod, ready)]
         on = {
-            one["spec"]["nodeName"]
-            for one in cluster.pods("app=agent")
-            if _runs(one, ready)
+            pod["spec"]["nodeName"]
+            for pod in cluster.pods("app=agent")
+            if _runs(pod, ready)
         }
         workers = {name for name in ready if name.startswith("worker-")}
         if len(web) != replicas:
@@ -50,7 +50,8 @@ def _runs(pod: dict[str, Any], ready: set[str]) -> bool:
     alive = "deletionTimestamp" not in pod["metadata"]
     conditions = pod["status"].get("conditions", [])
     is_ready = any(
-        one["type"] == "Ready" and one["status"] == "True" for one in conditions
+        condition["type"] == "Ready" and condition["status"] == "True"
+        for condition in conditions
     )
     return ours and alive and is_ready
 

@@ -88,7 +88,7 @@ def read(result: Path) -> dict[str, Any]:
         for case in suite.iter("testcase")
     ]
     found = {one.get("name"): one.get("value", "") for one in suite.iter("property")}
-    all_passed = bool(tests) and all(one["outcome"] == PASSED for one in tests)
+    all_passed = bool(tests) and all(test["outcome"] == PASSED for test in tests)
     return {
         "outcome": PASSED if all_passed else FAILED,
         "tests": tests,

@@ -116,8 +116,8 @@ def seen(
     finally:
         emulator.stop()
         plane.stop_all()
-        for one in kubelets:
-            one.stop()
+        for kubelet in kubelets:
+            kubelet.stop()
 
 
 def test_the_emulator_answers_as_a_real_server(seen: list[dict[str, Any]]) -> None:

@@ -61,7 +61,7 @@ class TestInstantiated:
         manifest = workloads.web("web", port, replicas=2, spread=True)
         with lab.cnf(cluster.vim_name, manifest) as cnf:
             cnf.instantiate()
-            on = {one["spec"]["nodeName"] for one in cluster.pods("app=web")}
+            on = {pod["spec"]["nodeName"] for pod in cluster.pods("app=web")}
             assert len(on) == 2
             assert len(answering_pods(cluster, port=port)) == 2
 

@@ -46,7 +46,7 @@ def test_cnf_of_tacker_answers_from_pods_of_two_workers(
     manifest = workloads.web("web", port, replicas=2, spread=True)
     with lab_v2.cnf_on(cluster.vim_for_a_cnf(), manifest) as cnf:
         cnf.instantiate(level="two")
-        assert len({one["spec"]["nodeName"] for one in cluster.pods("app=web")}) == 2
+        assert len({pod["spec"]["nodeName"] for pod in cluster.pods("app=web")}) == 2
         assert len(answering_pods(cluster, port=port)) == 2
 
 

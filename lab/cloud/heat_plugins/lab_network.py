@@ -90,14 +90,14 @@ class Subnet(LabResource):
             network["id"] if network else reference,
             given.get("cidr"),
             gateway=gateway,
-            # An empty gateway is how a template says that there is none.
+            # In templates an empty gateway means none.
             with_gateway=gateway not in ("", "~"),
             pools=given.get("allocation_pools") or (),
         )
 
 
 class Port(LabResource):
-    """An address on a network; who uses it changes, the address stays."""
+    """An address on a network; its user changes, the address stays."""
 
     properties_schema = port.Port.properties_schema
     attributes_schema = port.Port.attributes_schema

@@ -1,4 +1,4 @@
-"""How often Heat looks whether a resource has got what it asked for.
+"""How often Heat polls a resource.
 
 Heat itself waits for a second between two looks, and that at every level of nested
 stacks; real VMs take a minute, hosts of the lab a second.

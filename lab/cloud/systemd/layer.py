@@ -39,7 +39,7 @@ PYTHON = "usr/lib/python3/dist-packages"
 def make(layer: Path, root: Path) -> None:
     """Make the layer.
 
-    :param root: the Debian root file system that it lies on.
+    :param root: the Debian root file system below it.
     :raises CloudError: a program failed.
     """
     shutil.copytree(FILES, layer)

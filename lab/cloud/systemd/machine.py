@@ -1,4 +1,4 @@
-"""A host with systemd, as what starts hosts wants it."""
+"""A host with systemd, in the form that the program that starts hosts needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ from lab.settings import Settings
 
 HERE = Path(__file__).parent
 PACKAGES = HERE / "packages.txt"
-# Change it when the root is to be made in another way from the same packages.
+# Change it to make the root in another way from the same packages.
 RECIPE = "1"
 LIMIT = 1800
 FIELDS = ("ORIGIN", "RELEASE", "COMPONENT", "REPO_URI", "SIGNED_BY")
@@ -152,7 +152,7 @@ def _place(settings: Settings) -> Path:
 
 
 def _in_use(root: Path, proc: Path = Path("/proc")) -> bool:
-    """Whether a host stands on a root file system, in whatever mount namespace."""
+    """Whether a host uses a root file system, in any mount namespace."""
     for mounts in proc.glob("[0-9]*/mountinfo"):
         try:
             if str(root) in mounts.read_text():

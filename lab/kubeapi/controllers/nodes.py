@@ -1,6 +1,6 @@
 """Nodes: a kubelet that falls silent makes its node Unknown, and taints follow.
 
-A node is Ready because its kubelet says so. What is done here is what the node
+A node is Ready because its kubelet reports it. What is done here is what the node
 lifecycle controller does: it watches the kubelet's heartbeats (the Lease of the node's
 name in ``kube-node-lease``, or a status update) by its own clock, so that neither the
 hosts' clocks nor a restart of the server make a living node look dead.

@@ -6,6 +6,7 @@ outside: members with ids, an elected leader, writes that a majority has on disk
 they are answered, no answer at all without a majority, members that are added before
 they are started and stop for good when they are removed, and ``etcdctl`` for these.
 
-The document is the state of the Kubernetes API, and who serves it: of several API
-servers one works at a time (:meth:`.member.Member.lease`), the others hand requests on.
+The document is the state of the Kubernetes API, and the server that serves it: of
+several API servers one works at a time (:meth:`.member.Member.lease`), the others
+forward requests.
 """

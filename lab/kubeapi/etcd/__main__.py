@@ -1,4 +1,4 @@
-"""``etcd``: one member, configured as by kubespray, until it is told to stop."""
+"""``etcd``: one member, configured as by kubespray, until it is stopped."""
 
 import os
 import signal

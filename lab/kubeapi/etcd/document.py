@@ -1,4 +1,4 @@
-"""What the members keep: themselves, who serves the Kubernetes API, and its state."""
+"""The members' data: the members, the server of the Kubernetes API, and its state."""
 
 import hashlib
 import json
@@ -44,21 +44,23 @@ class Document:
 
     @property
     def age(self) -> tuple[int, int]:
-        """What tells the newer of two."""
+        """Compared to find the newer of two."""
         return self.term, self.revision
 
     def member(self, member_id: int) -> Peer | None:
-        return next((one for one in self.members if one.id == member_id), None)
+        return next((member for member in self.members if member.id == member_id), None)
 
     def at(self, peer_url: str) -> Peer | None:
-        return next((one for one in self.members if one.peer_url == peer_url), None)
+        return next(
+            (member for member in self.members if member.peer_url == peer_url), None
+        )
 
     def with_member(self, peer: Peer) -> "Document":
         """:raises EtcdError: another one has its URL."""
         known = self.at(peer.peer_url)
         if known and known.id != peer.id:
             raise EtcdError("etcdserver: Peer URLs already exists")
-        others = tuple(one for one in self.members if one.id != peer.id)
+        others = tuple(member for member in self.members if member.id != peer.id)
         members = sorted((*others, peer), key=lambda one: one.peer_url)
         return replace(self, members=tuple(members))
 
@@ -66,14 +68,14 @@ class Document:
         """:raises EtcdError: there is none."""
         if self.member(member_id) is None:
             raise EtcdError("etcdserver: member not found")
-        others = tuple(one for one in self.members if one.id != member_id)
+        others = tuple(member for member in self.members if member.id != member_id)
         return replace(self, members=others)
 
     def held_by(self, holder: str) -> "Document":
         return replace(self, holder=holder, epoch=self.epoch + 1)
 
     def with_value(self, value: str, epoch: int) -> "Document":
-        """:raises EtcdError: somebody else serves the API by now."""
+        """:raises EtcdError: another server serves the API by now."""
         if epoch != self.epoch:
             raise EtcdError(f"the API is served by {self.holder} by now")
         return replace(self, value=value)
@@ -103,7 +105,7 @@ class Disk:
 
     :param id: its own; 0 before it has one.
     :param term: the newest that it has seen.
-    :param voted: for whom in that term; 0: for nobody.
+    :param voted: the candidate of its vote in that term; 0: none.
     :param removed: it was taken out, and has to stay away.
     """
 

@@ -102,7 +102,7 @@ class EtcdCtl:
         if not whole_cluster:
             return self._endpoints
         members = self._client.ask("/v3/members")
-        return [one["client_url"] for one in members if one["client_url"]]
+        return [member["client_url"] for member in members if member["client_url"]]
 
     def _list(self) -> None:
         members = self._client.ask("/v3/members")
@@ -112,16 +112,16 @@ class EtcdCtl:
             self._print({"header": header, "members": [_member(m) for m in members]})
             return
         rows = []
-        for one in members:
-            state = "started" if one["client_url"] else "unstarted"
-            urls = (one["peer_url"], one["client_url"])
-            rows.append((f"{one['id']:x}", state, one["name"], *urls, "false"))
+        for member in members:
+            state = "started" if member["client_url"] else "unstarted"
+            urls = (member["peer_url"], member["client_url"])
+            rows.append((f"{member['id']:x}", state, member["name"], *urls, "false"))
         self._tell(_MEMBERS, rows)
 
     def _add(self, name: str, peer_url: str) -> None:
         members = self._client.ask("/v3/member-add", {"peer_url": peer_url})["members"]
-        new = next(one for one in members if one["peer_url"] == peer_url)
-        pairs = [f"{one['name'] or name}={one['peer_url']}" for one in members]
+        new = next(member for member in members if member["peer_url"] == peer_url)
+        pairs = [f"{member['name'] or name}={member['peer_url']}" for member in members]
         print(f"Member {new['id']:x} added to cluster\n")
         print(f'ETCD_NAME="{name}"\nETCD_INITIAL_CLUSTER="{",".join(pairs)}"')
         print('ETCD_INITIAL_CLUSTER_STATE="existing"')

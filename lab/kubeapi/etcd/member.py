@@ -1,4 +1,4 @@
-"""One member: what can be asked of it, and who serves the Kubernetes API."""
+"""One member: its requests, and which server serves the Kubernetes API."""
 
 import time
 from collections.abc import Callable
@@ -19,11 +19,11 @@ class Member(Raft):
         self._lease_ends = 0.0
 
     def _elected(self, now: float) -> None:
-        # Who served the API last may go on, so he gets the time to say so.
+        # The last server of the API may go on, so it gets the time to report that.
         self._lease_ends = now + self._times.lease
 
     def status(self) -> Message:
-        """What can be said without asking anybody."""
+        """The status as this member knows it."""
         with self._lock:
             return {
                 "member_id": self._disk.id,
@@ -61,7 +61,7 @@ class Member(Raft):
         """Make a new document of the newest one, and have a majority keep it.
 
         :raises EtcdError: as :meth:`read`, or what ``to`` raises. After a request that
-            timed out nobody knows yet whether it was done.
+            timed out it is unknown yet whether it was done.
         """
         with self._lock:
             self._must_lead()
@@ -75,7 +75,7 @@ class Member(Raft):
         It is renewed for the one that has it, and given to another when it has ended.
 
         :param release: give it back instead.
-        :returns: who has it.
+        :returns: the server that has it.
         :raises EtcdError: as :meth:`read`.
         """
         with self._lock:
@@ -108,7 +108,7 @@ class Member(Raft):
 
 
 def started(peer: Peer) -> Callable[[Document], Document]:
-    """The change that tells a member's name and URL, once it runs."""
+    """The change that publishes a member's name and URL, once it runs."""
 
     def change(document: Document) -> Document:
         if document.member(peer.id) is None:

@@ -27,7 +27,7 @@ _JOIN_PAUSE = 0.5  # seconds
 
 @dataclass(frozen=True)
 class Configuration:
-    """What kubespray's ``/etc/etcd.env`` says.
+    """The settings of kubespray's ``/etc/etcd.env``.
 
     :param cluster: peer URLs of the members by their names.
     :param new: the cluster is made, or this member joins one that is there.
@@ -109,8 +109,8 @@ class Node:
         else:
             document = self._joined()
         own = document.at(wanted.peer_url)
-        known = {one.peer_url for one in document.members}
-        # Names are not compared: two members that are told by one name are one.
+        known = {member.peer_url for member in document.members}
+        # Names are not compared: two members with one name count as one.
         if own is None or known != set(wanted.cluster.values()):
             raise EtcdError("error validating peerURLs: member count is unequal")
         if not wanted.new and own.client_url:

@@ -21,7 +21,7 @@ Message = dict[str, Any]
 class Times:
     """Seconds. A laboratory's machine is busy: late is not dead.
 
-    :param election: the shortest silence after which a member wants to lead.
+    :param election: the shortest silence after which a member becomes a candidate.
     :param lease: how long an API server may serve without asking again.
     """
 
@@ -52,7 +52,7 @@ class _Heard:
 
 
 class Raft:
-    """One of those who agree; its threads run from :meth:`start` to :meth:`stop`.
+    """One member of the consensus; its threads run from :meth:`start` to :meth:`stop`.
 
     :param disk: with the member's id and at least its first document.
     """
@@ -113,7 +113,7 @@ class Raft:
 
     def _majority(self, agree: Callable[[int], bool]) -> bool:
         """Whether more than half of the members do, this one included."""
-        ids = [one.id for one in self._disk.document.members]
+        ids = [member.id for member in self._disk.document.members]
         count = sum(one == self._disk.id or agree(one) for one in ids)
         return count > len(ids) // 2
 
@@ -206,8 +206,8 @@ class Raft:
     def _campaign(self) -> None:
         """Ask whether the others would elect this member, and then to do it.
 
-        The first question changes nothing, so that one who was cut off for a while
-        does not unseat a leader that all others hear.
+        The first question changes nothing, so that a member that was cut off for a
+        while does not unseat a leader that all others reach.
         """
         if self._ask_for_votes(trial=True) and self._ask_for_votes(trial=False):
             with self._lock:
@@ -230,10 +230,14 @@ class Raft:
                 "trial": trial,
             }
             votes: set[int] = set()
-            voters = [one for one in document.members if one.id != self._disk.id]
+            voters = [
+                member for member in document.members if member.id != self._disk.id
+            ]
         asking = [
-            threading.Thread(target=self._ask, args=(one, question, votes), daemon=True)
-            for one in voters
+            threading.Thread(
+                target=self._ask, args=(voter, question, votes), daemon=True
+            )
+            for voter in voters
         ]
         for thread in asking:
             thread.start()
@@ -265,9 +269,11 @@ class Raft:
     def _lead(self) -> None:
         now = time.monotonic()
         self._leader = self._disk.id
-        self._heard = {one.id: _Heard(last=now) for one in self._disk.document.members}
+        self._heard = {
+            member.id: _Heard(last=now) for member in self._disk.document.members
+        }
         self._elected(now)
-        # Only what was written in its own term tells a leader what a majority has.
+        # A leader knows what a majority has only from writes of its own term.
         self._append(self._disk.document)
 
     def _elected(self, now: float) -> None:

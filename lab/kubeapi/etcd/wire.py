@@ -30,7 +30,7 @@ class Files:
     key: str = ""
 
     def server(self) -> ssl.SSLContext | None:
-        """For those whom it asks for a certificate of the CA."""
+        """For clients that need a certificate of the CA."""
         if not self.certificate:
             return None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -81,7 +81,7 @@ class Connections:
             connection.request("POST", path, body)
             answer = connection.getresponse()
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-            # It was kept open for too long; a new one tells.
+            # It was kept open for too long; try a new one.
             self.forget(url)
             connection = self._connection(url)
             connection.request("POST", path, body)
@@ -125,7 +125,7 @@ class PeerTransport:
 
 
 class Client:
-    """Asks whichever member answers, and then the leader.
+    """Sends requests to the first member that answers, and then to the leader.
 
     :param endpoints: URLs of members.
     :param limit: seconds for one request to one member.
@@ -159,7 +159,7 @@ class Client:
                     waiting.insert(0, error.leader)
                 continue
             # The one that could do it is asked first from now on.
-            others = [one for one in self.endpoints if one != url]
+            others = [endpoint for endpoint in self.endpoints if endpoint != url]
             self.endpoints = [url, *others]
             return answer
         raise problem

@@ -1,4 +1,4 @@
-"""A named phase of an installation: takes time, hangs or fails, as the variables say.
+"""A named phase of an installation: takes time, hangs or fails, by its variables.
 
 It stands where kubespray downloads and installs for minutes. It runs on the Ansible
 server and reaches for the host only to count the failures of a ``lab_fault`` with
@@ -35,7 +35,7 @@ class ActionModule(ActionBase):
         fault = self._value("lab_fault", variables) or {}
         if self._meant(fault, variables) and self._still_due(fault):
             result["failed"] = True
-            result["msg"] = fault.get("message", "This phase was told to fail.")
+            result["msg"] = fault.get("message", "This phase fails on request.")
         result["changed"] = False
         return result
 

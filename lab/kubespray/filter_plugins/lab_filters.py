@@ -46,7 +46,7 @@ def strange_addresses(hosts: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def kubelet_certificate(node: str) -> dict[str, str]:
-    """What ``lab_certificates`` is to make for a node's kubelet."""
+    """The certificates of a node's kubelet for ``lab_certificates``."""
     return {
         "name": f"kubelet-{node}",
         "common_name": f"system:node:{node}",

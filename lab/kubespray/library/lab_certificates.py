@@ -153,7 +153,7 @@ def _configuration(wanted: dict[str, Any]) -> str:
 
 
 def work(given: dict[str, Any]) -> dict[str, Any]:
-    """All of it; what Ansible is told."""
+    """Do everything; the result for Ansible."""
     os.makedirs(given["directory"], exist_ok=True)
     os.umask(0o077)
     authority = Authority(given["directory"], given.get("naming") == "etcd")

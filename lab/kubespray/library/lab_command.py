@@ -13,7 +13,7 @@ from typing import Any
 
 
 def run(given: dict[str, Any]) -> dict[str, Any]:
-    """Run it; what Ansible is told."""
+    """Run it; the result for Ansible."""
     argv = given.get("argv") or shlex.split(given["cmd"])
     done = subprocess.run(
         [str(word) for word in argv],

@@ -118,15 +118,15 @@ def _running(pod: Any) -> Any:
     names = [] if held else list(_STARTED)
     containers = [
         {
-            "name": one["name"],
-            "image": one["image"],
+            "name": container["name"],
+            "image": container["image"],
             "imageID": "",
             "ready": not held,
             "started": not held,
             "restartCount": 0,
             "state": {"running": {"startedAt": now}},
         }
-        for one in pod["spec"]["containers"]
+        for container in pod["spec"]["containers"]
     ]
     address = f"10.233.64.{int(pod['metadata']['uid'][:2], 16)}"
     return {

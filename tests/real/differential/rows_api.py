@@ -39,7 +39,9 @@ def _served(site: Site) -> Any:
     """How discovery describes the kinds that are used."""
     seen = {}
     for group, *names in _SERVED:
-        known = {one["name"]: one for one in site.get(group)["resources"]}
+        known = {
+            resource["name"]: resource for resource in site.get(group)["resources"]
+        }
         for name in names:
             seen[name] = {
                 key: value

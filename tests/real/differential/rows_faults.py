@@ -44,7 +44,7 @@ def _moment(stamp: str) -> float:
 
 def _ready(site: Site) -> Any:
     conditions = site.get(_NODE)["status"]["conditions"]
-    return next(one for one in conditions if one["type"] == "Ready")
+    return next(condition for condition in conditions if condition["type"] == "Ready")
 
 
 def _unknown(site: Site) -> Any:

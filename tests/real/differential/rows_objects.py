@@ -200,7 +200,7 @@ def _events(site: Site, path: str) -> Any:
     )
     return {
         "status": answer.status,
-        "events": [[pick(one, field) for field in fields] for one in events],
+        "events": [[pick(event, field) for field in fields] for event in events],
     }
 
 

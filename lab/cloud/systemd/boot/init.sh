@@ -50,7 +50,7 @@ rmdir /.machine
 # Kubernetes' mounts in containers have to be seen by the host and the other way round.
 mount --make-rshared /
 
-# systemd closes what it inherits: a child of it says when it is done.
+# systemd closes what it inherits: a child of it reports when it is ready.
 (
   state=
   until [ "$state" = running ] || [ "$state" = degraded ]; do

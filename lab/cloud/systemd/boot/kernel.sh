@@ -2,7 +2,7 @@
 # What a host that boots systemd sees of the kernel, which is the machine's; see init.sh.
 
 # Settings of the whole machine: hosts may write them, into files of their own. kubespray
-# and kubelet set the first ones and compare them with what they want.
+# and kubelet set the first ones and compare them with the values that they require.
 SETTINGS='vm/overcommit_memory 1
 vm/panic_on_oom 0
 kernel/panic 10
@@ -39,7 +39,7 @@ make_kernel_files() {
     echo "$value" | own "/proc/sys/$key"
     over "/proc/sys/$key"
   done
-  # The kernel is shared and was started once; a host says when it was started itself.
+  # The kernel is shared and was started once; a host shows its own time of start.
   own /proc/sys/kernel/random/boot_id <"$HOST_ROOT/proc/sys/kernel/random/uuid"
   over /proc/sys/kernel/random/boot_id
   # swapoff -a then turns off nothing of the machine's.

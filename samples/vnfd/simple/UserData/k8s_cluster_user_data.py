@@ -2,7 +2,7 @@
 
 Flavours and images come from the VNFD and from nowhere else: when Tacker heals a VM, it
 fills these parameters from the VNFD again, and any other value would make Heat replace
-machines that nobody asked to replace.
+machines that no request named.
 """
 
 from tacker.extensions import vnfm
@@ -60,7 +60,7 @@ class KubernetesClusterUserData(AbstractUserData):
         """Say the group's size where Tacker updates the stack to scale.
 
         It does so to roll a scale-out back. Without this it would hand in the size of
-        the instantiation, and Heat would delete workers that nobody asked to delete.
+        the instantiation, and Heat would delete workers that no request named.
 
         :param param: the parameters that the stack has.
         :param vnf_capacity: members that the group has afterwards.

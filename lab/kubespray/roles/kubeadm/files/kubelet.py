@@ -6,7 +6,7 @@ The configuration: ``server`` (https://HOST:PORT of the API), ``ca`` and ``clien
 files; ``client`` holds certificate and key), ``name``, ``address``, ``version``,
 ``labels``, ``taints`` (``key=value:effect``), ``heartbeat_seconds``.
 
-Like a real kubelet it registers once after its start: a node that somebody deletes
+Like a real kubelet it registers once after its start: a node that a user deletes
 stays away until the kubelet is started again. It keeps trying for ever while the API
 does not answer, and says in its log when that begins and ends.
 """
@@ -145,7 +145,7 @@ class Kubelet:
         self._post_status()
 
     def beat(self) -> None:
-        """Renew the Lease; say that the node is Ready if it is not known to be.
+        """Renew the Lease; report the node as Ready if the API does not have that.
 
         :raises Refused: 404 if the Node was deleted.
         """

@@ -96,7 +96,7 @@ def _template(vnfd_id, inst, tmp_csar_dir):
 
 
 def _machine(vdu, wanted, vnfd, flavour_id, inst, grant_req, grant):
-    """What the Base HOT wants to know of a VDU; the NFVO's grant goes first."""
+    """Values of a VDU for the Base HOT; the NFVO's grant comes first."""
     found = {
         "computeFlavourId": utils.get_param_flavor(vdu, flavour_id, vnfd, grant),
         "vcImageId": utils.get_param_image(vdu, flavour_id, vnfd, grant),
