@@ -1,0 +1,49 @@
+"""Modules and functions are short enough to be read at once."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests import tree
+
+MODULE, FUNCTION = 350, 60  # lines, blank ones and comments included
+PACKAGES = ("tacker_k8s_mgmt", "lab", "benchmarks", "doc", "tests/documents")
+MODULES = [
+    name
+    for name in tree.files()
+    if name.endswith(".py") and name.startswith(tuple(f"{p}/" for p in PACKAGES))
+]
+
+
+def long_functions(text: str) -> Iterator[str]:
+    """Functions and methods over the limit; decorators count, too."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            assert node.end_lineno is not None
+            if (length := node.end_lineno - first + 1) > FUNCTION:
+                yield f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_and_its_functions_are_short(name: str) -> None:
+    text = (tree.ROOT / name).read_text()
+    assert len(text.splitlines()) <= MODULE
+    assert not list(long_functions(text))
+
+
+def test_every_package_is_counted() -> None:
+    assert all(
+        any(name.startswith(f"{package}/") for name in MODULES) for package in PACKAGES
+    )
+
+
+def test_a_long_function_is_noticed() -> None:
+    body = "\n".join(["    pass"] * FUNCTION)
+    assert list(long_functions(f"async def f():\n{body}")) == ["f has 61 lines"]
+    nested = (
+        f"class A:\n    @property\n    def f(self):\n{body.replace('    ', '        ')}"
+    )
+    assert list(long_functions(nested)) == ["f has 62 lines"]
+    assert not list(long_functions(f"def f():\n{body[9:]}"))
