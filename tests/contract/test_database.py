@@ -99,7 +99,7 @@ def spec():
 
 
 def test_a_hook_ends_the_transaction_of_the_request(context, instance):
-    driver.V1Hook("instantiate_end", context, instance).begin(None)
+    driver.V1Hook("instantiate_end", context, instance).begin()
     assert not context.session.in_transaction()
 
 

@@ -42,22 +42,22 @@ def test_there_are_all_hooks_that_tacker_calls():
 
 @pytest.mark.parametrize(("api", "name", "entry"), ENTRIES)
 def test_advice_names_what_tacker_has_for_the_operation(api, name, entry):
-    told = [
+    texts = [
         entry.wrong,
         entry.advice(errors.ClusterError(detail="")),
         entry.advice(errors.UnsupportedOperation(detail="")),
     ]
-    verbs = set(re.findall(r"`([a-z]+)`", " ".join(told)))
+    verbs = set(re.findall(r"`([a-z]+)`", " ".join(texts)))
     assert verbs & {"fail", "rollback"}
     assert verbs <= {"retry", "rollback", "fail"}
     if name.startswith(NO_ROLLBACK[api]):
         assert "rollback" not in verbs
     if "rollback" in name:
         # It would begin the operation again, not its rollback.
-        assert "`retry` goes on" not in told[1]
+        assert "`retry` goes on" not in texts[1]
 
 
-def test_heal_of_all_is_told_of_no_rollback():
+def test_heal_of_all_offers_no_rollback():
     assert "rollback" not in hints.HEAL_OF_ALL.failed
 
 

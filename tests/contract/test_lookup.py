@@ -64,7 +64,7 @@ def config_file(place):
 def known(place, config_file):
     """Ids of the VNF instances, by what they are."""
     given = additional_params()
-    # Nobody listens there.
+    # Nothing listens there.
     ansible = given["k8s_cluster_installation_param"]["ansible"]
     ansible |= {"ip_address": "127.0.0.1", "port": 1}
     wanted = place / "params.json"
@@ -102,13 +102,15 @@ def test_everything_is_asked_and_nothing_is_written(check, known, place):
     before = rows_of(place)
     done = check(known["cluster"], "--json")
     assert done.returncode == 2, done.stderr
-    told = json.loads(done.stdout)
-    assert told["vnf_instance_name"] == "cluster"
-    assert told["open_operation"] == f"HEAL {known['operation']} is FAILED_TEMP"
+    report = json.loads(done.stdout)
+    assert report["vnf_instance_name"] == "cluster"
+    assert report["open_operation"] == f"HEAL {known['operation']} is FAILED_TEMP"
     silent = {"heat", "inventory", "cluster", "load_balancer"}
-    assert set(told["not_asked"]) == silent
-    assert "No SSH connection to ansible@127.0.0.1:1" in told["not_asked"]["inventory"]
-    (balancer,) = told["rows"]
+    assert set(report["not_asked"]) == silent
+    assert (
+        "No SSH connection to ansible@127.0.0.1:1" in report["not_asked"]["inventory"]
+    )
+    (balancer,) = report["rows"]
     assert balancer["vim"] == "-"
     assert [one["what"] for one in balancer["differences"]] == [
         "the cluster is no VIM in Tacker"
@@ -139,7 +141,7 @@ def test_nothing_but_the_report_is_on_the_screen_and_no_secret(check, known):
         ("broken", "k8s_cluster_installation_param has"),
     ],
 )
-def test_what_is_no_cluster_is_told(check, known, which, said):
+def test_what_is_no_cluster_is_reported(check, known, which, said):
     done = check(known[which])
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
@@ -153,15 +155,18 @@ class TestV2:
         done = check(known["v2 cluster"], "--json")
         assert done.returncode == 2, done.stderr
         assert "secret" not in done.stdout + done.stderr
-        told = json.loads(done.stdout)
-        assert told["vnf_instance_name"] == "v2 cluster"
-        assert told["open_operation"] == f"HEAL {known['v2 operation']} is FAILED_TEMP"
-        silent = {"heat", "inventory", "cluster", "load_balancer"}
-        assert set(told["not_asked"]) == silent
+        report = json.loads(done.stdout)
+        assert report["vnf_instance_name"] == "v2 cluster"
         assert (
-            "No SSH connection to ansible@127.0.0.1:1" in told["not_asked"]["inventory"]
+            report["open_operation"] == f"HEAL {known['v2 operation']} is FAILED_TEMP"
         )
-        (balancer,) = told["rows"]
+        silent = {"heat", "inventory", "cluster", "load_balancer"}
+        assert set(report["not_asked"]) == silent
+        assert (
+            "No SSH connection to ansible@127.0.0.1:1"
+            in report["not_asked"]["inventory"]
+        )
+        (balancer,) = report["rows"]
         assert [one["what"] for one in balancer["differences"]] == [
             "the cluster is no VIM in Tacker"
         ]
@@ -177,8 +182,8 @@ class TestV2:
             "with lookup.opened(sys.argv[1], sys.argv[2:]) as found:\n"
             "    print(*sorted(set(found.params.secrets())))"
         )
-        told = python(str(program), known["v2 cluster"], config_file)
-        assert told.stdout.split() == [
+        report = python(str(program), known["v2 cluster"], config_file)
+        assert report.stdout.split() == [
             "b4lancer-secret",
             "changed-secret",
             "n0de-secret",
@@ -192,7 +197,7 @@ class TestV2:
             ("v2 forgotten", "ansible.password"),
         ],
     )
-    def test_what_cannot_be_looked_at_is_told(self, check, known, which, said):
+    def test_what_cannot_be_looked_at_is_reported(self, check, known, which, said):
         done = check(known[which])
         assert (done.returncode, done.stdout) == (2, "")
         assert said in done.stderr
@@ -223,7 +228,7 @@ def test_a_configuration_that_cannot_be_read(check, tmp_path):
     assert str(path) in done.stderr
 
 
-def test_a_database_that_is_down_is_not_waited_for_and_its_password_not_told(
+def test_a_database_that_is_down_is_not_waited_for_and_its_password_not_shown(
     check, tmp_path
 ):
     path = tmp_path / "tacker.conf"

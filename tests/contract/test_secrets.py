@@ -42,7 +42,7 @@ def reason(secrets, reference):
 
 class TestBarbican:
     @pytest.mark.parametrize("secret_id", [TEXT_ID, BYTES_ID])
-    def test_a_secret_is_told_however_it_was_stored(self, cloud, secret_id):
+    def test_a_secret_is_read_however_it_was_stored(self, cloud, secret_id):
         secrets = Secrets(lambda: login(cloud), options(), "")
         assert secrets(by_id(secret_id)) == PAYLOADS[secret_id][1].decode()
 
@@ -70,19 +70,19 @@ class TestBarbican:
             (BROKEN_ID, "Barbican answers 500"),
         ],
     )
-    def test_why_there_is_none_is_told(self, cloud, secret_id, expected):
+    def test_why_there_is_none_is_reported(self, cloud, secret_id, expected):
         secrets = Secrets(lambda: login(cloud), options(), "")
         assert expected in reason(secrets, by_id(secret_id))
         assert secrets(by_id(TEXT_ID))
 
     def test_refused_credentials_are_sent_once(self, cloud):
         secrets = Secrets(lambda: login(cloud, "wrong-pa55"), options(), "")
-        told = {reason(secrets, by_id(one)) for one in (TEXT_ID, BYTES_ID)}
-        assert told == {"Keystone or Barbican refuses the VIM's credentials"}
+        reasons = {reason(secrets, by_id(one)) for one in (TEXT_ID, BYTES_ID)}
+        assert reasons == {"Keystone or Barbican refuses the VIM's credentials"}
         assert cloud.asked == ["token"]
 
     @pytest.mark.parametrize("services", [{}, {"key-manager": ["RegionTwo"]}])
-    def test_an_openstack_without_barbican_is_told(self, cloud, services):
+    def test_an_openstack_without_barbican_is_reported(self, cloud, services):
         cloud.services = services
         secrets = Secrets(lambda: login(cloud, region="RegionOne"), options(), "")
         assert "no Barbican in its catalogue" in reason(secrets, by_id(TEXT_ID))
@@ -90,34 +90,34 @@ class TestBarbican:
     def test_one_that_does_not_answer_is_not_waited_for_twice(self, cloud):
         cloud.silent.set()
         secrets = Secrets(lambda: login(cloud), options(limit=0.2), "")
-        told = reason(secrets, by_id(TEXT_ID))
-        assert told == (
+        text = reason(secrets, by_id(TEXT_ID))
+        assert text == (
             "Barbican cannot be asked with the VIM's credentials: ConnectTimeout"
         )
         before = len(cloud.asked)
-        assert reason(secrets, by_id(BYTES_ID)) == told
+        assert reason(secrets, by_id(BYTES_ID)) == text
         assert len(cloud.asked) == before
 
-    def test_a_vim_that_cannot_be_had_is_told(self):
+    def test_a_vim_that_cannot_be_had_is_reported(self):
         def gone():
             raise LookupError("no VIM")
 
-        told = reason(Secrets(gone, options(), ""), by_id(TEXT_ID))
-        assert told.endswith("with the VIM's credentials: LookupError")
+        text = reason(Secrets(gone, options(), ""), by_id(TEXT_ID))
+        assert text.endswith("with the VIM's credentials: LookupError")
 
     def test_no_secret_is_logged_at_any_level(self, cloud, caplog):
         caplog.set_level(logging.DEBUG)
         logging.getLogger("keystoneauth").setLevel(logging.DEBUG)
         secrets = Secrets(lambda: login(cloud), options(), "")
-        told = [secrets(by_id(one)) for one in (TEXT_ID, BYTES_ID)]
+        resolved = [secrets(by_id(one)) for one in (TEXT_ID, BYTES_ID)]
         assert "keystoneauth" in {one.name.split(".")[0] for one in caplog.records}
-        for secret in (*told, PASSWORD):
+        for secret in (*resolved, PASSWORD):
             assert secret not in caplog.text
-        assert all(secret not in repr(vars(secrets)) for secret in told)
+        assert all(secret not in repr(vars(secrets)) for secret in resolved)
 
 
 class TestFiles:
-    def told(self, path, directory, project=""):
+    def secret(self, path, directory, project=""):
         secrets = Secrets(never, options(str(directory)), project)
         return secrets(Reference("file", str(path)))
 
@@ -137,7 +137,7 @@ class TestFiles:
     )
     def test_the_last_line_end_is_no_part_of_it(self, directory, content, secret):
         (directory / "x").write_bytes(content)
-        assert self.told(directory / "x", directory) == secret
+        assert self.secret(directory / "x", directory) == secret
 
     def test_only_files_below_the_directory_are_read(self, directory):
         outside = directory.parent / "outside"
@@ -145,15 +145,15 @@ class TestFiles:
         (directory / "chain").symlink_to(directory.parent)
         places = [outside, directory / "link", directory / "chain" / "outside"]
         places += ["/etc/shadow", "/does/not/exist", directory]
-        told = {self.refused(place, directory) for place in places}
-        assert told == {
+        reasons = {self.refused(place, directory) for place in places}
+        assert reasons == {
             "is not below the directory that Tacker's operator has set aside for "
             "secrets ([k8s_mgmt] secret_directory)"
         }
 
     def test_a_link_within_it_is_followed(self, directory):
         (directory / "link").symlink_to("one")
-        assert self.told(directory / "link", directory) == "file-pa55"
+        assert self.secret(directory / "link", directory) == "file-pa55"
 
     def test_without_a_directory_none_is_read(self, directory):
         assert "is not below" in self.refused(directory / "one", "")
@@ -168,9 +168,9 @@ class TestFiles:
             f"{directory}/another/x", allowed, project
         )
         if project:
-            assert self.told(f"{directory}/mine/x", allowed, project) == "s3cret"
+            assert self.secret(f"{directory}/mine/x", allowed, project) == "s3cret"
 
-    def test_one_that_is_not_there_is_told(self, directory):
+    def test_one_that_is_not_there_is_reported(self, directory):
         assert "is a file that is not there" in self.refused(directory / "x", directory)
 
     def test_neither_are_pipes_nor_directories(self, directory):
@@ -188,7 +188,7 @@ class TestFiles:
             (b"x" * 32769, "is a file of more than 32768 bytes"),
         ],
     )
-    def test_what_is_no_secret_is_told(self, directory, content, expected):
+    def test_what_is_no_secret_is_reported(self, directory, content, expected):
         (directory / "x").write_bytes(content)
         assert self.refused(directory / "x", directory) == expected
 

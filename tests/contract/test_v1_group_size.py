@@ -110,15 +110,17 @@ def test_without_groups_heat_is_not_asked(monkeypatch):
     assert not opened.called
 
 
-def test_an_update_that_fails_is_told_before_a_port_changes(monkeypatch):
+def test_an_update_that_fails_is_reported_before_a_port_changes(monkeypatch):
     heat = Heat()
     heat.statuses = ["UPDATE_IN_PROGRESS", "UPDATE_FAILED"]
-    with pytest.raises(errors.RemoteError, match="the stack is UPDATE_FAILED") as told:
+    with pytest.raises(
+        errors.RemoteError, match="the stack is UPDATE_FAILED"
+    ) as caught:
         keep(monkeypatch, heat, {GROUP: 3})
-    assert "No port was changed" in str(told.value)
+    assert "No port was changed" in str(caught.value)
 
 
-def test_a_heat_that_does_not_answer_is_told(monkeypatch):
+def test_a_heat_that_does_not_answer_is_reported(monkeypatch):
     class Silent(Heat):
         def get(self, stack):
             raise ConnectionError("Heat is away")

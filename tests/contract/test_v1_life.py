@@ -228,13 +228,13 @@ def test_failed_scale_out_is_not_to_be_retried(manager, site, vnf):
     assert "`fail` deletes none" in str(caught.value)
 
 
-def test_failed_heal_is_told_what_tacker_has_for_it(manager, site, vnf):
+def test_failed_heal_names_the_verbs_that_tacker_has_for_it(manager, site, vnf):
     site.faults.add("lock")
     with pytest.raises(errors.StepFailed) as caught:
         call(manager, "heal_start", vnf, heal(5))
-    told = str(caught.value)
-    assert told.endswith("`retry` goes on from here; `fail` gives the operation up.")
-    assert "rollback" not in told
+    text = str(caught.value)
+    assert text.endswith("`retry` goes on from here; `fail` gives the operation up.")
+    assert "rollback" not in text
 
 
 def test_another_vnf_is_left_alone(manager, site):

@@ -67,7 +67,7 @@ def test_a_group_that_names_no_size_keeps_the_one_that_it_has(asked):
 
 
 @pytest.mark.parametrize("before", [None, 2])
-def test_what_cannot_be_told_is_no_error_and_said(monkeypatch, caplog, before):
+def test_an_unknown_outcome_is_no_error_and_is_reported(monkeypatch, caplog, before):
     def silent(*_):
         raise OSError("Heat does not answer")
 
@@ -94,7 +94,7 @@ def test_rollback_that_would_take_the_wrong_vms_is_warned_of(monkeypatch, after)
     assert "`rollback` deletes" not in text
 
 
-def test_where_nobody_looked_at_the_vms_no_size_before_is_named(monkeypatch):
+def test_where_the_size_before_is_unknown_it_is_not_named(monkeypatch):
     monkeypatch.setattr(rollback, "members_after", lambda *_: 3)
     info = types.SimpleNamespace(instance_id="stack-id")
     instance = types.SimpleNamespace(instantiated_vnf_info=info)

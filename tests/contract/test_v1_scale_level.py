@@ -160,7 +160,7 @@ def test_a_scale_out_does_not_fail_when_heat_does_not_answer(vnfd, caplog):
     assert "Heat does not answer" in caplog.text
 
 
-def test_the_sizes_are_told_without_a_change(vnfd):
+def test_the_sizes_are_counted_without_a_change(vnfd):
     one = instance(0)
     (found,) = scale_level.counts(site(one, 3))
     assert (found.group, found.heat, found.tacker) == (GROUP, 3, 2)

@@ -107,7 +107,7 @@ class TestRequests:
         assert read.server_account.password.get_secret_value() == "file-pa55"
         assert cloud.asked == []
 
-    def test_one_that_leads_nowhere_is_told_with_the_way_out(self, instance):
+    def test_one_that_leads_nowhere_is_reported_with_the_way_out(self, instance):
         cfg.CONF.set_override("secret_directory", "", config.GROUP)
         with pytest.raises(errors.ParamError) as caught:
             hook(instance).merged("Do this.")

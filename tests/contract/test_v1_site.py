@@ -108,7 +108,7 @@ class TestPackage:
 
 
 class TestBastion:
-    """What it does or does not do tells nothing of the hosts behind it."""
+    """Its failure says nothing about the hosts behind it."""
 
     ERRORS = (
         bastion_errors.BastionUnreachable(
@@ -131,7 +131,7 @@ class TestBastion:
             one.unreachable(name_nodes(MACHINES))
         assert caught.value is error
 
-    def test_it_is_told_once_and_not_for_each_vm(self, one, error):
+    def test_it_is_reported_once_and_not_for_each_vm(self, one, error):
         with pytest.raises(bastion_errors.BastionError) as caught:
             one.wait_reachable(MACHINES)
         assert caught.value is error
@@ -172,7 +172,7 @@ class TestExpected:
         assert one._vms.get(self.WELL) is session
         assert opened == [session]
 
-    def test_whoever_needs_it_gets_the_error_and_no_second_try(self, one, opened):
+    def test_its_first_use_raises_the_error_without_a_second_try(self, one, opened):
         one.expect(self.REFUSED)
         with pytest.raises(errors.AuthError) as caught:
             one._vms.get(self.REFUSED)
@@ -184,7 +184,7 @@ class TestExpected:
         assert one._vms.get(self.WELL).alive
         assert len(opened) == 2
 
-    def test_what_nobody_needed_is_closed_with_the_site(self, one, opened):
+    def test_an_unused_session_is_closed_with_the_site(self, one, opened):
         with one:
             one.expect(self.WELL)
             one.expect(self.REFUSED)
@@ -215,5 +215,9 @@ def test_the_machine_id_file_need_not_end_its_line(one, end, monkeypatch, tmp_pa
     session = types.SimpleNamespace(run=run)
     monkeypatch.setattr(one._vms, "get", lambda node: session)
     (node,) = name_nodes(MACHINES[:1])
-    told = one.identity(node)
-    assert (told.machine_id, told.boot_id, told.nic_mtu) == ("4d7a", "9e1c", 1450)
+    identity = one.identity(node)
+    assert (identity.machine_id, identity.boot_id, identity.nic_mtu) == (
+        "4d7a",
+        "9e1c",
+        1450,
+    )

@@ -1,4 +1,4 @@
-"""What the end of a termination tells the operator when it has failed."""
+"""The advice to the operator when the end of a termination has failed."""
 
 import pytest
 

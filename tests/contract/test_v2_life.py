@@ -57,7 +57,7 @@ class TestInstantiate:
         assert log.stat().st_mode & 0o777 == 0o600
         assert "instantiate_end completed" in log.read_text()
 
-    def test_failure_is_told_and_a_retry_goes_on(self, tacker):
+    def test_failure_is_reported_and_a_retry_goes_on(self, tacker):
         with tacker.world() as site:
             site.faults.add("run cluster")
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
@@ -151,7 +151,7 @@ class TestScale:
         assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE]
         assert len(cluster.site.workers) == 2
 
-    def test_vm_that_heat_has_failed_at_is_in_nobodys_way(self, cluster):
+    def test_vm_that_heat_has_failed_at_blocks_no_operation(self, cluster):
         with cluster.world() as site:
             site.workers.append(fakes.machine(fakes.Role.WORKER, 8))
             site.unfinished.add(site.workers[-1].server_id)
@@ -213,7 +213,7 @@ class TestScale:
             scale(cluster, "SCALE_OUT")
         assert EIGHT in cluster.site.members
         if killed:
-            # What the hooks told each other is lost with the conductor.
+            # What the hooks pass on is lost with the conductor.
             cluster.data = {}
         cluster.rollback()
         after = cluster.site
@@ -226,7 +226,7 @@ class TestScale:
 
 
 class TestControlPlane:
-    def test_it_is_not_scaled_and_that_is_told_before_a_vm_exists(self, cluster):
+    def test_it_is_not_scaled_and_that_is_reported_before_a_vm_exists(self, cluster):
         cluster.grants("masterNode")
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
             scale(cluster, "SCALE_OUT")

@@ -19,7 +19,7 @@ from tests.helpers import fakes
 
 #: What must not be loaded for a VNF that is none of ours.
 HEAVY = ("tacker", "oslo_config", "oslo_log", "pydantic", "paramiko", "eventlet")
-_TELL_MODULES = """\
+_LIST_MODULES = """\
 import atexit, sys
 atexit.register(lambda: open({path!r}, "w").write(" ".join(sys.modules)))
 """
@@ -43,10 +43,10 @@ def script(v2_package, v2_environment, tmp_path):
     """Run the package's script as it is; the process that has ended."""
     directory = v2_world.unpack(v2_package, tmp_path / "csar")
 
-    def run(told):
+    def run(sent):
         return subprocess.run(
             [sys.executable, directory / "Definitions" / ".." / v2_world.SHIM],
-            input=pickle.dumps(told),
+            input=pickle.dumps(sent),
             capture_output=True,
             check=False,
         )
@@ -68,18 +68,20 @@ class TestOthersVnfs:
     def test_nothing_is_done_and_next_to_nothing_loaded(
         self, script, tmp_path, monkeypatch, operation
     ):
-        told = tmp_path / "modules"
-        site_customize(tmp_path, monkeypatch, _TELL_MODULES.format(path=str(told)))
+        listing = tmp_path / "modules"
+        site_customize(tmp_path, monkeypatch, _LIST_MODULES.format(path=str(listing)))
         monkeypatch.setenv("TACKER_K8S_MGMT_CONFIG", "/not/even/looked/at")
         done = script(given(operation, params={"other": 1}, metadata={"other": 2}))
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-        modules = told.read_text().split()
+        modules = listing.read_text().split()
         assert "tacker_k8s_mgmt.hooks.v2.program" in modules
         assert not set(HEAVY) & set(modules)
         assert not (tmp_path / "state").exists()
 
 
-def test_missing_distribution_is_told_with_the_remedy(script, tmp_path, monkeypatch):
+def test_missing_distribution_is_reported_with_the_remedy(
+    script, tmp_path, monkeypatch
+):
     site_customize(
         tmp_path, monkeypatch, "import sys; sys.modules['tacker_k8s_mgmt'] = None\n"
     )
@@ -118,9 +120,9 @@ class TestNoise:
 
 @pytest.mark.usefixtures("quick_hooks")
 class TestErrors:
-    def test_defect_is_told_without_its_text(self, script):
-        told = given(params=fakes.additional_params(), vimConnectionInfo="n0de-secret")
-        done = script(told)
+    def test_defect_is_reported_without_its_text(self, script):
+        sent = given(params=fakes.additional_params(), vimConnectionInfo="n0de-secret")
+        done = script(sent)
         assert done.returncode == 1
         text = done.stderr.decode()
         assert text.startswith("This is a defect of tacker-k8s-mgmt or an unforeseen")
@@ -146,7 +148,7 @@ class TestErrors:
 @pytest.mark.usefixtures("quick_hooks")
 class TestSettings:
     @pytest.mark.parametrize(
-        ("text", "told"),
+        ("text", "named"),
         [
             (None, "there is no {path}"),
             ("password = s3cret\n[broken", "{path} cannot be understood"),
@@ -154,14 +156,14 @@ class TestSettings:
             ("[k8s_mgmt]\nstate_path = {path}/below\n", "k8s-mgmt.log cannot be"),
         ],
     )
-    def test_what_cannot_be_used_is_named(self, script, v2_environment, text, told):
+    def test_what_cannot_be_used_is_named(self, script, v2_environment, text, named):
         if text is None:
             v2_environment.unlink()
         else:
             v2_environment.write_text(text.format(path=v2_environment))
         done = script(given(params=fakes.additional_params()))
         assert done.returncode == 1
-        assert told.format(path=v2_environment) in done.stderr.decode()
+        assert named.format(path=v2_environment) in done.stderr.decode()
         assert b"s3cret" not in done.stderr
 
     def test_several_files_are_read_in_their_order(
@@ -184,16 +186,16 @@ class TestSettings:
 
 
 def test_script_ends_with_its_conductor(tacker, tmp_path):
-    """Nobody would take its result, and its lock would be in the retry's way."""
+    """Its result would be lost, and its lock would block the retry."""
     sign = tmp_path / "sign"
     with tacker.world() as site:
         site.hangs = str(sign)
-    told = given(params=fakes.additional_params())
-    told["vnf_instance"]["vimConnectionInfo"] = {"vim1": v2_world.VIM}
+    sent = given(params=fakes.additional_params())
+    sent["vnf_instance"]["vimConnectionInfo"] = {"vim1": v2_world.VIM}
     shim = tmp_path / "csar" / v2_world.SHIM
     code = (
         "import subprocess, sys\n"
-        f"subprocess.run([sys.executable, {str(shim)!r}], input={pickle.dumps(told)!r})"
+        f"subprocess.run([sys.executable, {str(shim)!r}], input={pickle.dumps(sent)!r})"
     )
     conductor = subprocess.Popen([sys.executable, "-c", code])
     try:
