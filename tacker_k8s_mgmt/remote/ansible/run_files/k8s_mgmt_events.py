@@ -17,6 +17,7 @@ JSON object per line with kind, number of hosts, and the seconds of its plays.
 import contextlib
 import json
 import os
+import re
 import statistics
 import tempfile
 import time
@@ -32,6 +33,9 @@ DOCUMENTATION = """
 
 ALIVE_SECONDS = 2.0  # between two "alive" events
 MESSAGE_CHARS = 1000
+OUTPUT_CHARS = 200  # of a program; in longer output only the lines with errors count
+# "[ERROR CreateJob]: ..." of kubeadm, "error: ...", "E: ..." of apt, klog's "E1123 ..."
+ERROR_LINE = re.compile(r"\s*(\[ERROR\b|(error|fatal)\b|E:|[EF]\d{4} )", re.IGNORECASE)
 FORMER_RUNS = 5  # kept per kind of run and number of hosts
 FORMER_LINES = 200  # kept in total
 FORMER_BYTES = 1024 * 1024  # read at most, because other programs may write the file
@@ -236,7 +240,7 @@ def message(outcome):
         output = str(outcome.get(stream) or "").strip()
         if output and output not in text:
             half = MESSAGE_CHARS // 2
-            return shortened(text, half) + ": " + shortened(output, half)
+            return shortened(text, half) + ": " + shortened(errors(output), half)
     return shortened(text, MESSAGE_CHARS)
 
 
@@ -245,6 +249,14 @@ def without_login(url):
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return scheme + separator + host.rpartition("@")[2] + slash + path.partition("?")[0]
+
+
+def errors(output):
+    """Return the lines of a program's output that name errors, or all if none does."""
+    if len(output) <= OUTPUT_CHARS:
+        return output
+    lines = [line.strip() for line in output.splitlines() if ERROR_LINE.match(line)]
+    return "\n".join(lines) or output
 
 
 def shortened(text, limit):

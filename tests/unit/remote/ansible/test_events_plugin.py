@@ -97,6 +97,26 @@ DOWNLOAD = """
   get_url: {url: "{{ download.url }}", dest: /nowhere/runc}
   no_log: "{{ not (unsafe_show_logs | bool) }}"
 """
+# Standard error of kubeadm 1.35 when a check before an upgrade fails.
+KUBEADM = """\
+W1123 16:55:45.808983   13287 upgradeconfiguration.go:42] [config] WARNING: Ignored \
+configuration document with GroupVersionKind kubeadm.k8s.io/v1beta4, \
+Kind=InitConfiguration
+[preflight] Some fatal errors occurred:
+\t[ERROR CreateJob]: Job "upgrade-health-check-1" in the namespace "kube-system" did \
+not complete in 15s: no condition of type Complete
+[preflight] If you know what you are doing, you can make a check non-fatal \
+with `--ignore-preflight-errors=...`
+error: error execution phase preflight: preflight checks failed
+To see the stack trace of this error execute with --v=5 or higher
+"""
+UPGRADE = """
+- hosts: h1
+  gather_facts: false
+  tasks:
+    - name: Upgrade
+      shell: "cat {{ playbook_dir }}/kubeadm >&2; exit 1"
+"""
 
 
 @pytest.fixture
@@ -111,6 +131,8 @@ def site(tmp_path, sshd):
     (root / "batches.yml").write_text(BATCHES)
     (root / "downloads.yml").write_text(DOWNLOADS)
     (root / "download.yml").write_text(DOWNLOAD)
+    (root / "upgrade.yml").write_text(UPGRADE)
+    (root / "kubeadm").write_text(KUBEADM)
     (root / "broken.yml").write_text("- hosts: all\n  roles: [nowhere]\n")
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = server.getsockname()[1]
@@ -199,6 +221,17 @@ def test_failed_download_says_what_and_why(run):
     assert "/runc: " in told["h1"]
     assert "Connection refused" in told["h1"]
     assert told["h2"] == "Secret: (censored by no_log)"
+
+
+def test_long_output_is_cut_to_its_errors(run):
+    _, error = run("upgrade.yml")
+    (line,) = error.problems
+    assert line == (
+        "h1: Upgrade: non-zero return code: [ERROR CreateJob]: Job"
+        ' "upgrade-health-check-1" in the namespace "kube-system" did not complete in'
+        " 15s: no condition of type Complete error: error execution phase preflight:"
+        " preflight checks failed"
+    )
 
 
 def test_error_before_the_first_task_is_told_from_the_log(run):
