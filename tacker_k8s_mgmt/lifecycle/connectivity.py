@@ -242,7 +242,7 @@ class ConnectivityEnd:
     def _request(self) -> PlaybookRequest:
         return PlaybookRequest(
             kubespray_releases.CLUSTER,
-            args=kubespray_releases.limit_to_control_planes(),
+            limit=kubespray_releases.limit_to_control_planes(),
             inputs=self._state.inputs,
         )
 

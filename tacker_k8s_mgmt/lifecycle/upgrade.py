@@ -155,12 +155,11 @@ class Upgrade:
     def _run_of(self, batch: Sequence[Node] = ()) -> PlaybookRequest:
         """The run for a batch of workers; without one, for the control planes."""
         names = [node.name for node in batch]
-        limit = ("--limit", ",".join(names))
         policy = self._state.params.drain
         return PlaybookRequest(
             kubespray_releases.UPGRADE,
             extra_vars=kubespray_releases.upgrade_variables(policy, names),
-            args=limit if batch else kubespray_releases.limit_to_control_planes(),
+            limit=",".join(names) or kubespray_releases.limit_to_control_planes(),
             inputs=self._state.inputs,
         )
 

@@ -106,14 +106,14 @@ def reserved(variable: str, address_family: str = "ipv4") -> str:
     return RESERVED.get(variable, "")
 
 
-def limit_without(names: Iterable[str]) -> tuple[str, ...]:
-    """The arguments that exclude hosts from a run; empty without hosts.
+def limit_without(names: Iterable[str]) -> str:
+    """The limit that excludes hosts from a run; "" without hosts.
 
     In a play that gathers all hosts' facts, an unreachable host would fail the others.
     Some plays run on ``localhost``, which ``all`` does not include.
     """
     excluded = [f"!{name}" for name in names]
-    return ("--limit", ":".join(["all", "localhost", *excluded])) if excluded else ()
+    return ":".join(["all", "localhost", *excluded]) if excluded else ""
 
 
 #: The limit of runs for control planes: kubespray's docs/operations/nodes.md, "Adding
@@ -122,9 +122,9 @@ CONTROL_PLANES = ("etcd", "kube_control_plane")
 ETCD_PEER_PORT = 2380
 
 
-def limit_to_control_planes(without: Iterable[str] = ()) -> tuple[str, ...]:
-    """The arguments that limit a run to the control planes, without these hosts."""
-    return ("--limit", ",".join([*CONTROL_PLANES, *(f"!{name}" for name in without)]))
+def limit_to_control_planes(without: Iterable[str] = ()) -> str:
+    """The limit of a run for the control planes, without these hosts."""
+    return ",".join([*CONTROL_PLANES, *(f"!{name}" for name in without)])
 
 
 def member_variables(planes: Iterable[Node]) -> dict[str, Any]:

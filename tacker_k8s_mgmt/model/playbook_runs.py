@@ -49,14 +49,14 @@ class PlaybookRequest:
     :param playbook: path below kubespray's root, such as ``cluster.yml``.
     :param extra_vars: variables of this run only; those of the cluster are in the
         work directory.
-    :param args: further arguments for ``ansible-playbook``; no secrets.
+    :param limit: Ansible host pattern that limits the run; "" for all hosts.
     :param inputs: other texts that affect the result (inventory, the cluster's
         variables), for the digest only.
     """
 
     playbook: str
     extra_vars: Mapping[str, Any] = field(default_factory=dict)
-    args: tuple[str, ...] = ()
+    limit: str = ""
     inputs: tuple[str, ...] = field(default=(), repr=False)
 
     @property
@@ -67,7 +67,7 @@ class PlaybookRequest:
     @property
     def digest(self) -> str:
         """SHA-256 over everything; equal requests have equal digests."""
-        parts = [self.playbook, dict(self.extra_vars), self.args, self.inputs]
+        parts = [self.playbook, dict(self.extra_vars), self.limit, self.inputs]
         text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -301,7 +301,8 @@ class TestRuns:
     def test_a_run_for_the_control_planes_touches_no_worker(self, play):
         done = play.run(
             *("ansible-playbook", kubespray_releases.CLUSTER, "--list-hosts"),
-            *kubespray_releases.limit_to_control_planes(without=[NODES[2].name]),
+            "--limit",
+            kubespray_releases.limit_to_control_planes(without=[NODES[2].name]),
         )
         assert done.returncode == 0, done.stderr
         listed = set(re.findall(r"^ {6}(\S+)$", done.stdout, re.MULTILINE))

@@ -31,12 +31,12 @@ class Playbooks(FakePlaybooks):
         site, known = self._site, self._inventory()
         assert isinstance(site, AvailableSite)
         planes = [known[name] for name in self._groups()["kube_control_plane"]]
-        if not request.args:
+        if not request.limit:
             site.change("etcd_members", _named(planes))
             self._join(known.values())
             return
-        assert request.args[1].startswith("etcd,kube_control_plane")
-        shut_out = request.args[1].split(",!")[1:]
+        assert request.limit.startswith("etcd,kube_control_plane")
+        shut_out = request.limit.split(",!")[1:]
         live = [node for node in planes if node.name not in shut_out]
         assert not [node for node in live if node.server_id in site.dead]
         assert planes[0].address in site.etcd_members, "the first is new"

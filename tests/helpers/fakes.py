@@ -184,14 +184,14 @@ class FakePlaybooks:
         return {node.name: node for node in inventory.parse(text)}
 
     def _cluster(self, request: PlaybookRequest) -> None:
-        if not request.args:
+        if not request.limit:
             self._join(self._inventory().values())
         variables = json.loads(self._site.files["vars.json"])
         names = variables["supplementary_addresses_in_ssl_keys"]
         self._site.change("certified", frozenset(names))
 
     def _facts(self, request: PlaybookRequest) -> None:
-        shut_out = request.args[1].split(":!")[1:] if request.args else []
+        shut_out = request.limit.split(":!")[1:]
         there = {*self._site.machines().places} - self._site.dead
         for name, node in self._inventory().items():
             if node.server_id not in there and name not in shut_out:
@@ -201,7 +201,7 @@ class FakePlaybooks:
 
     def _scale(self, request: PlaybookRequest) -> None:
         known = self._inventory()
-        self._join(known[name] for name in request.args[1].split(","))
+        self._join(known[name] for name in request.limit.split(","))
 
     def _remove_node(self, request: PlaybookRequest) -> None:
         assert request.extra_vars["skip_confirmation"] is True

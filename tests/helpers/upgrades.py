@@ -78,10 +78,10 @@ class UpgradingPlaybooks(FakePlaybooks):
             self._site.breaks_off = False
             self._site.running = request.digest
             raise errors.ConnectionLost(host="a", command="tail", reason="reset")
-        self._site.batches.append(request.args[1])
+        self._site.batches.append(request.limit)
         text = json.loads(self._site.files["vars.json"])["kube_version"]
         version = text.rpartition("}")[2]
-        for node in self._meant(request.args[1]):
+        for node in self._meant(request.limit):
             self._site.touch(f"upgrade {node.name}")
             if node.role is Role.CONTROL_PLANE:
                 self._plane(node, version)

@@ -91,7 +91,7 @@ class ControlPlaneJoin:
         return PlaybookRequest(
             kubespray_releases.CLUSTER,
             extra_vars=kubespray_releases.member_variables(self._voters),
-            args=kubespray_releases.limit_to_control_planes(without=names),
+            limit=kubespray_releases.limit_to_control_planes(without=names),
             inputs=self._state.inputs,
         )
 

@@ -85,15 +85,15 @@ class ControlPlaneLeave:
         request = PlaybookRequest(
             kubespray_releases.CLUSTER,
             extra_vars=kubespray_releases.member_variables(leaving.voters),
-            args=kubespray_releases.limit_to_control_planes(
+            limit=kubespray_releases.limit_to_control_planes(
                 without=[node.name for node in planes if node.name in silent]
             ),
             inputs=state.inputs,
         )
         if state.site.playbooks.done(request):
             return
-        args = kubespray_releases.limit_without(silent)
-        facts = PlaybookRequest(kubespray_releases.FACTS, args=args)
+        limit = kubespray_releases.limit_without(silent)
+        facts = PlaybookRequest(kubespray_releases.FACTS, limit=limit)
         playbooks.run(state, facts, len(state.nodes))
         playbooks.run(state, request, len(planes))
 
@@ -129,7 +129,7 @@ class ControlPlaneLeave:
         request = PlaybookRequest(
             kubespray_releases.REMOVE_NODE,
             extra_vars={"node": plane.name, **variables},
-            args=() if is_dead else kubespray_releases.limit_without(leave.silent),
+            limit="" if is_dead else kubespray_releases.limit_without(leave.silent),
         )
         playbooks.run(state, request, 1)
 

@@ -137,7 +137,7 @@ class Join:
     def _scale_request(self) -> PlaybookRequest:
         limit = ",".join(node.name for node in self.nodes)
         return PlaybookRequest(
-            kubespray_releases.SCALE, args=("--limit", limit), inputs=self._state.inputs
+            kubespray_releases.SCALE, limit=limit, inputs=self._state.inputs
         )
 
     def scale_done(self) -> bool:

@@ -171,13 +171,13 @@ class Leave:
         if self.dead:
             state.cluster().evict_dead([node.name for node in self.dead])
         # One run for all of a kind: kubespray takes a list of nodes.
-        for nodes, variables, args in (
+        for nodes, variables, limit in (
             (
                 self.alive,
                 kubespray_releases.removal_variables(undrained=self.undrained),
                 kubespray_releases.limit_without(self.silent),
             ),
-            (self.dead, kubespray_releases.removal_variables(dead=True), ()),
+            (self.dead, kubespray_releases.removal_variables(dead=True), ""),
         ):
             names = [
                 node.name
@@ -188,7 +188,7 @@ class Leave:
                 request = PlaybookRequest(
                     kubespray_releases.REMOVE_NODE,
                     extra_vars={"node": ",".join(names), **variables},
-                    args=args,
+                    limit=limit,
                 )
                 self.note_unfinished()
                 playbooks.run(state, request, len(names))

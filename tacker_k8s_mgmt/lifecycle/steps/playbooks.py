@@ -21,6 +21,8 @@ def gather_facts(state: ClusterState, without: Iterable[str] = ()) -> None:
 
     :param without: names of the nodes that accept no SSH login.
     """
-    args = kubespray_releases.limit_without(without)
-    request = PlaybookRequest(kubespray_releases.FACTS, args=args, inputs=state.inputs)
+    limit = kubespray_releases.limit_without(without)
+    request = PlaybookRequest(
+        kubespray_releases.FACTS, limit=limit, inputs=state.inputs
+    )
     run(state, request, len(state.nodes))

@@ -30,7 +30,7 @@ _STOP_GRACE = 20  # seconds between TERM and KILL
 _CHUNK = 1024 * 1024  # bytes of events per call
 _ERRORS = ("ERROR!", "[ERROR]")
 _PLUGIN = "k8s_mgmt_events.py"
-_RECORDED = ("playbook", "args", "digest")
+_RECORDED = ("playbook", "limit", "digest")
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,8 @@ class RunDirectories:
         launch = ["env", f"K8S_MGMT_RUN={path}", "setsid", "-f", "bash"]
         place = [self.workdir, run, view.latest, self.root, self.venv]
         forks = [str(self.forks.wanted or ""), str(self.forks.most)]
-        arguments = [*place, *forks, request.playbook, *request.args]
+        limit = ["--limit", request.limit] if request.limit else []
+        arguments = [*place, *forks, request.playbook, *limit]
         session.run([*launch, f"{path}/run.sh", *arguments], timeout=_LIMIT)
         return run
 

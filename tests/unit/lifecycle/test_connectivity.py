@@ -142,9 +142,9 @@ class TestEnd:
         site = made()
         move(site, server_9="198.51.100.9")
         end(site)
-        assert [(one.playbook, one.args) for one in site.runs] == [
-            ("playbooks/facts.yml", ()),
-            ("cluster.yml", ("--limit", "etcd,kube_control_plane")),
+        assert [(one.playbook, one.limit) for one in site.runs] == [
+            ("playbooks/facts.yml", ""),
+            ("cluster.yml", "etcd,kube_control_plane"),
         ]
 
     def test_certificate_is_waited_for(self):
@@ -253,7 +253,7 @@ class TestEnd:
         everything_moved(site)
         end(site)
         assert hosts(site)[FIVE] == "198.51.100.5"
-        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIVE}")
+        assert site.runs[0].limit == f"all:localhost:!{FIVE}"
         assert f"left as they are: {FIVE}" in caplog.text
 
     def test_ready_worker_that_refuses_logins_is_left_out_of_the_facts(self):
@@ -261,7 +261,7 @@ class TestEnd:
         move(site, server_9="198.51.100.9")
         site.dead.add("server-5")
         end(site)
-        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIVE}")
+        assert site.runs[0].limit == f"all:localhost:!{FIVE}"
 
     def test_worker_that_was_built_anew_fails_it_when_the_rest_is_done(self):
         site = made()

@@ -88,7 +88,7 @@ class TestWorkers:
         site.kill("server-55")
         heal(site, "server-5", "server-55")
         assert site.members == [MASTER, FIVE, FIFTY_FIVE]
-        assert site.runs[-1].args == ("--limit", f"{FIVE},{FIFTY_FIVE}")
+        assert site.runs[-1].limit == f"{FIVE},{FIFTY_FIVE}"
 
     def test_second_run_of_either_hook_changes_nothing(self):
         site = instantiated()

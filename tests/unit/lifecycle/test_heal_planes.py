@@ -96,7 +96,7 @@ class TestEach:
             site.kill(server)
         site.leave_etcd("10.10.0.42")
         heal(site, "server-41")
-        assert site.runs[-1].args[1].endswith(",!control-plane-10-10-0-42")
+        assert site.runs[-1].limit.endswith(",!control-plane-10-10-0-42")
         assert len(site.etcd_members) == 4
         heal(site, "server-42")
         assert len(site.etcd_members) == 5
@@ -120,7 +120,7 @@ class TestEach:
         assert [one.name for one in site.runs] == ["remove-node", "facts", "cluster"]
         remove, _, join = site.runs
         assert remove.extra_vars["node"] == TWO
-        assert join.args == ("--limit", "etcd,kube_control_plane")
+        assert join.limit == "etcd,kube_control_plane"
         assert join.extra_vars["etcd_retries"] == 10
         assert join.extra_vars["etcd_peer_addresses"] == (
             "etcd1=https://10.10.0.1:2380,etcd2=https://10.10.0.2:2380,"
@@ -133,7 +133,7 @@ class TestEach:
         names = [one.name for one in site.runs]
         assert names == ["facts", "cluster", "remove-node", "facts", "cluster"]
         first, joins = site.runs[1], site.runs[-1]
-        assert first.args == joins.args == ("--limit", "etcd,kube_control_plane")
+        assert first.limit == joins.limit == "etcd,kube_control_plane"
         # Nothing that the living members would be restarted for.
         assert first.extra_vars == joins.extra_vars
 
@@ -214,7 +214,7 @@ class TestLost:
         site.workers.append(machine(Role.WORKER, 6))
         scale_out(site, "server-6")
         facts, _ = site.runs
-        assert facts.args[1].endswith(f":!control-plane-10-10-0-{server[-1]}")
+        assert facts.limit.endswith(f":!control-plane-10-10-0-{server[-1]}")
         scale_in(site, "server-6")
         assert SIX not in site.members
 

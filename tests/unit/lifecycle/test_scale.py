@@ -45,9 +45,9 @@ class TestScaleOut:
     def test_facts_of_all_come_before_one_run_for_the_new_ones_only(self):
         site = grown(6, 7)
         scale_out(site, "server-6", "server-7")
-        assert [(one.playbook, one.args) for one in site.runs] == [
-            ("playbooks/facts.yml", ()),
-            ("scale.yml", ("--limit", f"{SIX},{SEVEN}")),
+        assert [(one.playbook, one.limit) for one in site.runs] == [
+            ("playbooks/facts.yml", ""),
+            ("scale.yml", f"{SIX},{SEVEN}"),
         ]
 
     def test_routes_come_last(self):
@@ -73,7 +73,7 @@ class TestScaleOut:
         site = grown(6, 7)
         scale_out(site, "server-7")
         assert {SIX, SEVEN} <= set(site.members)
-        assert site.runs[-1].args == ("--limit", f"{SIX},{SEVEN}")
+        assert site.runs[-1].limit == f"{SIX},{SEVEN}"
 
     def test_orphan_that_does_not_answer_is_left_out(self, caplog):
         site = grown(6, 7)
@@ -88,7 +88,7 @@ class TestScaleOut:
         site = grown(6)
         site.kill("server-5")
         scale_out(site, "server-6")
-        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIVE}")
+        assert site.runs[0].limit == f"all:localhost:!{FIVE}"
         assert FIVE in site.listed
         assert f"left out: {FIVE}" in caplog.text
 
@@ -98,7 +98,7 @@ class TestScaleOut:
         site = grown(6)
         site.dead.add("server-5")
         scale_out(site, "server-6")
-        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIVE}")
+        assert site.runs[0].limit == f"all:localhost:!{FIVE}"
         assert {FIVE, SIX} <= set(site.listed) & set(site.members)
         assert f"left out: {FIVE}" in caplog.text
 
@@ -424,14 +424,14 @@ class TestScaleIn:
         site.kill("server-55")
         scale_in(site, "server-5")
         assert site.members == [MASTER, FIFTY_FIVE]
-        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIFTY_FIVE}")
+        assert site.runs[0].limit == f"all:localhost:!{FIFTY_FIVE}"
 
     def test_ready_worker_that_stays_and_refuses_logins_does_not_either(self):
         site = instantiated()
         site.dead.add("server-55")
         scale_in(site, "server-5")
         assert site.members == [MASTER, FIFTY_FIVE]
-        assert site.runs[0].args == ("--limit", f"all:localhost:!{FIFTY_FIVE}")
+        assert site.runs[0].limit == f"all:localhost:!{FIFTY_FIVE}"
 
     def test_ready_worker_that_leaves_and_refuses_logins_is_drained(self):
         site = instantiated()

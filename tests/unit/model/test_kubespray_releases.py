@@ -48,8 +48,8 @@ class TestRemovalVariables:
 class TestControlPlanes:
     def test_a_run_is_limited_to_them_without_those_that_are_silent(self):
         limit = kubespray_releases.limit_to_control_planes
-        assert limit() == ("--limit", "etcd,kube_control_plane")
-        assert limit(["a", "b"])[1] == "etcd,kube_control_plane,!a,!b"
+        assert limit() == "etcd,kube_control_plane"
+        assert limit(["a", "b"]) == "etcd,kube_control_plane,!a,!b"
 
     @pytest.mark.parametrize(
         ("address", "url"),

@@ -33,36 +33,34 @@ def folded(*lines):
     return playbook_runs.fold(Progress(), lines)
 
 
-BASE = PlaybookRequest("scale.yml", {"a": 1, "b": 2}, ("--limit", "w1"), ("all:", "{}"))
+BASE = PlaybookRequest("scale.yml", {"a": 1, "b": 2}, "w1", ("all:", "{}"))
 
 
 @pytest.mark.parametrize(
     ("other", "same"),
     [
         pytest.param(
-            PlaybookRequest(
-                "scale.yml", {"b": 2, "a": 1}, ("--limit", "w1"), ("all:", "{}")
-            ),
+            PlaybookRequest("scale.yml", {"b": 2, "a": 1}, "w1", ("all:", "{}")),
             True,
             id="order-of-variables",
         ),
         pytest.param(
-            PlaybookRequest("cluster.yml", BASE.extra_vars, BASE.args, BASE.inputs),
+            PlaybookRequest("cluster.yml", BASE.extra_vars, BASE.limit, BASE.inputs),
             False,
             id="playbook",
         ),
         pytest.param(
-            PlaybookRequest("scale.yml", {"a": 1}, BASE.args, BASE.inputs),
+            PlaybookRequest("scale.yml", {"a": 1}, BASE.limit, BASE.inputs),
             False,
             id="variables",
         ),
         pytest.param(
-            PlaybookRequest("scale.yml", BASE.extra_vars, ("--limit w1",), BASE.inputs),
+            PlaybookRequest("scale.yml", BASE.extra_vars, "w1,w2", BASE.inputs),
             False,
-            id="arguments",
+            id="limit",
         ),
         pytest.param(
-            PlaybookRequest("scale.yml", BASE.extra_vars, BASE.args, ("all:{}", "")),
+            PlaybookRequest("scale.yml", BASE.extra_vars, BASE.limit, ("all:{}", "")),
             False,
             id="inputs",
         ),

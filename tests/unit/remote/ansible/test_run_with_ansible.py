@@ -57,14 +57,14 @@ class Site:
         self.sudo_log = sshd.home / "sudo.log"
         self._runner = PlaybookRunner(log_in, str(self.workdir), str(self.root))
 
-    def play(self, *plays: dict, args: tuple[str, ...] = ()):
+    def play(self, *plays: dict, limit: str = ""):
         """Run plays, whose hosts are all here."""
         (self.root / "own.yml").write_text(json.dumps(plays))
         here = {
             "ansible_connection": "local",
             "ansible_python_interpreter": "{{ ansible_playbook_python }}",
         }
-        return self.run(PlaybookRequest("own.yml", here, args))
+        return self.run(PlaybookRequest("own.yml", here, limit))
 
     def run(self, request: PlaybookRequest):
         return self._runner.run(request, total=120, idle=120, poll=0.2)
@@ -111,7 +111,7 @@ def test_facts_of_a_node_that_is_long_dead_are_still_known(act_as):
         "gather_facts": False,
         "tasks": [{"assert": {"that": known}}],
     }
-    assert site.play(play, args=("--limit", f"!{DEAD}")).rc == 0
+    assert site.play(play, limit=f"!{DEAD}").rc == 0
 
 
 @pytest.mark.parametrize("prefix", ["", "operators_"])
