@@ -13,8 +13,8 @@ from tacker_k8s_mgmt.cli import vm_input
 from tacker_k8s_mgmt.csar import archive, request_check
 from tacker_k8s_mgmt.lifecycle.steps.preflight import vim_name
 from tacker_k8s_mgmt.model.nodes import Machine
-from tacker_k8s_mgmt.remote.ansible import preflight, server
-from tacker_k8s_mgmt.remote.ssh import probe, session
+from tacker_k8s_mgmt.remote.ansible import preflight
+from tacker_k8s_mgmt.remote.ssh import key_file, probe, session
 from tacker_k8s_mgmt.remote.ssh.connector import Ways
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
@@ -173,9 +173,9 @@ class Site:
 
     def load(self) -> HostKeys:
         """The host keys that the conductor has recorded."""
-        path = os.path.join(self._args.state_path, server.KNOWN_HOSTS)
+        path = os.path.join(self._args.state_path, key_file.KNOWN_HOSTS)
         try:
-            known = server.ReadOnlyKeyFile(path).load()
+            known = key_file.ReadOnlyKeyFile(path).load()
         except OSError as error:
             self._warnings.append(
                 f"{path} cannot be read ({error.strerror}), so the host key of the "

@@ -17,7 +17,7 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory, network
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
-from tacker_k8s_mgmt.remote.ansible import preflight, server
+from tacker_k8s_mgmt.remote.ansible import preflight
 from tacker_k8s_mgmt.remote.ansible.lock import LockedSession
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner, Playbooks
 from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
@@ -25,7 +25,7 @@ from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.load_balancer import Balancer
-from tacker_k8s_mgmt.remote.ssh import bastion_errors, known_hosts
+from tacker_k8s_mgmt.remote.ssh import bastion_errors, key_file, known_hosts
 from tacker_k8s_mgmt.remote.ssh.connector import Ways
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
@@ -70,7 +70,7 @@ class Site(Vnf):
     vims: Vims
 
     #: Host keys of hosts that outlive the cluster.
-    key_file: type[server.KeyFile] = server.KeyFile
+    key_file: type[key_file.KeyFile] = key_file.KeyFile
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Site(Vnf):
         self._ways = Ways(
             params,
             self._logins,
-            self.key_file(os.path.join(state_path, server.KNOWN_HOSTS)),
+            self.key_file(os.path.join(state_path, key_file.KNOWN_HOSTS)),
             options.connect_timeout,
         )
         self._server = LockedSession(
@@ -258,7 +258,7 @@ class Site(Vnf):
         """Write the host keys to the cluster's directory, where Ansible reads them."""
         keys = self._keys()
         self._ways.note_bastion(keys)
-        self.workdir.write(server.KNOWN_HOSTS, keys.text())
+        self.workdir.write(key_file.KNOWN_HOSTS, keys.text())
 
     def _keys(self) -> HostKeys:
         """Return the host keys that the cluster's directory records.
@@ -267,9 +267,9 @@ class Site(Vnf):
         """
         if self._node_keys is None:
             workdir, host = self.workdir, self._params.ansible.host
-            path = f"{workdir.path}/{server.KNOWN_HOSTS}"
+            path = f"{workdir.path}/{key_file.KNOWN_HOSTS}"
             try:
-                text = workdir.read(server.KNOWN_HOSTS) or ""
+                text = workdir.read(key_file.KNOWN_HOSTS) or ""
             except errors.SpoiledFile as error:
                 raise errors.SpoiledFile(hint=_KEYS_LOST, **error.fields) from error
             if reason := known_hosts.damage(text):

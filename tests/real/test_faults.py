@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab import client
+from lab.real import request
 from lab.services import mirror
 from lab.settings import from_environment
 from tests.integration.cluster import Cluster, eventually
@@ -28,9 +29,11 @@ def cluster(lab: RealLab) -> Iterator[Cluster]:
 
 
 @contextlib.contextmanager
-def spoiled() -> Iterator[None]:
-    """A file of the mirror that is not what its checksum says."""
-    (path,) = (mirror.root(from_environment()) / "files").rglob(KUBELET)
+def spoiled(release: str) -> Iterator[None]:
+    """The kubelet of a release is not what its checksum says."""
+    version = f"v{request.kubernetes_version(release)}"
+    found = (mirror.root(from_environment()) / "files").rglob(f"{version}/**/{KUBELET}")
+    (path,) = found
     target = path.readlink()
     path.unlink()
     try:
@@ -67,7 +70,7 @@ def reaches(lab: RealLab, cluster: Cluster, task: str, after: int) -> None:
 
 class TestInstantiate:
     def test_wrong_checksum(self, lab: RealLab, cluster: Cluster) -> None:
-        with spoiled():
+        with spoiled(lab.site.release):
             error = cluster.instantiate(expect="FAILED_TEMP")
         assert "checksum" in error.lower()
         assert KUBELET in error

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import checkout
-from tacker_k8s_mgmt.remote.ansible import disk_space, server
+from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
-from tacker_k8s_mgmt.remote.ssh import bastion_errors, probe
+from tacker_k8s_mgmt.remote.ssh import bastion_errors, disk_space, probe
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.params import InstallParams

@@ -21,9 +21,8 @@ import scp
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import backoff
-from tacker_k8s_mgmt.remote.ansible import disk_space
 from tacker_k8s_mgmt.remote.backoff import closing_after
-from tacker_k8s_mgmt.remote.ssh import files
+from tacker_k8s_mgmt.remote.ssh import disk_space, files
 from tacker_k8s_mgmt.remote.ssh import sudo as sudo_ways
 from tacker_k8s_mgmt.remote.ssh.bastion_errors import BastionForbids
 from tacker_k8s_mgmt.remote.ssh.channel import (

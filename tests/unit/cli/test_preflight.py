@@ -250,7 +250,7 @@ class TestServer:
         def load(self):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(checks.server.ReadOnlyKeyFile, "load", load)
+        monkeypatch.setattr(checks.key_file.ReadOnlyKeyFile, "load", load)
         code, out, _ = run()
         assert code == 0
         assert f"warning: {tmp_path}/state/known_hosts cannot be read" in out

@@ -16,10 +16,10 @@ from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.remote.ansible import preflight
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
-from tacker_k8s_mgmt.remote.ansible.server import KeyFile
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.ssh import bastion_errors, login
 from tacker_k8s_mgmt.remote.ssh.connector import Ways
+from tacker_k8s_mgmt.remote.ssh.key_file import KeyFile
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tacker_k8s_mgmt.remote.ssh.session import Session

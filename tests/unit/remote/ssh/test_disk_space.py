@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from tacker_k8s_mgmt.remote.ansible import disk_space
-from tacker_k8s_mgmt.remote.ansible.disk_space import Space
+from tacker_k8s_mgmt.remote.ssh import disk_space
+from tacker_k8s_mgmt.remote.ssh.disk_space import Space
 
 
 def test_a_path_that_is_not_there_has_the_space_of_what_is_above(session, tmp_path):
