@@ -8,7 +8,7 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.site import Site
-from tacker_k8s_mgmt.remote.ssh import key_file
+from tacker_k8s_mgmt.remote.ssh.key_file import ReadOnlyKeyFile
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -40,7 +40,7 @@ class SeenSite(Site):
     it if only one of them uses Tacker's database.
     """
 
-    key_file = key_file.ReadOnlyKeyFile
+    key_file = ReadOnlyKeyFile
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

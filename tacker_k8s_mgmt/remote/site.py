@@ -25,8 +25,9 @@ from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.load_balancer import Balancer
-from tacker_k8s_mgmt.remote.ssh import bastion_errors, key_file, known_hosts
+from tacker_k8s_mgmt.remote.ssh import bastion_errors, known_hosts
 from tacker_k8s_mgmt.remote.ssh.connector import Ways
+from tacker_k8s_mgmt.remote.ssh.key_file import KNOWN_HOSTS, KeyFile
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tacker_k8s_mgmt.remote.ssh.session import Session
@@ -70,7 +71,7 @@ class Site(Vnf):
     vims: Vims
 
     #: Host keys of hosts that outlive the cluster.
-    key_file: type[key_file.KeyFile] = key_file.KeyFile
+    key_file: type[KeyFile] = KeyFile
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class Site(Vnf):
         self._ways = Ways(
             params,
             self._logins,
-            self.key_file(os.path.join(state_path, key_file.KNOWN_HOSTS)),
+            self.key_file(os.path.join(state_path, KNOWN_HOSTS)),
             options.connect_timeout,
         )
         self._server = LockedSession(
@@ -258,7 +259,7 @@ class Site(Vnf):
         """Write the host keys to the cluster's directory, where Ansible reads them."""
         keys = self._keys()
         self._ways.note_bastion(keys)
-        self.workdir.write(key_file.KNOWN_HOSTS, keys.text())
+        self.workdir.write(KNOWN_HOSTS, keys.text())
 
     def _keys(self) -> HostKeys:
         """Return the host keys that the cluster's directory records.
@@ -267,9 +268,9 @@ class Site(Vnf):
         """
         if self._node_keys is None:
             workdir, host = self.workdir, self._params.ansible.host
-            path = f"{workdir.path}/{key_file.KNOWN_HOSTS}"
+            path = f"{workdir.path}/{KNOWN_HOSTS}"
             try:
-                text = workdir.read(key_file.KNOWN_HOSTS) or ""
+                text = workdir.read(KNOWN_HOSTS) or ""
             except errors.SpoiledFile as error:
                 raise errors.SpoiledFile(hint=_KEYS_LOST, **error.fields) from error
             if reason := known_hosts.damage(text):
