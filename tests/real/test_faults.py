@@ -77,8 +77,10 @@ class TestInstantiate:
         assert "-10-10-0-" in error
 
     def test_full_disk(self, cluster: Cluster) -> None:
-        address, server = next(iter(cluster.workers().items()))
-        with full(server):
+        # Tacker lists no VNFC of an instantiation that has not ended.
+        worker = next(host for host in cluster.hosts() if "workerNode" in host.name)
+        address = next(one for one in worker.addresses if one.startswith("10.10."))
+        with full(worker.id):
             error = cluster.handle("retry", "FAILED_TEMP")
         assert "No space left" in error
         assert named(address) in error
@@ -101,7 +103,7 @@ class TestInstantiate:
         cluster.begin("retry")
         reaches(lab, cluster, "kubeadm", runs)
         lab.kill_conductor()
-        cluster.wait("FAILED_TEMP")
+        cluster.cancel()
         assert len(cluster.runs()) == runs + 1
         cluster.begin("retry")
         time.sleep(10)
