@@ -11,7 +11,6 @@ from typing import Protocol
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
-from tacker_k8s_mgmt.model.drain import DrainPolicy
 from tacker_k8s_mgmt.model.load_balancer import (
     BalancerSpec,
     BalancerStatus,
@@ -20,6 +19,7 @@ from tacker_k8s_mgmt.model.load_balancer import (
 from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest, Progress
 from tacker_k8s_mgmt.model.quorum import EtcdMember
+from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.status.facts import Count, Vim
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import Machines

@@ -155,10 +155,10 @@ class Upgrade:
     def _run_of(self, batch: Sequence[Node] = ()) -> PlaybookRequest:
         """The run for a batch of workers; without one, for the control planes."""
         names = [node.name for node in batch]
-        policy = self._state.params.drain
+        drain = self._state.params.drain.kubespray_variables()
         return PlaybookRequest(
             kubespray_releases.UPGRADE,
-            extra_vars=kubespray_releases.upgrade_variables(policy, names),
+            extra_vars=kubespray_releases.upgrade_variables(drain, names),
             limit=",".join(names) or kubespray_releases.limit_to_control_planes(),
             inputs=self._state.inputs,
         )

@@ -1,28 +1,15 @@
-"""Drains of nodes: policy, outcome, and the texts about them."""
+"""Drains of nodes: whether pods have somewhere to go, and the outcome.
+
+The policy is in :mod:`tacker_k8s_mgmt.request.drain_policy`.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
 
 from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.pods import Budget, Pod, holders
 
 _SHOWN = 8  # pods and budgets in an error text; others are counted
-
-
-class DrainPolicy(Protocol):
-    """The parameter ``drain``, see :class:`.request.models.DrainPolicy`.
-
-    ``timeout`` and ``grace_period`` are seconds, the latter -1 for each pod's own;
-    ``parallel`` is the number of nodes that are drained at once (eight at most).
-    """
-
-    timeout: int
-    grace_period: int
-    on_failure: Literal["abort", "force"]
-    delete_emptydir_data: bool
-    disable_eviction: bool
-    parallel: int
 
 
 def nowhere_to_go(leaving: Collection[str], nodes: Iterable[NodeObject]) -> bool:
@@ -81,32 +68,6 @@ def report(outcome: Outcome) -> str:
     parts += _departed(outcome)
     waited = f"{outcome.node} was not drained after {outcome.seconds:.0f} s"
     return f"{waited}: {'; '.join(parts)}"
-
-
-def advice(outcomes: Iterable[Outcome], policy: DrainPolicy) -> str:
-    """What the operator can do about failed drains."""
-    failed = [outcome for outcome in outcomes if not outcome.ok]
-    held = [budgets for outcome in failed for _, budgets in outcome.held()]
-    left = [pod for outcome in failed for pod in outcome.left]
-    remedies = []
-    if held:
-        remedies.append("relax the budget or add replicas that run elsewhere")
-    if any(len(budgets) > 1 for budgets in held):
-        remedies.append(
-            "leave one budget for each pod, for with several none is evicted"
-        )
-    if any(pod.terminating for pod in left):
-        remedies.append("see why pods do not end (a finalizer, a long grace period)")
-    if not policy.delete_emptydir_data and any(pod.local_storage for pod in left):
-        remedies.append("allow drain.delete_emptydir_data if the data may be lost")
-    listed = "; ".join(remedies or ["mend the cause"])
-    text = f"{listed[0].upper()}{listed[1:]}."
-    if policy.on_failure != "force":
-        text += (
-            " With drain.on_failure force, pods that are left at the time limit are "
-            "deleted."
-        )
-    return text
 
 
 def _departed(outcome: Outcome) -> list[str]:

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tacker_k8s_mgmt.model.drain import DrainPolicy
 from tacker_k8s_mgmt.model.nodes import Node, api_url, member_number
 from tacker_k8s_mgmt.model.versions import Minor, tag
 
@@ -167,26 +166,21 @@ def removal_variables(*, dead: bool = False, undrained: bool = False) -> dict[st
     return variables
 
 
-def upgrade_variables(policy: DrainPolicy, batch: Sequence[str] = ()) -> dict[str, Any]:
+def upgrade_variables(
+    drain: Mapping[str, Any], batch: Sequence[str] = ()
+) -> dict[str, Any]:
     """Extra variables of ``upgrade-cluster.yml``.
 
     All releases drain a node that is Ready and not cordoned, and uncordon it
     afterwards; other nodes stay cordoned.
 
-    :param policy: for the control planes, which kubespray drains. A drain that fails
-        because an API server restarts is tried once more.
+    :param drain: those of the drain policy, for the control planes, which kubespray
+        drains.
     :param batch: cordoned and drained workers, which are upgraded at once.
     """
-    force = policy.on_failure == "force" or policy.disable_eviction
     return {
         "drain_nodes": True,
-        "drain_grace_period": policy.grace_period,
-        "drain_timeout": f"{policy.timeout}s",
-        "drain_retries": 1,
-        "drain_retry_delay_seconds": 10,
-        "drain_fallback_enabled": force,
-        "drain_fallback_grace_period": policy.grace_period,
-        "drain_fallback_timeout": f"{policy.timeout}s",
+        **drain,
         "upgrade_node_always_cordon": False,
         "upgrade_node_fail_if_drain_fails": True,
         "upgrade_node_uncordon_after_drain_failure": True,

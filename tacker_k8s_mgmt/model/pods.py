@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-_FINISHED = ("Succeeded", "Failed")
 _MIRROR = "kubernetes.io/config.mirror"
 
 
@@ -31,6 +30,11 @@ class Pod:
     controller: str = ""
     mirror: bool = False
     local_storage: bool = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether all its containers have ended for good."""
+        return self.phase in ("Succeeded", "Failed")
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -86,27 +90,12 @@ class Budget:
         return self.disruptions_allowed <= 0
 
 
-def movable_pods(pods: Iterable[Pod]) -> tuple[Pod, ...]:
-    """The pods that a drain evicts.
-
-    These exclude pods of DaemonSets, static pods, which only the kubelet can end, and
-    finished ones.
-    """
-    return tuple(
-        pod
-        for pod in pods
-        if pod.phase not in _FINISHED
-        and pod.controller != "DaemonSet"
-        and not pod.mirror
-    )
-
-
 def holders(pod: Pod, budgets: Iterable[Budget]) -> tuple[Budget, ...]:
     """The budgets that forbid the eviction of a pod.
 
     The eviction API refuses a pod that several budgets select, whatever they allow.
     """
-    if pod.terminating or pod.phase in (*_FINISHED, "Pending"):
+    if pod.terminating or pod.finished or pod.phase == "Pending":
         return ()
     selecting = tuple(budget for budget in budgets if budget.selects(pod))
     if len(selecting) > 1:

@@ -17,11 +17,11 @@ from tacker_k8s_mgmt.request import field_types, secret_fields
 from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
 from tacker_k8s_mgmt.request.bastion import Bastion
 from tacker_k8s_mgmt.request.cluster_options import Cluster
+from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.request.key_aliases import Structure
 from tacker_k8s_mgmt.request.models import (
     AnsibleServer,
     ControlPlaneGroup,
-    DrainPolicy,
     LoadBalancer,
     NodeGroup,
     Proxy,

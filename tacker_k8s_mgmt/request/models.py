@@ -4,7 +4,7 @@ The docstring of each field is its text in the user documentation.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -242,25 +242,3 @@ class LoadBalancer(Structure):
         field_types.Port, Fixed("the nodes and the VIM reach the API there")
     ] = API_PORT
     """Port at which the load balancer offers the Kubernetes API."""
-
-
-class DrainPolicy(Structure):
-    """How pods leave a node before it is taken out of the cluster."""
-
-    timeout: field_types.Seconds = 300
-    """Seconds that the drain of one node may take. Default: 300."""
-    grace_period: field_types.GracePeriod = -1
-    """Seconds that each pod gets to end; -1 stands for the pod's own
-    terminationGracePeriodSeconds. Default: -1."""
-    on_failure: Literal["abort", "force"] = "abort"
-    """What to do when pods cannot leave in time, for example because of a
-    PodDisruptionBudget: abort stops before a node is removed, force removes the node
-    with them. Default: abort."""
-    delete_emptydir_data: field_types.Flag = True
-    """Evict pods with emptyDir volumes too, whose data is lost; without it such a pod
-    fails the drain. Default: true."""
-    disable_eviction: field_types.Flag = False
-    """Delete pods in place of evicting them, which passes over PodDisruptionBudgets.
-    Default: false."""
-    parallel: field_types.Count = 5
-    """How many nodes are drained at once. Default: 5."""

@@ -26,7 +26,7 @@ from tacker_k8s_mgmt.kubespray.checkout import Checkout, ansible_version_from
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.versions import minor, numbers
-from tacker_k8s_mgmt.request.models import DrainPolicy
+from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.request.option_metadata import variable_names
 from tacker_k8s_mgmt.request.params import InstallParams
 from tests.helpers.full_request import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
@@ -109,7 +109,8 @@ class TestTable:
         roles = (root / "roles" / "upgrade").rglob("*.yml")
         known = [text(root / "playbooks/upgrade_cluster.yml"), *map(text, roles)]
         found = set(re.findall(r"\w+", " ".join(map(str, known))))
-        wanted = kubespray_releases.upgrade_variables(DrainPolicy(), ["worker"])
+        drain = DrainPolicy().kubespray_variables()
+        wanted = kubespray_releases.upgrade_variables(drain, ["worker"])
         assert wanted.keys() - found == set()
 
     def test_it_says_which_kubernetes_it_can_install_and_spells_it_so(self, root):

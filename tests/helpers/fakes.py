@@ -10,7 +10,6 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.model.drain import DrainPolicy
 from tacker_k8s_mgmt.model.load_balancer import (
     BalancerSpec,
     BalancerStatus,
@@ -19,6 +18,7 @@ from tacker_k8s_mgmt.model.load_balancer import (
 )
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.request.params import InstallParams, merged, parse
 from tacker_k8s_mgmt.status.facts import Count, Vim
 from tacker_k8s_mgmt.topology.connection_points import Attachment

@@ -10,10 +10,10 @@ import yaml
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
-from tacker_k8s_mgmt.model.drain import DrainPolicy
 from tacker_k8s_mgmt.remote.kubernetes import drain, node_cleanup, service_account
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.ssh.session import Session
+from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 
 _TOKEN_LIMIT = 120.0  # seconds until the cluster has filled in the token
 _GONE_LIMIT = 60.0  # seconds until deleted objects are gone

@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.cluster import NodeObject
-from tacker_k8s_mgmt.model.drain import DrainPolicy, Outcome, advice, report
-from tacker_k8s_mgmt.model.pods import Pod, movable_pods, read_budgets
+from tacker_k8s_mgmt.model.drain import Outcome, report
+from tacker_k8s_mgmt.model.pods import Pod, read_budgets
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.node_cleanup import delete_pods, pods_on
+from tacker_k8s_mgmt.request.drain_policy import Attempt, DrainPolicy
 
 LOG = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ def drain(client: KubeClient, nodes: Sequence[NodeObject], policy: DrainPolicy) 
         raise errors.DrainError(
             failed=failed,
             outcomes=[report(outcome) for outcome in outcomes],
-            hint=advice(outcomes, policy),
+            hint=policy.advice(outcomes),
         )
 
 
@@ -59,59 +60,44 @@ class _Drain:
         """
         self._began = time.monotonic()
         try:
-            self._before = movable_pods(pods_on(self._client, self._node.name))
+            self._before = self._movable()
         except errors.ConnectError:
             raise
         except errors.K8sMgmtError as error:
             return Outcome(self._node.name, 0, error=str(error))
-        outcome = self._outcome(self._evict(forced=False))
-        if not outcome.ok:
+        failed: list[Outcome] = []
+        while attempt := self._policy.attempt(failed, reports=self._kubelet_reports):
+            if failed:
+                self._warn(attempt.what, failed[-1])
+            outcome = self._outcome(self._make(attempt, failed))
+            if outcome.ok:
+                LOG.info("%s", report(outcome))
+                return outcome
             LOG.warning("%s", report(outcome))
-            if self._policy.on_failure == "force":
-                outcome = self._force(outcome)
-        if outcome.ok:
-            LOG.info("%s", report(outcome))
-        return outcome
-
-    def _force(self, outcome: Outcome) -> Outcome:
-        """Delete pods that were not evicted: with their grace period, then at once."""
-        self._warn("deleted without asking their budgets", outcome)
-        outcome = self._outcome(self._evict(forced=True))
-        if outcome.ok:
-            return outcome
-        self._warn("deleted at once", outcome)
-        # Pods that are left have a finalizer, which does not keep the node.
-        self._kubelet_reports = False
-        try:
-            delete_pods(self._client, outcome.left)
-        except (errors.CommandFailed, errors.CommandTimeout) as error:
-            return self._outcome(str(error))
-        return self._outcome(outcome.error)
+            failed.append(outcome)
+        return failed[-1]
 
     def _warn(self, what: str, outcome: Outcome) -> None:
         pods = ", ".join(map(str, outcome.left)) or "whatever is left"
-        LOG.warning("%s, drain.on_failure is force, %s: %s", outcome.node, what, pods)
+        on_failure = self._policy.on_failure
+        LOG.warning(
+            "%s, drain.on_failure is %s, %s: %s", outcome.node, on_failure, what, pods
+        )
 
-    def _evict(self, forced: bool) -> str:
-        """Run ``kubectl drain``; returns why it failed, or "".
+    def _make(self, attempt: Attempt, failed: Sequence[Outcome]) -> str:
+        """Make an attempt; returns why it failed, or "" if no pod can be left."""
+        if attempt.options:
+            return self._kubectl_drain(attempt.options)
+        # Pods that are left have a finalizer, which does not keep the node.
+        self._kubelet_reports = False
+        try:
+            delete_pods(self._client, attempt.pods)
+        except (errors.CommandFailed, errors.CommandTimeout) as error:
+            return str(error)
+        return failed[-1].error
 
-        ``--force`` deletes pods without a controller, which end with the node anyway.
-        """
-        policy = self._policy
-        empty_dirs = str(policy.delete_emptydir_data or forced).lower()
-        no_eviction = str(policy.disable_eviction or forced).lower()
-        options = [
-            "--ignore-daemonsets",
-            "--force",
-            f"--delete-emptydir-data={empty_dirs}",
-            f"--grace-period={policy.grace_period}",
-            f"--timeout={policy.timeout}s",
-            f"--disable-eviction={no_eviction}",
-        ]
-        if not self._kubelet_reports:
-            # Do not wait longer than each pod's grace period.
-            options.append("--skip-wait-for-delete-timeout=1")
-        limit = policy.timeout + _MARGIN
+    def _kubectl_drain(self, options: Sequence[str]) -> str:
+        limit = self._policy.timeout + _MARGIN
         try:
             self._client.run("drain", self._node.name, *options, limit=limit)
         except errors.CommandFailed as error:
@@ -119,6 +105,9 @@ class _Drain:
         except errors.CommandTimeout as error:
             return str(error)
         return ""
+
+    def _movable(self) -> tuple[Pod, ...]:
+        return self._policy.movable(pods_on(self._client, self._node.name))
 
     def _outcome(self, reason: str) -> Outcome:
         """Return the outcome; a failed drain that left no pods is a success."""
@@ -128,7 +117,7 @@ class _Drain:
         try:
             left = tuple(
                 pod
-                for pod in movable_pods(pods_on(self._client, node.name))
+                for pod in self._movable()
                 if self._kubelet_reports or not pod.terminating
             )
             if not left:

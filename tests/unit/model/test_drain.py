@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.drain import Outcome, advice, nowhere_to_go, report
+from tacker_k8s_mgmt.model.drain import Outcome, nowhere_to_go, report
 from tacker_k8s_mgmt.model.pods import Budget, Pod
-from tacker_k8s_mgmt.request.models import DrainPolicy
 
 WEB = {"app": "web"}
 BUDGET = Budget(
@@ -104,56 +103,6 @@ def test_not_every_budget_is_in_the_text():
     assert "default/b7 (" in text
     assert "default/b8 (" not in text
     assert text.endswith("; 2 more budgets keep others")
-
-
-FORCE = (
-    " With drain.on_failure force, pods that are left at the time limit are deleted."
-)
-
-
-@pytest.mark.parametrize(
-    ("pods", "budgets", "policy", "text"),
-    [
-        pytest.param(
-            [web()],
-            [BUDGET],
-            {},
-            f"Relax the budget or add replicas that run elsewhere.{FORCE}",
-            id="budget",
-        ),
-        pytest.param(
-            [web()],
-            [BUDGET],
-            {"on_failure": "force"},
-            "Relax the budget or add replicas that run elsewhere.",
-            id="forced",
-        ),
-        pytest.param(
-            [web(terminating=True)],
-            [BUDGET],
-            {},
-            "See why pods do not end (a finalizer, a long grace period)." + FORCE,
-            id="does-not-end",
-        ),
-        pytest.param(
-            [web(local_storage=True)],
-            [],
-            {"delete_emptydir_data": False},
-            "Allow drain.delete_emptydir_data if the data may be lost." + FORCE,
-            id="local-storage",
-        ),
-        pytest.param(
-            [web(local_storage=True)],
-            [],
-            {},
-            f"Mend the cause.{FORCE}",
-            id="unknown",
-        ),
-    ],
-)
-def test_advice(pods, budgets, policy, text):
-    outcomes = [Outcome("w0", 1), left(*pods, budgets=budgets)]
-    assert advice(outcomes, DrainPolicy(**policy)) == text
 
 
 def test_the_error_has_every_nodes_outcome_and_what_to_do():

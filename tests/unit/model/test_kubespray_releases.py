@@ -2,7 +2,6 @@ import pytest
 
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role
-from tacker_k8s_mgmt.request.models import DrainPolicy
 
 
 def plane(name, server_id, ssh_address, address, member):
@@ -67,29 +66,19 @@ class TestControlPlanes:
 
 
 class TestUpgradeVariables:
-    """Of the drain policy, for the nodes that kubespray drains itself."""
+    """Of the drain policy, for the nodes that kubespray drains itself, and others."""
 
-    def test_the_policy_becomes_kubesprays(self):
-        policy = DrainPolicy(timeout=90, grace_period=30)
-        built = kubespray_releases.upgrade_variables(policy)
+    def test_the_policys_are_among_them(self):
+        built = kubespray_releases.upgrade_variables({"drain_timeout": "90s"})
         assert built["drain_timeout"] == "90s"
-        assert built["drain_grace_period"] == 30
-        assert built["drain_fallback_enabled"] is False
         assert built["upgrade_node_fail_if_drain_fails"] is True
         assert "serial" not in built
 
-    @pytest.mark.parametrize(
-        "policy", [{"on_failure": "force"}, {"disable_eviction": True}]
-    )
-    def test_force_is_its_fallback(self, policy):
-        built = kubespray_releases.upgrade_variables(DrainPolicy(**policy))
-        assert built["drain_fallback_enabled"] is True
-
     def test_a_batch_is_upgraded_at_once(self):
-        built = kubespray_releases.upgrade_variables(DrainPolicy(), ["w1", "w2", "w3"])
+        built = kubespray_releases.upgrade_variables({}, ["w1", "w2", "w3"])
         assert built["serial"] == 3
 
     def test_nobody_is_asked(self):
-        built = kubespray_releases.upgrade_variables(DrainPolicy())
+        built = kubespray_releases.upgrade_variables({})
         assert built["upgrade_node_confirm"] is False
         assert built["upgrade_node_post_upgrade_confirm"] is False

@@ -1,4 +1,4 @@
-"""Which pods have to leave a node, and which budgets do not let them."""
+"""Pods, and the budgets that do not let them leave a node."""
 
 import pytest
 
@@ -6,7 +6,6 @@ from tacker_k8s_mgmt.model.pods import (
     Budget,
     Pod,
     holders,
-    movable_pods,
     read_budgets,
     read_pods,
 )
@@ -21,28 +20,6 @@ def pod(name="web-1", labels=WEB, **fields):
 def budget(name="web", selector=None, **fields):
     selector = {"matchLabels": {"app": "web"}} if selector is None else selector
     return Budget("default", name, selector, **fields)
-
-
-@pytest.mark.parametrize(
-    ("fields", "moves"),
-    [
-        ({"controller": "ReplicaSet"}, True),
-        ({"controller": "StatefulSet"}, True),
-        ({"controller": "Job"}, True),
-        ({}, True),
-        ({"phase": "Pending", "ready": False}, True),
-        ({"ready": False}, True),
-        ({"terminating": True}, True),
-        ({"local_storage": True}, True),
-        ({"controller": "DaemonSet"}, False),
-        ({"mirror": True}, False),
-        ({"phase": "Succeeded"}, False),
-        ({"phase": "Failed"}, False),
-    ],
-    ids=str,
-)
-def test_movable(fields, moves):
-    assert bool(movable_pods([pod(**fields)])) is moves
 
 
 def expression(key, operator, *values):

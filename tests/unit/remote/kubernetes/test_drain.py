@@ -2,26 +2,20 @@
 
 import logging
 import threading
-from dataclasses import dataclass
 
 import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import SUDO, needs_kubectl, pod, with_metadata
 
 pytestmark = needs_kubectl
 
 
-@dataclass(frozen=True)
-class Policy:
-    timeout: int = 20
-    grace_period: int = -1
-    on_failure: str = "abort"
-    delete_emptydir_data: bool = True
-    disable_eviction: bool = False
-    parallel: int = 5
+def policy(**options):
+    return DrainPolicy(**{"timeout": 20, **options})
 
 
 @pytest.fixture
@@ -29,9 +23,9 @@ def cluster(site, session):
     return KubeControl(session)
 
 
-def drain(cluster, *names, **policy):
+def drain(cluster, *names, **options):
     cluster.cordon(names)
-    cluster.drain(names, Policy(**policy))
+    cluster.drain(names, policy(**options))
 
 
 def test_pods_move_to_the_nodes_that_stay(cluster, site):
@@ -108,7 +102,7 @@ esac
 def test_not_more_are_drained_at_once_than_is_wanted(sshd, session, parallel):
     sshd.program("kubectl", CROWD.replace("WANTED", str(parallel)))
     sshd.program("sudo", SUDO)
-    KubeControl(session).drain(["a", "b", "c", "d"], Policy(parallel=parallel))
+    KubeControl(session).drain(["a", "b", "c", "d"], policy(parallel=parallel))
     crowd = [int(line) for line in (sshd.home / "crowd").read_text().split()]
     assert max(crowd) == parallel
     assert sshd.logins == 1
@@ -236,7 +230,7 @@ def test_pods_of_a_silent_kubelet_are_not_waited_for(cluster, site):
 def test_an_api_that_is_away_is_an_error_and_not_an_empty_cluster(cluster, site):
     site.take_api_away()
     with pytest.raises(errors.CommandFailed, match=r"server \S+ was refused"):
-        cluster.drain(["w1"], Policy())
+        cluster.drain(["w1"], policy())
 
 
 def test_an_api_that_goes_away_meanwhile_is_told_for_each_node(cluster, site, sshd):
@@ -248,7 +242,7 @@ def test_an_api_that_goes_away_meanwhile_is_told_for_each_node(cluster, site, ss
     )
     broken.write_text(script.replace("shift 2\n", f"{gone}\nshift 2\n"))
     with pytest.raises(errors.DrainError) as caught:
-        cluster.drain(["w1", "w2"], Policy(parallel=1))
+        cluster.drain(["w1", "w2"], policy(parallel=1))
     text = str(caught.value)
     assert text.startswith("2 of 2 node(s)")
     assert "(1) w1 was not drained" in text
@@ -272,5 +266,5 @@ def test_a_lost_session_is_an_error_of_its_own(cluster, site, sshd, during):
     cutter = threading.Thread(target=lambda: (started.wait(10), sshd.drop()))
     cutter.start()
     with pytest.raises(errors.ConnectionLost):
-        cluster.drain(["w1"], Policy(timeout=1))
+        cluster.drain(["w1"], policy(timeout=1))
     cutter.join()

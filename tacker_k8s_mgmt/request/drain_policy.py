@@ -1,0 +1,142 @@
+"""The parameter ``drain``: its options, and all that they decide.
+
+:mod:`tacker_k8s_mgmt.remote.kubernetes.drain` carries the attempts out.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tacker_k8s_mgmt.model.drain import Outcome
+from tacker_k8s_mgmt.model.pods import Pod
+from tacker_k8s_mgmt.request import field_types
+from tacker_k8s_mgmt.request.key_aliases import Structure
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt to empty a node.
+
+    :param options: of ``kubectl drain``; none: *pods* are deleted at once, without
+        waiting for their kubelet.
+    :param what: is done with the pods that the attempt before has left, for the log.
+    """
+
+    options: tuple[str, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    what: str = ""
+
+
+class DrainPolicy(Structure):
+    """How pods leave a node before it is taken out of the cluster."""
+
+    timeout: field_types.Seconds = 300
+    """Seconds that the drain of one node may take. Default: 300."""
+    grace_period: field_types.GracePeriod = -1
+    """Seconds that each pod gets to end; -1 stands for the pod's own
+    terminationGracePeriodSeconds. Default: -1."""
+    on_failure: Literal["abort", "force"] = "abort"
+    """What to do when pods cannot leave in time, for example because of a
+    PodDisruptionBudget: abort stops before a node is removed, force removes the node
+    with them. Default: abort."""
+    delete_emptydir_data: field_types.Flag = True
+    """Evict pods with emptyDir volumes too, whose data is lost; without it such a pod
+    fails the drain. Default: true."""
+    disable_eviction: field_types.Flag = False
+    """Delete pods in place of evicting them, which passes over PodDisruptionBudgets.
+    Default: false."""
+    parallel: field_types.Count = 5
+    """How many nodes are drained at once. Default: 5."""
+
+    def movable(self, pods: Iterable[Pod]) -> tuple[Pod, ...]:
+        """Those pods of a node that have to leave it, as ``kubectl drain`` sees it.
+
+        These exclude pods of DaemonSets, static pods, which only the kubelet can end,
+        and finished ones.
+        """
+        return tuple(
+            pod
+            for pod in pods
+            if not (pod.finished or pod.mirror or pod.controller == "DaemonSet")
+        )
+
+    def attempt(self, failed: Sequence[Outcome], *, reports: bool) -> Attempt | None:
+        """The next attempt to empty a node; None: there is none left.
+
+        With ``force``, pods that are left are deleted: with their grace period, then at
+        once.
+
+        :param failed: the outcomes of the attempts before.
+        :param reports: whether the kubelet reports that pods have ended.
+        """
+        forced = self.on_failure == "force"
+        match len(failed):
+            case 0:
+                return Attempt(self._options(reports))
+            case 1 if forced:
+                options = self._options(reports, forced=True)
+                return Attempt(options, what="deleted without asking their budgets")
+            case 2 if forced:
+                return Attempt(pods=failed[-1].left, what="deleted at once")
+        return None
+
+    def _options(self, reports: bool, *, forced: bool = False) -> tuple[str, ...]:
+        """Options of ``kubectl drain``.
+
+        ``--force`` deletes pods without a controller, which end with the node anyway.
+        """
+        empty_dirs = str(self.delete_emptydir_data or forced).lower()
+        no_eviction = str(self.disable_eviction or forced).lower()
+        return (
+            "--ignore-daemonsets",
+            "--force",
+            f"--delete-emptydir-data={empty_dirs}",
+            f"--grace-period={self.grace_period}",
+            f"--timeout={self.timeout}s",
+            f"--disable-eviction={no_eviction}",
+            # Do not wait for a silent kubelet longer than each pod's grace period.
+            *(() if reports else ("--skip-wait-for-delete-timeout=1",)),
+        )
+
+    def advice(self, outcomes: Iterable[Outcome]) -> str:
+        """What the operator can do about failed drains."""
+        failed = [outcome for outcome in outcomes if not outcome.ok]
+        held = [budgets for outcome in failed for _, budgets in outcome.held()]
+        left = [pod for outcome in failed for pod in outcome.left]
+        remedies = []
+        if held:
+            remedies.append("relax the budget or add replicas that run elsewhere")
+        if any(len(budgets) > 1 for budgets in held):
+            remedies.append(
+                "leave one budget for each pod, for with several none is evicted"
+            )
+        if any(pod.terminating for pod in left):
+            remedies.append(
+                "see why pods do not end (a finalizer, a long grace period)"
+            )
+        if not self.delete_emptydir_data and any(pod.local_storage for pod in left):
+            remedies.append("allow drain.delete_emptydir_data if the data may be lost")
+        listed = "; ".join(remedies or ["mend the cause"])
+        text = f"{listed[0].upper()}{listed[1:]}."
+        if self.on_failure != "force":
+            text += (
+                " With drain.on_failure force, pods that are left at the time limit "
+                "are deleted."
+            )
+        return text
+
+    def kubespray_variables(self) -> dict[str, Any]:
+        """Variables of kubespray's own drain, that of an upgrade.
+
+        A drain that fails because an API server restarts is tried once more.
+        """
+        return {
+            "drain_grace_period": self.grace_period,
+            "drain_timeout": f"{self.timeout}s",
+            "drain_retries": 1,
+            "drain_retry_delay_seconds": 10,
+            "drain_fallback_enabled": self.on_failure == "force"
+            or self.disable_eviction,
+            "drain_fallback_grace_period": self.grace_period,
+            "drain_fallback_timeout": f"{self.timeout}s",
+        }

@@ -1,0 +1,147 @@
+"""What the options of the parameter ``drain`` decide."""
+
+import pytest
+
+from tacker_k8s_mgmt.model.drain import Outcome
+from tacker_k8s_mgmt.model.pods import Budget, Pod
+from tacker_k8s_mgmt.request.drain_policy import Attempt, DrainPolicy
+
+WEB = {"app": "web"}
+BUDGET = Budget("default", "web", {"matchLabels": WEB})
+
+
+def web(name="web-1", **fields):
+    return Pod("default", name, WEB, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "moves"),
+    [
+        ({"controller": "ReplicaSet"}, True),
+        ({"controller": "StatefulSet"}, True),
+        ({"controller": "Job"}, True),
+        ({}, True),
+        ({"phase": "Pending", "ready": False}, True),
+        ({"ready": False}, True),
+        ({"terminating": True}, True),
+        ({"local_storage": True}, True),
+        ({"controller": "DaemonSet"}, False),
+        ({"mirror": True}, False),
+        ({"phase": "Succeeded"}, False),
+        ({"phase": "Failed"}, False),
+    ],
+    ids=str,
+)
+def test_movable(fields, moves):
+    assert bool(DrainPolicy().movable([web(**fields)])) is moves
+
+
+class TestAttempts:
+    """Of each node in turn, until it is empty."""
+
+    LEFT = (Outcome("w1", 1, (web("a"), web("b")), error="timeout"),)
+    THEN = (*LEFT, Outcome("w1", 2, (web("a"),), error="timeout"))
+
+    def test_the_options_are_kubectls(self):
+        policy = DrainPolicy(
+            timeout=20, grace_period=7, delete_emptydir_data=False, on_failure="force"
+        )
+        assert policy.attempt((), reports=True) == Attempt(
+            (
+                "--ignore-daemonsets",
+                "--force",
+                "--delete-emptydir-data=false",
+                "--grace-period=7",
+                "--timeout=20s",
+                "--disable-eviction=false",
+            )
+        )
+
+    def test_a_silent_kubelet_is_not_waited_for(self):
+        attempt = DrainPolicy().attempt((), reports=False)
+        assert attempt.options[-1] == "--skip-wait-for-delete-timeout=1"
+
+    def test_one_that_failed_is_the_last(self):
+        assert DrainPolicy().attempt(self.LEFT, reports=True) is None
+
+    def test_force_deletes_then(self):
+        policy = DrainPolicy(on_failure="force", delete_emptydir_data=False)
+        attempt = policy.attempt(self.LEFT, reports=True)
+        assert "--disable-eviction=true" in attempt.options
+        assert "--delete-emptydir-data=true" in attempt.options
+
+    def test_force_deletes_what_is_still_left_at_once(self):
+        policy = DrainPolicy(on_failure="force")
+        attempt = policy.attempt(self.THEN, reports=True)
+        assert (attempt.options, attempt.pods) == ((), (web("a"),))
+
+    def test_force_ends_too(self):
+        policy = DrainPolicy(on_failure="force")
+        assert policy.attempt((*self.THEN, self.THEN[-1]), reports=False) is None
+
+
+FORCE = (
+    " With drain.on_failure force, pods that are left at the time limit are deleted."
+)
+
+
+@pytest.mark.parametrize(
+    ("pods", "budgets", "policy", "text"),
+    [
+        pytest.param(
+            [web()],
+            [BUDGET],
+            {},
+            f"Relax the budget or add replicas that run elsewhere.{FORCE}",
+            id="budget",
+        ),
+        pytest.param(
+            [web()],
+            [BUDGET],
+            {"on_failure": "force"},
+            "Relax the budget or add replicas that run elsewhere.",
+            id="forced",
+        ),
+        pytest.param(
+            [web(terminating=True)],
+            [BUDGET],
+            {},
+            "See why pods do not end (a finalizer, a long grace period)." + FORCE,
+            id="does-not-end",
+        ),
+        pytest.param(
+            [web(local_storage=True)],
+            [],
+            {"delete_emptydir_data": False},
+            "Allow drain.delete_emptydir_data if the data may be lost." + FORCE,
+            id="local-storage",
+        ),
+        pytest.param(
+            [web(local_storage=True)],
+            [],
+            {},
+            f"Mend the cause.{FORCE}",
+            id="unknown",
+        ),
+    ],
+)
+def test_advice(pods, budgets, policy, text):
+    failed = Outcome("w1", 300.4, tuple(pods), tuple(budgets), "timeout")
+    assert DrainPolicy(**policy).advice([Outcome("w0", 1), failed]) == text
+
+
+class TestKubespray:
+    """The nodes that kubespray drains itself."""
+
+    def test_the_policy_becomes_its_variables(self):
+        built = DrainPolicy(timeout=90, grace_period=30).kubespray_variables()
+        assert built["drain_timeout"] == "90s"
+        assert built["drain_grace_period"] == 30
+        assert built["drain_fallback_enabled"] is False
+
+    @pytest.mark.parametrize(
+        "policy", [{"on_failure": "force"}, {"disable_eviction": True}]
+    )
+    def test_force_is_its_fallback(self, policy):
+        built = DrainPolicy(**policy).kubespray_variables()
+        assert built["drain_fallback_enabled"] is True
