@@ -24,13 +24,14 @@ from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.nodes import Machine, Role
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.remote import heat
 from tacker_k8s_mgmt.remote.clock import SystemClock
 from tacker_k8s_mgmt.topology import heat_stack
 from tacker_k8s_mgmt.topology.heat_stack import Machines
-from tests.helpers import fakes
+from tests.helpers.fakes.clock import FakeClock
+from tests.helpers.fakes.site import FakeSite
+from tests.helpers.requests import VNF, params
 
 TOP = "stack"
 GROUP = "group"
@@ -105,14 +106,7 @@ def _item(
     )
 
 
-class _Playbooks(fakes.FakePlaybooks):
-    """Runs whose hosts are all well; asking the stack whether is not measured."""
-
-    def _facts(self, request: PlaybookRequest) -> None:
-        pass
-
-
-class Site(fakes.FakeSite):
+class Site(FakeSite):
     """The unit tests' site, with this many VMs and a stack that is read."""
 
     def __init__(self, control_planes: int, workers: int) -> None:
@@ -131,11 +125,7 @@ class Site(fakes.FakeSite):
         api = Heat(one for one in there if one is not None)
         resources = heat.list_resources(api, TOP)
         self.heat_calls += api.calls
-        return heat_stack.find_machines(TOP, resources, fakes.params())
-
-    @property
-    def playbooks(self) -> _Playbooks:
-        return _Playbooks(self)
+        return heat_stack.find_machines(TOP, resources, params())
 
     def grow(self, count: int) -> list[str]:
         """Add workers, as Heat does; their group members."""
@@ -205,20 +195,20 @@ def _operation(
 def _hook(
     hook: str, make: Callable[[Dependencies], Operation], site: Site
 ) -> figures.HookFigures:
-    params, journal = fakes.params(), _Journal(hook)
+    request, journal = params(), _Journal(hook)
     deps = Dependencies(
-        params,
-        fakes.VNF,
+        request,
+        VNF,
         # The unit tests' fakes have what operations use of it, and no types.
         cast("ports.Site", site),
-        fakes.FakeClock(),
+        FakeClock(),
         ready_timeout=60,
         poll_interval=5,
         on_progress=lambda progress: None,
     )
     work = make(deps)
     heat_calls, calls = site.heat_calls, len(site.calls)
-    redact = Redactor(params.secrets())
+    redact = Redactor(request.secrets())
     runner = Runner(hook, journal, SystemClock(), redact, work.left)
     runner.run(work.steps())
     (operation,) = Timeline(journal.records).operations

@@ -26,12 +26,14 @@ from tacker_k8s_mgmt.remote.ssh import login, session
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
-from tests.helpers import fakes
+from tests.helpers.fakes.nodes import machine
+from tests.helpers.fakes.site import FakeSite
+from tests.helpers.requests import additional_params
 from tests.helpers.sshd import PASSWORD, USER
 
 GIVEN = json.load(sys.stdin)
 HOME = Path(GIVEN["home"])
-WORLDS: dict[str, fakes.FakeSite] = {}
+WORLDS: dict[str, FakeSite] = {}
 REQUESTS = {
     "instantiate": "instantiate_vnf",
     "terminate": "terminate_vnf",
@@ -107,7 +109,7 @@ def instance():
         "transferring_inventory_path": str(HOME / "clusters" / one.id),
     }
     one.instantiated_vnf_info = types.SimpleNamespace(
-        additional_params=fakes.additional_params(ansible=ansible),
+        additional_params=additional_params(ansible=ansible),
         instance_id="stack",
         vnfc_resource_info=[],
     )
@@ -116,7 +118,7 @@ def instance():
 
 def live(driver, one):
     """Instantiate, scale out and in, heal a worker, terminate; the workers between."""
-    world = WORLDS[one.id] = fakes.FakeSite()
+    world = WORLDS[one.id] = FakeSite()
     told = []
 
     def call(hook, vnfcs=(), **kwargs):
@@ -137,7 +139,7 @@ def live(driver, one):
     call("change_external_connectivity_start")
     call("change_external_connectivity_end")
     members = [world.members]
-    world.workers.append(fakes.machine(Role.WORKER, 77))
+    world.workers.append(machine(Role.WORKER, 77))
     call("scale_end", scale_out_id_list=["member-server-77"])
     members.append(world.members)
     call("scale_start", scale_out_id_list=["member-server-77"])
@@ -147,7 +149,7 @@ def live(driver, one):
     vnfc = types.SimpleNamespace(id="vnfc-5", compute_resource=compute)
     one.instantiated_vnf_info.vnfc_resource_info = [vnfc]
     call("heal_start", vnfcs=["vnfc-5"])
-    world.workers[1] = fakes.machine(Role.WORKER, 5, server="server-5-new")
+    world.workers[1] = machine(Role.WORKER, 5, server="server-5-new")
     compute.resource_id = "server-5-new"
     call("heal_end", vnfcs=["vnfc-5"])
     members.append(world.members)

@@ -21,7 +21,7 @@ from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.status.facts import Vim
 from tests.contract.v1_instances import hook
-from tests.helpers.fakes import additional_params, params
+from tests.helpers.requests import additional_params, params
 
 CONTEXT = tacker_context.get_admin_context()
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -21,7 +21,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.build import build
 from tests.contract import onboarding as tackers
-from tests.helpers import sampledriver
+from tests.helpers import sampledriver, sampledriver_vnfd
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +58,11 @@ def test_tackers_api_takes_the_body():
 
 
 def test_the_upload_is_accepted_under_the_same_id(tacker):
-    assert tacker.vnf_data["descriptor_id"] == sampledriver.DESCRIPTOR
+    assert tacker.vnf_data["descriptor_id"] == sampledriver_vnfd.DESCRIPTOR
     assert [one["flavour_id"] for one in tacker.flavours] == ["simple"]
 
 
-@pytest.mark.parametrize("hook", sampledriver.HOOKS)
+@pytest.mark.parametrize("hook", sampledriver_vnfd.HOOKS)
 def test_its_hooks_lead_to_this_driver(tacker, hook):
     vnfd = vnflcm_utils.get_vnfd_dict(None, "vnfd", "simple")
     instance = types.SimpleNamespace(vnfd_id="vnfd")
@@ -75,9 +75,9 @@ def test_the_body_fills_the_hot(tacker, monkeypatch):
     machine = {"flavor": "ds2G", "image": "ubuntu-22.04"}
     network = sampledriver.body()["extVirtualLinks"][0]["resourceId"]
     nfv = created["parameters"]["nfv"]
-    assert nfv["VDU"] == dict.fromkeys(sampledriver.VDUS, machine)
+    assert nfv["VDU"] == dict.fromkeys(sampledriver_vnfd.VDUS, machine)
     assert {cp: port["network"] for cp, port in nfv["CP"].items()} == {
-        cp: network for cp, _, _ in sampledriver.VDUS.values()
+        cp: network for cp, _, _ in sampledriver_vnfd.VDUS.values()
     }
     template = yaml.safe_load(created["template"])
     assert template == yaml.safe_load(

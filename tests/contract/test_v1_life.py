@@ -15,10 +15,13 @@ from tacker.common import driver_manager
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, scale_level
+from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.contract.v1_instances import DEFINITIONS, GOOD, NAME, instance
-from tests.helpers.fakes import VNF, FakeSite, Role, machine
+from tests.helpers.fakes.nodes import machine
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import FIFTY_FIVE, FIVE, MASTER, SIX, instantiated
+from tests.helpers.requests import VNF
 
 objects.register_all()
 

@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.hooks.v1 import driver as v1_driver
 from tacker_k8s_mgmt.hooks.v1 import openstack, requests, terminate
 from tacker_k8s_mgmt.request import params
 from tests.contract.key_manager import BYTES_ID, PASSWORD, TEXT_ID, by_id
-from tests.helpers.fakes import VNF
+from tests.helpers.requests import VNF
 from tests.helpers.samples import changed, request
 
 objects.register_all()

@@ -16,7 +16,7 @@ from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.remote import site
 from tacker_k8s_mgmt.remote.ssh import bastion_errors
 from tests.contract.v1_instances import hook
-from tests.helpers.fakes import params
+from tests.helpers.requests import params
 
 MACHINES = tuple(
     Machine(Role.WORKER, f"server-{number}", f"192.0.2.{number}", f"10.0.0.{number}")

@@ -8,7 +8,8 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import openstack, stale_stack
-from tests.helpers import fakes
+from tests.helpers.fakes.site import FakeSite
+from tests.helpers.requests import VNF
 
 
 class Heat:
@@ -32,14 +33,14 @@ class Heat:
 
 @pytest.fixture
 def site():
-    made = fakes.FakeSite()
-    made.owner = fakes.VNF
+    made = FakeSite()
+    made.owner = VNF
     return made
 
 
 def step_with(monkeypatch, site, heat):
     monkeypatch.setattr(openstack, "heat_of", lambda *_: heat)
-    site.context, site.instance = None, types.SimpleNamespace(id=fakes.VNF)
+    site.context, site.instance = None, types.SimpleNamespace(id=VNF)
     return stale_stack.step(site)
 
 
@@ -47,7 +48,7 @@ def test_none_is_the_usual_case_and_costs_one_question(monkeypatch, site):
     heat = Heat(looks=-1)
     step = step_with(monkeypatch, site, heat)
     assert step.probe()
-    assert heat.asked == [f"vnflcm_{fakes.VNF}"]
+    assert heat.asked == [f"vnflcm_{VNF}"]
     assert heat.deleted == []
 
 

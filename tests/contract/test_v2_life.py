@@ -11,6 +11,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tests.contract import v2_world
 from tests.contract.v2_operations import (
@@ -25,7 +26,8 @@ from tests.contract.v2_operations import (
     scale,
     terminate,
 )
-from tests.helpers import fakes
+from tests.helpers.fakes.nodes import machine
+from tests.helpers.requests import VNF
 
 pytestmark = pytest.mark.usefixtures("quick_hooks")
 
@@ -46,7 +48,7 @@ class TestInstantiate:
 
     def test_journal_and_log_are_ours_alone(self, tacker):
         instantiate(tacker)
-        path = tacker.state / "journal" / f"{fakes.VNF}.jsonl"
+        path = tacker.state / "journal" / f"{VNF}.jsonl"
         records = [json.loads(line) for line in path.read_text().splitlines()]
         assert {one["api"] for one in records} == {"v2"}
         assert {one["hook"] for one in records} == {
@@ -77,7 +79,7 @@ class TestInstantiate:
             site.faults.add("run cluster")
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
             instantiate(tacker)
-        assert tacker.site.owner == fakes.VNF
+        assert tacker.site.owner == VNF
         tacker.rollback()
         assert (tacker.site.owner, tacker.site.files) == (None, {})
         assert tacker.deleted
@@ -153,7 +155,7 @@ class TestScale:
 
     def test_vm_that_heat_has_failed_at_blocks_no_operation(self, cluster):
         with cluster.world() as site:
-            site.workers.append(fakes.machine(fakes.Role.WORKER, 8))
+            site.workers.append(machine(Role.WORKER, 8))
             site.unfinished.add(site.workers[-1].server_id)
         scale(cluster, "SCALE_IN")
         # Heat deletes it first, so only the one that was drained goes beside it.
@@ -336,7 +338,7 @@ class TestTerminate:
         assert cluster.instance["metadata"] == {}
         assert cluster.instance["vimConnectionInfo"] == {}
         instantiate(cluster)
-        assert cluster.site.owner == fakes.VNF
+        assert cluster.site.owner == VNF
 
     def test_only_the_servers_login_is_needed(self, cluster):
         password = {"ansible": {"password": "serv3r-secret"}}
@@ -349,7 +351,7 @@ class TestTerminate:
         assert "ansible.password" in caught.value.detail
         assert "FORCEFUL" in caught.value.detail
         terminate(cluster, kind="FORCEFUL", params={})
-        assert cluster.site.owner == fakes.VNF
+        assert cluster.site.owner == VNF
         assert (
             "stays on the Ansible server"
             in (cluster.state / "k8s-mgmt.log").read_text()

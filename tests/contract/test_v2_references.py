@@ -17,7 +17,7 @@ from tests.contract.v2_operations import (
     scale,
     terminate,
 )
-from tests.helpers import fakes
+from tests.helpers.requests import additional_params
 
 
 def reference(tmp_path, name, secret):
@@ -32,7 +32,7 @@ def test_references_need_no_repetition(tacker, tmp_path):
     node = {"password": reference(tmp_path, "node", "n0de-secret")}
     server = {"password": reference(tmp_path, "server", "serv3r-secret")}
     balancer = {"ssh_password": reference(tmp_path, "balancer", "b4lancer-secret")}
-    given = fakes.additional_params()["k8s_cluster_installation_param"]
+    given = additional_params()["k8s_cluster_installation_param"]
     instantiate(
         tacker,
         ansible={**given["ansible"], **server},

@@ -15,7 +15,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tests.contract import v2_world
 from tests.contract.v2_operations import instantiate, no_secrets
-from tests.helpers import fakes
+from tests.helpers.requests import VNF, additional_params
 
 #: What must not be loaded for a VNF that is none of ours.
 HEAVY = ("tacker", "oslo_config", "oslo_log", "pydantic", "paramiko", "eventlet")
@@ -30,7 +30,7 @@ def given(operation="instantiate_end", params=None, **instance):
     return {
         "operation": operation,
         "request": {"additionalParams": params or {}},
-        "vnf_instance": {"id": fakes.VNF, **instance},
+        "vnf_instance": {"id": VNF, **instance},
         "grant_request": None,
         "grant_response": None,
         "tmp_csar_dir": "/nowhere",
@@ -121,7 +121,7 @@ class TestNoise:
 @pytest.mark.usefixtures("quick_hooks")
 class TestErrors:
     def test_defect_is_reported_without_its_text(self, script):
-        sent = given(params=fakes.additional_params(), vimConnectionInfo="n0de-secret")
+        sent = given(params=additional_params(), vimConnectionInfo="n0de-secret")
         done = script(sent)
         assert done.returncode == 1
         text = done.stderr.decode()
@@ -132,7 +132,7 @@ class TestErrors:
         }
 
     def test_hook_of_a_later_release_is_refused(self, script):
-        done = script(given("operate_start", params=fakes.additional_params()))
+        done = script(given("operate_start", params=additional_params()))
         assert done.returncode == 1
         assert b"no hook operate_start" in done.stderr
 
@@ -161,7 +161,7 @@ class TestSettings:
             v2_environment.unlink()
         else:
             v2_environment.write_text(text.format(path=v2_environment))
-        done = script(given(params=fakes.additional_params()))
+        done = script(given(params=additional_params()))
         assert done.returncode == 1
         assert named.format(path=v2_environment) in done.stderr.decode()
         assert b"s3cret" not in done.stderr
@@ -190,7 +190,7 @@ def test_script_ends_with_its_conductor(tacker, tmp_path):
     sign = tmp_path / "sign"
     with tacker.world() as site:
         site.hangs = str(sign)
-    sent = given(params=fakes.additional_params())
+    sent = given(params=additional_params())
     sent["vnf_instance"]["vimConnectionInfo"] = {"vim1": v2_world.VIM}
     shim = tmp_path / "csar" / v2_world.SHIM
     code = (

@@ -16,7 +16,8 @@ from tacker_k8s_mgmt.hooks.v2 import context, driver, settings
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.request import params as parameters
 from tests.contract import v2_world
-from tests.helpers import fakes, upgrades
+from tests.helpers import upgrades
+from tests.helpers.requests import VNF
 from tests.helpers.upgrades import NEW, OLD
 
 start, end, rollback_start, rollback_end = (
@@ -72,7 +73,7 @@ def made(package, site, tmp_path, monkeypatch):
     ]
     state = {"version": 1, "parameters": kept["k8s_cluster_installation_param"]}
     instance = {
-        "id": fakes.VNF,
+        "id": VNF,
         "vimConnectionInfo": {"vim1": v2_world.VIM},
         "instantiatedVnfInfo": {"flavourId": "simple", "vnfcResourceInfo": vnfcs},
         "metadata": {"k8s_mgmt": state},

@@ -15,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
-from tests.helpers import fakes
+from tests.helpers.fakes.site import FakeSite
 
 
-class Site(fakes.FakeSite):
+class Site(FakeSite):
     """A fake site that is used as the hooks use the real one.
 
     :ivar noisy: whether it prints on all ways.

@@ -3,13 +3,13 @@
 import json
 
 from tests.contract import v2_world
-from tests.helpers import fakes
+from tests.helpers.requests import additional_params
 
 FIVE, FIFTY_FIVE = "worker-10-10-0-5", "worker-10-10-0-55"
 MASTER, EIGHT = "control-plane-10-10-0-4", "worker-10-10-0-8"
 SECRETS = ("n0de-secret", "serv3r-secret", "b4lancer-secret", "v1m-secret")
 #: A later request repeats what is not kept.
-REPEATED = fakes.additional_params()
+REPEATED = additional_params()
 
 
 def instantiate(tacker, vim="vim1", **changes):
@@ -17,7 +17,7 @@ def instantiate(tacker, vim="vim1", **changes):
         "flavourId": "simple",
         "instantiationLevelId": "instantiation_level_1",
         "vimConnectionInfo": {vim: v2_world.VIM},
-        "additionalParams": fakes.additional_params(**changes),
+        "additionalParams": additional_params(**changes),
     }
     tacker.operate("INSTANTIATE", request)
 

@@ -17,8 +17,10 @@ from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import vnfd_utils
 from tacker.sol_refactored.conductor import vnflcm_driver_v2
 
+from tacker_k8s_mgmt.model.nodes import Role
 from tests.contract.v2_fakes import Site
-from tests.helpers import fakes
+from tests.helpers.fakes.nodes import machine
+from tests.helpers.requests import VNF
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIM = "Scripts/kubespray_mgmt_v2.py"
@@ -104,7 +106,7 @@ class Heat:
                 size += sum(one.type == "COMPUTE" for one in grant_req.addResources)
                 while len(site.workers) < size:
                     number = 6 + len(site.workers)
-                    site.workers.append(fakes.machine(fakes.Role.WORKER, number))
+                    site.workers.append(machine(Role.WORKER, number))
             else:
                 places = self._places(inst, grant_req)
                 size -= len(places)
@@ -228,7 +230,7 @@ class Tacker:
         self.deleted = False
         self.data = {}
         self.instance = {
-            "id": fakes.VNF,
+            "id": VNF,
             "vnfdId": "vnfd",
             **_PRODUCT,
             "instantiationState": "NOT_INSTANTIATED",
@@ -277,7 +279,7 @@ class Tacker:
         )
         lcmocc.operationState = "PROCESSING"
         granted = objects.GrantRequestV1(
-            vnfInstanceId=fakes.VNF,
+            vnfInstanceId=VNF,
             vnfLcmOpOccId="occ",
             vnfdId="vnfd",
             operation=operation,

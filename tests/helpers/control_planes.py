@@ -11,8 +11,12 @@ from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
-from tests.helpers.fakes import FakeCluster, FakePlaybooks, FakeSite, machine, params
+from tests.helpers.fakes.cluster import FakeCluster
+from tests.helpers.fakes.nodes import machine
+from tests.helpers.fakes.playbooks import FakePlaybooks
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import run
+from tests.helpers.requests import params
 
 # An inventory is read some hundred times; the other one takes ten times as long.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

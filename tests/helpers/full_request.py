@@ -46,19 +46,34 @@ SECRETS = {
 REGISTRY_PASSWORD = "registry-s3cret"
 RBD_KEYS = ("rbd-admin-s3cret", "rbd-user-s3cret")
 CEPHFS_KEY = "cephfs-s3cret"
+OPENSTACK = {
+    "cluster.openstack.auth_url": "https://cloud.example.org:5000/v3",
+    "cluster.openstack.region": "RegionOne",
+    "cluster.openstack.application_credential_id": "0a1b2c",
+    "cluster.openstack.application_credential_name": "cluster",
+    "cluster.openstack.cloud_controller": True,
+    "cluster.openstack.load_balancer_subnet_id": "5d1c",
+    "cluster.openstack.load_balancer_floating_network_id": "9e2f",
+}
+AUTHENTICATION = {
+    "cluster.authentication.oidc": {
+        "issuer_url": "https://id.example.org/realms/k8s",
+        "client_id": "kubernetes",
+        "username_claim": "email",
+        "username_prefix": "oidc:",
+        "groups_claim": "groups",
+        "groups_prefix": "oidc:",
+        "ca_certificate": CERTIFICATE,
+    },
+    "cluster.authentication.webhook": {
+        "url": "https://10.99.0.2:8443/webhook",
+        "ca_certificate": CERTIFICATE,
+    },
+}
 
 
 def rich(release: tuple[int, int]) -> dict[str, Any]:
     """Changes to the simple request."""
-    registry = {
-        "prefix": "registry.example.org:5000",
-        "mirrors": ["https://registry.example.org:5000", "http://10.99.0.3:5000"],
-        "username": "puller",
-        "password": REGISTRY_PASSWORD,
-        "skip_tls_verify": True,
-    }
-    if release >= kubespray_releases.REGISTRY_CA_SINCE:
-        registry |= {"ca_file": "/etc/ssl/registry.pem", "skip_tls_verify": False}
     changes = {
         "master_node.node_labels": ["example.org/rack=r1", "empty="],
         "master_node.node_taints": ["node-role.kubernetes.io/control-plane:NoSchedule"],
@@ -81,7 +96,7 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
             "mtu": "nodes",
         },
         "cluster.registries": [
-            registry,
+            _registry(release),
             {"prefix": "docker.io", "mirrors": ["https://mirror.example.org"]},
         ],
         "private_registry_connection_info": [
@@ -89,29 +104,11 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
         ],
         **SECRETS,
         "cluster.offline.registry_host": "images.example.org:5000/k8s",
-        "cluster.openstack.auth_url": "https://cloud.example.org:5000/v3",
-        "cluster.openstack.region": "RegionOne",
-        "cluster.openstack.application_credential_id": "0a1b2c",
-        "cluster.openstack.application_credential_name": "cluster",
-        "cluster.openstack.cloud_controller": True,
-        "cluster.openstack.load_balancer_subnet_id": "5d1c",
-        "cluster.openstack.load_balancer_floating_network_id": "9e2f",
+        **OPENSTACK,
         "cluster.storage.cinder": True,
         "cluster.storage.local_path": True,
         "cluster.storage.local_volumes": True,
-        "cluster.authentication.oidc": {
-            "issuer_url": "https://id.example.org/realms/k8s",
-            "client_id": "kubernetes",
-            "username_claim": "email",
-            "username_prefix": "oidc:",
-            "groups_claim": "groups",
-            "groups_prefix": "oidc:",
-            "ca_certificate": CERTIFICATE,
-        },
-        "cluster.authentication.webhook": {
-            "url": "https://10.99.0.2:8443/webhook",
-            "ca_certificate": CERTIFICATE,
-        },
+        **AUTHENTICATION,
         "cluster.helm": True,
         "cluster.local_registry": True,
         "cluster.metrics_server": True,
@@ -135,3 +132,16 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
             },
         }
     return changes
+
+
+def _registry(release: tuple[int, int]) -> dict[str, Any]:
+    registry = {
+        "prefix": "registry.example.org:5000",
+        "mirrors": ["https://registry.example.org:5000", "http://10.99.0.3:5000"],
+        "username": "puller",
+        "password": REGISTRY_PASSWORD,
+        "skip_tls_verify": True,
+    }
+    if release >= kubespray_releases.REGISTRY_CA_SINCE:
+        registry |= {"ca_file": "/etc/ssl/registry.pem", "skip_tls_verify": False}
+    return registry

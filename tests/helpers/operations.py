@@ -13,14 +13,11 @@ from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.request.params import InstallParams
-from tests.helpers.fakes import (
-    VNF,
-    FakeClock,
-    FakeJournal,
-    FakeSite,
-    machine,
-    params,
-)
+from tests.helpers.fakes.clock import FakeClock
+from tests.helpers.fakes.journal import FakeJournal
+from tests.helpers.fakes.nodes import machine
+from tests.helpers.fakes.site import FakeSite
+from tests.helpers.requests import VNF, params
 
 
 def dependencies(

@@ -13,16 +13,13 @@ from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.request.params import InstallParams, merged, parse
-from tests.helpers.fakes import (
-    FakeCluster,
-    FakeJournal,
-    FakeNode,
-    FakePlaybooks,
-    FakeSite,
-    additional_params,
-    machine,
-)
+from tests.helpers.fakes.cluster import FakeCluster
+from tests.helpers.fakes.journal import FakeJournal
+from tests.helpers.fakes.nodes import FakeNode, machine
+from tests.helpers.fakes.playbooks import FakePlaybooks
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import run
+from tests.helpers.requests import additional_params
 
 OLD, NEW = "1.34.3", "1.35.4"
 

@@ -13,8 +13,9 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.cli.commands import cluster as command
 from tacker_k8s_mgmt.cli.render.console import Console
-from tests.helpers.fakes import VNF, FakeSite, params
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import instantiated
+from tests.helpers.requests import VNF, params
 
 WORKER = "worker-10-10-0-5"
 

@@ -10,7 +10,7 @@ from tacker_k8s_mgmt.csar import archive, meta, sources
 from tacker_k8s_mgmt.csar.build import build
 from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.errors import PackageError
-from tests.helpers import sampledriver
+from tests.helpers import sampledriver, sampledriver_vnfd
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_only_the_scripts_are_other_ones(tree, built):
 def test_the_request_fits_the_package_as_it_is(built):
     report = check(built.path, {"body": sampledriver.body()})
     assert report.problems == ()
-    cps = [cp for cp, _, _ in sampledriver.VDUS.values()]
+    cps = [cp for cp, _, _ in sampledriver_vnfd.VDUS.values()]
     assert [text.split(": ")[1] for text in report.warnings] == [
         *["extVirtualLinks"] * len(cps),
         "master_node.aspect_id",
@@ -106,7 +106,7 @@ def test_a_requirement_without_occurrences_is_reported_with_line_and_remedy(tmp_
     with pytest.raises(PackageError) as caught:
         build("simple", tmp_path / "x.zip", source=tree)
     (problem,) = caught.value.problems
-    lines = (tree / sampledriver.TYPES).read_text().splitlines()
+    lines = (tree / sampledriver_vnfd.TYPES).read_text().splitlines()
     (line,) = (
         n for n, text in enumerate(lines, 1) if "- virtual_link_internal" in text
     )

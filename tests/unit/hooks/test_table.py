@@ -10,7 +10,7 @@ from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import Hook
 from tacker_k8s_mgmt.hooks.table import Entry, Plan
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tests.helpers.fakes import VNF, params
+from tests.helpers.requests import VNF, params
 
 ADVICE = hints.Advice("Send it again.", refused="Send another.")
 

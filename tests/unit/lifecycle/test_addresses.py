@@ -7,8 +7,10 @@ import pytest
 
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.model.nodes import Role
-from tests.helpers.fakes import FakeSite, machine, params
+from tests.helpers.fakes.nodes import machine
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import run
+from tests.helpers.requests import params
 
 
 def test_without_a_load_balancer_the_vim_is_the_first_control_plane():

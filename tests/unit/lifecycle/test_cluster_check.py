@@ -9,8 +9,10 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.status.facts import Count, Source
-from tests.helpers.fakes import VNF, FakeSite, machine, params
+from tests.helpers.fakes.nodes import machine
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import instantiated
+from tests.helpers.requests import VNF, params
 
 LIMIT = 60  # seconds for threads that must meet
 CALLS = {

@@ -15,7 +15,9 @@ from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tests.helpers.control_planes import AvailableSite
-from tests.helpers.fakes import FakeClock, FakeJournal, FakeSite, params
+from tests.helpers.fakes.clock import FakeClock
+from tests.helpers.fakes.journal import FakeJournal
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import (
     FIFTY_FIVE,
     FIVE,
@@ -26,6 +28,7 @@ from tests.helpers.operations import (
     instantiated,
     run,
 )
+from tests.helpers.requests import params
 
 BALANCER = {
     "ssh_cp_name": "lb_ssh",

@@ -8,7 +8,9 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Role
-from tests.helpers.fakes import FakeClock, FakeSite, machine
+from tests.helpers.fakes.clock import FakeClock
+from tests.helpers.fakes.nodes import machine
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import (
     FIFTY_FIVE,
     FIVE,

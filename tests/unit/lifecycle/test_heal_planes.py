@@ -9,7 +9,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Role
 from tests.helpers.control_planes import AvailableSite
-from tests.helpers.fakes import machine
+from tests.helpers.fakes.nodes import machine
 from tests.helpers.operations import (
     FIFTY_FIVE,
     FIVE,

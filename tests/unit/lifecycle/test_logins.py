@@ -2,7 +2,7 @@
 
 import yaml
 
-from tests.helpers.fakes import FakeSite, changed_params
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import (
     FIFTY_FIVE,
     FIVE,
@@ -15,6 +15,7 @@ from tests.helpers.operations import (
     scale_in,
     scale_out,
 )
+from tests.helpers.requests import changed_params
 
 OLD, NEW = "n0de-secret", "another-one"
 WORKERS = changed_params(worker_node={"password": NEW})

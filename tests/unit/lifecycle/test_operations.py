@@ -14,16 +14,12 @@ from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.request.params import InstallParams
-from tests.helpers.fakes import (
-    VNF,
-    FakeClock,
-    FakeJournal,
-    FakeNode,
-    FakeSite,
-    machine,
-    params,
-)
+from tests.helpers.fakes.clock import FakeClock
+from tests.helpers.fakes.journal import FakeJournal
+from tests.helpers.fakes.nodes import FakeNode, machine
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import dependencies, scale_out
+from tests.helpers.requests import VNF, params
 
 NAMES = ["control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"]
 EFFECTS = (

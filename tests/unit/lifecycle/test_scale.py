@@ -8,7 +8,8 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.model.nodes import Role
-from tests.helpers.fakes import FakeNode, FakeSite, changed_params, machine, params
+from tests.helpers.fakes.nodes import FakeNode, machine
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import (
     FIFTY_FIVE,
     FIVE,
@@ -22,6 +23,7 @@ from tests.helpers.operations import (
     scale_out,
     state,
 )
+from tests.helpers.requests import changed_params, params
 
 
 def highly_available() -> FakeSite:

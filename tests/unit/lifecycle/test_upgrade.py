@@ -8,7 +8,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.request.params import merged
 from tacker_k8s_mgmt.topology import upgrade_plan as versions
-from tests.helpers.fakes import machine
+from tests.helpers.fakes.nodes import machine
 from tests.helpers.operations import heal_start, scale_out
 from tests.helpers.upgrades import (
     NEW,

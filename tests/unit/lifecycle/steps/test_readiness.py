@@ -7,10 +7,12 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.steps import readiness
-from tests.helpers import fakes, operations
+from tests.helpers import operations
+from tests.helpers.fakes.clock import FakeClock
+from tests.helpers.fakes.site import FakeSite
 
 
-class Clock(fakes.FakeClock):
+class Clock(FakeClock):
     """Notes the pauses."""
 
     def __init__(self):
@@ -22,7 +24,7 @@ class Clock(fakes.FakeClock):
         super().sleep(seconds)
 
 
-class Site(fakes.FakeSite):
+class Site(FakeSite):
     """A site whose nodes are Ready at the last of so many looks."""
 
     def __init__(self, looks):

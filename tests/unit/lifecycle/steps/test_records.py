@@ -10,7 +10,8 @@ from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Role
-from tests.helpers.fakes import FakeSite, machine, params
+from tests.helpers.fakes.nodes import machine
+from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import (
     heal_end,
     heal_start,
@@ -19,6 +20,7 @@ from tests.helpers.operations import (
     scale_in,
     scale_out,
 )
+from tests.helpers.requests import params
 
 NO_TEXT = "\ufffd"
 SPOILED = {

@@ -1,0 +1,1 @@
+"""A site without effects: state in, state out, and a fault where a test sets one."""

@@ -1,0 +1,14 @@
+"""A clock for operations that wait."""
+
+
+class FakeClock:
+    """Time that passes only by sleeping."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds

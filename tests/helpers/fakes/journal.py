@@ -1,0 +1,13 @@
+"""A journal in memory."""
+
+from typing import Any
+
+
+class FakeJournal:
+    """Records in a list."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+
+    def record(self, event: str, **fields: Any) -> None:
+        self.records.append({"event": event, **fields})

@@ -1,0 +1,94 @@
+"""Playbook runs on the Ansible server."""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tests.helpers.fakes.nodes import FakeNode
+from tests.helpers.fakes.state import SiteState
+
+
+class FakePlaybooks:
+    """Runs that do to the fake cluster what kubespray's do to a real one."""
+
+    def __init__(self, site: SiteState) -> None:
+        self._site = site
+
+    def done(self, request: PlaybookRequest) -> bool:
+        return self._site.ran == request.digest
+
+    def live(self, request: PlaybookRequest) -> bool:
+        return self._site.running == request.digest
+
+    def run(
+        self,
+        request: PlaybookRequest,
+        nodes: int,
+        on_progress: Callable[[Any], None],
+    ) -> None:
+        self._site.touch(f"run {request.name}")
+        self._site.runs.append(request)
+        self._site.inventories.append(self._site.files["hosts.yaml"])
+        effect: Callable[[PlaybookRequest], None] = getattr(
+            self, f"_{request.name.replace('-', '_')}"
+        )
+        effect(request)
+        self._site.change("ran", request.digest)
+
+    def _inventory(self) -> dict[str, Node]:
+        text = self._site.files["hosts.yaml"]
+        return {node.name: node for node in inventory.parse(text)}
+
+    def _cluster(self, request: PlaybookRequest) -> None:
+        if not request.limit:
+            self._join(self._inventory().values())
+        variables = json.loads(self._site.files["vars.json"])
+        names = variables["supplementary_addresses_in_ssl_keys"]
+        self._site.change("certified", frozenset(names))
+
+    def _facts(self, request: PlaybookRequest) -> None:
+        shut_out = request.limit.split(":!")[1:]
+        members = (*self._site.control_planes, *self._site.workers)
+        there = {machine.server_id for machine in members} - self._site.dead
+        for name, node in self._inventory().items():
+            if node.server_id not in there and name not in shut_out:
+                raise errors.PlaybookFailed(
+                    playbook=request.playbook, host="a", rc=4, failures=[name], log="l"
+                )
+
+    def _scale(self, request: PlaybookRequest) -> None:
+        known = self._inventory()
+        self._join(known[name] for name in request.limit.split(","))
+
+    def _remove_node(self, request: PlaybookRequest) -> None:
+        assert request.extra_vars["skip_confirmation"] is True
+        known = self._inventory()
+        if request.extra_vars.get("reset_nodes") is not False:
+            self._facts(request)
+        for name in request.extra_vars["node"].split(","):
+            dead = known[name].server_id in self._site.dead
+            if dead and request.extra_vars.get("reset_nodes") is not False:
+                raise errors.PlaybookFailed(
+                    playbook="remove-node.yml", host="a", rc=4, failures=[name], log="l"
+                )
+            if self._site.pods.get(name) and not dead:
+                assert request.extra_vars.get("allow_ungraceful_removal"), "undrained"
+            self._site.remove(name)
+
+    def _join(self, members: Iterable[Node]) -> None:
+        for node in members:
+            if all(
+                node.name != cluster_node.name
+                for cluster_node in self._site.cluster_nodes
+            ):
+                leading = node.role is Role.CONTROL_PLANE
+                joined = FakeNode(node.name, machine_id=node.server_id, tainted=leading)
+                self._site.change("cluster_nodes", [*self._site.cluster_nodes, joined])
+
+    def stop(self) -> bool:
+        self._site.touch("playbooks.stop")
+        return False

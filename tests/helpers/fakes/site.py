@@ -1,0 +1,128 @@
+"""A site whose parts are all fakes."""
+
+from collections.abc import Mapping, Sequence
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model.nodes import Machine, Node
+from tacker_k8s_mgmt.status.facts import Count
+from tacker_k8s_mgmt.topology.connection_points import Attachment
+from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
+from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
+from tests.helpers.fakes.cluster import FakeCluster
+from tests.helpers.fakes.load_balancer import FakeBalancer
+from tests.helpers.fakes.playbooks import FakePlaybooks
+from tests.helpers.fakes.state import SiteState
+from tests.helpers.fakes.vims import FakeVims
+from tests.helpers.fakes.work_directory import FakeWorkDir
+
+
+class FakeSite(SiteState):
+    """The site's interface to operations, over that state."""
+
+    def __init__(self, load_balancer: bool = True) -> None:
+        super().__init__(load_balancer)
+        self.vims = FakeVims(self)
+
+    def lock(self, patience: float | None = None) -> None:
+        self.touch(f"lock for {patience:g} s" if patience else "lock")
+
+    def machines(self) -> Machines:
+        self.touch("machines")
+        everything = [*self.control_planes, *self.workers]
+        return Machines(
+            control_planes=self._complete(self.control_planes),
+            workers=self._complete(self.workers),
+            load_balancer=self.load_balancer,
+            places={
+                one.server_id: frozenset({"top", f"member-{one.server_id}"})
+                for one in everything
+            },
+            unfinished=tuple(
+                Unfinished(one.role, one.server_id, "w_ssh is CREATE_FAILED")
+                for one in everything
+                if one.server_id in self.unfinished
+            ),
+            stack_id="stack-of-the-vnf",
+        )
+
+    def _complete(self, machines: Sequence[Machine]) -> tuple[Machine, ...]:
+        return tuple(one for one in machines if one.server_id not in self.unfinished)
+
+    def package_findings(self) -> Sequence[str]:
+        return self.package
+
+    def server_findings(self) -> Sequence[str]:
+        return self.server
+
+    def wait_reachable(self, machines: Sequence[Machine]) -> None:
+        self.touch("wait_reachable")
+        silent = [one.server_id for one in machines if one.server_id in self.dead]
+        if silent:
+            raise errors.RemoteError(detail=f"no answer from {', '.join(silent)}")
+        for one in machines:
+            key = self.known.setdefault(one.ssh_address, one.server_id)
+            if key != one.server_id:
+                raise errors.HostKeyError(host=one.ssh_address, recorded="known_hosts")
+
+    def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]:
+        return tuple(node.name for node in nodes if node.server_id in self.dead)
+
+    def identity(self, node: Node) -> ports.MachineIdentity:
+        return ports.MachineIdentity(node.server_id, "boot", self.nic_mtu)
+
+    def attachments(self) -> Sequence[Attachment]:
+        self.touch("attachments")
+        return self.present
+
+    def fixed_groups(self) -> Sequence[str]:
+        return self.fixed
+
+    def group_sizes(self) -> Mapping[str, GroupSize]:
+        self.touch("group_sizes")
+        return self.groups
+
+    def counts(self) -> Sequence[Count]:
+        return self.counted
+
+    def forget(self, hosts: Sequence[str], facts: Sequence[str]) -> None:
+        self.forgotten += hosts
+        for host in hosts:
+            self.known.pop(host, None)
+
+    def host_keys(self, host: str) -> Sequence[Sequence[str]]:
+        return [["ssh-ed25519", self.known[host]]] if host in self.known else []
+
+    def record_host_keys(self, host: str, keys: Sequence[Sequence[str]]) -> None:
+        for _, key in keys:
+            self.known[host] = key
+
+    def save_host_keys(self) -> None:
+        self.touch("save_host_keys")
+        self.stored = dict(self.known)
+
+    def expect(self, machine: Machine) -> None:
+        self.expected.append(machine.server_id)
+
+    @property
+    def workdir(self) -> FakeWorkDir:
+        return FakeWorkDir(self)
+
+    @property
+    def playbooks(self) -> FakePlaybooks:
+        return FakePlaybooks(self)
+
+    def cluster(self, control_plane: Node) -> FakeCluster:
+        if control_plane.server_id in self.dead:
+            self.touch(f"login {control_plane.server_id}")
+            raise errors.ConnectError(
+                user="u",
+                host=control_plane.ssh_address,
+                port=22,
+                seconds=1,
+                reason="no",
+            )
+        return FakeCluster(self)
+
+    def balancer(self, machine: Machine) -> FakeBalancer:
+        return FakeBalancer(self)

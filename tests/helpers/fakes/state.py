@@ -1,0 +1,115 @@
+"""What the parts of a fake site read and change."""
+
+from dataclasses import replace
+from typing import Any
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model.load_balancer import BalancerSpec, ExposedService
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.status.facts import Count
+from tacker_k8s_mgmt.topology.connection_points import Attachment
+from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
+from tests.helpers.fakes.nodes import FakeNode, machine
+
+
+class SiteState:
+    """One control plane, two workers, a load balancer; no cluster yet.
+
+    :ivar faults: calls (by the name that :meth:`touch` gets) that fail once each.
+    :ivar error: what they fail with, in place of a plain RemoteError.
+    :ivar changes: what was really changed, in order.
+    :ivar inventories: the inventory as each of the runs found it.
+    :ivar workers: the worker VMs in Heat; each is in a stack ``member-<server id>``.
+    :ivar unfinished: ids of servers that Heat does not call complete.
+    :ivar dead: ids of servers that do not answer.
+    :ivar pods: names of pods by the node that they are on.
+    :ivar certified: addresses that the API server's certificate is for.
+    :ivar looks_for_certificate: how often it still shows its former certificate.
+    :ivar expected: ids of servers that were logged in to beforehand.
+    :ivar known: the host key of each address, which is the id of its server.
+    :ivar stored: the same, as last stored on the Ansible server.
+    :ivar present: the ports in the Heat stack.
+    :ivar fixed: groups that keep Tacker from changing them.
+    :ivar budget: what keeps pods from leaving, "" for nothing.
+    """
+
+    def __init__(self, load_balancer: bool = True) -> None:
+        self.faults: set[str] = set()
+        self.error: Exception | None = None
+        self.calls: list[str] = []
+        self.changes: list[str] = []
+        self.owner: str | None = None
+        self.files: dict[str, str] = {}
+        self.ran = ""
+        self.running = ""
+        self.runs: list[PlaybookRequest] = []
+        self.inventories: list[str] = []
+        self.control_planes = [machine(Role.CONTROL_PLANE, 4)]
+        self.workers = [machine(Role.WORKER, 55), machine(Role.WORKER, 5)]
+        self.load_balancer = machine(Role.LOAD_BALANCER, 9) if load_balancer else None
+        self.nic_mtu = 1450
+        self.version = "v1.31.9"
+        self.unfinished: set[str] = set()
+        self.dead: set[str] = set()
+        self.cluster_nodes: list[FakeNode] = []
+        self.cordoned: frozenset[str] = frozenset()
+        self.pods: dict[str, list[str]] = {}
+        self.budget = ""
+        self.vim: ports.VimSpec | None = None
+        self.vim_in_use = False
+        self.foreign_vims: set[str] = set()
+        self.groups: dict[str, GroupSize] = {}
+        self.counted: tuple[Count, ...] = ()
+        self.balanced: BalancerSpec | None = None
+        self.routes: frozenset[tuple[str, str]] = frozenset()
+        self.exposed: tuple[ExposedService, ...] = ()
+        self.balancer_runs = True
+        self.package: tuple[str, ...] = ()
+        self.server: tuple[str, ...] = ()
+        self.forgotten: list[str] = []
+        self.expected: list[str] = []
+        self.certified: frozenset[str] = frozenset()
+        self.looks_for_certificate = 0
+        self.known: dict[str, str] = {}
+        self.stored: dict[str, str] = {}
+        self.present: list[Attachment] = []
+        self.fixed: tuple[str, ...] = ()
+
+    def touch(self, call: str) -> None:
+        self.calls.append(call)
+        if call in self.faults:
+            self.faults.discard(call)
+            raise self.error or errors.RemoteError(detail=f"fault in {call}")
+
+    def change(self, name: str, value: Any) -> None:
+        if getattr(self, name) != value:
+            self.changes.append(name)
+            setattr(self, name, value)
+
+    def remove(self, name: str) -> None:
+        """Take a Node object away, if it is there."""
+        kept = [node for node in self.cluster_nodes if node.name != name]
+        self.change("cluster_nodes", kept)
+
+    def kill(self, server: str) -> None:
+        """The VM does not answer any more, and its kubelet does not report."""
+        self.dead.add(server)
+        self.cluster_nodes = [
+            replace(node, ready=False, reason="no word")
+            if node.machine_id == server
+            else node
+            for node in self.cluster_nodes
+        ]
+
+    @property
+    def members(self) -> list[str]:
+        """Names of the cluster's nodes."""
+        return sorted(node.name for node in self.cluster_nodes)
+
+    @property
+    def listed(self) -> list[str]:
+        """Names in the inventory."""
+        return sorted(node.name for node in inventory.parse(self.files["hosts.yaml"]))

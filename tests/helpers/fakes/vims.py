@@ -1,0 +1,32 @@
+"""Tacker's VIM connections."""
+
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.status.facts import Vim
+from tests.helpers.fakes.state import SiteState
+
+
+class FakeVims:
+    def __init__(self, site: SiteState) -> None:
+        self._site = site
+
+    def name_taken(self, name: str) -> bool:
+        return name in self._site.foreign_vims
+
+    def register(self, spec: ports.VimSpec) -> str:
+        self._site.touch("vims.register")
+        self._site.change("vim", spec)
+        return "vim-id"
+
+    def in_use(self) -> bool:
+        return self._site.vim_in_use
+
+    def registered(self) -> tuple[Vim, ...]:
+        self._site.touch("vims.registered")
+        spec = self._site.vim
+        return (Vim("vim-id", spec.name, spec.auth_url, named=True),) if spec else ()
+
+    def remove(self) -> bool:
+        self._site.touch("vims.remove")
+        there = self._site.vim is not None
+        self._site.change("vim", None)
+        return there
