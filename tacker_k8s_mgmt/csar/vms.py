@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.csar import hot, stack_simulation, vnfd
 from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.csar.tree import mapping, sequence
 from tacker_k8s_mgmt.errors import DiscoveryError
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
 from tacker_k8s_mgmt.request import key_aliases
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import connection_points
@@ -127,8 +127,8 @@ class Look:
 
         It drops all that do not come from one of the port's own addresses.
         """
-        network = self._params.cluster.network
-        if network.encapsulation != "none":
+        cause = self._unencapsulated()
+        if not cause:
             return
         defaults = kubespray_releases.NETWORKS[self._params.address_family]
         pods = ipaddress.ip_network(self._params.pod_cidr or defaults.pods)
@@ -143,11 +143,26 @@ class Look:
         }
         for name in sorted(refused):
             yield (
-                "cluster.network.encapsulation: without one, Neutron drops the packets "
-                f"of pods at {name}: give the port allowed_address_pairs with {pods} "
-                "(in the sample packages: additionalParams.address_pairs), or switch "
-                "its port security off"
+                f"{cause} Neutron drops the packets of pods at {name}: give the port "
+                f"allowed_address_pairs with {pods} (in the sample packages: "
+                "additionalParams.address_pairs), or switch its port security off"
             )
+
+    def _unencapsulated(self) -> str:
+        """Why packets of pods are not encapsulated; "" if they are, or may be."""
+        cluster, variable = self._params.cluster, "kube_network_plugin"
+        network = cluster.network
+        name = str(self._params.kubespray_vars.get(variable, cluster.network_plugin))
+        plugin = network_plugins.PLUGINS.get(name)
+        used = plugin and plugin.encapsulation(network.encapsulation).name
+        if used != network_plugins.NO_ENCAPSULATION:
+            return ""
+        if network.encapsulation:
+            return "cluster.network.encapsulation: without one,"
+        place = (
+            "cluster.network.plugin" if network.plugin else f"kubespray_vars.{variable}"
+        )
+        return f"{place}: {name} has no encapsulation by default, so"
 
 
 def _passes(port: StackResource, pods: _Network) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tacker_k8s_mgmt.kubespray import removed_variables
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
 from tacker_k8s_mgmt.model.versions import Minor, minor, numbers, tag
 from tacker_k8s_mgmt.request.params import InstallParams
 
@@ -94,8 +94,9 @@ def _kubernetes(version: str, offer: Offer, params: InstallParams) -> Iterator[s
 def _plugin(
     version: str, at: Minor, offer: Offer, params: InstallParams
 ) -> Iterator[str]:
-    release = kubespray_releases.RELEASES.get(at)
-    offered = offer.network_plugins or (release.network_plugins if release else None)
+    offered = offer.network_plugins
+    if not offered and at in kubespray_releases.RELEASES:
+        offered = network_plugins.offered(at)
     variable = "kube_network_plugin"
     for name, plugin in (
         ("cluster.network.plugin", params.cluster.network.plugin),

@@ -6,16 +6,10 @@ from typing import Any
 
 from tacker_k8s_mgmt.errors import ClusterError
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.model.kubespray_releases import DEFAULT_NETWORK_PLUGIN
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.request.cluster_options import Cluster
 from tacker_k8s_mgmt.request.option_types import NODES
 
-# Bytes before the pod's IP packet. VXLAN and Geneve: 20 of the outer IP header, 8 of
-# UDP, 8 of their own, 14 of the pod's Ethernet header.
-_OVERHEAD = {"vxlan": 50, "geneve": 50, "ipip": 20, "none": 0}
-# kube-ovn has options in the Geneve header, and reserves as much by default.
-_KUBE_OVN = 100
 _IPV6_HEADER_IS_LONGER = 20
 _INTERFACE_VARIABLES = frozenset({"flannel_interface", "flannel_interface_regexp"})
 # Numbers of octets of IPv4 addresses to compare: few, because new nodes have to match.
@@ -24,7 +18,7 @@ _PREFIX_OCTETS = (2, 3)
 
 def pod_mtu(
     nic_mtus: Collection[int],
-    plugin: str = DEFAULT_NETWORK_PLUGIN,
+    plugin: str = network_plugins.DEFAULT,
     encapsulation: str | None = None,
     address_family: str = "ipv4",
 ) -> int:
@@ -52,8 +46,7 @@ def pod_mtu(
 
 
 def _overhead(plugin: str, encapsulation: str | None, address_family: str) -> int:
-    used = encapsulation or network_plugins.ENCAPSULATIONS.get(plugin, ("none",))[0]
-    base = _KUBE_OVN if plugin == "kube-ovn" else _OVERHEAD[used]
+    base = network_plugins.PLUGINS[plugin].encapsulation(encapsulation).overhead
     return base + (_IPV6_HEADER_IS_LONGER if address_family == "ipv6" and base else 0)
 
 
@@ -74,19 +67,17 @@ def variables(
 
     :param nic_mtus: see :func:`pod_mtu`; needed if the request has the MTU computed.
     """
-    network, plugin = options.network, options.network_plugin
+    network, plugin = options.network, network_plugins.PLUGINS[options.network_plugin]
     built: dict[str, Any] = {}
     if network.encapsulation:
-        chosen = (plugin, network.encapsulation)
-        built |= network_plugins.ENCAPSULATION_SETTINGS.get(chosen, {})
+        built |= plugin.encapsulation(network.encapsulation).variables
     mtu = network.mtu
     if mtu == NODES:
-        mtu = pod_mtu(nic_mtus, plugin, network.encapsulation, address_family)
+        mtu = pod_mtu(nic_mtus, plugin.name, network.encapsulation, address_family)
     if isinstance(mtu, int):
-        if plugin == "cilium":
-            # Cilium itself subtracts the overhead.
-            mtu += _overhead(plugin, network.encapsulation, address_family)
-        built[network_plugins.MTU_VARIABLES[plugin]] = mtu
+        if plugin.subtracts_overhead:
+            mtu += _overhead(plugin.name, network.encapsulation, address_family)
+        built[plugin.mtu_variable] = mtu
     return built
 
 

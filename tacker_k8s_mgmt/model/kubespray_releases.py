@@ -204,12 +204,10 @@ class Release:
 
     :param ansible: ansible-core from (included) and to (excluded).
     :param leading_v: whether ``kube_version`` is written ``v1.31.9`` or ``1.31.9``.
-    :param network_plugins: the values of ``kube_network_plugin``.
     """
 
     ansible: tuple[str, str]
     leading_v: bool
-    network_plugins: frozenset[str]
 
     def kube_version(self, version: str) -> str:
         """A Kubernetes version as this release writes it."""
@@ -217,31 +215,18 @@ class Release:
         return f"v{plain}" if self.leading_v else plain
 
 
-_PLUGINS = frozenset(
-    {"calico", "cilium", "cloud", "cni", "custom_cni", "flannel", "kube-ovn"}
-    | {"kube-router", "macvlan", "none"}
-)
-_WITH_WEAVE = _PLUGINS | {"weave"}
-_WITHOUT_NONE = _WITH_WEAVE - {"none"}
-
 RELEASES: Mapping[Minor, Release] = {
-    (2, 24): Release(("2.15.5", "2.17.0"), True, _WITHOUT_NONE),
-    (2, 25): Release(("2.16.4", "2.17.0"), True, _WITHOUT_NONE),
-    (2, 26): Release(("2.16.4", "2.17.0"), True, _WITHOUT_NONE),
-    (2, 27): Release(("2.16.4", "2.17.0"), True, _WITH_WEAVE),
-    (2, 28): Release(("2.16.4", "2.17.0"), False, _WITH_WEAVE),
-    (2, 29): Release(("2.17.3", "2.18.0"), False, _PLUGINS),
-    (2, 30): Release(("2.17.3", "2.18.0"), False, _PLUGINS),
-    (2, 31): Release(("2.18.0", "2.19.0"), False, _PLUGINS),
-    (2, 32): Release(("2.18.0", "2.19.0"), False, _PLUGINS),
+    (2, 24): Release(("2.15.5", "2.17.0"), True),
+    (2, 25): Release(("2.16.4", "2.17.0"), True),
+    (2, 26): Release(("2.16.4", "2.17.0"), True),
+    (2, 27): Release(("2.16.4", "2.17.0"), True),
+    (2, 28): Release(("2.16.4", "2.17.0"), False),
+    (2, 29): Release(("2.17.3", "2.18.0"), False),
+    (2, 30): Release(("2.17.3", "2.18.0"), False),
+    (2, 31): Release(("2.18.0", "2.19.0"), False),
+    (2, 32): Release(("2.18.0", "2.19.0"), False),
 }
 #: The version of the development line, which is not released yet.
 DEVELOPMENT = max(RELEASES)
 #: The known releases, for messages.
 KNOWN = f"{tag(min(RELEASES))} to {tag(max(RELEASES.keys() - {DEVELOPMENT}))}"
-#: The default of ``kube_network_plugin`` in all of them.
-DEFAULT_NETWORK_PLUGIN = "calico"
-#: The network plugins of all of them.
-NETWORK_PLUGINS: frozenset[str] = frozenset().union(
-    *(release.network_plugins for release in RELEASES.values())
-)

@@ -1,51 +1,163 @@
-"""Encapsulations of network plugins, and kubespray's variables for them.
+"""Network plugins of kubespray: a row for each, which is all that is known of it.
 
-Source: ``roles/network_plugin`` of the known releases of kubespray.
+Sources: ``roles/network_plugin`` of the known releases of kubespray, and their
+assertions about ``kube_network_plugin``.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-#: The supported encapsulations by plugin; the first is kubespray's default.
-ENCAPSULATIONS: Mapping[str, tuple[str, ...]] = {
-    "calico": ("vxlan", "ipip", "none"),
-    "cilium": ("vxlan", "geneve"),
-    "flannel": ("vxlan", "none"),
-    "kube-ovn": ("geneve",),
-    "weave": ("vxlan",),
-}
-#: The variable for the MTU of the pods' interfaces, by plugin.
-MTU_VARIABLES: Mapping[str, str] = {
-    "calico": "calico_mtu",
-    "cilium": "cilium_mtu",
-    "kube-ovn": "kube_ovn_mtu",
-    "weave": "weave_mtu",
-}
-#: The variables that select an encapsulation, by plugin and encapsulation.
-ENCAPSULATION_SETTINGS: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("calico", "vxlan"): {
-        "calico_network_backend": "vxlan",
-        "calico_vxlan_mode": "Always",
-        "calico_ipip_mode": "Never",
-    },
-    ("calico", "ipip"): {
-        "calico_network_backend": "bird",
-        "calico_vxlan_mode": "Never",
-        "calico_ipip_mode": "Always",
-    },
-    ("calico", "none"): {
-        "calico_network_backend": "bird",
-        "calico_vxlan_mode": "Never",
-        "calico_vxlan_mode_ipv6": "Never",
-        "calico_ipip_mode": "Never",
-    },
-    ("cilium", "vxlan"): {"cilium_tunnel_mode": "vxlan"},
-    ("cilium", "geneve"): {"cilium_tunnel_mode": "geneve"},
-    ("flannel", "vxlan"): {"flannel_backend_type": "vxlan"},
-    ("flannel", "none"): {"flannel_backend_type": "host-gw"},
-    ("kube-ovn", "geneve"): {"kube_ovn_network_type": "geneve"},
+from tacker_k8s_mgmt.model.versions import Minor
+
+#: The default of ``kube_network_plugin`` in all releases.
+DEFAULT = "calico"
+#: Pods' packets have the pods' addresses outside the node, too.
+NO_ENCAPSULATION = "none"
+
+
+@dataclass(frozen=True)
+class Encapsulation:
+    """How a plugin carries pods' packets between nodes.
+
+    :param overhead: bytes before the pod's IP packet, over IPv4.
+    :param variables: those that select it; none if the plugin has no other.
+    :param has_ipv6: whether it carries IPv6.
+    """
+
+    name: str
+    overhead: int
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    has_ipv6: bool = True
+
+
+_UNKNOWN = Encapsulation("", 0)
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A network plugin.
+
+    :param name: the value of ``kube_network_plugin``.
+    :param encapsulations: the supported ones, kubespray's default first.
+    :param mtu_variable: for the MTU of the pods' interfaces; "" if it cannot be set.
+    :param subtracts_overhead: whether the plugin takes the overhead off that MTU.
+    :param since: the first release that has the plugin; (0, 0): all known ones.
+    :param until: the last release that has it; None: it is still there.
+    """
+
+    name: str
+    encapsulations: tuple[Encapsulation, ...] = ()
+    mtu_variable: str = ""
+    subtracts_overhead: bool = False
+    since: Minor = (0, 0)
+    until: Minor | None = None
+
+    def encapsulation(self, name: str | None = None) -> Encapsulation:
+        """The encapsulation of this name, without one kubespray's default.
+
+        :returns: one with the name "" and no overhead if the plugin has no such one.
+        """
+        found = (one for one in self.encapsulations if name in (None, one.name))
+        return next(found, _UNKNOWN)
+
+
+# VXLAN and Geneve: 20 bytes of the outer IP header, 8 of UDP, 8 of their own, 14 of the
+# pod's Ethernet header.
+_UDP_TUNNEL = 50
+
+#: The plugins by name.
+PLUGINS: Mapping[str, Plugin] = {
+    plugin.name: plugin
+    for plugin in (
+        Plugin(
+            "calico",
+            (
+                Encapsulation(
+                    "vxlan",
+                    _UDP_TUNNEL,
+                    {
+                        "calico_network_backend": "vxlan",
+                        "calico_vxlan_mode": "Always",
+                        "calico_ipip_mode": "Never",
+                    },
+                ),
+                Encapsulation(
+                    "ipip",
+                    20,
+                    {
+                        "calico_network_backend": "bird",
+                        "calico_vxlan_mode": "Never",
+                        "calico_ipip_mode": "Always",
+                    },
+                    has_ipv6=False,
+                ),
+                Encapsulation(
+                    NO_ENCAPSULATION,
+                    0,
+                    {
+                        "calico_network_backend": "bird",
+                        "calico_vxlan_mode": "Never",
+                        "calico_vxlan_mode_ipv6": "Never",
+                        "calico_ipip_mode": "Never",
+                    },
+                ),
+            ),
+            "calico_mtu",
+        ),
+        Plugin(
+            "cilium",
+            tuple(
+                Encapsulation(name, _UDP_TUNNEL, {"cilium_tunnel_mode": name})
+                for name in ("vxlan", "geneve")
+            ),
+            "cilium_mtu",
+            subtracts_overhead=True,
+        ),
+        Plugin(
+            "flannel",
+            (
+                Encapsulation("vxlan", _UDP_TUNNEL, {"flannel_backend_type": "vxlan"}),
+                Encapsulation(NO_ENCAPSULATION, 0, {"flannel_backend_type": "host-gw"}),
+            ),
+        ),
+        Plugin(
+            "kube-ovn",
+            # With options in the Geneve header; kube-ovn reserves as much by default.
+            (Encapsulation("geneve", 100, {"kube_ovn_network_type": "geneve"}),),
+            "kube_ovn_mtu",
+        ),
+        # Its --overlay-type is "subnet": it encapsulates only between subnets.
+        Plugin("kube-router", (Encapsulation(NO_ENCAPSULATION, 0),)),
+        Plugin(
+            "weave",
+            (Encapsulation("vxlan", _UDP_TUNNEL),),
+            "weave_mtu",
+            until=(2, 28),
+        ),
+        *map(Plugin, ("cloud", "cni", "custom_cni", "macvlan")),
+        Plugin("none", since=(2, 27)),
+    )
 }
 #: All variables that select an encapsulation.
 ENCAPSULATION_VARIABLES = tuple(
-    dict.fromkeys(name for names in ENCAPSULATION_SETTINGS.values() for name in names)
+    dict.fromkeys(
+        name
+        for plugin in PLUGINS.values()
+        for one in plugin.encapsulations
+        for name in one.variables
+    )
 )
+#: The variable for the MTU of the pods' interfaces, by plugin.
+MTU_VARIABLES: Mapping[str, str] = {
+    name: plugin.mtu_variable for name, plugin in PLUGINS.items() if plugin.mtu_variable
+}
+
+
+def offered(release: Minor) -> frozenset[str]:
+    """The names of the plugins that a release of kubespray has."""
+    return frozenset(
+        name
+        for name, plugin in PLUGINS.items()
+        if plugin.since <= release <= (plugin.until or release)
+    )

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
+from tacker_k8s_mgmt.model import network_plugins
+from tacker_k8s_mgmt.model.versions import tag
 from tacker_k8s_mgmt.request.authentication_options import Authentication
 from tacker_k8s_mgmt.request.field_types import Flag
 from tacker_k8s_mgmt.request.key_aliases import Structure
@@ -42,28 +43,44 @@ _LEADING_V = (
     "{{ 'v' if (kubelet_checksums | default({'amd64': {'': ''}})).amd64 | first is "
     "match('v') else '' }}"
 )
+_PLUGINS = ", ".join(
+    f"{name} (up to {tag(plugin.until)})" if plugin.until else name
+    for name, plugin in network_plugins.PLUGINS.items()
+    if plugin.encapsulations
+)
+_ENCAPSULATIONS = ", ".join(
+    f"{' or '.join(one.name for one in plugin.encapsulations)} ({name})"
+    for name, plugin in network_plugins.PLUGINS.items()
+    if plugin.encapsulations
+)
 
 
 class Network(Structure):
     """The network plugin of the pods."""
 
-    plugin: Annotated[OptionalText, Becomes("kube_network_plugin")] = None
-    """Network plugin (CNI), as the kubespray release offers it: calico, cilium,
-    flannel, kube-ovn, kube-router, weave (up to v2.28), ... Default: calico."""
+    plugin: Annotated[OptionalText, Becomes("kube_network_plugin")] = Field(
+        default=None,
+        description="Network plugin (CNI), as the kubespray release offers it: "
+        f"{_PLUGINS}, ... Default: {network_plugins.DEFAULT}.",
+    )
     encapsulation: Annotated[
-        Literal["vxlan", "ipip", "geneve", "none"] | None,
+        OptionalText,
         Becomes(*network_plugins.ENCAPSULATION_VARIABLES, value=None),
-    ] = None
-    """How the plugin carries pods' packets between nodes: vxlan, ipip or none (calico),
-    vxlan or geneve (cilium), vxlan or none (flannel), geneve (kube-ovn). Default: the
-    first of these."""
+    ] = Field(
+        default=None,
+        description="How the plugin carries pods' packets between nodes: "
+        f"{_ENCAPSULATIONS}. Default: the first of these.",
+    )
     mtu: Annotated[
         OptionalMtu,
         Becomes(*network_plugins.MTU_VARIABLES.values(), "calico_veth_mtu", value=None),
-    ] = None
-    """MTU of the pods' interfaces (calico, cilium, kube-ovn, weave): bytes, or the word
-    nodes, which takes the smallest MTU of all nodes' network interfaces less what the
-    encapsulation needs. Default: the plugin finds out."""
+    ] = Field(
+        default=None,
+        description="MTU of the pods' interfaces "
+        f"({', '.join(network_plugins.MTU_VARIABLES)}): bytes, or the word nodes, "
+        "which takes the smallest MTU of all nodes' network interfaces less what the "
+        "encapsulation needs. Default: the plugin finds out.",
+    )
 
 
 class Offline(Structure):
@@ -144,4 +161,4 @@ class Cluster(Structure):
     @property
     def network_plugin(self) -> str:
         """The requested plugin, or kubespray's default."""
-        return self.network.plugin or kubespray_releases.DEFAULT_NETWORK_PLUGIN
+        return self.network.plugin or network_plugins.DEFAULT

@@ -6,7 +6,7 @@ The checks work on the request as it was read, as those of :mod:`.cross_validati
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
+from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.request import option_metadata
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
@@ -59,28 +59,29 @@ def _label_twice(reading: Reading, place: Location, key: Any) -> Iterator[str]:
 
 def _network(reading: Reading) -> Iterator[str]:
     place = (_CLUSTER, "network")
-    default = kubespray_releases.DEFAULT_NETWORK_PLUGIN
-    plugin = reading.given(*place, "plugin") or default
-    if not isinstance(plugin, str):
+    chosen = reading.given(*place, "plugin") or network_plugins.DEFAULT
+    if not isinstance(chosen, str):
         return
-    if plugin not in kubespray_releases.NETWORK_PLUGINS:
-        known = ", ".join(sorted(kubespray_releases.NETWORK_PLUGINS))
+    plugin = network_plugins.PLUGINS.get(chosen)
+    if not plugin:
+        known = ", ".join(sorted(network_plugins.PLUGINS))
         yield f"{reading.dotted(*place, 'plugin')}: must be one of {known}"
         return
-    encapsulation = reading.get(*place, "encapsulation")
+    encapsulation = plugin.encapsulation(reading.given(*place, "encapsulation"))
     mtu = reading.get(*place, "mtu")
-    offered = network_plugins.ENCAPSULATIONS.get(plugin, ())
     family = reading.get("address_family")
     name = reading.dotted(*place, "encapsulation")
-    if encapsulation is not None and encapsulation not in offered:
-        choice = " or ".join(offered) or "nothing: it has no such choice"
-        yield f"{name}: with {plugin} it can be {choice}"
-    elif encapsulation == "ipip" and family == "ipv6":
-        yield f"{name}: ipip carries no IPv6, which address_family asks for"
+    if _given(reading, *place, "encapsulation") and not encapsulation.name:
+        offered = " or ".join(one.name for one in plugin.encapsulations)
+        choice = offered or "nothing: it has no such choice"
+        yield f"{name}: with {chosen} it can be {choice}"
+    elif family == "ipv6" and not encapsulation.has_ipv6:
+        kind = encapsulation.name
+        yield f"{name}: {kind} carries no IPv6, which address_family asks for"
     name = reading.dotted(*place, "mtu")
-    if mtu is not None and plugin not in network_plugins.MTU_VARIABLES:
+    if mtu is not None and not plugin.mtu_variable:
         settable = ", ".join(sorted(network_plugins.MTU_VARIABLES))
-        yield f"{name}: {plugin} finds out by itself; it can be set for {settable}"
+        yield f"{name}: {chosen} finds out by itself; it can be set for {settable}"
     elif family == "ipv6" and type(mtu) is int and mtu < 1280:
         yield f"{name}: IPv6, which address_family asks for, needs 1280 at least"
 

@@ -23,7 +23,7 @@ from tacker_k8s_mgmt.kubespray import (
     variables,
 )
 from tacker_k8s_mgmt.kubespray.checkout import Checkout, ansible_version_from
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.versions import minor, numbers
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
@@ -100,7 +100,9 @@ class TestTable:
         found = stated(root)
         assert found.release is not None
         assert found.ansible == found.release.ansible
-        assert found.offer.network_plugins == found.release.network_plugins
+        assert found.offer.network_plugins == network_plugins.offered(
+            minor(found.version)
+        )
 
     def test_its_playbooks_have_the_names_that_are_used(self, root):
         assert [name for name in PLAYBOOKS if not (root / name).is_file()] == []

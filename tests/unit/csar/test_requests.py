@@ -328,6 +328,41 @@ def test_ports_at_which_neutron_drops_pod_packets_are_reported(contents, pairs):
         assert "additionalParams.address_pairs" in text
 
 
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        (("cluster", "network"), "plugin"),
+        (("kubespray_vars",), "kube_network_plugin"),
+    ],
+)
+def test_a_plugin_that_routes_without_encapsulation_needs_address_pairs_too(
+    contents, place, name
+):
+    document = unencapsulated()
+    given = document["additionalParams"][ATTRIBUTE]
+    chosen: dict = {name: "kube-router"}
+    for part in reversed(place):
+        chosen = {part: chosen}
+    del given["cluster"]
+    given |= chosen
+    found = problems(document, contents)
+    assert [text.partition(": give")[0] for text in found] == [
+        f"{'.'.join((*place, name))}: kube-router has no encapsulation by default, so "
+        f"Neutron drops the packets of pods at {port}"
+        for port in ("masterNode_CP2", "workerNode_CP1")
+    ]
+    document["additionalParams"]["address_pairs"] = [PODS]
+    assert problems(document, contents) == []
+
+
+@pytest.mark.parametrize("plugin", ["calico", "cilium", "flannel", "cloud"])
+def test_no_address_pairs_are_needed_by_a_plugin_that_encapsulates(contents, plugin):
+    document = unencapsulated()
+    network = {"network": {"plugin": plugin}}
+    document["additionalParams"][ATTRIBUTE]["cluster"] = network
+    assert problems(document, contents) == []
+
+
 @pytest.mark.parametrize("wide", [PODS, {"ip_address": "10.0.0.0/8"}])
 def test_address_pairs_of_the_pods_let_them_pass(contents, wide):
     found = request_check.findings(request.read(unencapsulated([PODS, wide])), contents)

@@ -47,13 +47,20 @@ def test_too_little_is_refused_with_what_is_needed(mtus, family, reason):
         network.pod_mtu(mtus, address_family=family)
 
 
-def test_every_plugin_with_a_choice_is_one_of_kubesprays():
-    assert set(network_plugins.ENCAPSULATIONS) <= kubespray_releases.NETWORK_PLUGINS
-    assert set(network_plugins.MTU_VARIABLES) <= set(network_plugins.ENCAPSULATIONS)
+def test_an_mtu_can_be_set_only_where_the_overhead_is_known():
+    for name in network_plugins.MTU_VARIABLES:
+        assert network_plugins.PLUGINS[name].encapsulations, name
+
+
+def test_every_plugin_is_one_of_a_known_release():
+    known = map(network_plugins.offered, kubespray_releases.RELEASES)
+    assert frozenset().union(*known) == network_plugins.PLUGINS.keys()
 
 
 cases = [
-    (name, one) for name, all_ in network_plugins.ENCAPSULATIONS.items() for one in all_
+    (name, one.name)
+    for name, plugin in network_plugins.PLUGINS.items()
+    for one in plugin.encapsulations
 ]
 
 

@@ -12,7 +12,7 @@ import pytest
 from lab import releases
 from tacker_k8s_mgmt.kubespray import checkout, inventory, variables
 from tacker_k8s_mgmt.kubespray.checkout import Checkout, ansible_version_from
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
 from tacker_k8s_mgmt.model.versions import minor, numbers
 from tests.helpers.full_request import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
 from tests.helpers.samples import parsed
@@ -111,7 +111,7 @@ class TestFiles:
         stated, known = acting.stated(), kubespray_releases.RELEASES[acting.at]
         assert stated.release is known
         assert stated.ansible == known.ansible == acting.release.ansible
-        assert stated.offer.network_plugins == known.network_plugins
+        assert stated.offer.network_plugins == network_plugins.offered(acting.at)
         assert stated.offer.removed_variables == set(acting.release.removed)
         assert KUBERNETES[acting.at] in stated.offer.kube_versions
         spelled = known.kube_version(KUBERNETES[acting.at])
@@ -163,8 +163,7 @@ class TestRuns:
         mistakes += [{name: "1"} for name in release.removed[:1]]
         plugin = next(
             iter(
-                kubespray_releases.NETWORK_PLUGINS
-                - acting.stated().offer.network_plugins
+                network_plugins.PLUGINS.keys() - acting.stated().offer.network_plugins
             ),
             "",
         )

@@ -40,6 +40,8 @@ ALLOWED = [
     network(plugin="kube-ovn", mtu="nodes"),
     network(mtu=1400),
     network(plugin="macvlan"),
+    network(plugin="kube-router", encapsulation="none"),
+    network(plugin="macvlan", encapsulation=""),
     {"cluster.openstack": {**CLOUD, **CREDENTIAL}, "cluster.storage.cinder": True},
     {"cluster.openstack": {**CLOUD, **USER, "cloud_controller": True}},
     {"cluster.storage.cinder": False},
@@ -78,6 +80,10 @@ REFUSED = [
     ),
     (
         network(encapsulation="geneve"),
+        "cluster.network.encapsulation: with calico it can be vxlan or ipip or none",
+    ),
+    (
+        network(encapsulation="gre"),
         "cluster.network.encapsulation: with calico it can be vxlan or ipip or none",
     ),
     (
