@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pymysql  # type: ignore[import-untyped]
+import pymysql
 import requests
 import yaml
 from keystoneauth1 import session

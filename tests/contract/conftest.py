@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from tacker.sol_refactored.conductor import vnflcm_driver_v2
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +74,7 @@ def tacker(v2_package, v2_environment, tmp_path, monkeypatch):
 
     made = v2_world.Tacker(v2_package, tmp_path)
     monkeypatch.setattr(
-        v2_world.vnflcm_driver_v2.openstack, "Openstack", lambda: v2_world.Heat(made)
+        vnflcm_driver_v2.openstack, "Openstack", lambda: v2_world.Heat(made)
     )
     return made
 

@@ -187,8 +187,9 @@ def limits():
     silent = Endpoint("127.0.0.1", USER, SecretStr(PASSWORD), GIVEN["silent_port"])
 
     def connect(to):
-        options = {"host_keys": HostKeys(), "redact": str, "deadline": 2}
-        return login.connect(to, connect_timeout=1, **options)
+        return login.connect(
+            to, connect_timeout=1, host_keys=HostKeys(), redact=str, deadline=2
+        )
 
     def command():
         with connect(endpoint()) as session:
@@ -214,12 +215,14 @@ def main():
     }
     for name, value in values.items():
         cfg.CONF.set_override(name, value, group=config.GROUP)
-    context.V1Site = Site
+    vars(context).update(V1Site=Site)
     nothing = types.SimpleNamespace(find_stack=lambda name: None)
-    openstack.heat_of = lambda context, vnf_instance: nothing
+    vars(openstack).update(heat_of=lambda context, vnf_instance: nothing)
     Logins.endpoint = endpoint
-    vim.VimRegistry = lambda context, vnf_instance: WORLDS[vnf_instance.id].vims
-    vim._plugin = lambda: types.SimpleNamespace(get_vims=lambda context: [])
+    vars(vim).update(
+        VimRegistry=lambda context, vnf_instance: WORLDS[vnf_instance.id].vims,
+        _plugin=lambda: types.SimpleNamespace(get_vims=lambda context: []),
+    )
     session._KILL_AFTER = session._GRACE = 0.5
     print(json.dumps({"limits": limits(), "lives": lives(driver.MgmtDriver())}))
 

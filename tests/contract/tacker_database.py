@@ -74,7 +74,10 @@ def _operation(context: Any, vnf_id: str, state: str) -> str:
 def _v2_instance(context: Any, params: Params, state: str = "INSTANTIATED") -> str:
     kept = parameters.without_secrets(params or {})
     metadata = {"k8s_mgmt": {"version": 1, "parameters": kept.get(_ATTRIBUTE)}}
-    vim = {"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3", "vimId": str(uuid.uuid4())}
+    vim: dict[str, Any] = {
+        "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
+        "vimId": str(uuid.uuid4()),
+    }
     # Nobody listens there.
     vim["interfaceInfo"] = {"endpoint": "http://127.0.0.1:1/v3"}
     vim["accessInfo"] = {"username": "u", "password": "vim-secret", "project": "p"}

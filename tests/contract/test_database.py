@@ -5,6 +5,8 @@ import uuid
 
 import pytest
 
+from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 import tacker.conf
@@ -18,7 +20,7 @@ from tacker.db import api, model_base
 from tacker.db.nfvo import nfvo_db_plugin
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import database, driver, vim
+from tacker_k8s_mgmt.hooks.v1 import database, vim
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
 from tests.contract.v1_instances import saved_instance
 
@@ -99,7 +101,7 @@ def spec():
 
 
 def test_a_hook_ends_the_transaction_of_the_request(context, instance):
-    driver.V1Hook("instantiate_end", context, instance).begin()
+    V1Hook("instantiate_end", context, instance).begin()
     assert not context.session.in_transaction()
 
 

@@ -4,6 +4,7 @@ import threading
 import types
 
 import pytest
+from tacker.vnflcm import utils as vnflcm_utils
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
@@ -33,7 +34,7 @@ def v1(keystone, monkeypatch, tmp_path):
     info = types.SimpleNamespace(obj_from_primitive=lambda *_: seen)
     known = types.SimpleNamespace(VimConnectionInfo=info)
     monkeypatch.setattr(openstack, "objects", known)
-    monkeypatch.setattr(openstack.vnflcm_utils, "_get_vim", lambda *_: {})
+    monkeypatch.setattr(vnflcm_utils, "_get_vim", lambda *_: {})
     monkeypatch.setattr(vim, "_plugin", lambda: None)
     instance = types.SimpleNamespace(
         id=VNF,

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker.vnfm.mgmt_drivers.vnflcm_abstract_driver import (
@@ -66,5 +68,5 @@ def test_a_killed_conductor_leaves_where_a_retry_begins(monkeypatch, name):
     """Tacker's v2 API begins with the first hook in any case."""
     points = []
     monkeypatch.setattr(checkpoint, "save", lambda *args: points.append(args[2]))
-    v1.V1Hook(name, None, instance()).begin()
+    V1Hook(name, None, instance()).begin()
     assert points == [checkpoint.START if "_start" in name else checkpoint.END]

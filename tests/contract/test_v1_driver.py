@@ -12,6 +12,8 @@ from unittest import mock
 
 import pytest
 
+from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from pydantic import SecretStr
@@ -88,7 +90,7 @@ class TestHooks:
     def begin(self, monkeypatch):
         """What a hook calls before it works; mocked."""
         mocked = mock.Mock()
-        monkeypatch.setattr(driver.V1Hook, "begin", mocked)
+        monkeypatch.setattr(V1Hook, "begin", mocked)
         return mocked
 
     @pytest.mark.parametrize("phase", ["start", "end"])

@@ -1,6 +1,8 @@
 """Before Tacker changes ports, the stack's template says how large the groups are."""
 
+import time
 import types
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -11,7 +13,6 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.hooks.v1 import group_size, openstack
-from tacker_k8s_mgmt.remote import backoff
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
 GROUP, PARAMETER = "worker_instance", "worker_instance_desired_capacity"
@@ -67,7 +68,7 @@ class Heat:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(backoff.time, "sleep", lambda _: None)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
 
 
 def keep(monkeypatch, heat, sizes):
@@ -76,7 +77,9 @@ def keep(monkeypatch, heat, sizes):
     info = types.SimpleNamespace(instance_id="stack")
     one = types.SimpleNamespace(instantiated_vnf_info=info)
     found = {name: GroupSize(size) for name, size in sizes.items()}
-    site = types.SimpleNamespace(context=None, instance=one, group_sizes=lambda: found)
+    site: Any = types.SimpleNamespace(
+        context=None, instance=one, group_sizes=lambda: found
+    )
     group_size.step(site).act()
     return opened
 

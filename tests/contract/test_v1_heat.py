@@ -3,6 +3,9 @@
 import types
 
 import pytest
+from tacker.vnflcm import utils as vnflcm_utils
+
+from tacker_k8s_mgmt.remote import heat
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
@@ -31,7 +34,7 @@ def asked(monkeypatch, tmp_path):
             regions.append((access["username"], region))
 
     monkeypatch.setattr(vim, "_plugin", lambda: None)
-    monkeypatch.setattr(openstack.vnflcm_utils, "_get_vim", lambda *_: {})
+    monkeypatch.setattr(vnflcm_utils, "_get_vim", lambda *_: {})
     # Tacker's object classes are there only once they are registered.
     info = types.SimpleNamespace(obj_from_primitive=lambda *_: connection)
     objects = types.SimpleNamespace(VimConnectionInfo=info)
@@ -51,7 +54,7 @@ def asked(monkeypatch, tmp_path):
 
 def test_the_vims_region_is_asked(asked, monkeypatch):
     one, regions = asked
-    monkeypatch.setattr(context.heat, "list_resources", lambda *_: SIMPLE)
+    monkeypatch.setattr(heat, "list_resources", lambda *_: SIMPLE)
     assert len(one.machines().workers) == 2
     assert regions == [("u", "RegionTwo")]
 
@@ -61,6 +64,6 @@ def test_vms_that_no_parameter_leads_to_are_named_in_the_log(
 ):
     one, _ = asked
     stray = StackResource("top", "stray", "OS::Nova::Server", "s", "CREATE_COMPLETE")
-    monkeypatch.setattr(context.heat, "list_resources", lambda *_: [*SIMPLE, stray])
+    monkeypatch.setattr(heat, "list_resources", lambda *_: [*SIMPLE, stray])
     one.machines()
     assert "no parameter leads to the VMs stray" in caplog.text

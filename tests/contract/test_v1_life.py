@@ -3,9 +3,11 @@
 import copy
 import types
 import uuid
+from typing import Any
 
 import pytest
 import yaml
+from tacker.vnflcm import utils as vnflcm_utils
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
@@ -14,7 +16,7 @@ from tacker.common import driver_manager
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, scale_level
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, context
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.contract.v1_instances import DEFINITIONS, GOOD, NAME, instance
@@ -38,7 +40,7 @@ class OpenSite(FakeSite):
 
 @pytest.fixture
 def site(monkeypatch, tmp_path):
-    made = instantiated()
+    made: Any = instantiated()
     made.__class__ = OpenSite
 
     def opened(hook, _params):
@@ -163,7 +165,7 @@ def test_heal_takes_the_servers_of_the_vnfc_resources(manager, site, vnf):
 def grown(site, vnf, monkeypatch):
     """Heat has a worker more than Tacker's scale level stands for."""
     vnfd = yaml.safe_load((sources.samples() / DEFINITIONS).read_text())
-    monkeypatch.setattr(scale_level.vnflcm_utils, "get_vnfd_dict", lambda *_: vnfd)
+    monkeypatch.setattr(vnflcm_utils, "get_vnfd_dict", lambda *_: vnfd)
     info = vnf.instantiated_vnf_info
     info.flavour_id = "simple"
     info.scale_status = [objects.ScaleInfo(aspect_id="worker_instance", scale_level=0)]

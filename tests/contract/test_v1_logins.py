@@ -1,8 +1,11 @@
 """The accounts of the parameters in the v1 API's site."""
 
 import types
+from typing import Any
 
 import pytest
+
+from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
@@ -12,7 +15,6 @@ from tacker_k8s_mgmt.hooks.v1 import vim
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
-from tacker_k8s_mgmt.remote import site
 from tacker_k8s_mgmt.remote.ssh import login
 from tests.contract.v1_instances import hook
 from tests.helpers import ssh_keys
@@ -94,7 +96,7 @@ def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch)
     leader = Machine(Role.CONTROL_PLANE, "server-5", "192.0.2.5", "10.0.0.5")
     hosts = inventory.render(name_nodes([leader, WORKER]), parsed())
     files = {"hosts.yaml": hosts, "known_hosts": "192.0.2.7 ssh-ed25519 KEY7\n"}
-    done = []
+    done: list[Any] = []
 
     def connect(endpoint, *, host_keys, **_):
         host_keys.trust(endpoint.host, 22, "ssh-ed25519", f"KEY-{endpoint.host}")
@@ -111,12 +113,15 @@ def test_a_run_finds_the_nodes_keys_in_the_clusters_directory(made, monkeypatch)
 
     monkeypatch.setattr(v1_context.V1Site, "workdir", Directory())
     monkeypatch.setattr(login, "connect", connect)
-    monkeypatch.setattr(
-        site.PlaybookRunner, "run", lambda *_, **__: done.append("the run")
-    )
+    monkeypatch.setattr(PlaybookRunner, "run", lambda *_, **__: done.append("the run"))
     one.playbooks.run(PlaybookRequest("cluster.yml"), 1, lambda progress: None)
-    name = parsed({"worker_node.private_key": KEY.private}).account(Role.WORKER)
-    assert done[0][0] == name.private_key.file_name
+    key = (
+        parsed({"worker_node.private_key": KEY.private})
+        .account(Role.WORKER)
+        .private_key
+    )
+    assert key is not None
+    assert done[0][0] == key.file_name
     assert "PRIVATE KEY" in done[0][1]
     # Ansible takes recorded host keys only, so those that are not there are learnt.
     known = "192.0.2.5 ssh-ed25519 KEY-192.0.2.5\n192.0.2.7 ssh-ed25519 KEY7\n"

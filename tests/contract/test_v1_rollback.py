@@ -3,6 +3,7 @@
 import types
 
 import pytest
+from tacker.vnflcm import utils as vnflcm_utils
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
@@ -33,9 +34,7 @@ def asked(monkeypatch, tmp_path):
             (tmp_path / "UserData").mkdir()
             (tmp_path / "UserData/k8s_cluster_user_data.py").write_text(WITHOUT)
             root = tmp_path
-        monkeypatch.setattr(
-            rollback.vnflcm_utils, "_get_vnf_package_path", lambda *_: str(root)
-        )
+        monkeypatch.setattr(vnflcm_utils, "_get_vnf_package_path", lambda *_: str(root))
         given = {
             "lcm-operation-user-data": "UserData/k8s_cluster_user_data.py",
             "lcm-operation-user-data-class": "KubernetesClusterUserData",

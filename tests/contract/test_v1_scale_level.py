@@ -1,9 +1,11 @@
 """A heal keeps the group as large as it is, by Tacker's own way to compute the size."""
 
 import types
+from typing import Any
 
 import pytest
 import yaml
+from tacker.vnflcm import utils as vnflcm_utils
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
@@ -41,7 +43,7 @@ def in_steps_of(vnfd, number):
 def vnfd(monkeypatch):
     """The package's VNFD, to be changed by a test."""
     found = loaded(DEFINITIONS)
-    monkeypatch.setattr(scale_level.vnflcm_utils, "get_vnfd_dict", lambda *_: found)
+    monkeypatch.setattr(vnflcm_utils, "get_vnfd_dict", lambda *_: found)
     return found
 
 
@@ -154,7 +156,7 @@ def test_a_scale_out_does_not_fail_when_heat_does_not_answer(vnfd, caplog):
         raise errors.RemoteError(detail="Heat does not answer.")
 
     one = instance(1)
-    silent_site = types.SimpleNamespace(instance=one, group_sizes=silent)
+    silent_site: Any = types.SimpleNamespace(instance=one, group_sizes=silent)
     scale_level.follow_scale_out(silent_site)
     assert level_of(one) == 1
     assert "Heat does not answer" in caplog.text

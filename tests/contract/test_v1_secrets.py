@@ -4,6 +4,10 @@ import contextlib
 import types
 
 import pytest
+from tacker.vnflcm import utils as vnflcm_utils
+
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, vim
+from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
@@ -13,7 +17,7 @@ from tacker import objects
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks.v1 import driver as v1_driver
-from tacker_k8s_mgmt.hooks.v1 import openstack, requests, terminate
+from tacker_k8s_mgmt.hooks.v1 import requests, terminate
 from tacker_k8s_mgmt.request import params
 from tests.contract.key_manager import BYTES_ID, PASSWORD, TEXT_ID, by_id
 from tests.helpers.requests import VNF
@@ -55,7 +59,7 @@ def registry(cloud, *, default):
 @pytest.fixture
 def instance(cloud, monkeypatch, directory):
     monkeypatch.setattr(
-        openstack.vnflcm_utils.vim_client.VimClient,
+        vnflcm_utils.vim_client.VimClient,
         "get_vim",
         registry(cloud, default="pa55-of-another-user"),
     )
@@ -87,7 +91,7 @@ def instance(cloud, monkeypatch, directory):
 
 
 def hook(instance, name="heal_start"):
-    return v1_driver.V1Hook(name, CONTEXT, instance)
+    return V1Hook(name, CONTEXT, instance)
 
 
 class TestRequests:
@@ -141,18 +145,19 @@ class TestTerminate:
     def asked(self, instance, monkeypatch):
         """A driver; which of its hooks came as far as its work."""
         done = []
-        monkeypatch.setattr(v1_driver.checkpoint, "save", lambda *_: None)
-        monkeypatch.setattr(terminate.vim, "VimRegistry", lambda *_: None)
+
+        def ended(_vnf, _vims, site):
+            done.append(site)
+            return ()
+
+        monkeypatch.setattr(checkpoint, "save", lambda *_: None)
+        monkeypatch.setattr(vim, "VimRegistry", lambda *_: None)
         monkeypatch.setattr(
-            v1_driver.V1Hook, "site", lambda *_: contextlib.nullcontext("the site")
+            V1Hook, "site", lambda *_: contextlib.nullcontext("the site")
         )
         monkeypatch.setattr(terminate, "terminate_start", lambda *_: ())
-        monkeypatch.setattr(
-            terminate,
-            "terminate_end",
-            lambda _vnf, _vims, site: done.append(site) or (),
-        )
-        monkeypatch.setattr(v1_driver.V1Hook, "run", lambda *_: done.append("run"))
+        monkeypatch.setattr(terminate, "terminate_end", ended)
+        monkeypatch.setattr(V1Hook, "run", lambda *_: done.append("run"))
 
         def call(request):
             del done[:]
@@ -204,7 +209,7 @@ class TestTerminate:
         others = instance.vnf_metadata
         during = []
         monkeypatch.setattr(
-            v1_driver.V1Hook, "run", lambda *_: during.append(instance.vnf_metadata)
+            V1Hook, "run", lambda *_: during.append(instance.vnf_metadata)
         )
         asked(self.request("GRACEFUL"))
         assert during == [others, {**others, **self.kept()}]
@@ -224,7 +229,7 @@ class TestTerminate:
             raise errors.VimError(detail="It is still used.")
 
         with monkeypatch.context() as broken:
-            broken.setattr(v1_driver.V1Hook, "run", fail)
+            broken.setattr(V1Hook, "run", fail)
             with pytest.raises(errors.VimError):
                 driver.terminate_end(CONTEXT, instance, request)
         assert instance.vnf_metadata == {"of": "others", **self.kept()}

@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+from oslo_config import cfg
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from oslo_config import cfg
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.infra_drivers.openstack import heat_utils
 
@@ -64,7 +65,8 @@ def test_a_password_is_used_as_tacker_uses_it(configured, options):
     configured(**options)
     _, theirs = tackers(VIM)
     session, region = heat.login_of(VIM)
-    elements = session.auth.get_cache_id_elements()
+    auth: Any = session.auth
+    elements = auth.get_cache_id_elements()
     assert elements == theirs.session.auth.get_cache_id_elements()
     assert session.verify == theirs.session.verify
     assert region == "here"
@@ -90,7 +92,7 @@ def test_tokens_by_oauth_are_asked_for_by_tackers_client(configured):
 def test_options_that_an_earlier_tacker_has_not_are_as_if_off(monkeypatch):
     conf = cfg.ConfigOpts()
     conf.register_opts([cfg.IntOpt("other")], group="v2_vnfm")
-    monkeypatch.setattr(heat.cfg, "CONF", conf)
+    monkeypatch.setattr(cfg, "CONF", conf)
     session, _ = heat.login_of(VIM)
     assert session.verify is False
 

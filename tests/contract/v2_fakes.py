@@ -88,7 +88,7 @@ def enter(path):
         site.runs.clear()
         Path(path).write_bytes(pickle.dumps(site))
 
-    context.V2Site = made
-    driver.resources_of = lambda call: site.resources()
-    scale.resources_of = driver.resources_of
+    vars(context).update(V2Site=made)
+    for module in (driver, scale):
+        vars(module).update(resources_of=lambda call: site.resources())
     atexit.register(keep)

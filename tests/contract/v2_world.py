@@ -12,6 +12,7 @@ import zipfile
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tacker.sol_refactored import objects
 from tacker.sol_refactored.common import vnfd_utils
@@ -236,7 +237,7 @@ class Tacker:
             "instantiationState": "NOT_INSTANTIATED",
         }
         self._granted = ""
-        self._last = None
+        self._last: tuple[Any, Any] = (None, None)
 
     def grants(self, vdu):
         """Have every resource that an operation makes be of this VDU."""

@@ -1,7 +1,9 @@
 """Parameters that are right, wrong or missing."""
 
+from typing import Any
+
 # The body in the specification's section "Request parameters for operation".
-SPECIFICATION = {
+SPECIFICATION: dict[str, Any] = {
     "script_path": "",
     "vim_name": "kubernetes_vim",
     "ansible": {

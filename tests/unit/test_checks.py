@@ -11,11 +11,12 @@ import pytest
 from lab.settings import from_environment
 from tests import __main__ as all_checks
 from tests.children import Children
+from tests.tree import ROOT
 
 
 @pytest.mark.parametrize("own", [True, False])
 def test_byte_code_is_kept_but_not_in_somebody_elses_tree(monkeypatch, own):
-    owner = all_checks.ROOT.stat().st_uid
+    owner = ROOT.stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner if own else owner + 1)
     given = all_checks.byte_code("/scratch")
     assert given["PYTHONDONTWRITEBYTECODE"] == ""
@@ -24,7 +25,7 @@ def test_byte_code_is_kept_but_not_in_somebody_elses_tree(monkeypatch, own):
 
 @pytest.mark.parametrize("own", [True, False])
 def test_the_lab_leaves_none_in_somebody_elses_tree(tmp_path, own):
-    user = (all_checks.ROOT / "lab").stat().st_uid + (not own)
+    user = (ROOT / "lab").stat().st_uid + (not own)
     program = f"import os, sys; os.geteuid = lambda: {user}; import lab; "
     program += "print(sys.dont_write_bytecode, os.getenv('PYTHONDONTWRITEBYTECODE'))"
     env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
@@ -32,7 +33,7 @@ def test_the_lab_leaves_none_in_somebody_elses_tree(tmp_path, own):
     env["PYTHONPYCACHEPREFIX"] = str(tmp_path)
     told = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=all_checks.ROOT,
+        cwd=ROOT,
         env=env,
         capture_output=True,
         text=True,
@@ -77,13 +78,13 @@ def test_databases_of_the_labs_are_made_beside_the_quiet_checks(monkeypatch, roo
 
 def test_tox_runs_the_same_with_the_lowest_versions():
     tox = configparser.ConfigParser(interpolation=None)
-    tox.read(all_checks.ROOT / "tox.ini")
+    tox.read(ROOT / "tox.ini")
     wanted = f"{{posargs:{' '.join(all_checks.VERSIONED)}}}"
     assert tox["testenv:lowest"]["commands"].endswith(wanted)
 
 
 def test_only_these_run_without_the_lowest_versions():
-    files = all_checks.ROOT.glob("tests/unit/*/test_*.py")
+    files = ROOT.glob("tests/unit/*/test_*.py")
     with_them = {name.rpartition("/")[2] for name in all_checks.VERSIONED}
     without = {file.parent.name for file in files} - with_them
     assert without == {
@@ -92,7 +93,7 @@ def test_only_these_run_without_the_lowest_versions():
 
 
 def test_no_test_module_imports_another():
-    tests = all_checks.ROOT / "tests"
+    tests = ROOT / "tests"
     found = {
         str(path.relative_to(tests)): lines
         for path in tests.rglob("*.py")

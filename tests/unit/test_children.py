@@ -84,8 +84,14 @@ class Run:
         self.env["MAKEFLAGS"] = f"PYTHON={python}"
 
     def begin(self, argv: list[str]) -> subprocess.Popen[str]:
-        pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        return subprocess.Popen(argv, env=self.env, cwd=ROOT, **pipe)
+        return subprocess.Popen(
+            argv,
+            env=self.env,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
     def labs(self) -> list[list[str]]:
         """What happened in each lab."""

@@ -26,6 +26,7 @@ class Opened:
 
     view: FakeSite
     vnf_id: str = VNF
+    files: tuple[str, ...] = ()
     name: str = "one"
     operation: str = ""
     params: Any = field(default_factory=params)

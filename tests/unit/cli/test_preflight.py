@@ -20,8 +20,9 @@ from tacker_k8s_mgmt.cli.commands import preflight
 from tacker_k8s_mgmt.cli.render.console import Console
 from tacker_k8s_mgmt.csar import archive, build
 from tacker_k8s_mgmt.errors import ConnectionLost
-from tacker_k8s_mgmt.remote.ansible import preflight as server_preflight
+from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ansible.work_directory import MARKER
+from tacker_k8s_mgmt.remote.ssh import key_file
 from tests.helpers import ssh_keys
 from tests.helpers.sshd import PASSWORD, USER, Sshd
 from tests.unit.cli.bodies import SECRET_REF, installation, simple
@@ -229,7 +230,7 @@ class TestServer:
         def survey(*_):
             raise ConnectionLost(host="127.0.0.1", command="x", reason="gone")
 
-        monkeypatch.setattr(server_preflight.server, "survey", survey)
+        monkeypatch.setattr(server, "survey", survey)
         code, out, _ = run()
         assert code == 1
         assert "The SSH connection to 127.0.0.1 was lost" in out
@@ -250,7 +251,7 @@ class TestServer:
         def load(self):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr(checks.key_file.ReadOnlyKeyFile, "load", load)
+        monkeypatch.setattr(key_file.ReadOnlyKeyFile, "load", load)
         code, out, _ = run()
         assert code == 0
         assert f"warning: {tmp_path}/state/known_hosts cannot be read" in out
@@ -442,7 +443,7 @@ class TestPasswords:
         def no_terminal(*_):
             raise OSError(6, "No such device or address")
 
-        monkeypatch.setattr(getpass.os, "open", no_terminal)
+        monkeypatch.setattr(os, "open", no_terminal)
         monkeypatch.setattr(sys, "stdin", io.StringIO("not a password\n"))
         code, out, err = run("--ask-passwords")
         assert (code, out) == (2, "")

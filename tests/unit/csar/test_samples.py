@@ -227,8 +227,10 @@ def test_the_lab_knows_every_type_of_resource(top, nested):
         key.value
         for path in plugins.glob("*.py")
         for function in ast.parse(path.read_text()).body
-        if getattr(function, "name", "") == "resource_mapping"
-        for key in function.body[-1].value.keys
+        if isinstance(function, ast.FunctionDef) and function.name == "resource_mapping"
+        for result in function.body
+        if isinstance(result, ast.Return) and isinstance(result.value, ast.Dict)
+        for key in result.value.keys
     }
     used = {one["type"] for resources in (top, nested) for one in resources.values()}
     own = {one for one in used if not one.startswith("OS::Heat::")}

@@ -15,7 +15,7 @@ URL = "https://192.0.2.1:9311/v1/secrets/{0}{0}-1111-1111-1111-{0}{0}{0}"
 class Session(session.Session):
     """A session whose Barbican has every secret."""
 
-    def request(self, url, method, **_):
+    def request(self, url, method, *_, **__):
         return types.SimpleNamespace(status_code=200, content=b"pa55")
 
 

@@ -2,6 +2,7 @@
 
 import io
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -118,7 +119,7 @@ def test_only_programs_with_parts_in_c_need_a_compiler(lab, report, go, monkeypa
 
 
 def test_a_machine_without_go_is_told_what_to_install(lab, monkeypatch):
-    monkeypatch.setattr(golang.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(LabError, match=r"go\.dev/dl.*MIRROR=") as raised:
         golang.check(lab)
     assert raised.value.code == 2
@@ -128,7 +129,7 @@ def test_a_machine_without_go_is_told_what_to_install(lab, monkeypatch):
     ("version", "fits"), [("go1.19.8", False), ("go1.21.0", True), ("go2.0", True)]
 )
 def test_a_go_that_cannot_get_a_newer_one_is_refused(lab, monkeypatch, version, fits):
-    monkeypatch.setattr(golang.shutil, "which", lambda _: "/bin/go")
+    monkeypatch.setattr(shutil, "which", lambda _: "/bin/go")
     monkeypatch.setattr(
         command, "run", lambda *_, **__: f"go version {version} linux/amd64\n"
     )

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from lab import LabError, command
-from lab.artifacts import archives, cli, debian, golang, layout, mirror, releases
+from lab.artifacts import (
+    archives,
+    cli,
+    debian,
+    golang,
+    images,
+    layout,
+    mirror,
+    releases,
+)
 from lab.artifacts.registry import Start, Storage
 from lab.report import Report
 from lab.settings import Settings
@@ -156,7 +165,7 @@ def test_an_interrupted_assembly_is_no_mirror(lab, report, builds, monkeypatch):
         raise LabError("full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(mirror.images.Builder, "add", fail)
+        patch.setattr(images.Builder, "add", fail)
         with pytest.raises(LabError):
             mirror.make(lab, report, NEWEST)
     assert not mirror.path(lab, NEWEST.name).exists()
@@ -299,7 +308,7 @@ def apt(lab, monkeypatch):
         return ""
 
     monkeypatch.setattr(command, "run", run)
-    monkeypatch.setattr(debian.shutil, "which", lambda _: "/usr/bin/apt-get")
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/apt-get")
     return ran
 
 
@@ -313,6 +322,6 @@ def test_packages_are_unpacked_once_and_without_their_documentation(lab, apt):
 
 
 def test_a_system_without_apt_is_refused_with_a_remedy(lab, monkeypatch):
-    monkeypatch.setattr(debian.shutil, "which", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(LabError, match=r"tool.*MIRROR="):
         debian.tree(lab, ["tool"])

@@ -114,7 +114,8 @@ def test_files_and_images_are_those_that_kubespray_asks_for(release):
 
 
 def test_each_part_has_a_version_and_a_variable_for_it(release):
-    parts = {each.part for each in (*layout.FILES, *layout.IMAGES)}
+    parts = {file.part for file in layout.FILES}
+    parts |= {image.part for image in layout.IMAGES}
     assert parts == set(release.wanted) == set(releases.VARIABLES)
     assert set(release.instead) < set(release.wanted)
 

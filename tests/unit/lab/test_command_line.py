@@ -1,5 +1,6 @@
 """``python3 -m lab``."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -120,7 +121,7 @@ def test_an_error_is_one_text_and_its_code(monkeypatch, capsys, code):
 )
 def test_only_root_runs_a_lab(monkeypatch, capsys, tmp_path, words):
     monkeypatch.setattr(__main__, "Lab", manager.Lab)
-    monkeypatch.setattr(manager.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert run(monkeypatch, "--state", str(tmp_path / "lab"), *words) == 2
     assert "sudo" in capsys.readouterr().err
     assert not (tmp_path / "lab").exists()
@@ -128,7 +129,7 @@ def test_only_root_runs_a_lab(monkeypatch, capsys, tmp_path, words):
 
 def test_a_foreign_directory_is_not_taken_down(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(__main__, "Lab", manager.Lab)
-    monkeypatch.setattr(manager.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     (tmp_path / "letters").touch()
     cache = str(tmp_path / "cache")
     assert run(monkeypatch, "--state", str(tmp_path), "--cache", cache, "down") == 2

@@ -1,12 +1,13 @@
 """The lab's namespaces, seen from the machine."""
 
 import os
+import subprocess
 
 import pytest
 
 from lab import LabError, namespace
 from lab.namespace import Namespace, start_time
-from lab.settings import Settings
+from lab.settings import PATH, Settings
 
 STAT = "17 (a (strange) name) {state} 1 " + " ".join(map(str, range(5, 23)))
 
@@ -51,7 +52,7 @@ def test_a_lab_that_does_not_run_is_not_entered_and_kills_nobody(
     if record is not None:
         lab.init.write_text(record)
     killed = []
-    monkeypatch.setattr(namespace.os, "kill", lambda *args: killed.append(args))
+    monkeypatch.setattr(os, "kill", lambda *args: killed.append(args))
     assert Namespace(lab).pid() is None
     with pytest.raises(LabError, match="lab up") as caught:
         Namespace(lab).argv(["true"])
@@ -72,9 +73,7 @@ def test_a_command_enters_all_namespaces_of_init(lab, tmp_path):
 def test_a_running_lab_is_not_started_again(lab, monkeypatch):
     lab.init.write_text(own_record())
     started = []
-    monkeypatch.setattr(
-        namespace.subprocess, "Popen", lambda *args, **_: started.append(args)
-    )
+    monkeypatch.setattr(subprocess, "Popen", lambda *args, **_: started.append(args))
     Namespace(lab).start()
     assert started == []
     assert Namespace(lab).pid() == os.getpid()
@@ -86,7 +85,7 @@ def test_a_lab_whose_namespaces_the_kernel_refuses_says_why(lab, monkeypatch, tm
     unshare.write_text("#!/bin/sh\necho 'Operation not permitted' >&2\nexit 1\n")
     unshare.chmod(0o755)
     monkeypatch.setenv("PATH", f"{unshare.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(namespace, "PATH", f"{unshare.parent}:{namespace.PATH}")
+    monkeypatch.setattr(namespace, "PATH", f"{unshare.parent}:{PATH}")
     with pytest.raises(LabError, match=r"not permitted.*privileged") as caught:
         Namespace(lab).start()
     assert caught.value.code == 2

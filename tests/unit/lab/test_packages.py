@@ -1,5 +1,7 @@
 """Programs of the system."""
 
+import os
+import shutil
 import stat
 
 import pytest
@@ -22,8 +24,8 @@ def apt(monkeypatch, tmp_path):
     lists.mkdir()
     (lists / "debian_dists_bookworm_main_binary-amd64_Packages").touch()
     monkeypatch.setattr(packages, "LISTS", lists)
-    monkeypatch.setattr(packages.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(packages.shutil, "which", lambda name, **_: f"/bin/{name}")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(shutil, "which", lambda name, **_: f"/bin/{name}")
     monkeypatch.setattr(packages, "_disable", lambda units: calls.append(list(units)))
     monkeypatch.setattr(packages, "_apt", lambda words, log, limit: calls.append(words))
     return calls
@@ -51,8 +53,8 @@ def test_what_is_missing_is_told_with_its_package_and_the_command():
 def test_who_cannot_install_is_told_what_to_do(
     monkeypatch, tmp_path, apt, has_apt, user
 ):
-    monkeypatch.setattr(packages.os, "geteuid", lambda: user)
-    monkeypatch.setattr(packages.shutil, "which", lambda name, **_: has_apt or None)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setattr(shutil, "which", lambda name, **_: has_apt or None)
     with pytest.raises(LabError, match="foo-server") as caught:
         packages.install(TOOLS, tmp_path / "log")
     assert caught.value.code == 2

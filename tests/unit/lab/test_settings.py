@@ -39,7 +39,7 @@ from lab.namespace import user_environment
     ],
 )
 def test_the_lab_that_is_meant(given, environ, is_root, state, cache):
-    found = settings.from_environment(*given, environ, is_root=is_root)
+    found = settings.from_environment(given[0], given[1], environ, is_root=is_root)
     assert (found.state, found.cache) == (Path(state), Path(cache))
 
 

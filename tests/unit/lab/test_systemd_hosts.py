@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import LabError, kind
+from lab import LabError, kind, packages
 from lab.cloud import CloudError, base, networks
 from lab.cloud.settings import Settings as CloudSettings
 from lab.cloud.systemd import cgroups, layer, machine, requirements, root, variables
@@ -338,7 +338,7 @@ def test_a_machine_that_lacks_something_is_refused_before_anything_is_made(
     lab, monkeypatch
 ):
     monkeypatch.setattr(requirements, "lacking", lambda *_: ["this", "that"])
-    monkeypatch.setattr(requirements.packages, "install", None)
+    monkeypatch.setattr(packages, "install", None)
     with pytest.raises(LabError, match=r"lacks:\n  this\n  that\n") as refused:
         requirements.fulfil(lab)
     assert refused.value.code == 2

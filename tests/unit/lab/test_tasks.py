@@ -1,6 +1,7 @@
 """Work in parallel where its order allows."""
 
 import threading
+from functools import partial
 
 import pytest
 
@@ -11,10 +12,7 @@ def test_a_task_starts_after_what_it_needs():
     done = []
     names = {"c": ("a", "b"), "b": ("a",), "a": (), "d": ("c",)}
     run_all(
-        [
-            Task(name, lambda n=name: done.append(n), needs)
-            for name, needs in names.items()
-        ]
+        [Task(name, partial(done.append, name), needs) for name, needs in names.items()]
     )
     assert done == ["a", "b", "c", "d"]
 

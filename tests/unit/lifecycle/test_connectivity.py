@@ -332,7 +332,7 @@ class TestEnd:
 
     def test_vim_that_an_earlier_try_has_removed_is_made(self):
         site = made()
-        site.vim = None
+        site.change("vim", None)
         end(site)
         assert site.vim.auth_url == "https://192.0.2.109:6443"
 

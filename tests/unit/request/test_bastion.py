@@ -41,10 +41,13 @@ NODES = name_nodes([machine(Role.CONTROL_PLANE, 5), machine(Role.WORKER, 7)])
 
 def way(changes) -> str | None:
     """``ansible_ssh_common_args`` of an inventory, as Ansible reads it."""
-    loader = type("Loader", (yaml.SafeLoader,), {})
-    loader.add_constructor("!unsafe", lambda _, node: node.value)
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.add_constructor("!unsafe", lambda _, node: node.value)
     text = inventory.render(NODES, parsed(changes))
-    document = yaml.load(text, Loader=loader)  # noqa: S506
+    document = yaml.load(text, Loader=Loader)  # noqa: S506
     return document["all"].get("vars", {}).get("ansible_ssh_common_args")
 
 

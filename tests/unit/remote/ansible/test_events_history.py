@@ -6,6 +6,7 @@ import stat
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,13 +55,13 @@ class Named:
 @pytest.fixture
 def plugin(monkeypatch):
     """The plugin's module, with a clock that goes on when it is told to."""
-    callback = types.ModuleType("ansible.plugins.callback")
+    callback: Any = types.ModuleType("ansible.plugins.callback")
     callback.CallbackBase = object
     for name in ("ansible", "ansible.plugins"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     monkeypatch.setitem(sys.modules, "ansible.plugins.callback", callback)
     spec = importlib.util.spec_from_file_location("k8s_mgmt_events", PLUGIN)
-    module = importlib.util.module_from_spec(spec)
+    module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.now = 1000.0
     clock = types.SimpleNamespace(time=lambda: module.now)

@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def bastion(tmp_path):
 @pytest.fixture
 def way(bastion, redact):
     """Give a way through the bastion whose log-in can be changed."""
-    made = Jump(lambda: made.log_in())
+    made: Any = Jump(lambda: made.log_in())
     keys = bastion.host_keys()
     made.tries = []
     # Tests in which the bastion does not answer spare themselves the waiting.

@@ -456,7 +456,7 @@ def test_root_needs_no_sudo(log_in, sshd):
 def test_connection_that_drops_during_a_transfer_is_named(session, sshd, monkeypatch):
     def dropped(*_):
         sshd.drop()
-        return paramiko.SFTP_FAILURE
+        return paramiko.sftp.SFTP_FAILURE
 
     monkeypatch.setattr(LocalFiles, "open", dropped)
     with pytest.raises(errors.ConnectionLost) as caught:
