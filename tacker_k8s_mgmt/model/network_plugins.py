@@ -62,102 +62,82 @@ class Plugin:
         return next(found, _UNKNOWN)
 
 
+def _calico(
+    backend: str, *, vxlan: str = "Never", ipip: str = "Never", **others: str
+) -> Mapping[str, str]:
+    return {
+        "calico_network_backend": backend,
+        "calico_vxlan_mode": vxlan,
+        "calico_ipip_mode": ipip,
+        **others,
+    }
+
+
 # VXLAN and Geneve: 20 bytes of the outer IP header, 8 of UDP, 8 of their own, 14 of the
 # pod's Ethernet header.
 _UDP_TUNNEL = 50
 
+_ROWS = (
+    Plugin(
+        "calico",
+        (
+            Encapsulation("vxlan", _UDP_TUNNEL, _calico("vxlan", vxlan="Always")),
+            Encapsulation("ipip", 20, _calico("bird", ipip="Always"), has_ipv6=False),
+            Encapsulation(
+                NO_ENCAPSULATION, 0, _calico("bird", calico_vxlan_mode_ipv6="Never")
+            ),
+        ),
+        "calico_mtu",
+    ),
+    Plugin(
+        "cilium",
+        (
+            Encapsulation("vxlan", _UDP_TUNNEL, {"cilium_tunnel_mode": "vxlan"}),
+            Encapsulation("geneve", _UDP_TUNNEL, {"cilium_tunnel_mode": "geneve"}),
+        ),
+        "cilium_mtu",
+        subtracts_overhead=True,
+    ),
+    Plugin(
+        "flannel",
+        (
+            Encapsulation("vxlan", _UDP_TUNNEL, {"flannel_backend_type": "vxlan"}),
+            Encapsulation(NO_ENCAPSULATION, 0, {"flannel_backend_type": "host-gw"}),
+        ),
+    ),
+    Plugin(
+        "kube-ovn",
+        # With options in the Geneve header; kube-ovn reserves as much by default.
+        (Encapsulation("geneve", 100, {"kube_ovn_network_type": "geneve"}),),
+        "kube_ovn_mtu",
+    ),
+    # Its --overlay-type is "subnet": it encapsulates only between subnets.
+    Plugin("kube-router", (Encapsulation(NO_ENCAPSULATION, 0),)),
+    Plugin("weave", (Encapsulation("vxlan", _UDP_TUNNEL),), "weave_mtu", until=(2, 28)),
+    *map(Plugin, ("cloud", "cni", "custom_cni", "macvlan")),
+    Plugin("none", since=(2, 27)),
+)
 #: The plugins by name.
-PLUGINS: Mapping[str, Plugin] = {
-    plugin.name: plugin
-    for plugin in (
-        Plugin(
-            "calico",
-            (
-                Encapsulation(
-                    "vxlan",
-                    _UDP_TUNNEL,
-                    {
-                        "calico_network_backend": "vxlan",
-                        "calico_vxlan_mode": "Always",
-                        "calico_ipip_mode": "Never",
-                    },
-                ),
-                Encapsulation(
-                    "ipip",
-                    20,
-                    {
-                        "calico_network_backend": "bird",
-                        "calico_vxlan_mode": "Never",
-                        "calico_ipip_mode": "Always",
-                    },
-                    has_ipv6=False,
-                ),
-                Encapsulation(
-                    NO_ENCAPSULATION,
-                    0,
-                    {
-                        "calico_network_backend": "bird",
-                        "calico_vxlan_mode": "Never",
-                        "calico_vxlan_mode_ipv6": "Never",
-                        "calico_ipip_mode": "Never",
-                    },
-                ),
-            ),
-            "calico_mtu",
-        ),
-        Plugin(
-            "cilium",
-            tuple(
-                Encapsulation(name, _UDP_TUNNEL, {"cilium_tunnel_mode": name})
-                for name in ("vxlan", "geneve")
-            ),
-            "cilium_mtu",
-            subtracts_overhead=True,
-        ),
-        Plugin(
-            "flannel",
-            (
-                Encapsulation("vxlan", _UDP_TUNNEL, {"flannel_backend_type": "vxlan"}),
-                Encapsulation(NO_ENCAPSULATION, 0, {"flannel_backend_type": "host-gw"}),
-            ),
-        ),
-        Plugin(
-            "kube-ovn",
-            # With options in the Geneve header; kube-ovn reserves as much by default.
-            (Encapsulation("geneve", 100, {"kube_ovn_network_type": "geneve"}),),
-            "kube_ovn_mtu",
-        ),
-        # Its --overlay-type is "subnet": it encapsulates only between subnets.
-        Plugin("kube-router", (Encapsulation(NO_ENCAPSULATION, 0),)),
-        Plugin(
-            "weave",
-            (Encapsulation("vxlan", _UDP_TUNNEL),),
-            "weave_mtu",
-            until=(2, 28),
-        ),
-        *map(Plugin, ("cloud", "cni", "custom_cni", "macvlan")),
-        Plugin("none", since=(2, 27)),
-    )
-}
+PLUGINS: Mapping[str, Plugin] = {plugin.name: plugin for plugin in _ROWS}
 #: All variables that select an encapsulation.
 ENCAPSULATION_VARIABLES = tuple(
     dict.fromkeys(
         name
-        for plugin in PLUGINS.values()
+        for plugin in _ROWS
         for one in plugin.encapsulations
         for name in one.variables
     )
 )
 #: The variable for the MTU of the pods' interfaces, by plugin.
 MTU_VARIABLES: Mapping[str, str] = {
-    name: plugin.mtu_variable for name, plugin in PLUGINS.items() if plugin.mtu_variable
+    plugin.name: plugin.mtu_variable for plugin in _ROWS if plugin.mtu_variable
 }
 
 
 def offered(release: Minor) -> frozenset[str]:
     """The names of the plugins that a release of kubespray has."""
     return frozenset(
-        name
-        for name, plugin in PLUGINS.items()
+        plugin.name
+        for plugin in _ROWS
         if plugin.since <= release <= (plugin.until or release)
     )
