@@ -4,7 +4,9 @@
 #
 # Usage: prepare_ansible_server.sh [OPTION ...]
 #
-#   --release TAG        the release of kubespray, v2.24.0 to v2.31.x; default: v2.31.0
+#   --release TAG        the release of kubespray, v2.24.0 or newer; default: v2.31.0.
+#                        Requests can use those that the driver knows; of another one,
+#                        "tacker-k8s-mgmt preflight" reports which those are
 #   --root PATH          for ansible.kubespray_root_path; default: /opt/kubespray. It is
 #                        a link to the checkout, which is beside it: PATH-2.31.0
 #   --venv PATH          for ansible.venv_path; default: /opt/kubespray-venv. It is a
@@ -46,8 +48,7 @@ unset PYTHONHOME PYTHONPATH VIRTUAL_ENV
 : "${PREPARE_APT_TRIES:=30}"
 : "${PREPARE_APT_PAUSE:=10}"
 
-readonly KNOWN="v2.24.0 to v2.31.x"
-readonly KNOWN_TAG='^v2\.(2[4-9]|3[01])\.(0|[1-9][0-9]*)$'
+readonly RELEASE_TAG='^v2\.(2[4-9]|[3-9][0-9])\.(0|[1-9][0-9]*)$'
 readonly RECORD=.kubespray-requirements.txt # in a virtual environment; empty: unfinished
 
 release=v2.31.0
@@ -144,8 +145,8 @@ parse() {
         esac
         shift 2
     done
-    [[ $release =~ $KNOWN_TAG ]] ||
-        fail "--release '$release' is not a release that the driver knows: give one of $KNOWN"
+    [[ $release =~ $RELEASE_TAG ]] ||
+        fail "--release '$release' is not the tag of a release of kubespray from v2.24.0 on, such as v2.31.0"
     root=${root%/} venv=${venv%/}
     need_path --root "$root"
     need_path --venv "$venv"
@@ -326,7 +327,8 @@ read_limits() {
     case $least in
         2.15.*) lowest=9 highest=11 ;;
         2.16.* | 2.17.*) lowest=10 highest=12 ;;
-        2.18.*) lowest=11 highest=13 ;;
+        2.18.* | 2.19.*) lowest=11 highest=13 ;;
+        2.20.* | 2.21.*) lowest=12 highest=14 ;;
         *) fail "no Python is known here for ansible-core $least: get a newer version of this script" ;;
     esac
 }

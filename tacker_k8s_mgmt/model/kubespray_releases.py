@@ -1,13 +1,12 @@
 """Names and requirements of kubespray's releases.
 
-Sources: ``galaxy.yml``, ``playbooks/ansible_version.yml`` and the assertions of
-``roles/validate_inventory`` of v2.24 to v2.31 and the development line. Playbooks,
-groups and variables that this driver uses have the same names in all of them; the
-differences are in :data:`RELEASES`.
+Sources: ``galaxy.yml``, ``playbooks/ansible_version.yml`` and ``roles`` of v2.24 and
+newer releases and of the development line. Playbooks, groups and variables that this
+driver uses have the same names in all of them; the differences are in :data:`RELEASES`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tacker_k8s_mgmt.model.nodes import Node, api_url, member_number
@@ -48,61 +47,6 @@ NETWORKS: Mapping[str, Networks] = {
 }
 #: The first release that makes clusters without IPv4.
 IPV6_SINCE = (2, 28)
-
-#: Variables that this driver sets, with what a user can do instead. Extra variables
-#: override the inventory on every host, so ``ip`` would give all nodes one address.
-RESERVED: Mapping[str, str] = {
-    "kube_pods_subnet": "use master_node.pod_cidr",
-    "kube_service_addresses": "use master_node.cluster_cidr",
-    "ipv4_stack": "use address_family",
-    "http_proxy": "use proxy.http_proxy",
-    "https_proxy": "use proxy.https_proxy",
-    "no_proxy": "use proxy.no_proxy",
-    "additional_no_proxy": "use proxy.no_proxy",
-    "no_proxy_exclude_workers": "it is set when there is a proxy",
-    "supplementary_addresses_in_ssl_keys": "it is made from the VMs' addresses",
-    "loadbalancer_apiserver": "use external_lb_param",
-    "kube_apiserver_port": "it is 6443; external_lb_param.api_port is free",
-    "kube_override_hostname": "nodes have the names of the inventory",
-    "kube_config_dir": "admin.conf is looked for in /etc/kubernetes",
-    **dict.fromkeys(
-        (
-            *("ip", "access_ip", "ip6", "access_ip6"),
-            *("etcd_member_name", "tacker_server_id"),
-            *("tacker_aspect_id", "tacker_compute_host"),
-        ),
-        "it is set for each node in the inventory",
-    ),
-    **dict.fromkeys(
-        (
-            *("node", "reset_nodes", "allow_ungraceful_removal"),
-            *("skip_confirmation", "delete_nodes_confirmation"),
-            "reset_confirmation",
-        ),
-        "it belongs to the removal of a node",
-    ),
-    **dict.fromkeys(
-        ("kube_control_plane", "kube_node", "etcd", "calico_rr", "k8s_cluster"),
-        "it is a group of the inventory",
-    ),
-}
-
-#: Further ones with address_family ipv6; with ipv4 they make a dual-stack cluster.
-RESERVED_IPV6: Mapping[str, str] = {
-    "ipv6_stack": "use address_family",
-    "enable_dual_stack_networks": "use address_family",
-    "kube_pods_subnet_ipv6": "use master_node.pod_cidr",
-    "kube_service_addresses_ipv6": "use master_node.cluster_cidr",
-}
-
-
-def reserved(variable: str, address_family: str = "ipv4") -> str:
-    """Why a user may not set a variable and what to do instead; "" if allowed."""
-    if variable.startswith("ansible_"):
-        return "it tells Ansible how to reach the nodes"
-    if address_family == "ipv6" and variable in RESERVED_IPV6:
-        return RESERVED_IPV6[variable]
-    return RESERVED.get(variable, "")
 
 
 def limit_without(names: Iterable[str]) -> str:
@@ -200,14 +144,18 @@ CRIO_LOGINS_SINCE = (2, 30)
 
 @dataclass(frozen=True)
 class Release:
-    """Requirements of a minor release.
+    """A minor release: its requirements, and what it has no longer.
 
     :param ansible: ansible-core from (included) and to (excluded).
+    :param removed: variables that are in ``roles`` of a former release and not in this
+        one, with what to do now, as the end of a sentence; "" for nothing. A name that
+        ends with ``*`` stands for all variables of a feature.
     :param leading_v: whether ``kube_version`` is written ``v1.31.9`` or ``1.31.9``.
     """
 
     ansible: tuple[str, str]
-    leading_v: bool
+    removed: Mapping[str, str] = field(default_factory=dict)
+    leading_v: bool = False
 
     def kube_version(self, version: str) -> str:
         """A Kubernetes version as this release writes it."""
@@ -215,18 +163,111 @@ class Release:
         return f"v{plain}" if self.leading_v else plain
 
 
-RELEASES: Mapping[Minor, Release] = {
-    (2, 24): Release(("2.15.5", "2.17.0"), True),
-    (2, 25): Release(("2.16.4", "2.17.0"), True),
-    (2, 26): Release(("2.16.4", "2.17.0"), True),
-    (2, 27): Release(("2.16.4", "2.17.0"), True),
-    (2, 28): Release(("2.16.4", "2.17.0"), False),
-    (2, 29): Release(("2.17.3", "2.18.0"), False),
-    (2, 30): Release(("2.17.3", "2.18.0"), False),
-    (2, 31): Release(("2.18.0", "2.19.0"), False),
-    (2, 32): Release(("2.18.0", "2.19.0"), False),
+def _gone(names: str, instead: str = "") -> Mapping[str, str]:
+    return dict.fromkeys(names.split(), instead)
+
+
+def _renamed(**names: str) -> Mapping[str, str]:
+    return {old: f"it is {new} now" for old, new in names.items()}
+
+
+_PER_GROUP = {
+    f"{kind}_master_{resource}_reserved": f"{kind}_{resource}_reserved"
+    for kind, resources in (
+        ("kube", ("cpu", "memory", "ephemeral_storage", "pid")),
+        ("system", ("cpu", "memory", "ephemeral_storage")),
+    )
+    for resource in resources
 }
-#: The version of the development line, which is not released yet.
+_HUBBLE_IMAGES = {
+    f"cilium_hubble_{image}_image_{part}": f"cilium_{image}_image_{part}"
+    for image in ("certgen", "envoy")
+    for part in ("repo", "tag")
+}
+RELEASES: Mapping[Minor, Release] = {
+    (2, 24): Release(
+        ("2.15.5", "2.17.0"),
+        _renamed(
+            containerd_insecure_registries="containerd_registries_mirrors",
+            metallb_ip_range="metallb_config.address_pools",
+        ),
+        leading_v=True,
+    ),
+    (2, 25): Release(("2.16.4", "2.17.0"), leading_v=True),
+    (2, 26): Release(
+        ("2.16.4", "2.17.0"),
+        {
+            **_renamed(kubeadm_version="kube_version"),
+            **_gone("docker_container_storage_setup_*"),
+        },
+        leading_v=True,
+    ),
+    (2, 27): Release(
+        ("2.16.4", "2.17.0"),
+        {
+            **_renamed(
+                **_PER_GROUP,
+                kubelet_node_custom_flags="kubelet_custom_flags",
+                kubelet_node_config_extra_args="kubelet_config_extra_args",
+            ),
+            **_gone("containerd_use_config_path", "it is always on"),
+            **_gone(
+                "openstack_auth_url openstack_username openstack_password "
+                "openstack_region openstack_tenant_id openstack_tenant_name "
+                "openstack_domain_id openstack_domain_name",
+                "use cluster.openstack; the cloud provider inside Kubernetes is gone",
+            ),
+        },
+        leading_v=True,
+    ),
+    (2, 28): Release(
+        ("2.16.4", "2.17.0"),
+        {
+            **_renamed(etcd_kubeadm_enabled="etcd_deployment_type: kubeadm"),
+            **_gone(
+                "cephfs_provisioner_* rbd_provisioner_*",
+                "install Ceph CSI once the cluster runs",
+            ),
+            **_gone("krew_*"),
+        },
+    ),
+    (2, 29): Release(
+        ("2.17.3", "2.18.0"),
+        {
+            **_gone(
+                "populate_inventory_to_hosts_file "
+                "populate_loadbalancer_apiserver_to_hosts_file "
+                "populate_localhost_entries_to_hosts_file etc_hosts_localhost_entries "
+                "calico_cni_pool calico_cni_pool_ipv6 conntrack_modules"
+            ),
+            **_gone("weave_*", "choose another network plugin"),
+        },
+    ),
+    (2, 30): Release(("2.17.3", "2.18.0"), _gone("etcd_cert_dir_mode")),
+    (2, 31): Release(
+        ("2.18.0", "2.19.0"),
+        {
+            **_renamed(ssh_bastion_confing__name="ssh_bastion_config_name"),
+            **_gone("kubelet_static_pod_path kubeadm_config_api_version"),
+            **_gone("deploy_netchecker netcheck_* netchecker_*"),
+            **_gone("dashboard_*", "install the dashboard once the cluster runs"),
+            **_gone(
+                "ingress_nginx_*", "install an ingress controller once the cluster runs"
+            ),
+        },
+    ),
+    (2, 32): Release(
+        ("2.18.0", "2.19.0"),
+        {
+            **_renamed(**_HUBBLE_IMAGES, eviction_hard_control_plane="eviction_hard"),
+            **_gone("kube_apiserver_count"),
+        },
+    ),
+}
+#: kubespray's branch ``master``. Its ``galaxy.yml`` already has the version of the next
+#: release, so the last row of the table is that of a release without a tag. A checkout
+#: of it is accepted, but no message asks for one. Once that release is tagged, the row
+#: of the next one is added below it.
 DEVELOPMENT = max(RELEASES)
-#: The known releases, for messages.
+#: The known releases that have tags, for messages.
 KNOWN = f"{tag(min(RELEASES))} to {tag(max(RELEASES.keys() - {DEVELOPMENT}))}"

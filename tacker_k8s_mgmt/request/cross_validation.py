@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import kubespray_releases, reserved_variables
 from tacker_k8s_mgmt.request import field_types
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 
@@ -132,7 +132,7 @@ def _refused_variables(reading: Reading) -> Iterator[str]:
         if not isinstance(name, str) or not _VARIABLE_NAME.fullmatch(name):
             listed = reading.dotted(_VARIABLES)
             yield f"{listed}: {repr(name)[:64]} is not the name of a variable"
-        elif reason := kubespray_releases.reserved(name, family):
+        elif reason := reserved_variables.reserved(name, family):
             yield f"{shown}: cannot be set here; {reason}"
         elif not _fits_json(value):
             yield f"{shown}: cannot be written as JSON"

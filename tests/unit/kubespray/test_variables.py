@@ -4,7 +4,7 @@ import re
 import pytest
 
 from tacker_k8s_mgmt.kubespray import variables
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import reserved_variables
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tests.helpers.samples import REMOVED, as_json, assert_golden, machine, parsed
 
@@ -261,7 +261,7 @@ class TestIPv6:
     def test_every_other_variable_of_ours_is_closed_to_the_user(self):
         ours = build(IPV6, self.BALANCER, self.NODES)
         open_ones = {
-            name for name in ours if not kubespray_releases.reserved(name, "ipv6")
+            name for name in ours if not reserved_variables.reserved(name, "ipv6")
         }
         assert open_ones - USERS == set()
 
@@ -275,5 +275,5 @@ def test_types_survive_json():
 
 def test_every_other_variable_of_ours_is_closed_to_the_user():
     ours = build({**EVERYTHING, "kubespray_vars": {}})
-    open_ones = {name for name in ours if not kubespray_releases.reserved(name)}
+    open_ones = {name for name in ours if not reserved_variables.reserved(name)}
     assert open_ones - USERS == set()

@@ -1,6 +1,6 @@
 import pytest
 
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import kubespray_releases, reserved_variables
 from tacker_k8s_mgmt.model.nodes import Node, Role
 
 
@@ -41,7 +41,7 @@ class TestRemovalVariables:
 
     def test_none_of_them_is_open_to_the_user(self):
         built = kubespray_releases.removal_variables(dead=True, undrained=True)
-        assert [name for name in built if not kubespray_releases.reserved(name)] == []
+        assert [name for name in built if not reserved_variables.reserved(name)] == []
 
 
 class TestControlPlanes:

@@ -1,6 +1,7 @@
 """The script that prepares an Ansible server: what it makes, and makes once."""
 
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt.kubespray import checkout
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import kubespray_releases, versions
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ssh import login
 from tests.documents import account
@@ -17,6 +18,7 @@ from tests.helpers.samples import parsed
 from tests.helpers.sshd import Sshd
 from tests.unit.prepare.sandbox import (
     ANSIBLES,
+    LIMITS,
     SCRIPT,
     USER,
     Sandbox,
@@ -145,29 +147,53 @@ class TestReleases:
         assert Path(f"{prepared.root}-2.30.0").is_dir()
         assert prepared.do("--release", "v2.30.0", "--no-switch")[-1] == "unchanged"
 
-    @pytest.mark.parametrize("release", ["2.31.0", "v2.23.3", "v2.99.0", "master", ""])
-    def test_others_are_refused(self, fresh, release):
+    @pytest.mark.parametrize("release", ["2.31.0", "v2.31", "v3.0.0", "master", ""])
+    def test_what_is_no_tag_of_a_release_is_refused(self, fresh, release):
         assert "--release" in fresh.refused("--release", release)
 
-    def test_the_script_knows_the_releases_that_the_driver_knows(self, fresh):
+    def test_a_tag_that_is_not_there(self, fresh):
+        assert "git could not clone v2.99.0" in fresh.refused("--release", "v2.99.0")
+
+    def test_it_takes_all_that_the_driver_knows_and_newer_ones(self, fresh):
         fresh.command("git", "exit 1")
+        known = kubespray_releases.RELEASES
+        oldest, newest = min(known), max(known)
+        for release in (*known, (newest[0], newest[1] + 1)):
+            tag = f"{versions.tag(release)}.9"
+            assert f"git could not clone {tag}" in fresh.refused("--release", tag)
+        too_old = versions.tag((oldest[0], oldest[1] - 1))
+        refusal = fresh.refused("--release", f"{too_old}.0")
+        assert f"from {versions.tag(oldest)}.0 on" in refusal
+
+    def test_the_default_is_a_release_that_the_driver_knows(self, fresh):
+        fresh.command("git", "exit 1")
+        default = re.search(r"git could not clone (v[\d.]+) ", fresh.refused())[1]
         known = kubespray_releases.RELEASES.keys() - {kubespray_releases.DEVELOPMENT}
-        lowest, highest = min(known), max(known)
-        assert all(minor in known for minor in _between(lowest, highest))
-        for major, minor in known:
-            assert "git could not" in fresh.refused("--release", f"v{major}.{minor}.9")
-        for major, minor in ((2, lowest[1] - 1), (2, highest[1] + 1)):
-            said = fresh.refused("--release", f"v{major}.{minor}.0")
-            assert "v2.24.0 to v2.31.x" in said
+        assert versions.minor(default) in known
+
+    @pytest.mark.parametrize(
+        ("core", "pythons"),
+        [
+            ("2.15.5", "3.9 to 3.11"),
+            ("2.17.3", "3.10 to 3.12"),
+            ("2.19.0", "3.11 to 3.13"),
+            ("2.20.0", "3.12 to 3.14"),
+        ],
+    )
+    def test_the_checkout_decides_about_the_python(self, fresh, core, pythons):
+        checkout_of = Path(f"{fresh.root}-2.99.0")
+        write(checkout_of / "galaxy.yml", "version: 2.99.0\n")
+        limits = LIMITS.format(least=core, below="3.0.0")
+        write(checkout_of / "playbooks" / "ansible_version.yml", limits)
+        fresh.python("python3", 8)
+        result = fresh.run("--release", "v2.99.0", "--check")
+        missing = f"Python {pythons} with venv, which ansible-core {core} wants"
+        assert f"missing: {missing}\n" in result.stdout
 
     def test_a_tag_that_holds_another_release_is_not_taken(self, fresh):
         said = fresh.refused("--release", "v2.29.0")
         assert "what was fetched is kubespray 2.29.1 and not v2.29.0" in said
         assert not list((fresh.directory / "opt").iterdir())
-
-
-def _between(lowest, highest):
-    return [(lowest[0], minor) for minor in range(lowest[1], highest[1] + 1)]
 
 
 class TestCheckout:
