@@ -117,7 +117,7 @@ class TestTable:
         wanted = kubespray_releases.upgrade_variables(drain, ["worker"])
         assert wanted.keys() - found == set()
 
-    def test_it_says_which_kubernetes_it_can_install_and_spells_it_so(self, root):
+    def test_a_checkout_states_its_kubernetes_versions_in_its_own_format(self, root):
         found = stated(root)
         known = found.offer.kube_versions
         assert KUBERNETES[minor(found.version)] in known
@@ -176,13 +176,13 @@ class TestTable:
 class TestControlPlanes:
     """What the heal of a control plane has been read from."""
 
-    def test_members_of_etcd_are_told_in_one_variable(self, root):
+    def test_etcd_members_are_set_by_one_variable(self, root):
         role = root / "roles" / "etcd"
         assert "ETCD_INITIAL_CLUSTER={{ etcd_peer_addresses }}" in (
             (role / "templates" / "etcd.env.j2").read_text()
         )
 
-    def test_a_member_that_joins_is_told_others_names(self, root):
+    def test_a_joining_member_gets_the_other_members_names(self, root):
         """That is why an extra variable, which beats it, says their own."""
         tasks = root / "roles" / "etcd" / "tasks" / "join_etcd_member.yml"
         told = tasks.read_text().split("vars:")[1]

@@ -69,7 +69,7 @@ def test_vms_that_another_operation_works_on_are_left_alone(monkeypatch, site):
     assert heat.deleted == []
 
 
-def test_one_that_heat_does_not_delete_is_an_error_that_says_what_to_do(
+def test_stack_that_heat_does_not_delete_is_an_error_that_says_what_to_do(
     monkeypatch, site
 ):
     step = step_with(monkeypatch, site, Heat(looks=9, status="DELETE_FAILED"))

@@ -162,7 +162,7 @@ class TestScale:
         assert cluster.site.members == [MASTER, FIFTY_FIVE]
         assert [one.server_id for one in cluster.site.workers] == ["server-55"]
 
-    def test_worker_that_was_healed_in_vain_is_drained_before_it_goes(self, cluster):
+    def test_worker_whose_heal_failed_is_drained_before_removal(self, cluster):
         with cluster.world() as site:
             site.faults.add("balancer.add_workers")
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed):

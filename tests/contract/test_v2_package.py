@@ -298,7 +298,7 @@ def test_addresses_of_the_request_reach_the_port(driver, vnfd, body, flavour):
 
 
 @pytest.mark.usefixtures("alone")
-def test_what_is_missing_is_said_in_one_sentence(driver, vnfd, body, flavour):
+def test_what_is_missing_is_reported_in_one_sentence(driver, vnfd, body, flavour):
     addresses(body, "workerNode_CP2", fixedAddresses=["10.9.9.9"])
     del body["extVirtualLinks"][0]
     with pytest.raises(sol_ex.UserdataExecutionFailed) as caught:

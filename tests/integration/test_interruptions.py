@@ -70,7 +70,7 @@ class TestOneRun:
         assert cluster.occurrence()["operationState"] == "FAILED_TEMP"
         assert plays_on(lab, cluster)
 
-    def test_retry_attaches_again_and_tells_how_the_run_ends(self, lab, cluster):
+    def test_retry_attaches_again_and_reports_how_the_run_ends(self, lab, cluster):
         (run,) = cluster.runs()
         before = attached(lab, run)
         cluster.begin("retry")

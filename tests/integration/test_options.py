@@ -176,7 +176,7 @@ class TestOptions:
         assert hosts == told_by_heat(lab, cluster)
         assert len(set(hosts.values())) == 2
 
-    def test_inventory_and_variables_tell_them_and_the_mtu(self, lab, cluster):
+    def test_inventory_has_the_labels_and_variables_the_mtu(self, lab, cluster):
         hosts, values = files(lab, cluster)
         assert values["calico_mtu"] == 1480
         for name, where in compute_hosts(cluster).items():
@@ -231,7 +231,7 @@ class TestOptions:
         (come,) = host_keys(lab, cluster) - recorded
         assert gone.split()[0] == come.split()[0]
 
-    def test_nobody_has_logged_in_with_a_password(self, lab, cluster):
+    def test_no_login_used_a_password(self, lab, cluster):
         for server in cluster.servers():
             log = client.on_host(server, "cat", "/var/log/sshd.log")
             accepted = [one for one in log.splitlines() if "Accepted" in one]

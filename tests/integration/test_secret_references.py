@@ -89,7 +89,7 @@ class TestSecretReferences:
             named(made, in_barbican, in_files)
             yield made
 
-    def test_what_leads_nowhere_is_told_before_a_vm_exists(
+    def test_unresolvable_reference_is_reported_before_a_vm_exists(
         self, lab, in_barbican, in_files
     ):
         with lab.instance("lost", secret=True) as cluster:

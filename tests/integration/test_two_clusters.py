@@ -126,7 +126,7 @@ class TestSecrets:
             line = f"{find} -perm /o+r -print0 | {search}"
             assert client.on_host(host, "sh", "-c", line) == "", host
 
-    def test_where_it_has_to_be_it_is_for_nobody_else(self, lab, one):
+    def test_files_with_the_password_are_private(self, lab, one):
         found = lab.ansible(f"grep -rlF {SECRETS[1]} /run/lab/disk")
         names = {line.rpartition("/clusters/")[2] for line in found.splitlines()}
         assert f"{one.name}/hosts.yaml" in names

@@ -15,7 +15,7 @@ from tests.tree import ROOT
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_byte_code_is_kept_but_not_in_somebody_elses_tree(monkeypatch, own):
+def test_byte_code_is_kept_but_not_in_another_users_tree(monkeypatch, own):
     owner = ROOT.stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner if own else owner + 1)
     given = all_checks.byte_code("/scratch")
@@ -24,7 +24,7 @@ def test_byte_code_is_kept_but_not_in_somebody_elses_tree(monkeypatch, own):
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_the_lab_leaves_none_in_somebody_elses_tree(tmp_path, own):
+def test_the_lab_leaves_no_byte_code_in_another_users_tree(tmp_path, own):
     user = (ROOT / "lab").stat().st_uid + (not own)
     program = f"import os, sys; os.geteuid = lambda: {user}; import lab; "
     program += "print(sys.dont_write_bytecode, os.getenv('PYTHONDONTWRITEBYTECODE'))"

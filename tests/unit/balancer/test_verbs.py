@@ -196,7 +196,7 @@ def test_every_server_has_a_port_to_be_checked_at(balancer: Sandbox) -> None:
         assert words[2].rpartition(":")[2].isdecimal()
 
 
-def test_listens_where_it_was_told_to_and_nowhere_else(fresh: Sandbox) -> None:
+def test_listens_at_the_configured_addresses_only(fresh: Sandbox) -> None:
     fresh.do("install", "--api-port", "16443", *CONTROL_PLANES, *WORKERS)
     fresh.do(*WEB)
     found = sections(fresh)

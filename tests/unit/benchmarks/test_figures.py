@@ -133,7 +133,7 @@ class TestLogs:
         assert figures.accepted(self.SSHD, "10.99.0.1") == 2
         assert figures.accepted(self.SSHD, "10.99.0.10") == 1
 
-    def test_growth_names_who_has_grown(self):
+    def test_growth_names_the_grown_figures(self):
         before, after = {"a": 2, "gone": 9}, {"a": 3, "same": 0, "new": 1}
         assert figures.growth(before, after) == {"a": 1, "new": 1}
 

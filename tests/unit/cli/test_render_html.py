@@ -332,7 +332,7 @@ def test_it_is_drawn_of_a_journal_of_thousands_of_records(tmp_path):
         (90_000, "25 h"),
     ],
 )
-def test_durations_are_said_in_words(seconds, words):
+def test_durations_have_units_spelled_out(seconds, words):
     assert in_words(seconds) == words
 
 

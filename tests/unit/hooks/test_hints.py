@@ -99,5 +99,5 @@ def test_each_advice_names_one_way_out(name):
     ("name", "untouched"),
     [("ROLLBACK", True), ("VMS_GO", False), ("FAIL_ALREADY", False), ("FAIL", True)],
 )
-def test_that_nothing_was_changed_is_said_only_where_it_is_so(name, untouched):
+def test_that_nothing_was_changed_is_reported_only_where_it_is_so(name, untouched):
     assert TEXTS[name].startswith("Nothing was changed. ") is untouched

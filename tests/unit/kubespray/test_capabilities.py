@@ -59,7 +59,7 @@ class TestStatements:
         assert Offer.from_texts("", text).kube_versions == ("1.31.9", "1.31.8")
 
     @pytest.mark.parametrize("text", ["", "other:\n  amd64:\n", "- removed_vars\n"])
-    def test_one_that_says_nothing_is_not_judged(self, text):
+    def test_a_checkout_that_states_nothing_is_not_judged(self, text):
         silent = Offer.from_texts(text, text)
         assert silent == Offer()
         assert found({"cluster.kubernetes_version": "1.99.9"}, offer=silent) == ()
@@ -112,7 +112,7 @@ class TestPlugins:
         changes = {"cluster.network.plugin": "weave"}
         assert bool(found(changes, version, Offer())) is refused
 
-    def test_of_an_unknown_release_without_one_nothing_is_said(self):
+    def test_an_unknown_release_that_states_nothing_has_no_finding(self):
         changes = {
             "ansible.allow_unknown_release": True,
             "cluster.network.plugin": "weave",
@@ -217,7 +217,7 @@ class TestRemovedVariables:
             ("eviction_hard_control_plane", "2.31.0"),
         ],
     )
-    def test_before_that_release_nothing_is_said(self, name, version):
+    def test_before_that_release_there_is_no_finding(self, name, version):
         assert found({"kubespray_vars": {name: "x"}}, version, Offer()) == ()
 
     def test_no_new_name_is_itself_one_that_is_gone(self):

@@ -124,13 +124,13 @@ class TestBesideAnsible:
         )
         assert self.findings(*every, stated="dependencies: {}\n") == ()
 
-    def test_where_there_is_no_checkout_only_that_is_said(self):
+    def test_without_a_checkout_only_that_is_reported(self):
         (finding,) = findings(
             Checkout.from_texts(None, None), "2.18.2", True, parsed(), {"netaddr"}
         )
         assert "there is no kubespray" in finding
 
-    def test_it_is_read_from_what_the_server_says(self):
+    def test_it_is_read_from_the_servers_output(self):
         said = "ansible 2.18.3\nmissing netaddr\nmissing ansible.posix\nmissing x\n"
         assert missing_from(said) == {"netaddr", "ansible.posix"}
         assert ansible_version_from(said) == "2.18.3"
@@ -177,7 +177,7 @@ class TestRelease:
             f"{ALLOW}",
         )
 
-    def test_one_that_does_not_say_what_it_is_is_refused_likewise(self):
+    def test_a_checkout_without_a_version_is_refused_likewise(self):
         assert found(checkout("main")) == (
             "the release of the kubespray at ansible.kubespray_root_path cannot be "
             f"recognised (galaxy.yml has no version): {PUT}, or {ALLOW}",
@@ -245,7 +245,7 @@ class TestAddressFamily:
         assert found(checkout(version), wanted=IPV6) == ()
 
 
-def test_everything_that_is_missing_is_said_at_once():
+def test_all_missing_files_are_reported_at_once():
     assert found(Checkout.from_texts(None, None), None, False) == (
         "there is no kubespray at ansible.kubespray_root_path (galaxy.yml is missing): "
         "put a checkout of v2.24 to v2.31 there",

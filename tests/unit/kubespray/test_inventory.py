@@ -129,7 +129,7 @@ class TestLabels:
         found = hosts(text)["worker-10-10-0-7"]
         assert found["node_labels"]["CIS-node"] == "d"
 
-    def test_a_host_that_nova_tells_no_more_is_as_it_was(self):
+    def test_a_compute_host_that_nova_no_longer_reports_is_kept(self):
         before, _ = self.made()
         shelved = dataclasses.replace(self.MACHINES[1], compute_host="")
         _, text = self.made((self.MACHINES[0], shelved, self.MACHINES[2]), before)
@@ -143,7 +143,7 @@ class TestLabels:
         with pytest.raises(ClusterError, match=r"server-7b \(worker-10-10-0-7\)"):
             self.made((self.MACHINES[0], anew, self.MACHINES[2]), before)
 
-    def test_nothing_is_said_of_a_host_that_nobody_asked_for(self):
+    def test_compute_hosts_are_left_out_without_a_label_for_them(self):
         text = inventory.render(self.made()[0], parsed())
         assert "node_labels" not in text
 
@@ -209,7 +209,7 @@ def test_any_password_arrives_as_it_was_given(password):
         pytest.param("all: {hosts: , children: {kube_node: {hosts: }}}", id="nulls"),
     ],
 )
-def test_an_inventory_of_somebody_else_is_refused(text):
+def test_an_inventory_that_is_not_ours_is_refused(text):
     with pytest.raises(ClusterError, match=r"hosts\.yaml"):
         inventory.parse(text)
 

@@ -110,7 +110,7 @@ class TestFlannel:
             [("fd00:10::1", "fd00:99::1")],
         ],
     )
-    def test_chooses_by_itself_where_addresses_say_nothing(self, addresses):
+    def test_flannel_chooses_where_addresses_do_not_decide(self, addresses):
         assert flannel(*addresses) is None
 
     def test_users_choice_counts(self):
@@ -193,7 +193,7 @@ def test_the_certificate_names_each_address_once():
     assert addresses == ["10.99.0.19", "10.99.0.5"]
 
 
-def test_without_a_proxy_url_nothing_is_said_about_proxies():
+def test_without_a_proxy_url_there_are_no_proxy_variables():
     built = build({"proxy": {"no_proxy": "a", "k8s_node_cidr": "10.10.0.0/24"}})
     assert not [name for name in built if "proxy" in name]
 

@@ -154,7 +154,7 @@ class TestKubernetesVersion:
 
 
 class TestNetwork:
-    def test_the_mtu_is_left_to_the_plugin_where_nothing_is_said(self):
+    def test_the_mtu_is_left_to_the_plugin_by_default(self):
         assert added({"cluster.network.plugin": "cilium"}) == {
             "kube_network_plugin": "cilium"
         }
@@ -269,7 +269,7 @@ class TestRegistries:
             }
         )
 
-    def test_what_is_not_sent_to_the_nodes_is_said(self):
+    def test_what_is_not_sent_to_the_nodes_is_stated(self):
         given = {
             "connection_type": 1,
             "server": "r.example.org",

@@ -118,7 +118,7 @@ def test_only_programs_with_parts_in_c_need_a_compiler(lab, report, go, monkeypa
     assert needs == {"etcd": "0", "etcdctl": "0", "etcdutl": "0", "runc": "1"}
 
 
-def test_a_machine_without_go_is_told_what_to_install(lab, monkeypatch):
+def test_without_go_the_error_names_the_package(lab, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(LabError, match=r"go\.dev/dl.*MIRROR=") as raised:
         golang.check(lab)

@@ -96,7 +96,7 @@ def test_what_is_built_is_all_that_the_release_downloads(lab, report, builds, na
     mirror.check(mirror.make(lab, report, release), release)
 
 
-def test_kubespray_is_told_the_digest_of_every_file(made):
+def test_kubespray_variables_have_the_digest_of_every_file(made):
     told = mirror.variables(made)
     for file in layout.FILES:
         place = made / "files" / file.place(NEWEST.built(file.part))
@@ -193,7 +193,7 @@ def test_every_missing_file_and_image_is_named_at_once(tmp_path):
     ]
 
 
-def test_a_mirror_may_have_other_versions_when_it_says_so(tmp_path):
+def test_a_mirror_may_declare_other_versions(tmp_path):
     published(tmp_path, NEWEST)
     former = "files/github.com/kubernetes-sigs/cri-tools/releases/download"
     (tmp_path / former / "v1.35.0").rename(tmp_path / former / "v1.34.0")

@@ -120,7 +120,7 @@ def test_each_part_has_a_version_and_a_variable_for_it(release):
     assert set(release.instead) < set(release.wanted)
 
 
-def test_kubespray_is_told_of_other_versions_and_of_what_there_is_not(release):
+def test_kubespray_variables_have_other_versions_and_missing_files(release):
     said = release.variables()
     for part, version in release.instead.items():
         assert version != release.wanted[part]

@@ -88,6 +88,6 @@ def test_a_list_is_not_asked_for_without_end(backend, api, monkeypatch):
     assert backend.dropped == 2
 
 
-def test_the_administrators_key_is_read_by_nobody_else(api, tmp_path):
+def test_the_administrators_key_is_readable_by_its_owner_only(api, tmp_path):
     for name in ("kubeconfig", "kubeconfig.login.pem"):
         assert (tmp_path / name).stat().st_mode & 0o077 == 0

@@ -163,7 +163,7 @@ def test_mac_addresses_differ_and_can_be_chosen():
     assert port(data, 4, mac="02:00:00:00:00:01")["mac"] == "02:00:00:00:00:01"
 
 
-def test_whoever_gets_an_address_next_has_its_mac_too():
+def test_a_reused_address_has_the_same_mac():
     data = records()
     first = port(data, 1)
     first["released"] = True

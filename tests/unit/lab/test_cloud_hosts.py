@@ -206,7 +206,7 @@ def test_a_host_without_external_port_has_no_default_route():
     assert "default" not in networks.host_setup([inner])
 
 
-def test_settings_are_what_prepare_was_told(tmp_path):
+def test_settings_are_those_passed_to_prepare(tmp_path):
     told = Settings(
         state=tmp_path,
         cache=tmp_path / "cache",
@@ -304,7 +304,7 @@ RULES = (
         pytest.param((base.Account("ansible", "ansible"),), [], id="no-sudo"),
     ],
 )
-def test_sudo_is_for_those_who_shall_have_it(tmp_path, monkeypatch, accounts, rules):
+def test_sudo_is_for_the_configured_users(tmp_path, monkeypatch, accounts, rules):
     monkeypatch.setattr(base, "_hash", lambda password: "$6$hash")
     monkeypatch.setattr(base, "own", lambda tree, owner: None)
     base.make_accounts(tmp_path, accounts, PUBLIC_KEY)

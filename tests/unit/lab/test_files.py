@@ -48,7 +48,7 @@ def test_a_digest_changes_with(tmp_path, change):
     assert files.digest(tmp_path.iterdir(), "word") != before
 
 
-def test_a_lock_is_held_by_one_and_the_next_says_that_it_waits(tmp_path):
+def test_a_lock_has_one_holder_and_the_next_prints_that_it_waits(tmp_path):
     order, waits = [], threading.Event()
 
     def second():

@@ -154,7 +154,7 @@ def test_other_numbers_of_members(tmp_path, count):
     ensemble.stop(*ensemble.nodes)
 
 
-def test_what_is_on_disk_is_read_back_and_nobody_elses_business(tmp_path):
+def test_data_on_disk_is_read_back_and_private_to_its_user(tmp_path):
     document = Document(term=3, revision=9, members=(Peer(1, "u", "n"),), value="v")
     disk = Disk.open(tmp_path)
     disk.id, disk.term, disk.voted, disk.document = 1, 4, 2, document
@@ -189,7 +189,7 @@ def test_etcdctl_lists_members_as_the_real_one(etcd):
     assert {line.split(", ")[2] for line in lines} == set(etcd.names)
 
 
-def test_etcdctl_tells_health_and_status_of_each(etcd):
+def test_etcdctl_reports_health_and_status_of_each_member(etcd):
     wait_for(lambda: all(one["client_url"] for one in etcd.members()))
     etcd.stop(next(name for name in etcd.names if name != etcd.leader()))
     done = etcdctl(etcd, "endpoint", "health", "--cluster", "-w", "json")

@@ -125,7 +125,7 @@ def test_no_execute_taint(cluster, clock, tolerations, at_once, later):
     assert bool(pods_on(cluster, "w1")) is later
 
 
-def test_a_no_schedule_taint_evicts_nobody(cluster, clock):
+def test_a_no_schedule_taint_evicts_no_pod(cluster, clock):
     run(cluster, PODS, pod("p"))
     taint(cluster, "w1", {**DEDICATED, "effect": "NoSchedule"})
     clock.now += 1000

@@ -102,7 +102,7 @@ def test_what_one_has_written_all_of_them_read(plane):
     assert (status, refused["reason"]) == (409, "AlreadyExists")
 
 
-def test_each_one_tells_its_own_version(plane):
+def test_each_api_server_reports_its_own_version(plane):
     plane.stop(plane.serving())
     plane.add("v1.99.0")
     newest = list(plane.servers)[-1]

@@ -104,7 +104,7 @@ def test_the_archive_is_reproducible_and_runs(tmp_path):
     assert "stand-in" in done.stdout
 
 
-def test_the_release_is_said_where_kubespray_says_it():
+def test_the_release_is_reported_where_kubespray_says_it():
     text = (ROOT / "galaxy.yml").read_text()
     assert "name: kubespray\nversion: 2.31.0\n" in text
     versions = (ROOT / "playbooks/ansible_version.yml").read_text()
@@ -318,7 +318,7 @@ def phase(ansible, **variables):
 
 @needs_ansible
 @pytest.mark.parametrize("hang", [{"seconds": 0.1}, {"until": "{go}"}])
-def test_a_phase_hangs_no_longer_than_it_is_told_to(ansible, tmp_path, hang):
+def test_a_phase_hangs_no_longer_than_configured(ansible, tmp_path, hang):
     go = tmp_path / "go"
     go.touch()
     wish = {key: str(value).format(go=go) for key, value in hang.items()}

@@ -46,9 +46,7 @@ def test_a_process_that_ended_has_no_start_time(tmp_path):
         pytest.param(f"{os.getpid()} 1", id="number used again"),
     ],
 )
-def test_a_lab_that_does_not_run_is_not_entered_and_kills_nobody(
-    lab, monkeypatch, record
-):
+def test_a_stopped_lab_is_not_entered_and_kills_no_process(lab, monkeypatch, record):
     if record is not None:
         lab.init.write_text(record)
     killed = []

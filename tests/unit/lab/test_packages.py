@@ -39,7 +39,7 @@ def test_only_programs_that_are_not_there_are_missing(tmp_path):
     assert packages.missing(TOOLS, "/nowhere") == TOOLS
 
 
-def test_what_is_missing_is_told_with_its_package_and_the_command():
+def test_missing_programs_are_reported_with_package_and_command():
     said = packages.explain(TOOLS)
     assert "mysqlfoo" in said
     assert "tables" in said
@@ -50,7 +50,7 @@ def test_what_is_missing_is_told_with_its_package_and_the_command():
     ("has_apt", "user"),
     [pytest.param(False, 0, id="not Debian"), pytest.param(True, 1000, id="not root")],
 )
-def test_who_cannot_install_is_told_what_to_do(
+def test_without_permission_to_install_the_error_says_what_to_do(
     monkeypatch, tmp_path, apt, has_apt, user
 ):
     monkeypatch.setattr(os, "geteuid", lambda: user)

@@ -75,7 +75,7 @@ def test_a_service_is_started_anew_when_it_changed(processes, tmp_path, change):
     assert processes.record("talker").pid != first.pid
 
 
-def test_what_a_former_run_said_does_not_make_a_service_ready(processes):
+def test_output_of_a_former_run_does_not_make_a_service_ready(processes):
     processes.start(service())
     processes.stop("talker", 1)
     with pytest.raises(LabError, match="ended"):

@@ -145,7 +145,7 @@ def test_groups_of_version_2_are_delegated_and_entered_beside_systemd(
     assert (lab / "id" / "console").is_dir()
 
 
-def test_what_the_kernel_refuses_is_said(tmp_path):
+def test_what_the_kernel_refuses_is_reported(tmp_path):
     (tmp_path / cgroups.lab_group(Path("/lab"))).write_text("no directory")
     one = cgroups.Hierarchy(tmp_path, cgroups.V1, ("memory",))
     with pytest.raises(CloudError, match="The host's cgroups: "):
@@ -295,7 +295,7 @@ def test_the_layers_of_vms_lie_on_the_debian_root(tmp_path):
     assert real.layers("ansible-server")[1] == real.layer("common")
 
 
-def test_a_machine_is_told_all_that_its_scripts_read(tmp_path):
+def test_a_host_gets_all_settings_that_its_scripts_read(tmp_path):
     nic = networks.Nic("external", "10.99.0.10", 24, "fa:16:3e:00:00:01", "port")
     host = machine.Machine(
         hostname="worker",

@@ -61,7 +61,7 @@ def test_one_that_does_not_answer_hides_no_other(source):
     assert unknown == {source, *others}
 
 
-def test_all_that_differs_is_told_although_one_does_not_answer():
+def test_all_differences_are_reported_although_a_source_does_not_answer():
     site = instantiated()
     site.routes = frozenset(list(site.routes)[:1])
     site.faults.add("cluster.nodes")
@@ -102,7 +102,7 @@ def test_a_directory_of_another_vnf_is_no_inventory_of_this_one():
 
 
 @pytest.mark.parametrize("name", ["hosts.yaml", "joined.json"])
-def test_a_damaged_file_is_told_without_its_content(name):
+def test_a_damaged_file_is_reported_without_its_content(name):
     site = instantiated()
     site.files[name] = "password: n0de-secret: {"
     text = survey(site).failures[Source.INVENTORY]
@@ -131,7 +131,7 @@ def test_a_file_that_may_not_be_read_is_named():
     assert text == "/csar/lb.sh cannot be read: Permission denied."
 
 
-def test_an_error_of_the_system_without_a_file_is_told_as_it_is():
+def test_a_system_error_without_a_file_is_reported_as_it_is():
     site = instantiated()
     site.faults.add("vims.registered")
     site.error = ConnectionRefusedError(111, "Connection refused")

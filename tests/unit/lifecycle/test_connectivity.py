@@ -174,7 +174,7 @@ class TestEnd:
         end(site)
         assert site.vim.auth_url == "https://198.51.100.9:6443"
 
-    def test_certificate_that_never_comes_is_told(self):
+    def test_certificate_that_never_comes_is_reported(self):
         site = made()
         move(site, server_9="198.51.100.9")
         site.looks_for_certificate = 1000
@@ -316,7 +316,7 @@ class TestEnd:
             end(site)
         assert site.changes == []
 
-    def test_vim_in_use_is_told_when_the_rest_is_done_and_retry_works(self):
+    def test_vim_in_use_is_reported_when_the_rest_is_done_and_retry_works(self):
         site = made()
         site.vim_in_use = True
         everything_moved(site)
@@ -364,7 +364,7 @@ class TestEnd:
             "vims.register",
         ],
     )
-    def test_fault_is_told_and_retry_goes_on(self, fault):
+    def test_fault_is_reported_and_retry_goes_on(self, fault):
         whole = made()
         everything_moved(whole)
         end(whole)
@@ -390,7 +390,7 @@ HERE = [
 class TestRefusedByHeat:
     """Tacker only logs it, and may call the second hook all the same."""
 
-    def test_it_is_told_and_nothing_is_touched(self):
+    def test_it_is_reported_and_nothing_is_touched(self):
         site = made()
         site.present = HERE
         asked = [Attachment("lb_ssh", "other"), HERE[1]]
@@ -430,7 +430,7 @@ class TestStart:
         with pytest.raises(errors.StepFailed, match=r"lb_ssh \(external_lb_param.ssh_"):
             start(site, Attachment("lb_ssh", "other"), wanted=params())
 
-    def test_vim_in_use_is_told_before_a_port_changes(self, site):
+    def test_vim_in_use_is_reported_before_a_port_changes(self, site):
         site.vim_in_use = True
         with pytest.raises(errors.StepFailed, match="use the cluster as their VIM"):
             start(site, Attachment("lb_ssh", "other"))
@@ -449,12 +449,12 @@ class TestStart:
                 wanted=wanted,
             )
 
-    def test_group_whose_template_tacker_forgets_is_told(self, site):
+    def test_group_whose_template_tacker_forgets_is_reported(self, site):
         site.fixed = ("master_instance",)
         with pytest.raises(errors.StepFailed, match="VMs in master_instance"):
             start(site, Attachment("lb_ssh", "other"))
 
-    def test_server_that_does_not_serve_is_told_before_a_port_changes(self, site):
+    def test_server_that_does_not_serve_is_reported_before_a_port_changes(self, site):
         site.server = ("the Ansible server does not answer",)
         with pytest.raises(errors.StepFailed, match="does not answer"):
             start(site, Attachment("lb_ssh", "other"))

@@ -47,13 +47,13 @@ class TestUnlistedControlPlane:
         assert "control-plane-10-10-0-30, control-plane-10-10-0-31" in text
         assert "restore hosts.yaml in" in text
 
-    def test_is_told_before_a_worker_leaves(self):
+    def test_is_reported_before_a_worker_leaves(self):
         site = instantiated()
         before = state(copy.deepcopy(site))
         self.refused(heal_start, site)
         assert state(site) == before
 
-    def test_is_told_at_the_end_when_it_has_come_meanwhile(self):
+    def test_is_reported_at_the_end_when_it_has_come_meanwhile(self):
         site = instantiated()
         heal_start(site, "server-5")
         rebuild(site, "server-5")
@@ -123,7 +123,7 @@ class TestWorkers:
         assert FIVE not in site.members
         assert "web-pdb" in caplog.text
 
-    def test_worker_that_heat_did_not_build_is_told(self):
+    def test_worker_that_heat_did_not_build_is_reported(self):
         site = instantiated()
         heal_start(site, "server-5")
         site.workers = [one for one in site.workers if one.server_id != "server-5"]
@@ -134,7 +134,7 @@ class TestWorkers:
         update = "`openstack stack update --existing --wait stack-of-the-vnf`"
         assert f"{update} (Tacker heals nothing" in str(caught.value)
 
-    def test_worker_that_does_not_come_back_up_is_told(self):
+    def test_worker_that_does_not_come_back_up_is_reported(self):
         site = instantiated()
         heal_start(site, "server-5")
         (new,) = rebuild(site, "server-5")

@@ -222,7 +222,7 @@ class TestLost:
         ("server", "order"),
         [("server-1", (TWO, THREE, ONE)), ("server-2", (ONE, THREE, TWO))],
     )
-    def test_its_heal_takes_it_for_dead(self, server, order):
+    def test_its_heal_treats_it_as_dead(self, server, order):
         site, new = self.lost(server)
         heal_start(site, new)
         assert site.runs[0].extra_vars["reset_nodes"] is False
@@ -430,7 +430,7 @@ class TestCutOff:
         )
         assert f"`kubectl uncordon {ONE}`" in message
 
-    def test_one_whose_node_is_gone_already_is_told(self):
+    def test_a_removed_node_is_named_in_the_error(self):
         site = AvailableSite()
         for fault in ("workdir.write joined.json", "workdir.write healing.json"):
             site.faults.add(fault)

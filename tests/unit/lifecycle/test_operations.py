@@ -197,7 +197,7 @@ class TestInstantiate:
         with pytest.raises(errors.StepFailed, match="kubelet stopped posting"):
             instantiate(site)
 
-    def test_error_tells_step_what_is_left_and_what_next(self):
+    def test_error_names_step_leftovers_and_next_action(self):
         site = FakeSite()
         site.faults.add("run cluster")
         with pytest.raises(errors.StepFailed) as caught:
@@ -206,7 +206,7 @@ class TestInstantiate:
         assert "instantiate_end: step 7/10 (run cluster.yml) failed" in text
         assert "3 node VM(s) and the directory /srv/clusters/one on 192.0.2.5" in text
 
-    def test_error_is_told_although_the_ansible_server_is_gone(self):
+    def test_error_is_reported_although_the_ansible_server_is_gone(self):
         class Gone(FakeSite):
             @property
             def workdir(self):
@@ -238,7 +238,7 @@ class TestInstantiate:
         instantiate(site)
         assert site.vim is not None
 
-    def test_api_that_never_answers_is_told_after_the_limit(self):
+    def test_api_that_never_answers_is_reported_after_the_limit(self):
         site = FakeSite()
         answer = errors.CommandFailed(host="h", command="kubectl", rc=1, tail="refused")
 
@@ -345,7 +345,9 @@ class TestTerminate:
         ],
         ids=["locked", "lock-unusable"],
     )
-    def test_directory_goes_without_the_lock_and_that_is_told(self, error, caplog):
+    def test_directory_is_removed_without_the_lock_and_that_is_reported(
+        self, error, caplog
+    ):
         site = FakeSite()
         instantiate(site)
         site.faults.add("lock for 60 s")

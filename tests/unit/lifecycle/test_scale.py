@@ -175,7 +175,7 @@ class TestScaleOut:
         assert "There were " in str(caught.value)
 
     @pytest.mark.parametrize("fault", ["lock", "machines"])
-    def test_without_a_look_at_the_vms_no_number_is_told(self, fault):
+    def test_without_the_list_of_vms_no_number_is_reported(self, fault):
         site = grown(6)
         site.faults.add(fault)
         with pytest.raises(errors.StepFailed, match=f"fault in {fault}") as caught:
@@ -206,7 +206,7 @@ class TestScaleOut:
         scale_out(site, "server-7")
         assert {SIX, SEVEN} <= set(site.members)
 
-    def test_what_could_not_be_taken_back_is_told(self):
+    def test_what_could_not_be_rolled_back_is_reported(self):
         site = grown(6)
         site.faults |= {"run scale", "balancer.remove_workers"}
         with pytest.raises(errors.StepFailed) as caught:
@@ -216,7 +216,7 @@ class TestScaleOut:
         assert "did not work completely: fault in balancer.remove_workers" in text
         assert site.listed == [MASTER, FIVE, FIFTY_FIVE]
 
-    def test_what_is_taken_back_of_an_earlier_operation_is_said(self):
+    def test_rollback_of_an_earlier_operation_is_reported(self):
         site = grown(6)
         site.workers.append(machine(Role.WORKER, 7))
         site.faults.add("run scale")
@@ -252,7 +252,7 @@ class TestScaleOut:
         assert "`" not in str(caught.value)
         assert str(caught.value).endswith("There were 2 workers.")
 
-    def test_member_without_a_complete_vm_is_told(self):
+    def test_member_without_a_complete_vm_is_reported(self):
         site = grown(6)
         site.unfinished.add("server-6")
         with pytest.raises(errors.StepFailed, match="member-server-6"):
@@ -301,7 +301,7 @@ class TestScaleOut:
         scale_out(site, "server-6")
         assert SIX in site.members
 
-    def test_lost_inventory_is_told(self):
+    def test_lost_inventory_is_reported(self):
         site = grown(6)
         del site.files["hosts.yaml"], site.files["hosts.last.yaml"]
         with pytest.raises(errors.StepFailed, match="no inventory"):
@@ -369,7 +369,7 @@ class TestScaleIn:
         scale_in(site, "server-5")
         assert site.members == [MASTER, FIFTY_FIVE]
 
-    def test_taking_back_that_fails_is_told(self):
+    def test_rollback_that_fails_is_reported(self):
         site = instantiated()
         site.budget = "kept"
         site.faults.add("cluster.uncordon")

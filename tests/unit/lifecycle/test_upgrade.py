@@ -137,7 +137,7 @@ class TestChecks:
             look(site, wanted(version))
         assert (site.changes, site.runs) == ([], [])
 
-    def test_everything_that_is_not_well_is_told_at_once(self):
+    def test_everything_that_is_not_well_is_reported_at_once(self):
         site = UpgradingSite(planes=3, workers=3)
         site.quiet = {FIRST_WORKER}
         site.silent = {SECOND}
@@ -151,12 +151,12 @@ class TestChecks:
         assert "No node was touched" in message
         assert (site.changes, site.runs) == ([], [])
 
-    def test_a_worker_that_has_not_joined_is_told(self):
+    def test_a_worker_that_has_not_joined_is_reported(self):
         site = UpgradingSite()
         site.workers.append(machine(Role.WORKER, 60))
         assert "worker-10-10-0-60 is a worker VM that is not in" in failure(site)
 
-    def test_what_the_ansible_server_lacks_is_told_first(self):
+    def test_what_the_ansible_server_lacks_is_reported_first(self):
         site = UpgradingSite()
         site.server = ("kubespray 2.30.0 cannot install Kubernetes 1.35.4",)
         assert "cannot install Kubernetes 1.35.4" in failure(site)
@@ -222,7 +222,7 @@ class TestFailures:
             assert PLANES not in site.batches
             assert site.batches[0] == node
 
-    def test_who_has_which_version_is_told(self):
+    def test_versions_are_reported_by_node(self):
         site = UpgradingSite(planes=3)
         site.breaks_at = SECOND
         assert (
@@ -266,7 +266,7 @@ class TestFailures:
         if runs:
             assert site.calls.count("cluster.drain") == 1
 
-    def test_a_playbook_that_brings_another_version_is_told(self):
+    def test_a_playbook_that_brings_another_version_is_reported(self):
         site = UpgradingSite()
         moved = site.move
         site.move = lambda known, name, version: moved(known, name, "1.35.0")

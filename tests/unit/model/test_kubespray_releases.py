@@ -34,7 +34,7 @@ class TestRemovalVariables:
             ({"undrained": True}, {"allow_ungraceful_removal": True}),
         ],
     )
-    def test_an_ungraceful_removal_is_said_with_real_booleans(self, asked, expected):
+    def test_an_ungraceful_removal_is_requested_with_booleans(self, asked, expected):
         built = kubespray_releases.removal_variables(**asked)
         assert expected.items() <= built.items()
         assert all(built[name] is value for name, value in expected.items())
@@ -57,7 +57,7 @@ class TestControlPlanes:
             ("fd00::4", "https://[fd00::4]:2380"),
         ],
     )
-    def test_members_are_told_by_their_own_names(self, address, url):
+    def test_etcd_members_are_pinned_by_their_own_names(self, address, url):
         node = plane("n", "s", "192.0.2.1", address, "etcd3")
         other = plane("m", "t", "192.0.2.2", "10.10.0.9", "etcd1")
         told = kubespray_releases.member_variables([node, other])
@@ -78,7 +78,7 @@ class TestUpgradeVariables:
         built = kubespray_releases.upgrade_variables({}, ["w1", "w2", "w3"])
         assert built["serial"] == 3
 
-    def test_nobody_is_asked(self):
+    def test_kubespray_asks_for_no_confirmation(self):
         built = kubespray_releases.upgrade_variables({})
         assert built["upgrade_node_confirm"] is False
         assert built["upgrade_node_post_upgrade_confirm"] is False

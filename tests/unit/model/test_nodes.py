@@ -20,7 +20,7 @@ def moved(vm: Machine, **values) -> Machine:
     return dataclasses.replace(vm, **values)
 
 
-def test_names_tell_role_and_cluster_address():
+def test_names_have_role_and_cluster_address():
     nodes = name_nodes([machine(WORKER, 7), machine(CONTROL_PLANE, 5)])
     assert names(nodes) == ["control-plane-10-10-0-5", "worker-10-10-0-7"]
 

@@ -92,7 +92,7 @@ def test_progress_counts_plays_tasks_and_results():
     assert progress.where() == 'play 2/3 "Install"'
 
 
-def test_before_the_first_play_the_place_is_told_in_words():
+def test_before_the_first_play_the_position_is_a_phrase():
     assert folded().where() == "no play was started"
 
 
@@ -118,7 +118,7 @@ TIMED = [
 ]
 
 
-def test_what_is_left_is_told_from_former_runs():
+def test_remaining_time_is_estimated_from_former_runs():
     progress = folded(*TIMED)
     assert progress.left == pytest.approx(297)
     assert progress.estimate() == "about 5 min left (two former runs)"

@@ -65,7 +65,7 @@ def test_enough_have_to_stay(count, dead, leaving, allowed):
     assert (said == "") is allowed, said
 
 
-def test_nobody_leaves_nothing_is_refused():
+def test_without_a_removal_nothing_is_refused():
     assert refusal(planes(3), [], ()) == ""
     assert refusal(planes(3), members(3), {"worker-1"}) == ""
 
@@ -91,7 +91,7 @@ def test_the_first_is_refused_when_the_release_cannot_reorder():
     assert refusal(*found, names(1)) == ""
 
 
-def test_the_sentence_says_who_is_well_and_who_is_not():
+def test_the_error_lists_healthy_and_failed_members():
     said = refusal(planes(3), members(3, 3), names(1))
     assert said == (
         "without control-plane-1, 1 of 3 control planes would be left well, and etcd "
@@ -149,7 +149,7 @@ def test_a_learner_has_no_vote():
     assert "no vote yet" in refusal(planes(3), found, names(1))
 
 
-def test_a_member_of_nobody_counts_in_the_majority():
+def test_a_member_without_a_node_counts_in_the_majority():
     stranger = EtcdMember("old", "f00", "10.10.0.9", healthy=False, problem=DEAD)
     assert refusal(planes(3), [*members(3), stranger], names(3)) != ""
     said = refusal(planes(3), [*members(3), stranger], names(3))

@@ -28,7 +28,7 @@ from tests.unit.prepare.sandbox import (
 )
 
 
-def test_the_first_call_tells_what_it_does_and_what_to_write_into_requests(first):
+def test_the_first_call_prints_its_steps_and_what_to_write_into_requests(first):
     directory, *said = first
     opt = f"{directory}/opt"
     assert said == [
@@ -230,7 +230,7 @@ class TestCheckout:
         assert (Path(f"{fresh.root}-2.31.0") / "precious").read_text() == "mine"
 
     @pytest.mark.parametrize("name", ["root", "venv"])
-    def test_a_directory_in_place_of_a_link_is_told_first(self, fresh, name):
+    def test_a_directory_in_place_of_a_link_is_reported_first(self, fresh, name):
         path = getattr(fresh, name)
         write(path / "precious", "mine")
         said = fresh.refused()
@@ -275,14 +275,14 @@ class TestEnvironment:
         )
         assert not fresh.root.exists()
 
-    def test_an_environment_of_somebody_else_is_never_replaced(self, prepared):
+    def test_an_environment_of_another_user_is_never_replaced(self, prepared):
         path = Path(f"{prepared.venv}-2.31.0")
         (path / ".kubespray-requirements.txt").unlink()
         said = prepared.refused()
         assert "this script has not made it: move it away" in said
         assert (path / "bin").is_dir()
 
-    def test_the_url_of_an_index_is_shown_to_nobody(self, fresh):
+    def test_the_url_of_an_index_is_not_shown(self, fresh):
         url = "http://me:s3cret@127.0.0.1:9/simple"
         environment = {"PIP_RETRIES": "0", "PIP_TIMEOUT": "1"}
         said = fresh.refused("--index-url", url, **environment)
@@ -305,7 +305,7 @@ class TestPython:
             ("v2.31.0", "11 to 3.13"),
         ],
     )
-    def test_without_one_that_suits_it_says_which_do(self, fresh, release, minors):
+    def test_without_a_suitable_python_it_says_which_are(self, fresh, release, minors):
         for minor in (9, 14):
             fresh.python("python3", minor)
             said = fresh.refused("--release", release)
@@ -426,7 +426,7 @@ class TestCommandLine:
     def test_the_same_path_twice(self, fresh):
         assert "must be different" in fresh.refused("--venv", str(fresh.root))
 
-    def test_help_tells_every_option(self, fresh):
+    def test_help_lists_every_option(self, fresh):
         said = "\n".join(
             subprocess.run(
                 ["bash", str(SCRIPT), "--help"],
@@ -463,7 +463,7 @@ def test_the_owner_is_the_user(prepared: Sandbox) -> None:
 
 
 @needs_root
-def test_what_belongs_to_somebody_else_is_given_to_the_user(prepared):
+def test_files_of_another_user_get_the_users_ownership(prepared):
     os.chown(f"{prepared.root}-2.31.0", 65534, 65534)
     assert prepared.run("--check").returncode == 1
     assert prepared.do()[-1] == "changed"

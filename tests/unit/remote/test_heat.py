@@ -95,7 +95,7 @@ def by_place(found):
     return {(one.stack_id, one.name): one for one in found}
 
 
-def test_two_listings_tell_everything(items):
+def test_two_listings_are_enough(items):
     api = FakeResources(items, ATTRIBUTES)
     found = by_place(heat.list_resources(api, "top"))
     assert [name for name, *_ in api.calls] == ["list", "list"]
@@ -120,7 +120,7 @@ HOSTS = {
 
 
 @pytest.mark.parametrize("knows_detail", [True, False])
-def test_a_third_one_tells_of_servers_where_they_are_wanted(items, knows_detail):
+def test_a_third_listing_has_the_servers_where_requested(items, knows_detail):
     api = FakeResources(items, ATTRIBUTES | HOSTS, knows_detail)
     found = by_place(heat.list_resources(api, "top", True))
     assert [name for name, *_ in api.calls].count("list") == 3

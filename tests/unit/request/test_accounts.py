@@ -136,7 +136,7 @@ class TestFileNames:
         assert len(set(names)) == 4
         assert self.of_worker(KEY) == names[0]
 
-    def test_they_are_plain_and_tell_nothing_of_the_key(self):
+    def test_file_names_are_plain_and_reveal_nothing_of_the_key(self):
         name = self.of_worker(KEY)
         assert name.startswith("ssh-key-")
         assert "/" not in name

@@ -260,7 +260,7 @@ class TestCompleted:
         (found,) = problems(params.completed, kept, [request(short)])
         assert "cluster.registries.1.password" in found
 
-    def test_what_nobody_gave_is_named(self):
+    def test_missing_values_are_named(self):
         found = problems(
             params.completed, params.without_secrets(request(changed({}))), []
         )

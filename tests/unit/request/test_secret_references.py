@@ -320,7 +320,7 @@ class TestVariables:
 
 @MANY
 @given(bodies(), st.data())
-def test_malformed_or_unresolved_nothing_secret_is_told(body, data):
+def test_malformed_or_unresolved_references_show_no_secret(body, data):
     targets = st.sampled_from([BY_URL, BY_FILE, *(v for v, _ in MALFORMED.values())])
     for name in data.draw(st.lists(st.sampled_from(sorted(VALUES)), max_size=3)):
         structure, _, attribute = name.rpartition(".")

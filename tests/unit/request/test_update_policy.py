@@ -192,7 +192,7 @@ class TestLogins:
             (camelised({"master_node": {"private_key": KEY}}), {"master_node"}),
         ],
     )
-    def test_it_is_told_whose_login_has_changed(self, change, expected):
+    def test_the_nodes_whose_login_changed_are_reported(self, change, expected):
         made = params.merged(request(SIMPLE), request(change))
         assert made.changed_logins == expected
         assert parsed().changed_logins == frozenset()

@@ -36,7 +36,7 @@ def test_one_difference_is_one_finding_in_its_row(spoil, name, shown, text, way_
     assert " ".join(cell.replace(" ", "") for cell in cells(row)) == shown
 
 
-def test_a_cluster_of_which_all_say_the_same():
+def test_a_cluster_whose_sources_agree():
     found = rows(Scene())
     assert findings(Scene()) == {}
     assert list(found) == [CP, W5, W55, BALANCER]
@@ -67,7 +67,7 @@ def test_without_a_load_balancer_there_is_no_column_and_the_vim_is_the_control_p
     assert report.sources(PARAMS) == COLUMNS
 
 
-def test_an_empty_inventory_is_said_of_every_vm():
+def test_an_empty_inventory_is_reported_for_every_vm():
     scene = Scene()
     status_spoilers.no_inventory(scene)
     texts = findings(scene)

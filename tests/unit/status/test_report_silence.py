@@ -42,7 +42,7 @@ def test_silence_of_one_place_is_no_difference(silent):
 
 @pytest.mark.parametrize("silent", SOURCES)
 @pytest.mark.parametrize("entry", TABLE, ids=[one[0].__name__ for one in TABLE])
-def test_silence_tells_nothing_of_others(entry, silent):
+def test_an_unreachable_source_proves_nothing_of_others(entry, silent):
     scene = Scene()
     entry[0](scene)
     # Without the inventory, a VM that is not complete has no name.
@@ -54,7 +54,7 @@ def all_but(*heard):
 
 
 @pytest.mark.parametrize("heard", ["machines", "inventory", "balancer"])
-def test_one_alone_knows_who_is_who(heard):
+def test_a_single_source_identifies_each_vm(heard):
     found = rows(Scene(), silent=all_but(heard))
     assert findings(Scene(), silent=all_but(heard)) == {}
     roles = {row.name: row.role for row in found.values()}
@@ -90,7 +90,7 @@ def test_a_vim_alone_has_a_row():
         (status_spoilers.vanished, "nodes"),
     ],
 )
-def test_what_the_others_prove_is_told(spoil, silent):
+def test_what_the_other_sources_prove_is_reported(spoil, silent):
     scene = Scene()
     spoil(scene)
     assert set(findings(scene, silent=[silent])) == {W5}

@@ -42,7 +42,7 @@ from tests.helpers.status_tables import GONE
         ),
     ],
 )
-def test_what_follows_from_a_difference_is_not_told_again(spoil, also, text):
+def test_what_follows_from_a_difference_is_not_reported_again(spoil, also, text):
     scene = Scene()
     spoil(scene)
     also(scene)
@@ -75,7 +75,7 @@ def test_a_worker_has_no_api_server_that_could_be_down():
     assert findings(scene) == {}
 
 
-def test_without_heat_and_load_balancer_the_inventory_tells_where_the_api_is():
+def test_without_heat_and_load_balancer_the_inventory_has_the_api_address():
     scene = Scene()
     scene.listed = dict(reversed(scene.listed.items()))
     scene.vims = [Vim("v", "our-vim", "https://10.99.0.5:6443", True)]

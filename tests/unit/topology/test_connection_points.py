@@ -101,7 +101,7 @@ GROUPS = ("worker_node", "external_lb_param")
 NETWORK = "0f1d2c3b-4a59-4687-9788-a9bacbdcedfe"
 
 
-def test_a_request_is_met_as_far_as_can_be_told():
+def test_a_request_is_compared_as_far_as_heat_reports():
     present = (attached("one", NETWORK, "192.0.2.1"), attached("two", NETWORK))
     other = NETWORK.replace("0", "1")
     assert (

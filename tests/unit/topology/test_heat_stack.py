@@ -87,7 +87,7 @@ def test_a_group_without_members_has_no_workers():
 
 
 @pytest.mark.parametrize("part", ["workerNode", "workerNode_CP1"])
-def test_a_group_whose_only_member_failed_keeps_nobody_from_mending_that(part):
+def test_a_group_whose_only_member_failed_can_be_repaired(part):
     failed = with_changed(worker(21, "a"), part, status="CREATE_FAILED")
     found = find([*MASTER, *BALANCER, *workers_group(failed)])
     assert found.workers == ()
@@ -120,7 +120,9 @@ class TestAddresses:
             "address_family is ipv4",
         )
 
-    def test_a_floating_ip_is_the_ssh_address_and_the_nic_port_tells_the_server(self):
+    def test_a_floating_ip_is_the_ssh_address_and_the_nic_port_identifies_the_server(
+        self,
+    ):
         floating = with_changed(
             SIMPLE,
             "masterNode_CP1",
@@ -316,7 +318,7 @@ class TestVmsInTransition:
         assert found.unfinished == (Unfinished(Role.WORKER, "w21", state),)
         assert found.unnamed == ()
 
-    def test_vms_without_a_server_yet_are_told_too(self):
+    def test_vms_without_a_server_yet_are_listed_too(self):
         growing = [port("a", "workerNode_CP2", "", status="CREATE_IN_PROGRESS")]
         members = workers_group(growing, worker(22, "b"))
         (told,) = find([*MASTER, *BALANCER, *members]).unfinished
@@ -353,7 +355,7 @@ class TestComputeHosts:
         assert found.control_planes[0].compute_host == ""
 
     @pytest.mark.parametrize("attributes", [{}, {"hostId": ""}])
-    def test_what_nova_does_not_tell_is_not_known(self, attributes):
+    def test_what_nova_does_not_report_is_unknown(self, attributes):
         told = with_changed(SIMPLE, "workerNode", attributes=attributes)
         assert {one.compute_host for one in find(told, self.ASKED).workers} == {""}
 

@@ -47,7 +47,7 @@ class TestAspects:
         (only,) = self.aspects(self.ALL, [GPU], aspect_id=REMOVED)
         assert only.server_id == "g31"
 
-    def test_ports_are_named_as_worker_nodes_where_nothing_is_said(self):
+    def test_ports_are_named_as_worker_nodes_by_default(self):
         same = [
             *(*MASTER, *BALANCER, *workers_group(worker(21, "w-a"))),
             *gpu_group(worker(32, "g-b")),

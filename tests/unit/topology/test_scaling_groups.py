@@ -39,7 +39,7 @@ def test_a_group_without_members_has_none():
         ("DELETE_FAILED", GroupSize(1)),
     ],
 )
-def test_members_that_heat_has_failed_at_are_told_from_the_others(status, size):
+def test_failed_members_are_reported_apart_from_the_others(status, size):
     found = workers_group(worker(21, "w-a"))
     found.append(nested("asg", "member9", MEMBER, "w-b", status))
     assert scaling_groups.sizes(found) == {"worker_instance": size}

@@ -96,9 +96,7 @@ def test_what_may_be_done_names_the_nodes_that_it_concerns(
         ("", "1.31.9", "1.32.8", "no API server reported its version"),
     ],
 )
-def test_what_may_not_be_done_is_said_with_its_reason(
-    servers, kubelets, wanted, reason
-):
+def test_a_refused_upgrade_has_a_reason(servers, kubelets, wanted, reason):
     _, reasons = plan(state(servers, kubelets), wanted)
     assert any(one.startswith(reason) for one in reasons), reasons
 

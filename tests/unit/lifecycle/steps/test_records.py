@@ -72,7 +72,7 @@ def end(site: FakeSite) -> tuple[object, ...]:
     "name",
     ["hosts.yaml", "machines.json", "joined.json", "services.json", "upgrade.json"],
 )
-def test_what_can_be_told_again_is_rebuilt_and_logged(name, how, operation, caplog):
+def test_what_can_be_derived_again_is_rebuilt_and_logged(name, how, operation, caplog):
     whole = made()
     operation(whole)
     site = made()

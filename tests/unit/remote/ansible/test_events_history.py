@@ -137,7 +137,7 @@ def test_runs_with_other_plays_do_not_count(server):
 
 
 @pytest.mark.parametrize("stats", [Stats(failures=1), Stats(unreachable=1)])
-def test_a_run_that_failed_says_nothing_of_the_next(server, stats):
+def test_a_failed_run_is_no_estimate_of_the_next(server, stats):
     server.run(10, 20, 30, stats=stats)
     assert server.run(10, 20, 30).former is None
 
@@ -170,7 +170,7 @@ def test_the_file_stays_small(plugin, server):
     assert server.history.stat().st_size < 100_000
 
 
-def test_file_and_directory_are_for_nobody_else(server):
+def test_file_and_directory_are_private(server):
     server.run(1, 2, 3)
     for path, mode in ((server.history, 0o600), (server.history.parent, 0o700)):
         assert stat.S_IMODE(path.stat().st_mode) == mode

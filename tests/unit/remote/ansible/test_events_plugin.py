@@ -199,7 +199,7 @@ def test_rescued_and_ignored_failures_are_none(run, site):
     assert end.recap.keys() == {"h1", "h2"}
 
 
-def test_failures_are_told_with_their_reason_and_without_secrets(run, site):
+def test_failures_are_reported_with_their_reason_and_without_secrets(run, site):
     _, error = run("bad.yml")
     told = dict(line.split(": ", 1) for line in error.problems if "unreach" not in line)
     (unreachable,) = (line for line in error.problems if "unreach" in line)
@@ -234,7 +234,7 @@ def test_long_output_is_cut_to_its_errors(run):
     )
 
 
-def test_error_before_the_first_task_is_told_from_the_log(run):
+def test_error_before_the_first_task_is_read_from_the_log(run):
     _, error = run("broken.yml")
     assert "nowhere" in str(error)
     assert "was not found" in str(error)

@@ -28,7 +28,7 @@ def free_again(session, workdir):
     return False
 
 
-def test_second_one_is_told_who_has_it(sshd, log_in, tmp_path, impatient):
+def test_the_error_names_the_holder_of_the_lock(sshd, log_in, tmp_path, impatient):
     first = ClusterLock(log_in(), str(tmp_path), "scale_end of VNF a")
     first.acquire()
     assert first.held
@@ -153,9 +153,7 @@ def test_lock_goes_with_its_session_and_is_taken_again_with_the_next(server, ope
     assert server._lock.held
 
 
-def test_who_follows_a_run_goes_on_without_the_lock_nobody_else_does(
-    server, opened, monkeypatch
-):
+def test_without_the_lock_only_a_run_is_followed(server, opened, monkeypatch):
     server.lock()
     opened[0].alive = False
     second = Session()
@@ -169,7 +167,7 @@ def test_who_follows_a_run_goes_on_without_the_lock_nobody_else_does(
     assert server._lock.held
 
 
-def test_nothing_is_locked_that_nobody_wanted_locked(server, opened):
+def test_a_reconnect_takes_no_lock_that_was_not_held(server, opened):
     server.get()
     opened[0].alive = False
     server.for_run()

@@ -532,7 +532,7 @@ def test_missing_installation_is_a_failure_with_its_reason(site, break_it, reaso
         site.run()
 
 
-def test_killed_ansible_is_told_by_its_signal(site):
+def test_killed_ansible_is_reported_with_its_signal(site):
     site.playbook(failed("w2", "rescued later") + "kill -9 $$")
     with pytest.raises(errors.PlaybookFailed) as caught:
         site.run()
@@ -651,7 +651,7 @@ def test_restarted_conductor_attaches_to_its_run(site):
         pytest.param("refuse_logins", errors.AuthError, id="password-changed"),
     ],
 )
-def test_who_loses_contact_for_good_is_told_and_the_run_goes_on(site, fault, expected):
+def test_lost_contact_is_reported_and_the_run_goes_on(site, fault, expected):
     site.playbook(PLAY + "wait_for go")
     seen = []
     runner = site.runner(connect=lambda: site.log_in(deadline=0.2))
@@ -762,7 +762,7 @@ def test_limit_ends_every_process_of_the_run(site, limits, script, reason, monke
     assert (record.live, record.rc is not None and record.rc != 0) == (False, True)
 
 
-def test_run_that_nobody_watched_over_its_limit_makes_room(site):
+def test_unwatched_run_over_its_limit_makes_room(site):
     site.playbook("wait_for never", name="old.yml")
     join = site.background(PlaybookRequest("old.yml"))
     site.wait_for_start()

@@ -83,7 +83,7 @@ def test_one_that_restarts_is_no_longer_waited_for_than_it_may_take(restarting, 
     assert (sshd.home / "tries").read_text().count("x") == 1
 
 
-def test_whether_one_is_ready_is_said_at_once(restarting, sshd):
+def test_readiness_is_reported_at_once(restarting, sshd):
     assert "was refused" in restarting(600).api_problem()
     assert (sshd.home / "tries").read_text().count("x") == 1
 
@@ -96,7 +96,7 @@ def test_any_other_failure_is_one_at_once(sshd, session):
     assert (sshd.home / "tries").read_text().count("x") == 1
 
 
-def test_one_that_does_not_answer_is_told_in_kubectls_words(cluster):
+def test_an_api_server_that_does_not_answer_is_reported_with_kubectls_error(cluster):
     assert cluster.api_problem() == "The connection to the server was refused"
 
 
@@ -114,7 +114,9 @@ def without_etcd(sshd, session):
 
 
 @needs_kubectl
-def test_one_that_is_not_ready_is_told_by_the_checks_that_failed(without_etcd):
+def test_an_api_server_that_is_not_ready_is_reported_with_its_failed_checks(
+    without_etcd,
+):
     assert without_etcd.api_problem() == (
         "not ready: [-]etcd failed, [-]etcd-readiness failed"
     )

@@ -250,7 +250,7 @@ def test_a_version_that_is_not_understood_is_an_error(cluster):
 
 
 @needs_kubectl
-def test_cordon_tells_which_nodes_are_to_be_given_back(control, site):
+def test_cordon_returns_the_nodes_to_uncordon(control, site):
     site.kube.kubectl("cordon", "w2")
     assert control.cordon(["w1", "w2", "w", "gone"]) == ("w1",)
     assert schedulable(control) == {"m1", "w10"}

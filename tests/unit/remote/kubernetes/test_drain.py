@@ -233,7 +233,7 @@ def test_an_api_that_is_away_is_an_error_and_not_an_empty_cluster(cluster, site)
         cluster.drain(["w1"], policy())
 
 
-def test_an_api_that_goes_away_meanwhile_is_told_for_each_node(cluster, site, sshd):
+def test_an_api_that_goes_away_meanwhile_is_reported_for_each_node(cluster, site, sshd):
     site.run(bed.budget("web", minAvailable="100%"), bed.deployment("web", 3))
     broken = sshd.bin / "kubectl"
     script = broken.read_text()

@@ -181,11 +181,11 @@ def test_addresses_of_version_6_are_written_as_the_inventory_has_them(etcd, tell
     assert etcd.members()[0].address == "fd00::5"
 
 
-def test_no_answer_of_anybody_is_told_of_each(etcd):
+def test_nodes_that_do_not_answer_are_each_reported(etcd):
     assert {one.problem for one in etcd.members()} == {"it does not answer"}
 
 
-def test_a_node_without_etcd_is_told_with_the_reason(etcd, sshd):
+def test_a_node_without_etcd_is_reported_with_the_reason(etcd, sshd):
     (sshd.home / "etcd.env").unlink()
     with pytest.raises(errors.ClusterError) as raised:
         etcd.members()
@@ -193,7 +193,7 @@ def test_a_node_without_etcd_is_told_with_the_reason(etcd, sshd):
     assert "etcd_deployment_type" in str(raised.value)
 
 
-def test_a_node_without_etcdctl_is_told(etcd, sshd):
+def test_a_node_without_etcdctl_is_reported(etcd, sshd):
     (sshd.bin / "etcdctl").unlink()
     with pytest.raises(errors.ClusterError, match="no etcdctl on 127"):
         etcd.members()

@@ -110,7 +110,7 @@ def test_a_node_that_stays_is_an_error(cluster, site):
     assert site.node_names() == ["m1", "w1", "w10"]
 
 
-def test_a_volume_that_stays_is_told_and_does_not_stop_the_removal(
+def test_a_volume_that_stays_is_reported_and_does_not_stop_the_removal(
     cluster, site, caplog
 ):
     site.attach("slow", "w1", "external-attacher/csi-test")

@@ -66,7 +66,7 @@ class TestWay:
         assert {s.run(["echo", "in"], timeout=60).stdout for s in sessions} == {"in\n"}
         assert (bastion.logins, sshd.logins) == (1, 6)
 
-    def test_nobody_logs_in_before_the_way_is_needed(self, way, bastion):
+    def test_there_is_no_login_before_a_connection_is_needed(self, way, bastion):
         assert (way.tries, bastion.tried) == ([], [])
 
     def test_a_broken_session_is_opened_again(self, beyond, log_in, bastion):
@@ -201,7 +201,7 @@ class TestBastionThatDoesNotServe:
             log_in(endpoint=beyond)
         assert bastion.tried == []
 
-    def test_one_that_passes_nothing_on_says_what_to_configure(
+    def test_a_bastion_without_forwarding_says_what_to_configure(
         self, beyond, log_in, bastion
     ):
         bastion.forwards = False
@@ -211,7 +211,7 @@ class TestBastionThatDoesNotServe:
         assert "AllowTcpForwarding" in str(caught.value)
         assert len(bastion.forwarded) == 1
 
-    def test_one_that_falls_silent_breaks_and_is_told(
+    def test_a_bastion_that_stops_answering_is_closed_and_reported(
         self, beyond, log_in, bastion, way, monkeypatch
     ):
         monkeypatch.setattr(ssh_bastion, "_SIGN_OF_LIFE", 0.3)

@@ -247,7 +247,9 @@ class TestFinding:
         assert finding.startswith("bastion: The bastion 127.0.0.1:")
         assert "wr0ng one" not in finding
 
-    def test_one_of_the_ansible_server_is_told_with_that(self, site, bastion):
+    def test_a_failing_bastion_of_the_ansible_server_is_not_reported_again(
+        self, site, bastion
+    ):
         made = site(through(bastion, password="wr0ng one"))
         assert made.ways.finding() == ""
 
@@ -287,7 +289,7 @@ class TestReadiness:
         bastion.stop_listening()
         assert look(through(bastion, password=ON_BASTION, used_for=["vms"])) == []
 
-    def test_one_that_does_not_let_us_in_is_told_once(self, look, bastion):
+    def test_a_bastion_that_refuses_the_login_is_reported_once(self, look, bastion):
         (found,) = look(through(bastion, password="wr0ng one"))
         assert "refused the SSH login" in found
         assert bastion.tried == ["password"]

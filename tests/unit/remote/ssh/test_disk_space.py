@@ -28,12 +28,12 @@ def test_a_path_that_is_not_there_has_the_space_of_what_is_above(session, tmp_pa
     ],
     ids=["both", "no inodes", "not counted", "pseudo", "nothing"],
 )
-def test_what_df_says(session, sshd, tmp_path, told, found):
+def test_disk_space_is_read_from_df(session, sshd, tmp_path, told, found):
     sshd.program("df", f"echo Avail; echo '{told}'")
     assert disk_space.free(session, str(tmp_path)) == found
 
 
-def test_a_df_that_cannot_do_it_says_nothing(session, sshd, tmp_path):
+def test_without_df_options_disk_space_is_unknown(session, sshd, tmp_path):
     sshd.program("df", "echo 'unrecognized option' >&2; exit 1")
     assert disk_space.free(session, str(tmp_path)) is None
 

@@ -92,21 +92,21 @@ class TestOpened:
 
 class TestUnusable:
     @pytest.mark.parametrize("style", ["openssh", "traditional", "pkcs8"])
-    def test_a_missing_passphrase_is_said(self, style):
+    def test_a_missing_passphrase_is_reported(self, style):
         made = ssh_keys.make("rsa", style, PASSPHRASE)
         assert reason(opened, made.private, None) == (
             "has a passphrase, which is missing"
         )
 
     @pytest.mark.parametrize("style", ["openssh", "traditional", "pkcs8"])
-    def test_a_wrong_passphrase_is_said_and_not_shown(self, style):
+    def test_a_wrong_passphrase_is_reported_and_not_shown(self, style):
         made = ssh_keys.make("rsa", style, PASSPHRASE)
         assert reason(opened, made.private, "Wr0ng") == (
             "does not open with its passphrase"
         )
 
     @pytest.mark.parametrize("style", ["openssh", "traditional", "pkcs8"])
-    def test_a_damaged_key_is_said_and_not_shown(self, style):
+    def test_a_damaged_key_is_reported_and_not_shown(self, style):
         lines = ssh_keys.make("rsa", style).private.splitlines()
         damaged = "\n".join([*lines[:3], *lines[5:], ""])
         assert reason(opened, damaged, None) == ("is damaged or not an SSH private key")
@@ -150,7 +150,9 @@ class TestFiles:
         assert private_keys.read(f"{directory}/site/one", f"{directory}/") == "another"
 
     @pytest.mark.parametrize("path", ["secret", "nothing", "keys", "keys-2/worker", ""])
-    def test_outside_nothing_is_read_nor_told(self, path, directory):
+    def test_files_outside_the_directory_are_neither_read_nor_reported(
+        self, path, directory
+    ):
         (directory.parent / "keys-2").mkdir()
         (directory.parent / "keys-2" / "worker").write_text("not for tenants")
         outside = str(directory.parent / path)
@@ -177,7 +179,7 @@ class TestFiles:
         monkeypatch.chdir(directory)
         assert reason(private_keys.read, f"{directory}/worker", "") == OUTSIDE
 
-    def test_one_that_is_not_there_is_said(self, directory):
+    def test_one_that_is_not_there_is_reported(self, directory):
         missing = reason(private_keys.read, f"{directory}/nobody", str(directory))
         assert missing == (
             "is a file that is not there or that Tacker's conductor may not read"

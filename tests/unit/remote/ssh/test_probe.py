@@ -14,7 +14,7 @@ def test_a_login_that_becomes_root(sshd, redact):
     assert sshd.logins == 1
 
 
-def test_why_a_login_fails_is_told_without_its_password(sshd, redact):
+def test_why_a_login_fails_is_reported_without_its_password(sshd, redact):
     assert "refused the SSH login" in probe.login(sshd.endpoint("wrong"), redact, 5)
     sshd.program("sudo", f"echo '{PASSWORD} is no good' >&2; exit 1\n")
     told = probe.login(sshd.endpoint(), redact, 5)
@@ -31,7 +31,7 @@ def test_a_port_of_ipv6(session):
         assert probe.port(session, "::1", server.getsockname()[1]) == ""
 
 
-def test_a_port_where_nobody_listens(session):
+def test_a_port_without_a_listener(session):
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = server.getsockname()[1]
     told = probe.port(session, "127.0.0.1", closed)
