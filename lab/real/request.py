@@ -64,12 +64,13 @@ def of_kubernetes(release: str, mirror: Path) -> dict[str, dict[str, Any]]:
     :param mirror: the one of that release.
     """
     own = _checksums(mirror)
-    chosen: dict[str, Any] = {}
+    pins = releases.find(release)
+    # A newer checkout would choose the newest etcd that it knows for this Kubernetes.
+    chosen: dict[str, Any] = {"etcd_version": pins.wanted["etcd"]}
     if own:
         names = ("etcd", *KUBERNETES_PROGRAMS)
         chosen = {name: own[name] for name in map("{}_binary_checksum".format, names)}
-        # kubespray knows no checksum of what was built, so it cannot choose.
-        chosen["etcd_version"] = releases.find(release).built("etcd")
+        chosen["etcd_version"] = pins.built("etcd")
     version = kubernetes_version(release)
     return {"cluster": {"kubernetes_version": version}, "kubespray_vars": chosen}
 
