@@ -17,8 +17,9 @@ help:
 demo:
 	@$(SUDO) $(PYTHON) -m lab demo
 
-# Both may be given: a checkout or release, and a directory of files and images.
-REAL := $(if $(KUBESPRAY),--kubespray $(KUBESPRAY)) $(if $(MIRROR),--mirror $(MIRROR))
+# A checkout or release, and files and images: a directory, or where they come from.
+REAL := $(if $(KUBESPRAY),--kubespray $(KUBESPRAY)) $(if $(MIRROR),--mirror $(MIRROR)) \
+    $(if $(ARTIFACTS),--artifacts $(ARTIFACTS))
 
 demo-real:
 	@$(SUDO) $(PYTHON) -m lab --state /var/lib/tacker-k8s-lab-real demo --real $(REAL)

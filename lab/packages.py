@@ -61,9 +61,13 @@ TOOLS = (
     Tool("unshare", "util-linux", "namespaces"),
     Tool("nsenter", "util-linux", "namespaces"),
 )
+#: For the real lab: what downloads files and images from the internet.
+CURL = Tool("curl", "curl", "downloads of files")
+SKOPEO = Tool("skopeo", "skopeo", "downloads of images")
 TEST_TOOLS = (
     Tool("shellcheck", "shellcheck", "checks of shell scripts"),
     Tool("locale-gen", "locales", "logins with another locale"),
+    *(CURL, SKOPEO),
 )
 #: For the real lab: what programs need to be built that are written in C.
 BUILD_TOOLS = (

@@ -1,6 +1,6 @@
-"""What kubespray downloads, built from Go modules and Debian packages.
+"""What kubespray downloads: from the internet, or built for a machine without it.
 
-For a machine without the internet: where there is some, kubespray's own downloads are
-as good. Every program is pinned by a ``go.mod`` and ``go.sum`` below ``modules`` and
-fetched through Go's module proxy. See doc/source/real.rst.
+What is built comes from Go modules and Debian packages. Every program is pinned by a
+``go.mod`` and ``go.sum`` below ``modules`` and fetched through Go's module proxy. See
+doc/source/real.rst.
 """

@@ -13,6 +13,7 @@ from lab.artifacts.releases import VARIABLES
 
 GITHUB = "github.com"
 KUBERNETES = "dl.k8s.io"
+REGISTRY, DOCKER = "registry.k8s.io", "docker.io"
 _KUBERNETES = f"{KUBERNETES}/release/v{{version}}/bin/linux/amd64"
 _RELEASES = "releases/download/v{version}"
 
@@ -34,8 +35,13 @@ class File:
     checksum: str
     members: str | None = None
 
+    @property
+    def host(self) -> str:
+        """The host that kubespray downloads it from without ``files_repo``."""
+        return self.path.partition("/")[0]
+
     def place(self, version: str) -> str:
-        """Its path below ``files_repo``."""
+        """Its path below ``files_repo``: host and path of its own address."""
         return self.path.format(version=version)
 
 
@@ -45,11 +51,13 @@ class Image:
 
     :ivar repository: its name below ``registry_host``.
     :ivar tag: with ``{version}``.
+    :ivar registry: that kubespray pulls it from without ``registry_host``.
     """
 
     repository: str
     part: str
     tag: str = "v{version}"
+    registry: str = REGISTRY
 
     def reference(self, version: str) -> tuple[str, str]:
         """Repository and tag."""
@@ -103,9 +111,9 @@ IMAGES = (
     Image("kube-proxy", "kubernetes"),
     Image("pause", "pause", "{version}"),
     Image("coredns/coredns", "coredns"),
-    Image("flannel/flannel", "flannel"),
-    Image("flannel/flannel-cni-plugin", "flannel-cni-plugin"),
-    Image("library/nginx", "nginx", "{version}"),
+    Image("flannel/flannel", "flannel", registry=DOCKER),
+    Image("flannel/flannel-cni-plugin", "flannel-cni-plugin", registry=DOCKER),
+    Image("library/nginx", "nginx", "{version}", DOCKER),
     Image("cpa/cluster-proportional-autoscaler", "cluster-proportional-autoscaler"),
 )
 #: A web server for tests, which is not kubespray's: it answers with its pod's name.

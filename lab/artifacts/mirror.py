@@ -73,7 +73,7 @@ def make(settings: Settings, report: Report, release: Release) -> Path:
         part: golang.build(settings, report, group)
         for part, group in groups(release).items()
     }
-    with _locked(settings, report):
+    with locked(settings, report):
         if not is_ready(settings, release):
             with report.step(f"mirror {release.name}"):
                 _assemble(settings, release, programs)
@@ -84,7 +84,7 @@ def make_own(settings: Settings, report: Report) -> Path:
     """Make the mirror with the tests' own images, unless it is there."""
     target = path(settings, OWN)
     current = files.digest(RECIPE)
-    with _locked(settings, report):
+    with locked(settings, report):
         if not _is_complete(target, current):
             with report.step(f"mirror {OWN}"):
                 work = _new(target)
@@ -218,7 +218,7 @@ def _finish(work: Path, target: Path, current: str) -> None:
 
 
 @contextmanager
-def _locked(settings: Settings, report: Report) -> Iterator[None]:
+def locked(settings: Settings, report: Report) -> Iterator[None]:
     """Keep other commands from putting mirrors together at the same time."""
 
     def busy() -> None:

@@ -92,14 +92,21 @@ class Storage:
             ],
         }
         digest, _ = self._document(manifest)
-        home = self._root / "repositories" / repository
-        for part in (described, *(layer.digest for layer in layers)):
-            _link(home / "_layers/sha256" / part, part)
-        _link(home / "_manifests/revisions/sha256" / digest, digest)
-        named = home / "_manifests/tags" / tag
-        _link(named / "index/sha256" / digest, digest)
-        _link(named / "current", digest)
+        parts = [described, *(layer.digest for layer in layers)]
+        self._name(repository, tag, digest, parts)
         return digest
+
+    def adopt(self, repository: str, tag: str, directory: Path) -> None:
+        """Move an image for amd64 from a directory that skopeo has copied it to.
+
+        :param directory: as skopeo's ``dir:`` is.
+        """
+        document = directory / "manifest.json"
+        manifest = json.loads(document.read_text())
+        described = (manifest["config"], *manifest["layers"])
+        names = {part["digest"].partition(":")[2] for part in described}
+        parts = [self._keep(directory / name) for name in names]
+        self._name(repository, tag, self._keep(document), parts)
 
     def lacks(self, repository: str, tag: str) -> bool:
         """Whether an image, or a part of it for amd64, is missing."""
@@ -122,11 +129,27 @@ class Storage:
         data = json.dumps(content, sort_keys=True).encode()
         unfinished = self._root / "unfinished"
         unfinished.write_bytes(data)
-        digest = archives.sha256(unfinished)
+        return self._keep(unfinished), len(data)
+
+    def _keep(self, file: Path) -> str:
+        """Move a file to the blobs; its digest."""
+        digest = archives.sha256(file)
         blob = self._blob(digest)
         blob.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.replace(blob)
-        return digest, len(data)
+        file.replace(blob)
+        return digest
+
+    def _name(
+        self, repository: str, tag: str, digest: str, parts: Iterable[str]
+    ) -> None:
+        """Let a tag name the manifest with a digest, whose parts are there."""
+        home = self._root / "repositories" / repository
+        for part in parts:
+            _link(home / "_layers/sha256" / part, part)
+        _link(home / "_manifests/revisions/sha256" / digest, digest)
+        named = home / "_manifests/tags" / tag
+        _link(named / "index/sha256" / digest, digest)
+        _link(named / "current", digest)
 
     def _blob(self, digest: str) -> Path:
         return self._root / "blobs/sha256" / digest[:2] / digest / "data"

@@ -18,11 +18,9 @@ def prepare(settings: Settings, report: Report, wanted: Wanted) -> None:
     """
     found = checkout.find(wanted.kubespray, settings.cache, report)
     environment = ansible.prepare(settings, report, found)
-    releases = dict.fromkeys((found.release, *wanted.also))
-    mirrors = {
-        name: artifacts.prepare(settings, report, name, wanted.mirror)
-        for name in releases
-    }
+    releases = (found.release, *wanted.also)
+    # Its checksums are those that it will compare other releases' files with, too.
+    mirrors = artifacts.prepare(settings, report, releases, wanted.source, found)
     made = Site(
         kubespray=str(found.path),
         version=found.version,

@@ -13,12 +13,13 @@ class Wanted:
 
     :ivar kubespray: see :func:`.checkout.find`.
     :ivar also: other releases of kubespray whose downloads it is to serve as well.
-    :ivar mirror: directory of files and images; None: they are built.
+    :ivar source: directory of files and images, ``internet`` or ``build``; None: the
+        internet if it answers.
     """
 
     kubespray: str
     also: tuple[str, ...] = ()
-    mirror: Path | None = None
+    source: Path | str | None = None
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,9 @@ def parser() -> argparse.ArgumentParser:
         default=releases.DEFAULT,
         help="checkout, REPOSITORY@REFERENCE or release (default: %(default)s)",
     )
-    top.add_argument("--mirror", help="directory of files and images")
+    sources = top.add_mutually_exclusive_group()
+    sources.add_argument("--mirror", help="directory of files and images")
+    sources.add_argument("--artifacts", help="where they come from: internet or build")
     top.add_argument(
         "--also",
         help="release whose Kubernetes an upgrade starts from (default:"
@@ -63,6 +65,7 @@ def everything(
     options = ["--kubespray", args.kubespray]
     options += ["--also", also] if also else []
     options += ["--mirror", args.mirror] if args.mirror else []
+    options += ["--artifacts", args.artifacts] if args.artifacts else []
     if processes.run([*lab, "up", *options], cwd=ROOT)[0]:
         return 1
     try:

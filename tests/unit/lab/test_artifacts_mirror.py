@@ -20,9 +20,10 @@ from lab.artifacts import (
     mirror,
     releases,
 )
-from lab.artifacts.registry import Start, Storage
+from lab.artifacts.registry import Storage
 from lab.report import Report
 from lab.settings import Settings
+from tests.unit.lab.internet import published
 
 NEWEST = releases.find("v2.31.0")
 
@@ -75,19 +76,6 @@ def builds(lab, monkeypatch):
 @pytest.fixture
 def made(lab, report, builds):
     return mirror.make(lab, report, NEWEST)
-
-
-def published(directory, release):
-    """A mirror as it is filled from the internet."""
-    for file in layout.FILES:
-        place = directory / "files" / file.place(release.wanted[file.part])
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(file.name)
-    storage = Storage(directory / "images")
-    for image in layout.IMAGES:
-        reference = image.reference(release.wanted[image.part])
-        storage.image(*reference, [storage.layer([])], Start())
-    return directory
 
 
 @pytest.mark.parametrize("name", releases.RELEASES)
@@ -225,11 +213,11 @@ def test_a_value_is_read_however_it_is_quoted(tmp_path, line, value):
 
 def test_the_users_mirror_is_used_as_it_is(lab, report, builds, tmp_path):
     given = published(tmp_path / "given", NEWEST)
-    assert cli.prepare(lab, report, NEWEST.name, given) == given
+    assert cli.prepare(lab, report, [NEWEST.name], given) == {NEWEST.name: given}
     assert not builds
     shutil.rmtree(given / "files")
     with pytest.raises(LabError, match="lacks"):
-        cli.prepare(lab, report, NEWEST.name, given)
+        cli.prepare(lab, report, [NEWEST.name], given)
 
 
 def test_the_tests_images_need_no_go(lab, report, builds):

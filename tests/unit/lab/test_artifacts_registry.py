@@ -108,6 +108,27 @@ def test_an_image_is_complete_with_all_of_its_blobs_only(root, storage):
     assert not storage.lacks("a", "1")
 
 
+def test_an_image_that_skopeo_has_copied_is_kept_as_it_was(root, storage, tmp_path):
+    """Its directory has a file ``version`` as well, and the empty layer once."""
+    layers = [storage.layer(ENTRIES), storage.layer([]), storage.layer([])]
+    storage.image("a", "1", layers, Start())
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "version").write_text("Directory Transport Version: 1.1\n")
+    link = "repositories/a/_manifests/tags/1/current/link"
+    manifest = blob(root, (root / link).read_text())
+    (copy / "manifest.json").write_bytes(manifest)
+    for part in (tagged(root, "a", "1")["config"], *tagged(root, "a", "1")["layers"]):
+        name = part["digest"].partition(":")[2]
+        (copy / name).write_bytes(blob(root, part["digest"]))
+    other = Storage(tmp_path / "other")
+    other.adopt("b/c", "2", copy)
+    assert not other.lacks("b/c", "2")
+    home = tmp_path / "other/docker/registry/v2"
+    assert tagged(home, "b/c", "2") == json.loads(manifest)
+    assert len(list(home.glob("repositories/b/c/_layers/sha256/*/link"))) == 3
+
+
 @pytest.mark.parametrize("architecture", ["amd64", "arm64"])
 def test_an_image_for_several_machines_must_have_ours(root, storage, architecture):
     digest = storage.image("a", "1", [storage.layer(ENTRIES)], Start())

@@ -28,7 +28,8 @@ calls: list = []
 @pytest.fixture(autouse=True)
 def recorder(monkeypatch):
     calls.clear()
-    monkeypatch.delenv("MIRROR", raising=False)
+    for name in ("MIRROR", "ARTIFACTS"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(__main__, "Lab", Recorder)
 
 
@@ -58,6 +59,11 @@ PLAIN = {"real": False, "memory": None, "kubespray": None}
             [*("up", "--kubespray", "v2.31.0", "--mirror", "mine")],
             ("up", {**PLAIN, "kubespray": Wanted("v2.31.0", (), Path("mine"))}),
             id="up, with the user's mirror",
+        ),
+        pytest.param(
+            [*("up", "--kubespray", "v2.31.0", "--artifacts", "build")],
+            ("up", {**PLAIN, "kubespray": Wanted("v2.31.0", (), "build")}),
+            id="up, with what is built here",
         ),
         pytest.param(["databases"], ("make_databases", {}), id="databases"),
         pytest.param(["down"], ("down", {"keep": False}), id="down"),
@@ -102,6 +108,31 @@ def test_pins_of_what_is_no_environment_are_refused(monkeypatch, capsys):
         run(monkeypatch, "pins", "attic")
     assert "attic" in capsys.readouterr().err
     assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("environment", "words", "source"),
+    [
+        ({"ARTIFACTS": "internet"}, [], "internet"),
+        ({"ARTIFACTS": "internet", "MIRROR": "/mine"}, [], Path("/mine")),
+        ({"MIRROR": "/mine"}, ["--artifacts", "build"], "build"),
+        ({"ARTIFACTS": ""}, [], None),
+    ],
+)
+def test_files_and_images_come_from_where_the_environment_says(
+    monkeypatch, environment, words, source
+):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert run(monkeypatch, "up", "--kubespray", "v2.31.0", *words) == 0
+    ((_, options),) = calls
+    assert options["kubespray"].source == source
+
+
+def test_unknown_source_of_files_is_refused(monkeypatch, capsys):
+    monkeypatch.setenv("ARTIFACTS", "/logs")
+    assert run(monkeypatch, "up", "--kubespray", "v2.31.0") == 2
+    assert "neither internet nor build" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("code", [1, 2, 3])
