@@ -33,6 +33,10 @@
 # last, when the running HAProxy has the new configuration; on any failure the earlier
 # haproxy.cfg comes back, the exit code is not 0 and standard error is one line.
 #
+# Lines of the state with an unknown first word, and further fields of known lines, are
+# those of a newer script: they are kept and ignored, and a call that succeeds names
+# them in one line "warning: ..." on standard error.
+#
 # HAProxy 2.4 or later, with systemd. Nothing but the distribution's package is
 # fetched. These environment variables change where and how; tests use them:
 #
@@ -74,6 +78,9 @@ api_port=""              # empty: not installed
 declare -A control_planes=() # name -> "address port"
 declare -A workers=()        # name -> address
 declare -A services=()       # name -> "port node-port check-port"
+declare -A further=()        # "worker NAME" -> " field ..." of a newer script
+foreign=()                   # lines of a newer script
+ignored=()                   # lines of which something is ignored
 
 work=""                  # this call's scratch directory
 locked=0                 # 1 while this call may write
@@ -109,12 +116,18 @@ on_exit() {
     if ((rc != 0)); then
         # A tool may quote the URL of a proxy.
         reason=$(sed -E 's#(https?://)[^/@[:space:]]+@#\1***@#g' "$work/reason")
-        reason=${reason:-ended with exit code $rc}
-        reason=${reason//[[:cntrl:]]/ }
-        printf '%s\n' "${reason:0:600}" >&3
+        print_line "${reason:-ended with exit code $rc}"
+    elif ((${#ignored[@]})); then
+        printf -v reason "; '%s'" "${ignored[@]}"
+        print_line "warning: $LB_STATE_FILE has lines or fields that this script does not know; they are kept and ignored. Build the package with the newer driver's tacker-k8s-mgmt csar build: ${reason:2}"
     fi
     rm -rf "$work"
     exit "$rc"
+}
+
+print_line() {
+    local line=${1//[[:cntrl:]]/ }
+    printf '%s\n' "${line:0:600}" >&3
 }
 
 # The line of a tool's output that says what is wrong.
@@ -213,30 +226,56 @@ sorted() {
 
 print_state() {
     local name names
-    printf '%s\napi-port %s\n' "$STATE_HEADER" "$api_port"
+    printf '%s\napi-port %s%s\n' "$STATE_HEADER" "$api_port" "${further[api-port]-}"
     names=$(sorted "${!control_planes[@]}")
-    for name in $names; do printf 'control-plane %s %s\n' "$name" "${control_planes[$name]}"; done
+    for name in $names; do print_entry control-plane "$name" "${control_planes[$name]}"; done
     names=$(sorted "${!workers[@]}")
-    for name in $names; do printf 'worker %s %s\n' "$name" "${workers[$name]}"; done
+    for name in $names; do print_entry worker "$name" "${workers[$name]}"; done
     names=$(sorted "${!services[@]}")
-    for name in $names; do printf 'service %s %s\n' "$name" "${services[$name]}"; done
+    for name in $names; do print_entry service "$name" "${services[$name]}"; done
+    ((${#foreign[@]} == 0)) || printf '%s\n' "${foreign[@]}"
+}
+
+print_entry() {
+    printf '%s %s %s%s\n' "$1" "$2" "$3" "${further[$1 $2]-}"
 }
 
 load_state() {
     local line word
     [[ -e $LB_STATE_FILE ]] || return 0
-    while IFS= read -r line; do
+    while IFS= read -r line || [[ -n $line ]]; do
         read -ra word <<<"$line"
-        case ${word[0]-}/${#word[@]} in
-            api-port/2) api_port=${word[1]} ;;
-            control-plane/4) control_planes[${word[1]}]="${word[2]} ${word[3]}" ;;
-            worker/3) workers[${word[1]}]=${word[2]} ;;
-            service/5) services[${word[1]}]="${word[*]:2}" ;;
-            *) [[ $line == "$STATE_HEADER" ]] ||
-                fail "$LB_STATE_FILE is damaged at '$line'; remove it and install again" ;;
+        case ${word[0]-} in
+            api-port) keep_further 2 api-port; api_port=${word[1]} ;;
+            control-plane)
+                keep_further 4 "${word[*]:0:2}"
+                control_planes[${word[1]}]="${word[2]} ${word[3]}" ;;
+            worker) keep_further 3 "${word[*]:0:2}"; workers[${word[1]}]=${word[2]} ;;
+            service) keep_further 5 "${word[*]:0:2}"; services[${word[1]}]="${word[*]:2:3}" ;;
+            *) keep_foreign ;;
         esac
     done <"$LB_STATE_FILE"
     is_port "$api_port" || fail "$LB_STATE_FILE is damaged; remove it and install again"
+}
+
+# Keeps what follows the first $1 words of load_state's line, for the entry $2.
+keep_further() {
+    ((${#word[@]} >= $1)) ||
+        fail "$LB_STATE_FILE is damaged at '$line'; remove it and install again"
+    if ((${#word[@]} > $1)); then
+        further[$2]=" ${word[*]:$1}"
+        ignored+=("$line")
+    fi
+}
+
+# A later attribute that this script may ignore is a further field. One that it must not,
+# such as a restriction, is a line with a new first word instead of the known line.
+keep_foreign() {
+    [[ $line != "$STATE_HEADER" ]] || return 0
+    [[ $line != "${STATE_HEADER% *} "* ]] ||
+        fail "$LB_STATE_FILE is that of a newer script (${line##*, }): build the package with the newer driver's tacker-k8s-mgmt csar build"
+    foreign+=("$line")
+    ignored+=("$line")
 }
 
 # Takes the lock and reads the state, for a verb that changes it.

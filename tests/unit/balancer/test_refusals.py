@@ -147,11 +147,21 @@ def test_the_api_port_may_not_move_onto_a_service(shared: Sandbox) -> None:
     assert "web" in line
 
 
-@pytest.mark.parametrize("line", ["worker", "frob 1 2", "worker a 10.0.0.1 backup"])
+@pytest.mark.parametrize("line", ["worker", "worker a", "service web 80 30080"])
 def test_a_damaged_state_is_not_guessed_at(balancer: Sandbox, line: str) -> None:
     balancer.state.write_text(f"{balancer.state.read_text()}{line}\n")
     before = balancer.written()
     assert "damaged" in balancer.refused("remove-worker", "worker5")
+    assert balancer.written() == before
+
+
+def test_a_state_of_a_later_format_is_not_guessed_at(balancer: Sandbox) -> None:
+    state = balancer.state.read_text()
+    balancer.state.write_text(state.replace("format 1", "format 2"))
+    before = balancer.written()
+    line = balancer.refused("remove-worker", "worker5")
+    assert "newer script (format 2)" in line
+    assert "csar build" in line
     assert balancer.written() == before
 
 
