@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
-from tacker_k8s_mgmt.model.load_balancer import BalancerSpec, BalancerStatus
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
 from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -29,12 +29,12 @@ class Record:
     """What an instantiation would do.
 
     :param files: by name in the cluster's directory, in the order of writing.
-    :param balancer: what would be installed on the load balancer, if there is one.
+    :param balancer: the call of the load balancer's script, if there is one.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     playbooks: list[str] = field(default_factory=list)
-    balancer: BalancerSpec | None = None
+    balancer: Call | None = None
     vim: ports.VimSpec | None = None
 
 
@@ -43,7 +43,7 @@ def rehearse(params: InstallParams, machines: Machines) -> Record:
 
     :raises K8sMgmtError: what the operation would refuse.
     """
-    site = _Site(params.ansible.directory, machines)
+    site = _Site(params, machines)
     deps = Dependencies(
         params,
         _VNF,
@@ -61,11 +61,12 @@ def rehearse(params: InstallParams, machines: Machines) -> Record:
 class _Site:
     """A site without problems, and all of its parts in one."""
 
-    def __init__(self, path: str, machines: Machines) -> None:
+    def __init__(self, params: InstallParams, machines: Machines) -> None:
         self.record = Record()
-        self.path = path
+        self.path = params.ansible.directory
         self.workdir = self.playbooks = self.vims = self
         self._machines = machines
+        self._wanted = params.load_balancer
 
     def cluster(self, control_plane: Node) -> "_Site":
         return self
@@ -127,9 +128,10 @@ class _Site:
 
     # The load balancer
 
-    def install(self, spec: BalancerSpec) -> None:
-        self.record.balancer = spec
+    def call(self, call: Call) -> str:
+        self.record.balancer = call
+        return ""
 
     def status(self) -> BalancerStatus:
-        port = self.record.balancer.api_port if self.record.balancer else None
+        port = self._wanted.api_port if self._wanted else None
         return BalancerStatus(True, True, True, port, (), (), ())

@@ -59,8 +59,8 @@ def collect(
     """The files of a package by their path in it, without TOSCA.meta.
 
     :param source: a directory laid out as ``samples/``, or as a package. The driver's
-        file of a package is replaced, and so is a load balancer's script without the
-        driver's verbs.
+        file of a package is replaced, and so is a load balancer's script with the name
+        of the driver's own that keeps an earlier contract.
     :param types: a directory with the SOL001 types; default: those of *source*, or the
         driver's.
     :raises PackageError: naming every file that is missing.
@@ -74,7 +74,7 @@ def collect(
             name: path
             for name, path in _tree(source, "").items()
             if name != meta.PATH
-            and (name not in scripts or not load_balancer.unusable(path.read_bytes()))
+            and (name not in scripts or not _is_older(path, paths[name]))
         }
     else:
         own_types = source / "vnfd" / "types"
@@ -97,6 +97,12 @@ def collect(
     for name in (f"Definitions/{name}" for name in TYPES):
         files[name] = _without_urls(files[name])
     return {**files, api.driver_file: driver(api)}
+
+
+def _is_older(script: Path, own: Path) -> bool:
+    """Whether a script keeps an earlier contract than the driver's own."""
+    contract = load_balancer.contract
+    return contract(script.read_bytes()) < contract(own.read_bytes())
 
 
 def replaced(files: Mapping[str, bytes], source: Path) -> tuple[str, ...]:

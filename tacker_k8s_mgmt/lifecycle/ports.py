@@ -11,11 +11,7 @@ from typing import Protocol
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
-from tacker_k8s_mgmt.model.load_balancer import (
-    BalancerSpec,
-    BalancerStatus,
-    ExposedService,
-)
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
 from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest, Progress
 from tacker_k8s_mgmt.model.quorum import EtcdMember
@@ -144,13 +140,7 @@ class StatusReader(Protocol):
 class Balancer(StatusReader, Protocol):
     """The external load balancer."""
 
-    def install(self, spec: BalancerSpec) -> None: ...
-
-    def add_workers(self, workers: Sequence[tuple[str, str]]) -> None: ...
-
-    def remove_workers(self, names: Sequence[str]) -> None: ...
-
-    def expose(self, services: Sequence[ExposedService]) -> None: ...
+    def call(self, call: Call) -> str: ...
 
 
 @dataclass(frozen=True)

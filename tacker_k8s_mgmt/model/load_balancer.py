@@ -1,4 +1,4 @@
-"""The external load balancer: its specification and its status.
+"""The external load balancer: calls of its script, and its status.
 
 They are arguments and output of ``scripts/install_external_lb.sh``, or of a package's
 own script with the same contract, which a line of the script declares.
@@ -7,85 +7,67 @@ own script with the same contract, which a line of the script declares.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import SecretStr
-
 _STATUS_FORMAT = 1
-_CONTRACT = 1
 _MARKER = "# tacker-k8s-mgmt load-balancer contract:"
 _MARKED = re.compile(rf"^{_MARKER} *(\d+)\s*$".encode(), re.MULTILINE)
 # "unexpose" contains "expose".
 _VERBS = (b"install", b"add-worker", b"remove-worker", b"status", b"unexpose")
 
 
-def unusable(script: bytes) -> str:
-    """Why the driver does not run a script on the load balancer; "" if it does.
+def contract(script: bytes) -> int:
+    """The contract that a script keeps, with all earlier ones; 0 for none.
 
     A script without the verbs may do anything when it is called with them: that of
     Tacker's sample driver installs packages, rewrites ``haproxy.cfg`` and waits.
     """
-    marked = _MARKED.search(script)
-    if marked and int(marked[1]) == _CONTRACT:
+    if marked := _MARKED.search(script):
+        return int(marked[1])
+    # Packages from before the line was required stay valid.
+    return int(all(verb in script for verb in _VERBS))
+
+
+def unusable(script: bytes, needed: int = 1, feature: str = "this driver") -> str:
+    """Why the driver does not run a script on the load balancer; "" if it does.
+
+    :param needed: the first contract that is sufficient.
+    :param feature: what needs it.
+    """
+    kept = contract(script)
+    if kept >= needed:
         return ""
-    if marked is None and all(verb in script for verb in _VERBS):
-        # Packages from before the line was required stay valid.
-        return ""
-    actual = f"it keeps contract {int(marked[1])}" if marked else "there is none"
+    actual = f"it keeps contract {kept}" if kept else "there is none"
     return (
-        f"a script for this driver has the line `{_MARKER} {_CONTRACT}`, and {actual}: "
-        "it does not know the verbs that the driver calls. Build the package with "
-        "`tacker-k8s-mgmt csar build`, which brings Scripts/install_external_lb.sh, or "
-        "let the script keep the contract that the documentation describes and have "
-        "that line"
+        f"a script for {feature} has the line `{_MARKER} {needed}`, or a higher "
+        f"number, and {actual}: it does not know the verbs or options that the driver "
+        "uses. Build the package with `tacker-k8s-mgmt csar build`, which brings "
+        "Scripts/install_external_lb.sh, or let the script keep the contract that the "
+        "documentation describes and have that line"
     )
 
 
 @dataclass(frozen=True)
-class BalancerSpec:
-    """The input of ``install``, which keeps exposed services.
+class Call:
+    """A call of the script.
 
-    :param api_port: the load balancer's port for the Kubernetes API.
-    :param control_planes: name and address of each control-plane node.
-    :param workers: name and address of each worker node.
-    :param http_proxy: URL of the proxy through which the load balancer's VM downloads
-        HAProxy, for https also unless ``https_proxy`` is set; may hold a password.
-    :param https_proxy: the same for https.
+    :param stdin: may have passwords, which no process list shows there.
+    :param limit: seconds; the script may wait 300 for a concurrent call. None: it may
+        install packages, and ``[k8s_mgmt] load_balancer_timeout`` is the limit.
+    :param contract: the first one whose scripts know the verb and these arguments.
+    :param feature: what needs that contract, for the error.
     """
 
-    api_port: int
-    control_planes: tuple[tuple[str, str], ...]
-    workers: tuple[tuple[str, str], ...]
-    http_proxy: SecretStr | None = None
-    https_proxy: SecretStr | None = None
-
-    @property
-    def proxies(self) -> Mapping[str, SecretStr]:
-        """The proxies by their option of ``install``, in its order."""
-        options = {"--http-proxy": self.http_proxy, "--https-proxy": self.https_proxy}
-        return {option: url for option, url in options.items() if url is not None}
+    verb: str
+    arguments: tuple[str, ...] = ()
+    stdin: str = field(default="", repr=False)
+    limit: float | None = 420.0
+    contract: int = 1
+    feature: str = "this driver"
 
 
-def install_arguments(spec: BalancerSpec) -> tuple[str, ...]:
-    """The arguments of the verb ``install``.
-
-    The script reads the proxies' URLs, which may hold passwords, from standard input
-    (:func:`install_input`).
-    """
-    arguments = ["--api-port", str(spec.api_port)]
-    for name, address in spec.control_planes:
-        arguments += ["--control-plane", f"{name}={address}"]
-    for name, address in spec.workers:
-        arguments += ["--worker", f"{name}={address}"]
-    for option in spec.proxies:
-        arguments += [option, "-"]
-    return tuple(arguments)
-
-
-def install_input(spec: BalancerSpec) -> str:
-    """The standard input of ``install``, a line for each proxy's URL."""
-    return "".join(f"{url.get_secret_value()}\n" for url in spec.proxies.values())
+STATUS = Call("status", limit=60.0)
 
 
 @dataclass(frozen=True)
@@ -116,12 +98,12 @@ class ExposedService:
     check_port: int | None = None
 
 
-def expose_arguments(service: ExposedService) -> tuple[str, ...]:
-    """The arguments of the verb ``expose``."""
+def expose(service: ExposedService) -> Call:
+    """The call that forwards the service's port to its node port on every worker."""
     check_port = service.check_port
     checked = () if check_port is None else ("--check-port", str(check_port))
     ports = ("--port", str(service.port), "--node-port", str(service.node_port))
-    return (service.name, *ports, *checked)
+    return Call("expose", (service.name, *ports, *checked))
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,21 @@ specification requires, runs it with sudo, and removes the directory at its end.
 script that fails keeps the earlier configuration and prints a one-line reason.
 """
 
-from collections.abc import Sequence
+import logging
 from contextlib import ExitStack
+
+from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import load_balancer
-from tacker_k8s_mgmt.model.load_balancer import (
-    BalancerSpec,
-    BalancerStatus,
-    ExposedService,
-)
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
-_STATUS_LIMIT = 60.0  # seconds
-_CHANGE_LIMIT = 420.0  # seconds; the script may wait 300 for a concurrent call
+LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+
 _HINT = "Its earlier configuration is still in place; mend the cause."
+_WARNING = "warning: "  # the script's, on standard error
 
 
 class Balancer:
@@ -31,7 +30,7 @@ class Balancer:
     or a time limit is exceeded.
 
     :param script: content of the package's ``script_path``.
-    :param install_limit: seconds for ``install``, which may install packages.
+    :param install_limit: seconds for a call that may install packages.
     """
 
     def __init__(
@@ -41,6 +40,7 @@ class Balancer:
         self._script = script
         self._install_limit = install_limit
         self._path = ""
+        self._warnings: set[str] = set()
         self._scratch = ExitStack()
 
     def close(self) -> None:
@@ -48,80 +48,47 @@ class Balancer:
         self._path = ""
         self._scratch.close()
 
-    def install(self, spec: BalancerSpec) -> None:
-        """Install HAProxy if it is absent, and set control planes and workers.
-
-        Idempotent. Specification, "Instantiate Kubernetes cluster VNF", last step.
-        """
-        self._call(
-            "install",
-            load_balancer.install_arguments(spec),
-            limit=self._install_limit,
-            stdin=load_balancer.install_input(spec) or None,
-        )
-
-    def add_workers(self, workers: Sequence[tuple[str, str]]) -> None:
-        """Add routes to these workers; existing routes stay.
-
-        Specification, "Scale-out Worker nodes", the new routes.
-
-        :param workers: name and address of each.
-        """
-        if workers:
-            self._call("add-worker", [f"{name}={address}" for name, address in workers])
-
-    def remove_workers(self, names: Sequence[str]) -> None:
-        """Remove the routes to these workers, if there are any.
-
-        Specification, "Scale-in Worker nodes", first step.
-        """
-        if names:
-            self._call("remove-worker", names)
-
-    def expose(self, services: Sequence[ExposedService]) -> None:
-        """Forward the port of each service to its node port on every worker.
-
-        If one fails, the services before it stay exposed.
-        """
-        for service in services:
-            self._call("expose", load_balancer.expose_arguments(service))
-
     def status(self) -> BalancerStatus:
         """Return the configuration and the state of its backends.
 
         :raises LoadBalancerError: also if the script prints no status report.
         """
-        report = self._call("status", limit=_STATUS_LIMIT)
+        report = self.call(load_balancer.STATUS)
         try:
             return load_balancer.parse_status(report)
         except ValueError as error:
             reason = f"the script printed no status report ({error})."
             raise self._error("status", reason) from error
 
-    def _call(
-        self,
-        verb: str,
-        arguments: Sequence[str] = (),
-        *,
-        limit: float = _CHANGE_LIMIT,
-        stdin: str | None = None,
-    ) -> str:
+    def call(self, call: Call) -> str:
         """Run one verb of the script; returns its standard output."""
-        why = load_balancer.unusable(self._script)
+        why = load_balancer.unusable(self._script, call.contract, call.feature)
         if why:
-            raise self._error(verb, f"the package's script was not run: {why}.")
+            raise self._error(call.verb, f"the package's script was not run: {why}.")
         if not self._path:
             directory = self._scratch.enter_context(self.session.scratch())
             path = f"{directory}/load-balancer.sh"
             self.session.copy(self._script, path, 0o700)
             self._path = path
-        argv = ["bash", self._path, verb, *arguments]
         result = self.session.run(
-            argv, stdin=stdin, timeout=limit, sudo=True, check=False
+            ["bash", self._path, call.verb, *call.arguments],
+            stdin=call.stdin or None,
+            timeout=self._install_limit if call.limit is None else call.limit,
+            sudo=True,
+            check=False,
         )
         if result.rc != 0:
-            raise self._error(verb, self.session.redact(_reason(result)), _HINT)
+            raise self._error(call.verb, self.session.redact(_reason(result)), _HINT)
+        self._warn(result.stderr)
         return result.stdout
+
+    def _warn(self, stderr: str) -> None:
+        """Log each of the script's warnings once."""
+        for line in stderr.splitlines():
+            if line.startswith(_WARNING) and line not in self._warnings:
+                self._warnings.add(line)
+                text = self.session.redact(line.removeprefix(_WARNING))
+                LOG.warning("Load balancer %s: %s", self.session.host, text)
 
     def _error(
         self, verb: str, reason: str, hint: str | None = None

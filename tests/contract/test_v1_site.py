@@ -102,8 +102,9 @@ class TestPackage:
         assert "does not know the verbs" in finding
         assert "`tacker-k8s-mgmt csar build`" in finding
 
-    def test_it_does(self, one, script):
-        script.write_text("# tacker-k8s-mgmt load-balancer contract: 1\n")
+    @pytest.mark.parametrize("contract", [1, 2, 10])
+    def test_it_does(self, one, script, contract):
+        script.write_text(f"# tacker-k8s-mgmt load-balancer contract: {contract}\n")
         assert one.package_findings() == ()
 
 

@@ -164,7 +164,7 @@ class TestScale:
 
     def test_worker_whose_heal_failed_is_drained_before_removal(self, cluster):
         with cluster.world() as site:
-            site.faults.add("balancer.add_workers")
+            site.faults.add("balancer.add-worker")
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
             heal(cluster, "workerNode-server-5")
         assert FIVE in cluster.site.members
@@ -210,7 +210,7 @@ class TestScale:
     def test_failed_scale_out_is_rolled_back_to_what_was(self, cluster, killed):
         before = cluster.site
         with cluster.world() as site:
-            site.faults.add("balancer.add_workers")
+            site.faults.add("balancer.add-worker")
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
             scale(cluster, "SCALE_OUT")
         assert EIGHT in cluster.site.members
@@ -248,7 +248,7 @@ class TestHeal:
 
     def test_retry_builds_the_same_place_anew_again(self, cluster):
         with cluster.world() as site:
-            site.faults.add("balancer.add_workers")
+            site.faults.add("balancer.add-worker")
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
             heal(cluster, "workerNode-server-5")
         cluster.retry()

@@ -12,7 +12,6 @@ from tacker_k8s_mgmt.cli.commands import params
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model import redaction
-from tacker_k8s_mgmt.model.load_balancer import install_arguments
 from tacker_k8s_mgmt.model.nodes import Machine
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import Machines
@@ -143,8 +142,8 @@ def _print_rest(
     request_params: InstallParams, machines: Machines, record: dry_run.Record
 ) -> None:
     if record.balancer and machines.load_balancer and request_params.load_balancer:
-        arguments = install_arguments(record.balancer)
-        script = ["bash", request_params.load_balancer.script_path, "install"]
+        verb, arguments = record.balancer.verb, record.balancer.arguments
+        script = ["bash", request_params.load_balancer.script_path, verb]
         print(f"load balancer: on {machines.load_balancer.ssh_address}, as root")
         print(f"  {shlex.join([*script, *arguments])}")
         if "-" in arguments:

@@ -1,12 +1,13 @@
-"""The external load balancer; a cluster need not have one."""
+"""The external load balancer, by calls of its script; a cluster need not have one."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps.records import SERVICES_FILE
-from tacker_k8s_mgmt.model.load_balancer import BalancerSpec, BalancerStatus
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call, expose
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.request.models import LoadBalancer
 
@@ -25,17 +26,26 @@ def expect(state: ClusterState) -> None:
 def install(state: ClusterState, nodes: Sequence[Node]) -> None:
     """Install it in front of these nodes; services that it exposes are kept.
 
+    Specification, "Instantiate Kubernetes cluster VNF", last step. The script reads the
+    proxies' URLs, which may hold passwords, from standard input.
+
     :raises LoadBalancerError: its script failed; the earlier configuration stays.
     """
-    proxy = state.params.proxy
-    spec = BalancerSpec(
-        api_port=_target(state)[1].api_port,
-        control_planes=_addresses(nodes, Role.CONTROL_PLANE),
-        workers=_addresses(nodes, Role.WORKER),
-        http_proxy=proxy.http_proxy if proxy else None,
-        https_proxy=proxy.https_proxy if proxy else None,
-    )
-    _remote(state).install(spec)
+    wanted, proxy = _target(state)[1], state.params.proxy
+    proxies = {
+        "--http-proxy": proxy.http_proxy if proxy else None,
+        "--https-proxy": proxy.https_proxy if proxy else None,
+    }
+    urls = {option: url.get_secret_value() for option, url in proxies.items() if url}
+    options = [
+        ("--api-port", str(wanted.api_port)),
+        *(("--control-plane", plane) for plane in _servers(nodes, Role.CONTROL_PLANE)),
+        *(("--worker", worker) for worker in _servers(nodes, Role.WORKER)),
+        *((option, "-") for option in urls),
+    ]
+    lines = "".join(f"{url}\n" for url in urls.values())
+    arguments = tuple(chain.from_iterable(options))
+    _remote(state).call(Call("install", arguments, lines, limit=None))
 
 
 def verify(state: ClusterState) -> None:
@@ -67,31 +77,43 @@ def balance(state: ClusterState, nodes: Sequence[Node]) -> None:
 
 
 def add(state: ClusterState, workers: Sequence[Node]) -> None:
-    """Add the routes of these workers; existing ones stay."""
-    if workers and exists(state):
-        _remote(state).add_workers(_addresses(workers, Role.WORKER))
+    """Add the routes of these workers; existing ones stay.
+
+    Specification, "Scale-out Worker nodes", the new routes.
+    """
+    servers = _servers(workers, Role.WORKER)
+    if servers and exists(state):
+        _remote(state).call(Call("add-worker", servers))
 
 
 def remove(state: ClusterState, workers: Sequence[Node]) -> None:
-    """Remove the routes of these workers; missing ones are no error."""
+    """Remove the routes of these workers; missing ones are no error.
+
+    Specification, "Scale-in Worker nodes", first step.
+    """
     if workers and exists(state):
-        _remote(state).remove_workers([node.name for node in workers])
+        names = tuple(node.name for node in workers)
+        _remote(state).call(Call("remove-worker", names))
 
 
 def status(state: ClusterState) -> BalancerStatus:
     """Its status report; the services that it exposes are recorded."""
     report = _remote(state).status()
-    keys = ("name", "port", "node_port", "check_port")
     services = [
-        {key: getattr(service, key) for key in keys} for service in report.services
+        {key: value for key, value in vars(service).items() if key != "servers"}
+        for service in report.services
     ]
     state.write_json(SERVICES_FILE, services)
     return report
 
 
 def expose_again(state: ClusterState) -> None:
-    """Expose the recorded services on a new load balancer."""
-    _remote(state).expose(state.records.services())
+    """Expose the recorded services on a new load balancer.
+
+    If one fails, the services before it stay exposed.
+    """
+    for service in state.records.services():
+        _remote(state).call(expose(service))
 
 
 def _remote(state: ClusterState) -> ports.Balancer:
@@ -105,5 +127,6 @@ def _target(state: ClusterState) -> tuple[Machine, LoadBalancer]:
     return machine, wanted
 
 
-def _addresses(nodes: Sequence[Node], role: Role) -> tuple[tuple[str, str], ...]:
-    return tuple((node.name, node.address) for node in nodes if node.role is role)
+def _servers(nodes: Sequence[Node], role: Role) -> tuple[str, ...]:
+    """NAME=ADDRESS of those with this role."""
+    return tuple(f"{node.name}={node.address}" for node in nodes if node.role is role)

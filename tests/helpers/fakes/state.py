@@ -1,18 +1,27 @@
 """What the parts of a fake site read and change."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.model.load_balancer import BalancerSpec, ExposedService
+from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.status.facts import Count
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.helpers.fakes.nodes import FakeNode, machine
+
+
+@dataclass(frozen=True)
+class Balanced:
+    """What the load balancer was installed with."""
+
+    api_port: int
+    control_planes: tuple[tuple[str, str], ...]
+    workers: tuple[tuple[str, str], ...]
 
 
 class SiteState:
@@ -63,7 +72,7 @@ class SiteState:
         self.foreign_vims: set[str] = set()
         self.groups: dict[str, GroupSize] = {}
         self.counted: tuple[Count, ...] = ()
-        self.balanced: BalancerSpec | None = None
+        self.balanced: Balanced | None = None
         self.routes: frozenset[tuple[str, str]] = frozenset()
         self.exposed: tuple[ExposedService, ...] = ()
         self.balancer_runs = True

@@ -1,42 +1,106 @@
-"""The code that calls the script over SSH."""
+"""The steps of an operation and the code that calls the script over SSH."""
 
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.state import ClusterState
+from tacker_k8s_mgmt.lifecycle.steps import load_balancer as steps
 from tacker_k8s_mgmt.model.load_balancer import (
-    BalancerSpec,
     BalancerStatus,
+    Call,
     ExposedService,
     Server,
-    expose_arguments,
-    install_arguments,
+    expose,
     parse_status,
     unusable,
 )
+from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.remote.load_balancer import Balancer
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tests.unit.balancer.sandbox import SCRIPT, Sandbox
 
-SPEC = BalancerSpec(
-    api_port=8443,
-    control_planes=(("cp-1", "10.0.0.1"), ("cp-2", "fd00::2")),
-    workers=(("w-1", "10.0.0.3"),),
+
+def node(role: Role, name: str, address: str) -> Node:
+    return Node(role, f"server of {name}", "192.0.2.1", address, name=name)
+
+
+def worker(name: str, address: str = "10.0.0.9") -> Node:
+    return node(Role.WORKER, name, address)
+
+
+NODES = (
+    node(Role.CONTROL_PLANE, "cp-1", "10.0.0.1"),
+    node(Role.CONTROL_PLANE, "cp-2", "fd00::2"),
+    worker("w-1", "10.0.0.3"),
 )
 
 
+def state(
+    balancer: Balancer,
+    *,
+    services: Sequence[ExposedService] = (),
+    written: dict[str, object] | None = None,
+    **proxies: SecretStr,
+) -> ClusterState:
+    """What the steps read of a cluster's state, with this load balancer."""
+    urls: dict[str, Any] = {"http_proxy": None, "https_proxy": None, **proxies}
+    params = SimpleNamespace(
+        load_balancer=SimpleNamespace(api_port=8443), proxy=SimpleNamespace(**urls)
+    )
+    parts = SimpleNamespace(
+        machines=SimpleNamespace(load_balancer=object()),
+        params=params,
+        site=SimpleNamespace(balancer=lambda machine: balancer),
+        records=SimpleNamespace(services=lambda: services),
+        write_json=({} if written is None else written).__setitem__,
+    )
+    return cast(ClusterState, parts)
+
+
+def install(balancer: Balancer, **proxies: SecretStr) -> None:
+    steps.install(state(balancer, **proxies), NODES)
+
+
 def test_install_names_every_node() -> None:
-    assert install_arguments(SPEC) == (
+    host = LocalHost({})
+    install(Balancer(host, own(":")))
+    assert host.commands[-1][0][2:] == (
+        "install",
         *("--api-port", "8443"),
         *("--control-plane", "cp-1=10.0.0.1", "--control-plane", "cp-2=fd00::2"),
         *("--worker", "w-1=10.0.0.3"),
     )
+
+
+def test_each_verb_has_its_time_limit() -> None:
+    host = LocalHost({})
+    cluster = state(
+        Balancer(host, own("echo {}"), install_limit=901),
+        services=[ExposedService("web", 80, 30080, servers=())],
+    )
+    steps.install(cluster, NODES)
+    steps.add(cluster, NODES)
+    steps.remove(cluster, NODES)
+    steps.expose_again(cluster)
+    with pytest.raises(errors.LoadBalancerError, match="no status report"):
+        steps.status(cluster)
+    verbs = [argv[2] for argv, _ in host.commands]
+    assert dict(zip(verbs, host.limits, strict=True)) == {
+        "install": 901,
+        "add-worker": 420,
+        "remove-worker": 420,
+        "expose": 420,
+        "status": 60,
+    }
 
 
 def test_locale_of_the_vm_does_not_matter(
@@ -44,15 +108,8 @@ def test_locale_of_the_vm_does_not_matter(
 ) -> None:
     host = LocalHost({**fresh.environment, **decimal_comma})
     balancer = Balancer(host, SCRIPT.read_bytes())
-    balancer.install(SPEC)
-    assert balancer.status().api_port == SPEC.api_port
-
-
-def test_the_proxy_is_not_on_the_command_line() -> None:
-    spec = BalancerSpec(8443, SPEC.control_planes, (), SecretStr("http://u:pw@proxy"))
-    arguments = install_arguments(spec)
-    assert arguments[-2:] == ("--http-proxy", "-")
-    assert "pw" not in "".join(arguments)
+    install(balancer)
+    assert balancer.status().api_port == 8443
 
 
 @pytest.mark.parametrize(
@@ -80,6 +137,7 @@ class LocalHost:
         self.environment = dict(environment)
         self.sudo_warning = sudo
         self.commands: list[tuple[tuple[str, ...], bool]] = []
+        self.limits: list[float] = []
         self.inputs: list[bytes | str | None] = []
         self.directories: list[Path] = []
 
@@ -97,7 +155,7 @@ class LocalHost:
         check: bool = True,
     ) -> Result:
         assert not check
-        assert timeout > 0
+        self.limits.append(timeout)
         self.commands.append((tuple(argv), sudo))
         self.inputs.append(stdin)
         done = subprocess.run(
@@ -125,7 +183,7 @@ class LocalHost:
 def test_install_and_status_work_with_the_real_script(fresh: Sandbox) -> None:
     host = LocalHost(fresh.environment)
     balancer = Balancer(host, SCRIPT.read_bytes())
-    balancer.install(SPEC)
+    install(balancer)
     assert balancer.status() == BalancerStatus(
         active=True,
         enabled=True,
@@ -141,9 +199,10 @@ def test_install_and_status_work_with_the_real_script(fresh: Sandbox) -> None:
     assert not directory.exists()
 
 
-def own(text: str) -> bytes:
+def own(text: str, contract: int = 1) -> bytes:
     """A script of a package's own that says that it keeps the contract."""
-    return f"# tacker-k8s-mgmt load-balancer contract: 1\n{text}\n".encode()
+    marker = f"# tacker-k8s-mgmt load-balancer contract: {contract}"
+    return f"{marker}\n{text}\n".encode()
 
 
 def test_the_script_says_that_it_keeps_the_contract() -> None:
@@ -158,6 +217,47 @@ def test_one_that_is_older_than_the_line_is_taken_for_its_verbs() -> None:
     assert "there is none" in unusable(older.replace(b"unexpose", b""))
 
 
+def test_the_script_of_a_later_driver_is_run(fresh: Sandbox) -> None:
+    later = SCRIPT.read_bytes().replace(b"contract: 1", b"contract: 12")
+    balancer = Balancer(LocalHost(fresh.environment), later)
+    install(balancer)
+    assert balancer.status().api_port == 8443
+
+
+UDP = Call("expose", ("dns",), contract=2, feature="UDP services")
+
+
+def test_what_needs_a_later_script_is_named_and_not_called() -> None:
+    host = LocalHost({})
+    balancer = Balancer(host, own("exit 1"))
+    with pytest.raises(errors.LoadBalancerError) as caught:
+        balancer.call(UDP)
+    text = str(caught.value)
+    assert "refused `expose`: the package's script was not run: a script for" in text
+    assert "for UDP services has the line `# tacker-k8s-mgmt load-balancer con" in text
+    assert "contract: 2`, or a higher number, and it keeps contract 1: it does" in text
+    assert "Build the package with `tacker-k8s-mgmt csar build`" in text
+    assert (host.commands, host.directories) == ([], [])
+
+
+@pytest.mark.parametrize("contract", [1, 2])
+def test_what_needs_no_later_script_is_called(contract: int) -> None:
+    assert Balancer(LocalHost({}), own("echo $1", 1)).call(Call("x")) == "x\n"
+    balancer = Balancer(LocalHost({}), own("echo $1", 1 + contract))
+    assert balancer.call(UDP) == "expose\n"
+
+
+def test_warnings_of_the_script_are_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    host = LocalHost({}, sudo="sudo: unable to resolve host lb\n")
+    balancer = Balancer(host, own("echo 'warning: s3cret is ignored' >&2; echo done"))
+    for _ in range(2):
+        assert balancer.call(Call("frob")) == "done\n"
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line == "Load balancer 10.99.0.12: *** is ignored"
+
+
 @pytest.mark.parametrize(
     ("script", "found"),
     [
@@ -165,15 +265,13 @@ def test_one_that_is_older_than_the_line_is_taken_for_its_verbs() -> None:
         pytest.param(b"", "there is none", id="empty"),
         pytest.param(b"\xff\x00", "there is none", id="binary"),
         pytest.param(b"echo " + own("").strip(), "there is none", id="inside a line"),
-        pytest.param(
-            own("").replace(b": 1", b": 2"), "it keeps contract 2", id="later"
-        ),
+        pytest.param(own("", 0), "there is none", id="contract 0"),
     ],
 )
 def test_a_script_that_does_not_is_not_even_sent(script: bytes, found: str) -> None:
     host = LocalHost({})
     with pytest.raises(errors.LoadBalancerError) as caught:
-        Balancer(host, script).install(SPEC)
+        install(Balancer(host, script))
     assert found in str(caught.value)
     assert "Build the package with `tacker-k8s-mgmt csar build`" in str(caught.value)
     assert (host.commands, host.directories) == ([], [])
@@ -208,12 +306,13 @@ def test_workers_come_and_go_by_their_whole_names(balancer: Sandbox) -> None:
     remote = Balancer(host, SCRIPT.read_bytes())
     before = names(remote)
     assert {"worker5", "worker55"} < set(before)
-    more = [("worker6", "10.10.0.16"), ("worker7", "fd00::8")]
+    more = {"worker6": "10.10.0.16", "worker7": "fd00::8"}
     for _ in range(2):
-        remote.add_workers(more)
-        assert names(remote) == {**before, **dict(more)}
+        steps.add(state(remote), [worker(*route) for route in more.items()])
+        assert names(remote) == {**before, **more}
+    leaving = [worker(name) for name in ("worker5", "worker7", "never-there")]
     for _ in range(2):
-        remote.remove_workers(["worker5", "worker7", "never-there"])
+        steps.remove(state(remote), leaving)
         assert "worker55" in names(remote)
         assert not {"worker5", "worker7"} & set(names(remote))
     verbs = [argv[2] for argv, _ in host.commands if argv[2] != "status"]
@@ -222,19 +321,22 @@ def test_workers_come_and_go_by_their_whole_names(balancer: Sandbox) -> None:
 
 def test_a_second_call_changes_nothing(balancer: Sandbox) -> None:
     remote = Balancer(LocalHost(balancer.environment), SCRIPT.read_bytes())
-    remote.add_workers([("worker6", "10.10.0.16")])
+    more = [worker("worker6", "10.10.0.16"), worker("worker5", "10.10.0.15")]
+    steps.add(state(remote), more[:1])
     balancer.acts()
-    remote.add_workers([("worker6", "10.10.0.16"), ("worker5", "10.10.0.15")])
-    remote.remove_workers(["never-there"])
+    steps.add(state(remote), more)
+    steps.remove(state(remote), [worker("never-there")])
     assert not balancer.acts()
 
 
 def test_no_workers_are_no_call() -> None:
     host = LocalHost({})
     remote = Balancer(host, own("exit 1"))
-    remote.add_workers([])
-    remote.remove_workers([])
-    remote.expose([])
+    cluster = state(remote)
+    steps.add(cluster, [])
+    steps.add(cluster, NODES[:2])  # control planes
+    steps.remove(cluster, [])
+    steps.expose_again(cluster)
     assert host.commands == []
 
 
@@ -251,8 +353,10 @@ def test_no_workers_are_no_call() -> None:
         ),
     ],
 )
-def test_expose_arguments(service: ExposedService, arguments: tuple[str, ...]) -> None:
-    assert expose_arguments(service) == arguments
+def test_arguments_of_expose(
+    service: ExposedService, arguments: tuple[str, ...]
+) -> None:
+    assert expose(service) == Call("expose", arguments)
 
 
 def test_what_was_exposed_can_be_exposed_again(
@@ -262,15 +366,22 @@ def test_what_was_exposed_can_be_exposed_again(
     serving.do(
         "expose", "dns", "--port", "53", "--node-port", "30053", "--check-port", "31"
     )
-    noted = old.status().services
+    written: dict[str, object] = {}
+    noted = steps.status(state(old, written=written)).services
+    assert written == {
+        "services.json": [
+            {"name": "dns", "port": 53, "node_port": 30053, "check_port": 31},
+            {"name": "web", "port": 80, "node_port": 30080, "check_port": 30080},
+        ]
+    }
     assert [(one.name, one.check_port) for one in noted] == [
         ("dns", 31),
         ("web", 30080),
     ]
     anew = LocalHost(Sandbox(tmp_path_factory.mktemp("anew")).environment)
     new = Balancer(anew, SCRIPT.read_bytes())
-    new.install(SPEC)
-    new.expose(noted)
+    install(new)
+    steps.expose_again(state(new, services=noted))
     seen = [(one.name, one.port, one.node_port, one.check_port) for one in noted]
     assert [
         (one.name, one.port, one.node_port, one.check_port)
@@ -279,59 +390,52 @@ def test_what_was_exposed_can_be_exposed_again(
 
 
 @pytest.mark.parametrize(
-    ("call", "verb"),
+    ("step", "verb"),
     [
-        (lambda balancer: balancer.add_workers([("w", "10.0.0.9")]), "add-worker"),
-        (lambda balancer: balancer.remove_workers(["w"]), "remove-worker"),
-        (
-            lambda balancer: balancer.expose([ExposedService("w", 1, 2, servers=())]),
-            "expose",
-        ),
+        (lambda cluster: steps.add(cluster, [worker("w")]), "add-worker"),
+        (lambda cluster: steps.remove(cluster, [worker("w")]), "remove-worker"),
+        (steps.expose_again, "expose"),
     ],
 )
 def test_a_change_that_fails_says_which(
-    call: Callable[[Balancer], None], verb: str
+    step: Callable[[ClusterState], None], verb: str
 ) -> None:
-    script = own("echo 'haproxy refuses it' >&2; exit 1")
+    balancer = Balancer(LocalHost({}), own("echo 'haproxy refuses it' >&2; exit 1"))
     with pytest.raises(errors.LoadBalancerError) as caught:
-        call(Balancer(LocalHost({}), script))
+        step(state(balancer, services=[ExposedService("w", 1, 2, servers=())]))
     assert f"refused `{verb}`: haproxy refuses it." in str(caught.value)
 
 
 def test_both_proxies_travel_on_standard_input() -> None:
-    spec = BalancerSpec(
-        8443,
-        SPEC.control_planes,
-        (),
+    host = LocalHost({})
+    script = own("read -r a; read -r b; [[ $a$b == http://u:*@onehttp://u:*@two ]]")
+    install(
+        Balancer(host, script),
         http_proxy=SecretStr("http://u:pr0xy-pa55@one"),
         https_proxy=SecretStr("http://u:pr0xy-pa55@two"),
     )
-    host = LocalHost({})
-    script = own("read -r a; read -r b; [[ $a$b == http://u:*@onehttp://u:*@two ]]")
-    Balancer(host, script).install(spec)
     argv, _ = host.commands[-1]
     assert argv[-4:] == ("--http-proxy", "-", "--https-proxy", "-")
     assert "pr0xy-pa55" not in str(host.commands)
 
 
 def test_a_proxy_for_https_alone_is_the_only_line() -> None:
-    spec = BalancerSpec(
-        8443, SPEC.control_planes, (), https_proxy=SecretStr("http://p")
-    )
     host = LocalHost({})
     script = own("read -r a; [[ $a == http://p ]] && ! read -r b")
-    Balancer(host, script).install(spec)
+    install(Balancer(host, script), https_proxy=SecretStr("http://p"))
     assert host.commands[-1][0][-2:] == ("--https-proxy", "-")
 
 
 def test_the_proxy_travels_on_standard_input() -> None:
     host = LocalHost({})
-    spec = BalancerSpec(
-        8443, SPEC.control_planes, (), SecretStr("http://u:pr0xy-pa55@proxy")
-    )
     script = own('read -r url; [[ $url == "http://u:pr0xy-pa55@proxy" ]]')
-    Balancer(host, script).install(spec)
+    install(Balancer(host, script), http_proxy=SecretStr("http://u:pr0xy-pa55@proxy"))
+    assert host.commands[-1][0][-2:] == ("--http-proxy", "-")
     assert "pr0xy-pa55" not in str(host.commands)
+
+
+def test_the_representation_of_a_call_has_no_password() -> None:
+    assert "pr0xy-pa55" not in repr(Call("install", stdin="http://u:pr0xy-pa55@p"))
 
 
 @pytest.mark.parametrize(
@@ -347,7 +451,7 @@ def test_a_failure_carries_the_scripts_line(script: str, reason: str) -> None:
     if script == "exit 3":
         host.sudo_warning = ""
     with pytest.raises(errors.LoadBalancerError) as caught:
-        Balancer(host, own(script)).install(SPEC)
+        install(Balancer(host, own(script)))
     assert str(caught.value).startswith(
         f"The load balancer on 10.99.0.12 refused `install`: {reason} Its earlier"
     )

@@ -9,7 +9,7 @@ import yaml
 
 from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.kubespray import inventory, variables
-from tacker_k8s_mgmt.model import load_balancer, nodes
+from tacker_k8s_mgmt.model import nodes
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.request import params as cluster_params
 from tests.unit.cli.bodies import (
@@ -113,16 +113,13 @@ def test_the_load_balancer_and_the_vim_are_reported(preview, listed):
     _, _, members = of_the_product(body)
     assert "load balancer: on 10.99.0.5, as root\n" in out
     (command,) = [line for line in out.splitlines() if line.startswith("  bash ")]
-    spec = load_balancer.BalancerSpec(
-        api_port=6443,
-        control_planes=((members[0].name, "10.10.0.11"),),
-        workers=tuple((node.name, node.address) for node in members[1:]),
-    )
+    workers = [f"{node.name}={node.address}" for node in members[1:]]
     assert shlex.split(command) == [
         "bash",
         "Scripts/install_external_lb.sh",
         "install",
-        *load_balancer.install_arguments(spec),
+        *("--api-port", "6443", "--control-plane", f"{members[0].name}=10.10.0.11"),
+        *(part for worker in workers for part in ("--worker", worker)),
     ]
     assert "playbook: cluster.yml\n" in out
     assert "VIM: kubernetes_vim at https://10.99.0.5:6443\n" in out

@@ -124,6 +124,24 @@ def test_a_script_that_knows_the_verbs_is_kept(tmp_path):
     assert made.replaced == ("Scripts/kubespray_mgmt.py",)
 
 
+@pytest.mark.parametrize(("contract", "kept"), [(1, False), (2, True), (3, True)])
+def test_a_script_that_keeps_an_earlier_contract_than_the_drivers_is_replaced(
+    contract, kept, tmp_path, monkeypatch
+):
+    own = tmp_path / "scripts" / "install_external_lb.sh"
+    own.parent.mkdir()
+    own.write_bytes(b"# tacker-k8s-mgmt load-balancer contract: 2\n: the driver's\n")
+    roots = {"scripts": own.parent, "samples": sources.samples()}
+    monkeypatch.setattr(sources, "_root", roots.get)
+    tree = sampledriver.write(tmp_path / "package")
+    present = f"# tacker-k8s-mgmt load-balancer contract: {contract}\n: mine\n".encode()
+    (tree / sampledriver.SCRIPT).write_bytes(present)
+    made = build("simple", tmp_path / "x.zip", source=tree)
+    expected = present if kept else own.read_bytes()
+    assert archive.read(made.path)[sampledriver.SCRIPT] == expected
+    assert (sampledriver.SCRIPT in made.replaced) is not kept
+
+
 def test_types_of_the_package_are_kept_and_may_be_replaced(tmp_path):
     tree = sampledriver.write(tmp_path / "package")
     types, name = sources.samples() / "vnfd" / "types", sources.TYPES[0]

@@ -167,7 +167,7 @@ class TestWorkers:
     @pytest.mark.parametrize(
         "fault",
         [
-            "balancer.remove_workers",
+            "balancer.remove-worker",
             "cluster.cordon",
             "run remove-node",
             "cluster.remove_nodes",
@@ -193,7 +193,7 @@ class TestWorkers:
             "workdir.write hosts.yaml",
             "run facts",
             "run scale",
-            "balancer.add_workers",
+            "balancer.add-worker",
             "workdir.write joined.json",
             "workdir.write healing.json",
         ],
@@ -286,7 +286,7 @@ class TestLoadBalancer:
         site.kill("server-5")
         site.faults.add("balancer.status")
         heal_start(site, "server-9", "server-5")
-        assert "balancer.remove_workers" not in site.calls
+        assert "balancer.remove-worker" not in site.calls
         assert site.members == [MASTER, FIFTY_FIVE]
 
     def test_together_with_a_worker(self):

@@ -55,7 +55,7 @@ class TestScaleOut:
     def test_routes_come_last(self):
         site = grown(6)
         scale_out(site, "server-6")
-        assert site.calls.index("run scale") < site.calls.index("balancer.add_workers")
+        assert site.calls.index("run scale") < site.calls.index("balancer.add-worker")
 
     def test_load_balancer_is_logged_in_to_before_it_is_needed(self):
         site = grown(6)
@@ -156,7 +156,7 @@ class TestScaleOut:
             "workdir.write vars.json",
             "run facts",
             "run scale",
-            "balancer.add_workers",
+            "balancer.add-worker",
             "workdir.write joined.json",
         ],
     )
@@ -208,12 +208,12 @@ class TestScaleOut:
 
     def test_what_could_not_be_rolled_back_is_reported(self):
         site = grown(6)
-        site.faults |= {"run scale", "balancer.remove_workers"}
+        site.faults |= {"run scale", "balancer.remove-worker"}
         with pytest.raises(errors.StepFailed) as caught:
             scale_out(site, "server-6")
         text = str(caught.value)
         assert "fault in run scale" in text
-        assert "did not work completely: fault in balancer.remove_workers" in text
+        assert "did not work completely: fault in balancer.remove-worker" in text
         assert site.listed == [MASTER, FIVE, FIFTY_FIVE]
 
     def test_rollback_of_an_earlier_operation_is_reported(self):
@@ -313,7 +313,7 @@ class TestScaleOut:
         site.workers.append(machine(Role.WORKER, 6))
         scale_out(site, "server-6", wanted=wanted)
         assert SIX in site.members
-        assert "balancer.add_workers" not in site.calls
+        assert "balancer.add-worker" not in site.calls
         assert site.expected == []
 
 
@@ -330,7 +330,7 @@ class TestScaleIn:
         site = instantiated()
         scale_in(site, "server-5")
         order = [
-            "balancer.remove_workers",
+            "balancer.remove-worker",
             "cluster.cordon",
             "cluster.drain",
             "run remove-node",
@@ -389,7 +389,7 @@ class TestScaleIn:
         [
             "machines",
             "cluster.nodes",
-            "balancer.remove_workers",
+            "balancer.remove-worker",
             "cluster.cordon",
             "cluster.drain",
             "run remove-node",

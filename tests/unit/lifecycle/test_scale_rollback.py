@@ -16,14 +16,14 @@ FAULTS = [
     "workdir.write vars.json",
     "run facts",
     "run scale",
-    "balancer.add_workers",
+    "balancer.add-worker",
     "workdir.write joined.json",
 ]
 STEPS = [
     "playbooks.stop",
     "lock",
     "machines",
-    "balancer.remove_workers",
+    "balancer.remove-worker",
     "cluster.evict_dead",
     "cluster.remove_nodes",
     "workdir.write hosts.yaml",
@@ -59,7 +59,7 @@ def test_what_was_begun_stays_for_a_retry_to_go_on_with(fault):
 
 
 def test_retry_runs_no_playbook_again_that_went_well():
-    site, _, text = failed("balancer.add_workers")
+    site, _, text = failed("balancer.add-worker")
     assert f"{SIX} stay in the inventory" in text
     site.runs.clear()
     scale_out(site, "server-6", takes_back=False)
