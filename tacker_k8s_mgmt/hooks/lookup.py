@@ -1,21 +1,27 @@
-"""Read-only access to a VNF instance, for commands of an operator.
+"""Access to a VNF instance for commands of an operator: read-only, or to work on it.
 
 Their process is no service of Tacker. It reads the conductor's configuration and
 database as the conductor does, and needs no message queue.
 """
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 # Registers the conductor's options, such as those for Barbican.
 import tacker.cmd.conductor  # noqa: F401
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.hooks import hints, table
 from tacker_k8s_mgmt.hooks.v1 import lookup as v1_lookup
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
+from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance
+
+_AGAIN = hints.Advice("The same command, run again, goes on from here.", refused="")
 
 
 @contextmanager
@@ -27,8 +33,69 @@ def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
     :raises ParamError: this release does not accept its parameters.
     """
     _configure(config_files)
+    instance = _record(vnf_id).opened()
+    with instance.view:
+        yield instance
+
+
+def run(
+    vnf_id: str,
+    name: str,
+    operation: Callable[[Dependencies], table.Operation],
+    config_files: Sequence[str] = (),
+) -> None:
+    """Run an operation on a cluster that is none of Tacker's.
+
+    It is recorded in the journal and holds the cluster's lock, so that a hook which
+    would change the cluster meanwhile is refused.
+
+    :param name: the operation's, for lock, journal and errors.
+    :param operation: makes it, such as a class of :mod:`tacker_k8s_mgmt.lifecycle`.
+    :param config_files: as in :func:`opened`.
+    :raises TackerError: also if an operation of Tacker is unfinished.
+    :raises ParamError: this release does not accept the cluster's parameters.
+    :raises LockedError: another operation works on the cluster.
+    :raises StepFailed: a step has failed.
+    """
+    _configure(config_files)
+    hook, params = _record(vnf_id).command(name)
+    _refuse_other_user(hook.state_path)
+    with hook.site(params) as site:
+        site.lock()
+        # Tacker's operations hold it only during their hooks. Asked before, one that
+        # begins meanwhile would pass unseen.
+        if unfinished := _record(vnf_id).open_operation:
+            raise errors.TackerError(
+                detail=f"Tacker has not ended an operation on it: {unfinished}.",
+                hint="Wait for its end; one that has failed is ended with `retry`, "
+                "`rollback` or `fail`. Nothing was changed.",
+            )
+        work = operation(hook.dependencies(params, site))
+        hook.run(work.steps(), params.secrets(), _AGAIN, work.left)
+
+
+def _refuse_other_user(state_path: str) -> None:
+    """Refuse to leave files behind that the conductor could not write.
+
+    :raises TackerError: the state belongs to another user.
+    """
+    path = Path(state_path)
+    while not path.exists():
+        path = path.parent
+    owner = path.stat().st_uid
+    if owner != os.geteuid():
+        raise errors.TackerError(
+            detail=f"{path} belongs to another user (id {owner}).",
+            hint="Run this command as that user, the conductor's.",
+        )
+
+
+def _record(vnf_id: str) -> v1_lookup.Record | v2_lookup.Record:
     try:
-        record = _record(vnf_id)
+        try:
+            return v1_lookup.Record(vnf_id)
+        except NoSuchInstance:
+            return v2_lookup.Record(vnf_id)
     except NoSuchInstance:
         raise errors.TackerError(
             detail=f"Tacker has no VNF instance {vnf_id}, neither of its v1 nor of its "
@@ -44,16 +111,6 @@ def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
             detail=f"Tacker's database could not be read: {redact(_line(error))}.",
             hint="Look at [database] connection in tacker.conf.",
         ) from None
-    instance = record.opened()
-    with instance.view:
-        yield instance
-
-
-def _record(vnf_id: str) -> v1_lookup.Record | v2_lookup.Record:
-    try:
-        return v1_lookup.Record(vnf_id)
-    except NoSuchInstance:
-        return v2_lookup.Record(vnf_id)
 
 
 def _configure(files: Sequence[str]) -> None:

@@ -143,6 +143,8 @@ def _v2_instances(context: Any, params: Params) -> dict[str, str]:
         made["v2 operation"] = _v2_operation(
             context, made["v2 cluster"], kind, state, given, minute
         )
+    made["v2 idle"] = _v2_instance(context, params)
+    _v2_operation(context, made["v2 idle"], "INSTANTIATE", "COMPLETED", params)
     return made
 
 
@@ -156,6 +158,7 @@ def main(config_file: str, params_file: str) -> None:
     context = tacker_context.get_admin_context()
     made = {
         "cluster": _instance(context, params),
+        "idle": _instance(context, params),
         "dormant": _instance(context, {"other": 1}),
         "terminated": _instance(context, params, stack=None),
         "broken": _instance(context, {_ATTRIBUTE: {}}),

@@ -1,5 +1,6 @@
-"""``cluster check`` with Tacker's own configuration, database and objects."""
+"""Commands for a cluster with Tacker's own configuration, database and objects."""
 
+import fcntl
 import json
 import os
 import sqlite3
@@ -14,7 +15,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker import context as tacker_context
 
-from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt import errors, journal
 from tacker_k8s_mgmt.hooks.v1 import lookup, vim
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.remote.ssh import login
@@ -22,6 +23,7 @@ from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.status.facts import Vim
 from tests.contract.v1_instances import hook
 from tests.helpers.requests import additional_params, params
+from tests.helpers.sshd import PASSWORD, Sshd
 
 CONTEXT = tacker_context.get_admin_context()
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -53,20 +55,28 @@ def place(tmp_path_factory):
     return tmp_path_factory.mktemp("tacker")
 
 
-@pytest.fixture(scope="module")
-def config_file(place):
+def configured(place):
     path = place / "tacker.conf"
     path.write_text(CONFIGURATION.format(place=place))
     return str(path)
 
 
 @pytest.fixture(scope="module")
+def config_file(place):
+    return configured(place)
+
+
+@pytest.fixture(scope="module")
 def known(place, config_file):
     """Ids of the VNF instances, by what they are."""
-    given = additional_params()
     # Nothing listens there.
+    return database(place, config_file, port=1)
+
+
+def database(place, config_file, **server):
+    given = additional_params()
     ansible = given["k8s_cluster_installation_param"]["ansible"]
-    ansible |= {"ip_address": "127.0.0.1", "port": 1}
+    ansible |= {"ip_address": "127.0.0.1", **server}
     wanted = place / "params.json"
     wanted.write_text(json.dumps(given))
     made = python("-m", "tests.contract.tacker_database", config_file, str(wanted))
@@ -238,6 +248,129 @@ def test_a_database_that_is_down_is_not_waited_for_and_its_password_not_shown(
     assert (done.returncode, done.stdout) == (2, "")
     assert "Tacker's database could not be read" in done.stderr
     assert "d4tabase-secret" not in done.stderr
+
+
+# Operations
+
+PROGRAM = """
+import sys
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import lookup
+from tacker_k8s_mgmt.lifecycle.runner import Step
+
+
+class Note:
+    def __init__(self, deps):
+        self._workdir = deps.site.workdir
+
+    def steps(self):
+        return [Step("note the lock", self._note), Step("read", self._read)]
+
+    def left(self):
+        return "The note is left."
+
+    def _note(self):
+        self._workdir.write("note", self._workdir.read("operation.lock"))
+
+    def _read(self):
+        if self._workdir.read("broken") is not None:
+            raise errors.ClusterError(detail="It is broken.")
+
+
+if sys.argv[3:]:
+    lookup.os.geteuid = lambda: int(sys.argv[3])
+try:
+    lookup.run(sys.argv[1], "note", Note, [sys.argv[2]])
+except errors.K8sMgmtError as error:
+    sys.exit(str(error))
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A conductor with VNF instances whose Ansible server answers."""
+    place = tmp_path_factory.mktemp("site")
+    sshd = Sshd(place / "server")
+    directory = place / "server" / "cluster"
+    directory.mkdir()
+    config_file = configured(place)
+    server = {"port": sshd.port, "password": PASSWORD}
+    known = database(
+        place, config_file, transferring_inventory_path=str(directory), **server
+    )
+    program = place / "program.py"
+    program.write_text(PROGRAM)
+
+    def run(which, *arguments):
+        return python(str(program), known[which], config_file, *arguments)
+
+    state = place / "state" / "k8s_mgmt"
+    yield types.SimpleNamespace(
+        sshd=sshd, run=run, known=known, directory=directory, state=state
+    )
+    sshd.close()
+
+
+@pytest.mark.usefixtures("_quick")
+class TestRun:
+    """An operation that Tacker does not know, on VNF instances of both APIs."""
+
+    @pytest.fixture(autouse=True)
+    def _clean(self, site):
+        yield
+        for path in site.directory.iterdir():
+            path.unlink()
+
+    @pytest.mark.parametrize(("which", "api"), [("idle", "v1"), ("v2 idle", "v2")])
+    def test_it_holds_the_lock_and_is_in_the_journal(self, site, which, api):
+        done = site.run(which)
+        assert (done.returncode, done.stderr) == (0, "")
+        owner = json.loads((site.directory / "note").read_text())
+        assert owner["operation"] == "note"
+        records, _ = journal.read(journal.path_of(str(site.state), site.known[which]))
+        assert {(record["hook"], record["api"]) for record in records} == {
+            ("note", api)
+        }
+        assert records[-1]["outcome"] == "completed"
+
+    def test_a_failed_step_says_what_is_left_and_what_to_do(self, site):
+        (site.directory / "broken").touch()
+        done = site.run("idle")
+        assert done.stderr == (
+            "note: step 2/2 (read) failed: It is broken. The note is left. The same "
+            "command, run again, goes on from here.\n"
+        )
+
+    @pytest.mark.parametrize(
+        ("which", "password"),
+        # In v2, that of the last request that was carried out.
+        [("cluster", PASSWORD), ("v2 cluster", "changed-secret")],
+    )
+    def test_none_is_begun_while_one_of_tackers_is_unfinished(
+        self, site, which, password, monkeypatch
+    ):
+        monkeypatch.setattr(site.sshd, "password", password)
+        done = site.run(which)
+        operation = site.known[which.replace("cluster", "operation")]
+        assert done.returncode == 1
+        assert f"an operation on it: HEAL {operation} is FAILED_TEMP. " in done.stderr
+        assert not (site.directory / "note").exists()
+
+    def test_none_is_begun_while_another_holds_the_lock(self, site):
+        lock = site.directory / "operation.lock"
+        with lock.open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            # An unfinished operation of Tacker is looked for with the lock only.
+            done = site.run("cluster")
+        assert "is locked by an unknown operation." in done.stderr
+        assert not (site.directory / "note").exists()
+
+    def test_another_user_than_the_conductors_is_refused(self, site):
+        done = site.run("idle", "4711")
+        assert done.returncode == 1
+        assert "belongs to another user" in done.stderr
+        assert not (site.directory / "operation.lock").exists()
 
 
 # The VIM

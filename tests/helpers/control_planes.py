@@ -131,9 +131,12 @@ class Etcd:
             for address, name in members.items()
         )
 
-    def remove(self, member_id: str) -> None:
+    def run(self, *command: str, limit: float = 5.0) -> str:
+        *verb, member_id = command
+        assert verb == ["member", "remove"]
         self._site.touch("etcd.remove")
         self._site.leave_etcd(member_id.removeprefix("id-"))
+        return ""
 
 
 class AvailableSite(FakeSite):

@@ -6,7 +6,6 @@ import logging
 import sys
 import uuid
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 from rich.text import Text
@@ -73,7 +72,7 @@ def _check(args: argparse.Namespace) -> int:
     try:
         with (
             Console(stderr=True).status("Asking …"),
-            _opened(str(args.vnf), args.config_file) as instance,
+            _lookup().opened(str(args.vnf), args.config_file) as instance,
         ):
             report = Survey(instance.params, instance.vnf_id, instance.view).take()
     except errors.K8sMgmtError as error:
@@ -96,7 +95,7 @@ def _silence_libraries() -> None:
         warnings.simplefilter("ignore")
 
 
-def _opened(vnf_id: str, config_files: Sequence[str]) -> Any:
+def _lookup() -> Any:
     # Imported late: Tacker is large, and the other commands run without it.
     try:
         from tacker_k8s_mgmt.hooks import lookup
@@ -105,7 +104,7 @@ def _opened(vnf_id: str, config_files: Sequence[str]) -> Any:
             detail=f"Tacker is not installed beside this program: {error}.",
             hint="Use the tacker-k8s-mgmt of the conductor's Python environment.",
         ) from error
-    return lookup.opened(vnf_id, config_files)
+    return lookup
 
 
 def _code(report: Report) -> int:

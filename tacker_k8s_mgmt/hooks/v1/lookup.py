@@ -1,4 +1,4 @@
-"""Read-only access to a VNF instance of Tacker's v1 API."""
+"""Access to a VNF instance of Tacker's v1 API, for commands of an operator."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ from tacker_k8s_mgmt.hooks import operation_states
 from tacker_k8s_mgmt.hooks.v1 import scale_level
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook, V1Site
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
+from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status.facts import Count
 
 _WAY_OUT = "Use the release of the driver that took them."
@@ -25,8 +26,9 @@ class SeenV1Site(SeenSite, V1Site):
 
 
 class Record:
-    """A VNF instance and its open operations in Tacker's database.
+    """A VNF instance in Tacker's database.
 
+    :ivar open_operation: its unfinished operations, as text; "" if there is none.
     :raises NoSuchInstance: there is none with this id.
     """
 
@@ -39,11 +41,12 @@ class Record:
             self._instance = objects.VnfInstance.get_by_id(self._context, vnf_id)
         except exceptions.VnfInstanceNotFound as error:
             raise NoSuchInstance(vnf_id) from error
-        self._operation = _open_operations(self._context, vnf_id)
+        self.open_operation = _open_operations(self._context, vnf_id)
 
-    def opened(self) -> Instance:
-        """The cluster.
+    def command(self, name: str) -> tuple[V1Hook, InstallParams]:
+        """What a command works with, in place of a call of a hook.
 
+        :param name: the command's, for the cluster's lock and the journal.
         :raises TackerError: the VNF instance is not a cluster.
         :raises ParamError: this release does not accept its parameters.
         """
@@ -53,16 +56,25 @@ class Record:
             raise errors.TackerError(
                 detail=f"The VNF instance {instance.id} is not instantiated."
             )
-        hook = V1Hook("cluster check", self._context, instance)
+        hook = V1Hook(name, self._context, instance)
         params = hook.parsed(_WAY_OUT)
         if params is None:
             raise errors.TackerError(
                 detail=f"The VNF instance {instance.id} is no cluster: the request "
                 "that instantiated it has no k8s_cluster_installation_param."
             )
+        return hook, params
+
+    def opened(self) -> Instance:
+        """The cluster, read-only.
+
+        :raises TackerError, ParamError: see :meth:`command`.
+        """
+        hook, params = self.command("cluster check")
         view = SeenV1Site(hook, params)
-        name = str(instance.vnf_instance_name or "")
-        return Instance(str(instance.id), name, self._operation, params, view)
+        name = str(self._instance.vnf_instance_name or "")
+        vnf_id = str(self._instance.id)
+        return Instance(vnf_id, name, self.open_operation, params, view)
 
 
 def _open_operations(context: Any, vnf_id: str) -> str:

@@ -1,4 +1,4 @@
-"""Read-only access to a VNF instance of Tacker's v2 API.
+"""Access to a VNF instance of Tacker's v2 API, for commands of an operator.
 
 The kept parameters have no literal secrets. They are in the requests of the operations,
 which Tacker keeps.
@@ -19,6 +19,7 @@ from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.hooks.v2.scale import healthy_servers
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
+from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status.facts import Count
 
 _WAY_OUT = (
@@ -28,8 +29,25 @@ _WAY_OUT = (
 _REMEDY = "The next heal of a VNFC has Tacker count them anew."
 
 
-class SeenV2Site(SeenSite, V2Site):
-    """The site of a VNF instance of the v2 API."""
+class _CommandSite(V2Site):
+    """The site of a command, to which Tacker passes no copy of the package."""
+
+    def _package_root(self) -> str:
+        context = tacker_context.get_admin_context()
+        vnfd_id = self._call.instance["vnfdId"]
+        return str(nfvo_client.NfvoClient().get_vnfd(context, vnfd_id).csar_dir)
+
+
+class _Command(V2Hook):
+    """A command, in place of a call of a hook."""
+
+    def site(self, params: InstallParams) -> V2Site:
+        """What it may touch."""
+        return _CommandSite(self, params)
+
+
+class SeenV2Site(SeenSite, _CommandSite):
+    """The site of a VNF instance of the v2 API, read-only."""
 
     def counts(self) -> tuple[Count, ...]:
         """How many VMs each VDU has, in Heat and in Tacker's list.
@@ -42,15 +60,11 @@ class SeenV2Site(SeenSite, V2Site):
         names = dict.fromkeys((*tacker, *heat))
         return tuple(Count(name, heat[name], tacker[name], _REMEDY) for name in names)
 
-    def _package_root(self) -> str:
-        context = tacker_context.get_admin_context()
-        vnfd_id = self._call.instance["vnfdId"]
-        return str(nfvo_client.NfvoClient().get_vnfd(context, vnfd_id).csar_dir)
-
 
 class Record:
     """A VNF instance and its operations in Tacker's database.
 
+    :ivar open_operation: those that are not over, as text; "" if there is none.
     :raises NoSuchInstance: there is none with this id.
     """
 
@@ -66,14 +80,20 @@ class Record:
         self._operations: list[Mapping[str, Any]] = [
             occurrence.to_dict() for occurrence in occurrences
         ]
+        self.open_operation = operation_states.described(
+            (row["operation"], row["id"], row["operationState"])
+            for row in self._operations
+            if row["operationState"] not in operation_states.ENDED
+        )
 
-    def opened(self) -> Instance:
-        """The cluster.
+    def command(self, name: str) -> tuple[V2Hook, InstallParams]:
+        """What a command works with, in place of a call of a hook.
 
+        :param name: the command's, for the cluster's lock and the journal.
         :raises TackerError: the VNF instance is not a cluster.
         :raises ParamError: this release does not accept its parameters.
         """
-        call = Call("cluster check", {}, self._instance, {}, package="")
+        call = Call(name, {}, self._instance, {}, package="")
         if self._instance["instantiationState"] != "INSTANTIATED":
             raise errors.TackerError(
                 detail=f"The VNF instance {call.vnf_id} is not instantiated."
@@ -83,18 +103,21 @@ class Record:
                 detail=f"The VNF instance {call.vnf_id} is no cluster: its metadata do "
                 "not name one."
             )
-        hook = V2Hook(call, cfg.CONF)
-        params = hook.completed(_WAY_OUT, self._carried_out())
+        hook = _Command(call, cfg.CONF)
+        return hook, hook.completed(_WAY_OUT, self.carried_out())
+
+    def opened(self) -> Instance:
+        """The cluster, read-only.
+
+        :raises TackerError, ParamError: see :meth:`command`.
+        """
+        hook, params = self.command("cluster check")
         view = SeenV2Site(hook, params)
         name = str(self._instance.get("vnfInstanceName") or "")
-        open_operations = operation_states.described(
-            (row["operation"], row["id"], row["operationState"])
-            for row in self._operations
-            if row["operationState"] not in operation_states.ENDED
-        )
-        return Instance(call.vnf_id, name, open_operations, params, view)
+        vnf_id = str(self._instance["id"])
+        return Instance(vnf_id, name, self.open_operation, params, view)
 
-    def _carried_out(self) -> list[Mapping[str, Any]]:
+    def carried_out(self) -> list[Mapping[str, Any]]:
         """``additionalParams`` of the operations that ended well, latest first."""
         return [
             (row.get("operationParams") or {}).get("additionalParams") or {}

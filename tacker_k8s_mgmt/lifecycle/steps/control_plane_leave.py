@@ -136,7 +136,8 @@ class ControlPlaneLeave:
     def _remove_members(self, members: Sequence[EtcdMember]) -> None:
         for member in members:
             LOG.info("etcd's member %s (%s) is removed", member.name, member.member_id)
-            self._state.through(self._state.site.etcd).remove(member.member_id)
+            etcd = self._state.through(self._state.site.etcd)
+            etcd.run("member", "remove", member.member_id)
 
     def leave_etcd(self) -> None:
         """Remove it from etcd and from the address that new nodes are given."""

@@ -20,8 +20,9 @@ from tacker_k8s_mgmt.remote.ssh.session import Session
 
 ENV_FILE = "/etc/etcd.env"
 
-_REQUEST_LIMIT = "--command-timeout=5s"  # for one member
-_COMMAND_LIMIT = 60.0  # seconds for etcdctl, which may ask several members in turn
+_REQUEST_LIMIT = 5.0  # seconds for one member
+# Seconds more than that for the command, which may ask several members in turn.
+_SPARE = 55.0
 _CLIENT_PORT = 2379
 
 # Endpoints are passed in the environment: etcdctl fails if an option sets them as well.
@@ -66,13 +67,13 @@ class EtcdClient:
         members = (_member(m, status.get(_endpoint(m)), problems) for m in listed)
         return tuple(sorted(members, key=lambda m: (m.name, m.member_id)))
 
-    def remove(self, member_id: str) -> None:
-        """Remove a member from etcd for good.
+    def run(self, *command: str, limit: float = _REQUEST_LIMIT) -> str:
+        """Return the output of an etcdctl command for the node's own member.
 
-        :param member_id: hexadecimal, as :meth:`members` returns it.
+        :param limit: seconds that etcd gets for it.
         :raises RemoteError: etcd refuses, or the node cannot be reached.
         """
-        self._run("", "member", "remove", member_id, check=True)
+        return self._run("", *command, check=True, limit=limit).stdout
 
     def _list(self) -> Sequence[_Listed]:
         listed: Sequence[_Listed] | None = self._ask("", "member", "list")
@@ -88,7 +89,7 @@ class EtcdClient:
         :raises ClusterError: there are none.
         """
         argv = ["grep", "^ETCD_INITIAL_CLUSTER=", ENV_FILE]
-        result = self._session.run(argv, timeout=_COMMAND_LIMIT, sudo=True, check=False)
+        result = self._session.run(argv, timeout=_SPARE, sudo=True, check=False)
         pairs = result.stdout.strip().partition("=")[2].split(",")
         members = [_from_pair(pair) for pair in pairs if "=" in pair]
         if not members:
@@ -126,9 +127,13 @@ class EtcdClient:
                 f"({type(error).__name__})."
             ) from error
 
-    def _run(self, endpoints: str, *command: str, check: bool) -> Result:
-        argv = ["sh", "-c", _SCRIPT, "etcdctl", endpoints, *command, _REQUEST_LIMIT]
-        return self._session.run(argv, timeout=_COMMAND_LIMIT, sudo=True, check=check)
+    def _run(
+        self, endpoints: str, *command: str, check: bool, limit: float = _REQUEST_LIMIT
+    ) -> Result:
+        argv = ["sh", "-c", _SCRIPT, "etcdctl", endpoints, *command]
+        argv.append(f"--command-timeout={limit:g}s")
+        timeout = limit + _SPARE
+        return self._session.run(argv, timeout=timeout, sudo=True, check=check)
 
 
 def _from_pair(pair: str) -> _Listed:

@@ -4,6 +4,7 @@ import builtins
 import contextlib
 import json
 import re
+import types
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +42,8 @@ def opened(monkeypatch):
         found.vnf_id, found.files = vnf_id, config_files
         yield found
 
-    monkeypatch.setattr(command, "_opened", opened)
+    lookup = types.SimpleNamespace(opened=opened)
+    monkeypatch.setattr(command, "_lookup", lambda: lookup)
     return found
 
 
@@ -186,7 +188,8 @@ def test_a_vnf_instance_that_cannot_be_opened(monkeypatch, capsys):
     def opened(vnf_id, config_files):
         raise errors.TackerError(detail=f"Tacker has no VNF instance {vnf_id}.")
 
-    monkeypatch.setattr(command, "_opened", opened)
+    lookup = types.SimpleNamespace(opened=opened)
+    monkeypatch.setattr(command, "_lookup", lambda: lookup)
     assert check() == 2
     captured = capsys.readouterr()
     assert captured.err == f"Tacker has no VNF instance {VNF}.\n"

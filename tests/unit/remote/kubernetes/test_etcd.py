@@ -206,13 +206,22 @@ def test_an_answer_that_is_none_is_an_error(etcd, tell, answer):
         etcd.members()
 
 
-def test_a_member_is_removed_by_its_id(etcd, tell, sshd):
+def test_a_command_is_for_the_nodes_own_member(etcd, tell, sshd):
     tell("member-remove", "Member f0e1d2c3b4a59687 removed from cluster")
-    etcd.remove("f0e1d2c3b4a59687")
-    (call,) = calls(sshd)
-    assert call.startswith("https://127.0.0.1:2379|member remove f0e1d2c3b4a59687")
+    output = etcd.run("member", "remove", "f0e1d2c3b4a59687")
+    assert output == "Member f0e1d2c3b4a59687 removed from cluster"
+    assert calls(sshd) == [
+        "https://127.0.0.1:2379|member remove f0e1d2c3b4a59687 --command-timeout=5s"
+    ]
 
 
-def test_a_member_that_etcd_does_not_give_up_is_an_error(etcd):
+def test_etcd_gets_longer_for_a_command_if_it_needs_that(etcd, tell, sshd):
+    tell("defrag---command-timeout=600s", "Finished defragmenting")
+    assert etcd.run("defrag", limit=600) == "Finished defragmenting"
+    limit = float(sshd.commands[-1].split("timeout -k 5 ")[1].split()[0])
+    assert limit > 600
+
+
+def test_a_command_that_etcd_refuses_is_an_error(etcd):
     with pytest.raises(errors.CommandFailed, match="context deadline exceeded"):
-        etcd.remove("2")
+        etcd.run("member", "remove", "2")
