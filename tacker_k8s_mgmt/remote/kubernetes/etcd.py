@@ -21,8 +21,8 @@ from tacker_k8s_mgmt.remote.ssh.session import Session
 ENV_FILE = "/etc/etcd.env"
 
 _REQUEST_LIMIT = 5.0  # seconds for one member
-# Seconds more than that for the command, which may ask several members in turn.
-_SPARE = 55.0
+# Seconds for a command beside that: etcdctl may ask several members in turn.
+_COMMAND_LIMIT = 60.0
 _CLIENT_PORT = 2379
 
 # Endpoints are passed in the environment: etcdctl fails if an option sets them as well.
@@ -89,7 +89,7 @@ class EtcdClient:
         :raises ClusterError: there are none.
         """
         argv = ["grep", "^ETCD_INITIAL_CLUSTER=", ENV_FILE]
-        result = self._session.run(argv, timeout=_SPARE, sudo=True, check=False)
+        result = self._session.run(argv, timeout=_COMMAND_LIMIT, sudo=True, check=False)
         pairs = result.stdout.strip().partition("=")[2].split(",")
         members = [_from_pair(pair) for pair in pairs if "=" in pair]
         if not members:
@@ -132,7 +132,7 @@ class EtcdClient:
     ) -> Result:
         argv = ["sh", "-c", _SCRIPT, "etcdctl", endpoints, *command]
         argv.append(f"--command-timeout={limit:g}s")
-        timeout = limit + _SPARE
+        timeout = limit + _COMMAND_LIMIT
         return self._session.run(argv, timeout=timeout, sudo=True, check=check)
 
 
