@@ -64,6 +64,10 @@ TOOLS = (
 #: For the real lab: what downloads files and images from the internet.
 CURL = Tool("curl", "curl", "downloads of files")
 SKOPEO = Tool("skopeo", "skopeo", "downloads of images")
+#: For the real lab without Go: what serves images.
+REGISTRY = Tool(
+    "docker-registry", "docker-registry", "images", ("docker-registry.service",)
+)
 TEST_TOOLS = (
     Tool("shellcheck", "shellcheck", "checks of shell scripts"),
     Tool("locale-gen", "locales", "logins with another locale"),

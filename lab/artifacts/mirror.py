@@ -96,18 +96,26 @@ def make_own(settings: Settings, report: Report) -> Path:
 
 
 def make_registry(settings: Settings, report: Report) -> None:
-    """Build the registry that serves the images, unless it is there.
+    """Have a registry that serves the images: built, or Debian's where Go is missing.
 
-    :raises LabError: there is no Go, or it could not be built.
+    :raises LabError: it could not be built or installed.
     """
-    if not registry(settings).exists():
+    if registry(settings).exists():
+        return
+    try:
         golang.check(settings)
+    except LabError:
+        with report.step(f"apt: {packages.REGISTRY.package}"):
+            packages.install([packages.REGISTRY], settings.cache / "install.log")
+    else:
         golang.build(settings, report, REGISTRY)
 
 
 def registry(settings: Settings) -> Path:
-    """The registry's program."""
-    return REGISTRY.path(settings) / "registry"
+    """The registry's program, whether it is there or not."""
+    built = REGISTRY.path(settings) / "registry"
+    packaged = shutil.which(packages.REGISTRY.program)
+    return Path(packaged) if packaged and not built.exists() else built
 
 
 def check(directory: Path, release: Release) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import LabError, command
+from lab import LabError, command, packages
 from lab.artifacts import (
     archives,
     cli,
@@ -218,6 +218,26 @@ def test_the_users_mirror_is_used_as_it_is(lab, report, builds, tmp_path):
     shutil.rmtree(given / "files")
     with pytest.raises(LabError, match="lacks"):
         cli.prepare(lab, report, [NEWEST.name], given)
+
+
+@pytest.mark.parametrize("has_go", [True, False])
+def test_registry_needs_no_go(lab, report, builds, monkeypatch, tmp_path, has_go):
+    def check(_):
+        if not has_go:
+            raise LabError("no Go")
+
+    def install(tools, _):
+        (tmp_path / tools[0].program).touch(mode=0o755)
+
+    monkeypatch.setattr(golang, "check", check)
+    monkeypatch.setattr(packages, "install", install)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    mirror.make_registry(lab, report)
+    assert mirror.registry(lab).exists()
+    assert builds == (["registry"] if has_go else [])
+    mirror.make_registry(lab, report)
+    assert mirror.registry(lab).name == ("registry" if has_go else "docker-registry")
+    assert len(builds) == int(has_go)
 
 
 def test_the_tests_images_need_no_go(lab, report, builds):
