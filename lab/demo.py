@@ -35,5 +35,5 @@ def run(lab: "Lab", args: argparse.Namespace) -> None:
     lab.up(kubespray=artifacts.wanted(args))
     settings = from_environment(args.state, args.cache)
     python = environments.program(settings, "tacker", "python")
-    words = "python3 -m lab" + (f" --state {args.state}" if args.state else "")
-    lab.execute([str(python), "-m", "lab.demo_script", words, str(began)])
+    command = "python3 -m lab" + (f" --state {args.state}" if args.state else "")
+    lab.execute([str(python), "-m", "lab.demo_script", command, str(began)])

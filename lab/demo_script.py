@@ -152,10 +152,10 @@ class Tour:
     def _draw(self, vnf_id: str) -> None:
         self._title("Where the time went")
         page = client.state() / "timeline.html"
-        words = ["runs", "show", vnf_id, "--html", str(page), "--force"]
-        words += ["--state-path", self._journals]
-        self._say(f"$ tacker-k8s-mgmt {' '.join(words)}")
-        command_line(words)
+        arguments = ["runs", "show", vnf_id, "--html", str(page), "--force"]
+        arguments += ["--state-path", self._journals]
+        self._say(f"$ tacker-k8s-mgmt {' '.join(arguments)}")
+        command_line(arguments)
 
     def _show_machines(self, instance: dict[str, Any]) -> None:
         addresses = {host.id: host.addresses for host in client.hosts()}

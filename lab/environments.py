@@ -100,8 +100,8 @@ def add_tests(settings: Settings, report: Report, name: str) -> None:
         (environment / f".{TESTS}").write_text(key(TESTS))
 
 
-def install(settings: Settings, environment: Path, words: Sequence[str]) -> None:
-    """Install what *words* say into an environment, with uv, else with pip.
+def install(settings: Settings, environment: Path, arguments: Sequence[str]) -> None:
+    """Install what *arguments* of pip name into an environment, with uv, else with pip.
 
     :raises LabError: both failed; with pip's reason.
     """
@@ -113,9 +113,9 @@ def install(settings: Settings, environment: Path, words: Sequence[str]) -> None
     plain = [pip, "--python", python, "install", "--quiet"]
     env = uv_variables(settings)
     try:
-        command.run([*fast, *words], limit=LIMIT, log=log, env=env)
+        command.run([*fast, *arguments], limit=LIMIT, log=log, env=env)
     except LabError:
-        command.run([*plain, *words], limit=LIMIT, log=log)
+        command.run([*plain, *arguments], limit=LIMIT, log=log)
     _compile(environment)
 
 
@@ -128,8 +128,10 @@ def _build(settings: Settings, report: Report, name: str) -> None:
         if name == TOOLS:
             command.run([*venv, str(target)], limit=LIMIT)
             pip = program(settings, TOOLS, "pip")
-            words = ["install", "--quiet", "-r", str(pins(name))]
-            command.run([pip, *words], limit=LIMIT, log=settings.cache / "install.log")
+            arguments = ["install", "--quiet", "-r", str(pins(name))]
+            command.run(
+                [pip, *arguments], limit=LIMIT, log=settings.cache / "install.log"
+            )
         else:
             command.run([*venv, "--without-pip", str(target)], limit=LIMIT)
             install(settings, target, ["--no-deps", "-r", str(pins(name))])
@@ -138,10 +140,10 @@ def _build(settings: Settings, report: Report, name: str) -> None:
 
 def _compile(target: Path) -> None:
     """Byte code for all but tests: nothing in a lab writes any, hosts cannot even."""
-    words = ["-m", "compileall", "-q", "-j", "0", "-x", "/tests?/", "lib"]
+    arguments = ["-m", "compileall", "-q", "-j", "0", "-x", "/tests?/", "lib"]
     # A file that is no Python of this version is not imported either.
     subprocess.run(
-        [str(target / "bin" / "python"), *words],
+        [str(target / "bin" / "python"), *arguments],
         cwd=target,
         capture_output=True,
         timeout=LIMIT,
@@ -156,16 +158,16 @@ def uv_variables(settings: Settings) -> dict[str, str]:
     for line in command.run([pip, "config", "list"], limit=60).splitlines():
         name, _, value = line.partition("=")
         found[name.rpartition(".")[2]] = value.strip("'")
-    given = {
+    variables = {
         "UV_CACHE_DIR": str(settings.cache / "uv"),
         "UV_SYSTEM_CERTS": "1",
         "UV_NO_CONFIG": "1",
     }
     if "index-url" in found:
-        given["UV_DEFAULT_INDEX"] = found["index-url"]
+        variables["UV_DEFAULT_INDEX"] = found["index-url"]
     if "cert" in found:
-        given["SSL_CERT_FILE"] = found["cert"]
-    return {**os.environ, **given}
+        variables["SSL_CERT_FILE"] = found["cert"]
+    return {**os.environ, **variables}
 
 
 def _remove_former(settings: Settings) -> None:

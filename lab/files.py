@@ -41,9 +41,9 @@ def _is_still(path: Path, descriptor: int) -> bool:
         return False
 
 
-def digest(paths: Iterable[Path], *words: str) -> str:
-    """A short name for the contents of files, their names, and some words."""
-    total = hashlib.sha256("\0".join(words).encode())
+def digest(paths: Iterable[Path], *texts: str) -> str:
+    """A short name for the contents of files, their names, and some texts."""
+    total = hashlib.sha256("\0".join(texts).encode())
     for path in sorted(paths):
         total.update(f"\0{path.name}\0".encode())
         total.update(path.read_bytes())

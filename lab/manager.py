@@ -197,8 +197,8 @@ class Lab:
         if not chosen or not chosen[0].exists():
             there = ", ".join(sorted(path.stem for path in directory.glob("*.log")))
             raise LabError(f"No such log; there are: {there or 'none'}", 2)
-        words = ["-n", TAIL_LINES, *(["-F"] if follow else [])]
-        os.execvp("tail", ["tail", *words, *map(str, chosen)])  # noqa: S606
+        options = ["-n", TAIL_LINES, *(["-F"] if follow else [])]
+        os.execvp("tail", ["tail", *options, *map(str, chosen)])  # noqa: S606
 
     def execute(self, argv: Sequence[str]) -> None:
         """Become a command inside the lab.
@@ -209,8 +209,8 @@ class Lab:
         command = self._namespace.argv(argv, Path.cwd())
         os.execvpe(command[0], command, user_environment(self._settings))  # noqa: S606
 
-    def _inside(self, *words: str) -> int:
-        command = [SYSTEM_PYTHON, "-m", "lab.services", *words]
+    def _inside(self, *arguments: str) -> int:
+        command = [SYSTEM_PYTHON, "-m", "lab.services", *arguments]
         env = {**clean_environment(), **places(self._settings)}
         return self._namespace.run(command, env)
 

@@ -64,8 +64,8 @@ class Namespace:
                 start_new_session=True,
                 env=clean_environment(),
             )
-        with cast("IO[bytes]", process.stdout) as said:
-            ready = said.readline() == b"READY\n"
+        with cast("IO[bytes]", process.stdout) as output:
+            ready = output.readline() == b"READY\n"
         if not ready:
             self.end()
             reason = errors.read_text().strip().splitlines()

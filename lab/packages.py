@@ -158,8 +158,8 @@ def _install_words(names: Sequence[str]) -> list[str]:
     return ["install", "-q", "-y", "--no-install-recommends", *names]
 
 
-def _apt(words: Sequence[str], log: Path, limit: float) -> None:
-    argv = ["apt-get", "-o", "DPkg::Lock::Timeout=120", *words]
+def _apt(arguments: Sequence[str], log: Path, limit: float) -> None:
+    argv = ["apt-get", "-o", "DPkg::Lock::Timeout=120", *arguments]
     command.run(argv, limit=limit, log=log, env=command.quiet_environment())
 
 

@@ -69,17 +69,17 @@ def renew(
 
 def _resolved(settings: Settings, name: str, upper: Path | None) -> Iterator[str]:
     """The lines of an environment's pins."""
-    words = [str(environments.pins(name).with_suffix(".in")), *_WORDS[name]]
+    arguments = [str(environments.pins(name).with_suffix(".in")), *_WORDS[name]]
     if name in BOUNDED:
-        words += ["--constraints", str(upper or environments.pins(UPPER))]
+        arguments += ["--constraints", str(upper or environments.pins(UPPER))]
     beside: set[str] = set()
     if name == environments.TESTS:
         tacker = environments.pins(environments.TACKER)
-        words += ["--constraints", str(tacker)]
+        arguments += ["--constraints", str(tacker)]
         beside = set(versions(tacker))
     uv = environments.program(settings, environments.TOOLS, "uv")
     options = ["--quiet", "--universal", "--no-annotate", "--no-header"]
-    argv = [uv, "pip", "compile", *options, "--python", SYSTEM_PYTHON, *words]
+    argv = [uv, "pip", "compile", *options, "--python", SYSTEM_PYTHON, *arguments]
     env = environments.uv_variables(settings)
     for line in command.run(argv, limit=LIMIT, env=env).splitlines():
         package, _, marker = line.partition(" ; ")

@@ -73,8 +73,13 @@ def install(settings: Settings, report: Report, name: str) -> None:
             else:
                 shutil.copy(source, copy)
         environment = environments.path(settings, name)
-        words = ["--no-deps", "--no-build-isolation", "--force-reinstall", str(copy)]
-        environments.install(settings, environment, words)
+        arguments = [
+            "--no-deps",
+            "--no-build-isolation",
+            "--force-reinstall",
+            str(copy),
+        ]
+        environments.install(settings, environment, arguments)
         shutil.rmtree(copy)
         stamp(settings, name).write_text(current)
 

@@ -86,7 +86,9 @@ class Tacker:
         """All VNF packages, whole: the list leaves out VNFD id and user data."""
         path = "/vnfpkgm/v1/vnf_packages"
         listed = self.call("GET", path).json()
-        return [self.call("GET", f"{path}/{one['id']}").json() for one in listed]
+        return [
+            self.call("GET", f"{path}/{resource['id']}").json() for resource in listed
+        ]
 
     def upload_package(self, csar: Path, user_data: dict[str, str]) -> dict[str, Any]:
         """Onboard the file *csar* and wait for it."""
@@ -150,11 +152,12 @@ class Tacker:
 
     def failed(self, vnf_id: str) -> list[str]:
         """Ids of the operation occurrences of a VNF instance that are FAILED_TEMP."""
-        every = self.call("GET", f"{self.LCM}/vnf_lcm_op_occs").json()
+        occurrences = self.call("GET", f"{self.LCM}/vnf_lcm_op_occs").json()
         return [
-            one["id"]
-            for one in every
-            if one["vnfInstanceId"] == vnf_id and one["operationState"] == "FAILED_TEMP"
+            occurrence["id"]
+            for occurrence in occurrences
+            if occurrence["vnfInstanceId"] == vnf_id
+            and occurrence["operationState"] == "FAILED_TEMP"
         ]
 
     def handle(self, occurrence_id: str, verb: str) -> None:

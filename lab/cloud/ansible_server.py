@@ -74,9 +74,9 @@ def prepare(hosts: Hosts, settings: Settings, release: str = releases.OWN) -> No
     if not hosts.pid(ID):
         hosts.create(document())
     archive = _kubespray(settings, release)
-    words = [str(settings.ansible_environment), ENVIRONMENT, KUBESPRAY]
+    arguments = [str(settings.ansible_environment), ENVIRONMENT, KUBESPRAY]
     digest = hashlib.sha256(archive).hexdigest()
-    script = ["sh", "-c", INSTALL, "install", *words, digest]
+    script = ["sh", "-c", INSTALL, "install", *arguments, digest]
     done = subprocess.run(
         hosts.enter(Host.from_document(document()), script),
         input=archive,

@@ -111,12 +111,12 @@ def start(machine: Bootable, log: Path) -> int:
     return pid
 
 
-def _expect(said: IO[bytes], word: str, deadline: float) -> str:
+def _expect(output: IO[bytes], word: str, deadline: float) -> str:
     """The rest of the next line, which starts with a word."""
     left = max(0.0, deadline - time.monotonic())
-    if not select.select([said], [], [], left)[0]:
+    if not select.select([output], [], [], left)[0]:
         raise CloudError(f"no {word} within {BOOT_LIMIT:.0f} s")
-    line = said.readline().decode(errors="replace")
+    line = output.readline().decode(errors="replace")
     if not line.startswith(word):
         raise CloudError(f"it ended before {word}" if not line else line.strip())
     return line[len(word) :].strip()

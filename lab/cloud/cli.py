@@ -55,13 +55,13 @@ def command_of(argv: Sequence[str]) -> list[str]:
 
 def run(lab: "Lab", args: argparse.Namespace) -> None:
     """Become the same verb inside the lab."""
-    words = [args.host_verb]
+    arguments = [args.host_verb]
     if args.host_verb == "list":
-        words += ["--json"] if args.json else []
+        arguments += ["--json"] if args.json else []
     else:
         kubespray = args.host_verb == "kubespray"
-        words.append(args.release if kubespray else args.host)
+        arguments.append(args.release if kubespray else args.host)
     if args.host_verb == "exec":
-        words += ["--", *command_of(args.argv)]
+        arguments += ["--", *command_of(args.argv)]
     python = ["env", f"PYTHONPATH={ROOT}", SYSTEM_PYTHON]
-    lab.execute([*python, "-m", "lab.cloud", *words])
+    lab.execute([*python, "-m", "lab.cloud", *arguments])

@@ -56,20 +56,20 @@ class HostCommand:
     :param document: goes to its standard input as JSON.
     """
 
-    def __init__(self, *words: str, document: Row | None = None) -> None:
-        self._words = words
+    def __init__(self, *arguments: str, document: Row | None = None) -> None:
+        self._words = arguments
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  open as long as we are
-        with tempfile.TemporaryFile() as given:
-            given.write(json.dumps(document).encode())
-            given.seek(0)
+        with tempfile.TemporaryFile() as document_file:
+            document_file.write(json.dumps(document).encode())
+            document_file.seek(0)
             self._process = subprocess.Popen(
-                [*cfg.CONF.lab.host_command.split(), *words],
-                stdin=given,
+                [*cfg.CONF.lab.host_command.split(), *arguments],
+                stdin=document_file,
                 stdout=self._output,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, "LAB_CLOUD_STATE": cfg.CONF.lab.state_dir},
             )
-        LOG.info("Lab cloud: %s (process %d)", " ".join(words), self._process.pid)
+        LOG.info("Lab cloud: %s (process %d)", " ".join(arguments), self._process.pid)
 
     def finished(self) -> bool:
         """Whether it has ended; waits a little before it returns False.

@@ -74,8 +74,8 @@ def send(
     connection.sock.settimeout(_ANSWER_LIMIT)
     try:
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-        given = [(name, headers[name]) for name in _PASSED_ON if name in headers]
-        for name, value in (*given, *more, ("Content-Length", str(len(body)))):
+        passed_on = [(name, headers[name]) for name in _PASSED_ON if name in headers]
+        for name, value in (*passed_on, *more, ("Content-Length", str(len(body)))):
             connection.putheader(name, value)
         connection.putheader("Connection", "close")
         connection.endheaders(body)

@@ -137,7 +137,7 @@ class Replica:
 
     def _look(self) -> None:
         """Request the lease, and serve or forward by the answer."""
-        asked = time.monotonic()
+        sent_at = time.monotonic()
         answer = self._ask()
         if answer is None:
             if time.monotonic() > self._until:
@@ -145,7 +145,7 @@ class Replica:
             return
         if answer["holder"] != self._url:
             self._leave()
-            self._settle(answer["holder"], asked)
+            self._settle(answer["holder"], sent_at)
             return
         if not isinstance(self._place, Cluster) or self._epoch != answer["epoch"]:
             self._leave()
@@ -154,12 +154,12 @@ class Replica:
             cluster.start()
             self._epoch = answer["epoch"]
             print(f"serving, epoch {self._epoch}", flush=True)
-            self._settle(cluster, asked)
-        self._settle(self._place, asked)
+            self._settle(cluster, sent_at)
+        self._settle(self._place, sent_at)
 
-    def _settle(self, place: Place | None, asked: float) -> None:
+    def _settle(self, place: Place | None, sent_at: float) -> None:
         with self._known:
-            self._place, self._until = place, asked + self._lease
+            self._place, self._until = place, sent_at + self._lease
             self._known.notify_all()
 
     def _leave(self, keep: bool = False) -> None:

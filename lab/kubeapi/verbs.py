@@ -172,14 +172,14 @@ def _token(cluster: Cluster, target: Target, body: Obj) -> Obj:
 
 
 def _review_access(cluster: Cluster, request: Request) -> Obj:
-    asked = dig(request.body, "spec.resourceAttributes", {})
-    plural, sub = asked.get("resource", ""), asked.get("subresource")
+    attributes = dig(request.body, "spec.resourceAttributes", {})
+    plural, sub = attributes.get("resource", ""), attributes.get("subresource")
     wanted = Access(
-        verb=asked.get("verb", ""),
-        group=asked.get("group", ""),
+        verb=attributes.get("verb", ""),
+        group=attributes.get("group", ""),
         resource=f"{plural}/{sub}" if sub else plural,
-        namespace=asked.get("namespace") or None,
-        name=asked.get("name", ""),
+        namespace=attributes.get("namespace") or None,
+        name=attributes.get("name", ""),
     )
     allowed = access.allowed(cluster.store, request.identity, wanted)
     return {**request.body, "status": {"allowed": allowed}}

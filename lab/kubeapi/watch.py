@@ -78,11 +78,11 @@ def stream(cluster: Cluster, request: Request) -> Iterator[bytes]:
     """
     query, store = request.query, cluster.store
     is_list = query.get("sendInitialEvents") == "true"
-    asked = "0" if is_list else query.get("resourceVersion") or "0"
+    version = "0" if is_list else query.get("resourceVersion") or "0"
     deadline = time.monotonic() + float(query.get("timeoutSeconds") or _LONGEST)
     with store.lock:
-        seen = int(asked) if asked.isdigit() and asked != "0" else store.version
-        present = selected(cluster, request) if asked == "0" else []
+        seen = int(version) if version.isdigit() and version != "0" else store.version
+        present = selected(cluster, request) if version == "0" else []
         expired = _too_old(cluster, seen)
     if expired:
         text = f"too old resource version: {seen}"

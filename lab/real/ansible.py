@@ -34,8 +34,8 @@ def prepare(settings: Settings, report: Report, checkout: Checkout) -> Path:
     with report.step(f"Ansible of kubespray {checkout.version}"):
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(parents=True, exist_ok=True)
-        words = [SYSTEM_PYTHON, "-m", "venv", "--without-pip", str(target)]
-        command.run(words, limit=environments.LIMIT)
+        argv = [SYSTEM_PYTHON, "-m", "venv", "--without-pip", str(target)]
+        command.run(argv, limit=environments.LIMIT)
         wanted = ["-r", str(checkout.requirements)]
         environments.install(settings, target, wanted)
         complete.touch()

@@ -48,8 +48,8 @@ class Service:
 
     def digest(self) -> str:
         """What it is started with, in short."""
-        words = [*self.argv, *(f"{k}={v}" for k, v in sorted(self.environment.items()))]
-        return files.digest(self.files, *words)
+        parts = [*self.argv, *(f"{k}={v}" for k, v in sorted(self.environment.items()))]
+        return files.digest(self.files, *parts)
 
 
 @dataclass(frozen=True)
@@ -109,16 +109,16 @@ class Processes:
             self.stop(service.name, service.patience)
             self._wait_until_vacant(service)
             self._launch(service)
-        said = ""
+        output = ""
         deadline = time.monotonic() + service.limit
         while True:
             record = self.record(service.name)
             if record is None:
                 raise self._failure(service.name, "ended")
-            before, said = said, self._said(service.name, record)
-            if service.ready(said):
+            before, output = output, self._said(service.name, record)
+            if service.ready(output):
                 return
-            if said != before:
+            if output != before:
                 deadline = time.monotonic() + service.limit
             if time.monotonic() > deadline:
                 raise self._failure(
@@ -195,8 +195,8 @@ class Processes:
             return log.read().decode(errors="replace")
 
     def _failure(self, name: str, what: str) -> LabError:
-        said = command.tail(self.log(name).read_text(errors="replace"))
-        return LabError(f"{name} {what} (all of it: {self.log(name)}):\n{said}")
+        tail = command.tail(self.log(name).read_text(errors="replace"))
+        return LabError(f"{name} {what} (all of it: {self.log(name)}):\n{tail}")
 
     def _wait(self, name: str, limit: float) -> None:
         deadline = time.monotonic() + limit

@@ -57,7 +57,9 @@ def consumers(settings: Settings, *queues: str) -> list[int]:
     broker = f"{ADDRESS}:{PORTS[NAME]}"
     argv = [python, str(WSGI / "consumers.py"), broker, *queues]
     try:
-        told = subprocess.run(argv, capture_output=True, timeout=LOOK_LIMIT, check=True)
+        result = subprocess.run(
+            argv, capture_output=True, timeout=LOOK_LIMIT, check=True
+        )
     except subprocess.SubprocessError:
         return []
-    return [int(line) for line in told.stdout.split()]
+    return [int(line) for line in result.stdout.split()]

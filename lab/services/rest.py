@@ -70,7 +70,7 @@ class Session:
                 text = response.read()
                 return response.headers, json.loads(text) if text else None
         except urllib.error.HTTPError as error:
-            said = error.read().decode(errors="replace")
-            raise LabError(f"{method} {url}: HTTP {error.code}: {said}") from error
+            message = error.read().decode(errors="replace")
+            raise LabError(f"{method} {url}: HTTP {error.code}: {message}") from error
         except OSError as error:
             raise LabError(f"{method} {url}: {error}") from error

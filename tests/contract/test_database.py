@@ -151,7 +151,9 @@ def test_a_vim_that_was_stored_when_the_connection_broke_is_the_one(
     made = vim.VimRegistry(context, instance).register(spec)
     mark = f"Kubernetes cluster of VNF instance {instance.id}"
     stored = [
-        one["id"] for one in plugin.get_vims(context) if one["description"] == mark
+        registered["id"]
+        for registered in plugin.get_vims(context)
+        if registered["description"] == mark
     ]
     assert stored == [made]
 

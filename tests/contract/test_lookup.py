@@ -122,7 +122,7 @@ def test_everything_is_asked_and_nothing_is_written(check, known, place):
     )
     (balancer,) = report["rows"]
     assert balancer["vim"] == "-"
-    assert [one["what"] for one in balancer["differences"]] == [
+    assert [difference["what"] for difference in balancer["differences"]] == [
         "the cluster is no VIM in Tacker"
     ]
     assert rows_of(place) == before

@@ -59,7 +59,7 @@ def test_tackers_api_takes_the_body():
 
 def test_the_upload_is_accepted_under_the_same_id(tacker):
     assert tacker.vnf_data["descriptor_id"] == sampledriver_vnfd.DESCRIPTOR
-    assert [one["flavour_id"] for one in tacker.flavours] == ["simple"]
+    assert [flavour["flavour_id"] for flavour in tacker.flavours] == ["simple"]
 
 
 @pytest.mark.parametrize("hook", sampledriver_vnfd.HOOKS)

@@ -110,7 +110,9 @@ class TestBarbican:
         logging.getLogger("keystoneauth").setLevel(logging.DEBUG)
         secrets = Secrets(lambda: login(cloud), options(), "")
         resolved = [secrets(by_id(one)) for one in (TEXT_ID, BYTES_ID)]
-        assert "keystoneauth" in {one.name.split(".")[0] for one in caplog.records}
+        assert "keystoneauth" in {
+            record.name.split(".")[0] for record in caplog.records
+        }
         for secret in (*resolved, PASSWORD):
             assert secret not in caplog.text
         assert all(secret not in repr(vars(secrets)) for secret in resolved)

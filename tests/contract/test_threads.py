@@ -100,7 +100,7 @@ def test_every_hook_ends_and_every_limit_fires(server, tmp_path, program, vnfs):
     found = json.loads(done.stdout)
     life = {"hooks": HOOKS, "members": MEMBERS, "vim": False}
     assert found["lives"] == [life] * vnfs
-    connect, command, unanswered = (one["error"] for one in found["limits"])
+    connect, command, unanswered = (limit["error"] for limit in found["limits"])
     assert connect.startswith("ConnectError: No SSH connection")
     assert command.startswith("CommandTimeout: On 127.0.0.1, `sleep 60` did not end")
     assert unanswered.startswith("CommandTimeout: On 127.0.0.1, `sh -c 'kill -STOP")

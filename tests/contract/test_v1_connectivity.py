@@ -68,11 +68,11 @@ def test_the_sample_is_read_as_tacker_applies_it():
         Attachment("workerNode_CP2", "external-2"),
     )
     assert applied(asked) == {
-        one.name: {
-            "network": one.network,
-            "fixed_ips": [{"ip_address": ip} for ip in one.addresses],
+        attachment.name: {
+            "network": attachment.network,
+            "fixed_ips": [{"ip_address": ip} for ip in attachment.addresses],
         }
-        for one in requests.attachments(asked)
+        for attachment in requests.attachments(asked)
     }
 
 

@@ -196,7 +196,7 @@ class TestTerminate:
         assert asked(self.request(kind)) == ["run", "the site", "run"]
         payloads = [one for one in cloud.asked if BYTES_ID in one]
         assert payloads
-        assert all(one.startswith("/RegionTwo/") for one in payloads)
+        assert all(payload.startswith("/RegionTwo/") for payload in payloads)
 
     def test_so_it_is_for_a_login_that_the_request_brings(self, asked, cloud):
         login = {"password": {"secret_ref": by_id(BYTES_ID).target}}

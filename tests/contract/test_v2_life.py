@@ -50,7 +50,7 @@ class TestInstantiate:
         instantiate(tacker)
         path = tacker.state / "journal" / f"{VNF}.jsonl"
         records = [json.loads(line) for line in path.read_text().splitlines()]
-        assert {one["api"] for one in records} == {"v2"}
+        assert {record["api"] for record in records} == {"v2"}
         assert {one["hook"] for one in records} == {
             "instantiate_start",
             "instantiate_end",
@@ -125,7 +125,9 @@ class TestScale:
     def test_what_was_refused_is_rolled_back_though_the_reason_lasts(self, cluster):
         with cluster.world() as site:
             site.server = ("ansible: it is not there",)
-            site.dead = {one.server_id for one in site.control_planes}
+            site.dead = {
+                control_plane.server_id for control_plane in site.control_planes
+            }
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
             scale(cluster, "SCALE_OUT")
         assert "it is not there" in caught.value.detail
@@ -160,7 +162,7 @@ class TestScale:
         scale(cluster, "SCALE_IN")
         # Heat deletes it first, so only the one that was drained goes beside it.
         assert cluster.site.members == [MASTER, FIFTY_FIVE]
-        assert [one.server_id for one in cluster.site.workers] == ["server-55"]
+        assert [worker.server_id for worker in cluster.site.workers] == ["server-55"]
 
     def test_worker_whose_heal_failed_is_drained_before_removal(self, cluster):
         with cluster.world() as site:

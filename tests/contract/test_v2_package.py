@@ -149,7 +149,9 @@ def test_the_upload_is_accepted(package, flavour, tmp_path):
         CONF.clear_override("vnf_package_csar_path", group="vnf_package")
     assert data["product_name"] == "Kubernetes cluster"
     assert [one["flavour_id"] for one in flavours] == [flavour]
-    assert "Scripts/kubespray_mgmt_v2.py" in {one["Source"] for one in artifacts}
+    assert "Scripts/kubespray_mgmt_v2.py" in {
+        artifact["Source"] for artifact in artifacts
+    }
 
 
 SCHEMAS = {

@@ -48,7 +48,8 @@ class Site(FakeSite):
         found = super().machines()
         stacks = {server: stack for server, _, stack in self.vnfcs()}
         places = {
-            one: found.places[one] | {one, stacks.get(one, one)} for one in found.places
+            server: found.places[server] | {server, stacks.get(server, server)}
+            for server in found.places
         }
         return replace(found, places=places)
 

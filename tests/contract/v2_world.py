@@ -123,9 +123,9 @@ class Heat:
     def _places(inst, grant_req):
         """The stacks of the servers that an operation takes away."""
         gone = {
-            one.resource.resourceId
-            for one in grant_req.removeResources
-            if one.type == "COMPUTE"
+            resource.resource.resourceId
+            for resource in grant_req.removeResources
+            if resource.type == "COMPUTE"
         }
         return {
             vnfc.metadata["stack_id"].rpartition("/")[2]
@@ -165,8 +165,10 @@ class Heat:
                     return one
                 return replace(one, server_id=f"{one.server_id}-new")
 
-            site.workers = [built(one) for one in site.workers]
-            site.control_planes = [built(one) for one in site.control_planes]
+            site.workers = [built(worker) for worker in site.workers]
+            site.control_planes = [
+                built(control_plane) for control_plane in site.control_planes
+            ]
             site.load_balancer = built(site.load_balancer)
             if not hasattr(req, "_obj_vnfcInstanceId"):
                 site.cluster_nodes = []
@@ -288,8 +290,8 @@ class Tacker:
         )
         grant = getattr(self.driver, f"{operation.lower()}_grant")
         grant(granted, req, self._instance(), self._vnfd)
-        for one in granted.addResources if self._granted else ():
-            one.resourceTemplateId = self._granted
+        for resource in granted.addResources if self._granted else ():
+            resource.resourceTemplateId = self._granted
         self._last = (lcmocc, granted)
         self.data = {}
         self.retry()

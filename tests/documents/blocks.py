@@ -46,7 +46,7 @@ def of_page(name: str, text: str) -> Iterator[Command]:
     """
     tree = publish_doctree(text, settings_overrides=QUIET)
     for block in tree.findall(nodes.literal_block):
-        language = [one for one in block["classes"] if one != "code"]
+        language = [class_ for class_ in block["classes"] if class_ != "code"]
         ours = not language or language[0] in SHELLS
         # What docutils does not know it quotes in a message of its own.
         if ours and not isinstance(block.parent, nodes.system_message):

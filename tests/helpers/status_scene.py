@@ -124,7 +124,7 @@ def findings(
     """Everything that differs, by row."""
     found = rows(scene, params, silent)
     differing = {
-        name: [one.text for one in row.findings] for name, row in found.items()
+        name: [finding.text for finding in row.findings] for name, row in found.items()
     }
     return {name: texts for name, texts in differing.items() if texts}
 

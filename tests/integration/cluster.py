@@ -229,7 +229,7 @@ class Cluster:
 
     def routes(self) -> set[str]:
         """Names of the workers that the load balancer knows."""
-        return {one["name"] for one in self.balancer("status")["workers"]}
+        return {worker["name"] for worker in self.balancer("status")["workers"]}
 
     def balancer(self, verb: str, *arguments: str) -> dict[str, Any]:
         """Call the script by hand on the load balancer's VM."""
@@ -292,8 +292,8 @@ class Cluster:
         """Whether each node of the cluster is Ready."""
         return {
             node["metadata"]["name"]: any(
-                one["type"] == "Ready" and one["status"] == "True"
-                for one in node["status"]["conditions"]
+                condition["type"] == "Ready" and condition["status"] == "True"
+                for condition in node["status"]["conditions"]
             )
             for node in self.nodes()
         }

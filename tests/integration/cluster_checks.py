@@ -40,7 +40,10 @@ def check(cluster: Cluster, *arguments: str) -> subprocess.CompletedProcess[str]
 def differences(done: subprocess.CompletedProcess[str]) -> dict[str, list[str]]:
     """What differs, by row."""
     rows = json.loads(done.stdout)["rows"]
-    found = {row["name"]: [one["what"] for one in row["differences"]] for row in rows}
+    found = {
+        row["name"]: [difference["what"] for difference in row["differences"]]
+        for row in rows
+    }
     return {name: texts for name, texts in found.items() if texts}
 
 

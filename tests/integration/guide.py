@@ -95,7 +95,9 @@ class Guide:
         :param words: of the block that is meant.
         :param values: the test's own, by placeholder.
         """
-        (block,) = (one for one in blocks.statements() if words in one)
+        (block,) = (
+            statement for statement in blocks.statements() if words in statement
+        )
         client.in_database("tacker", running.with_values(block, values))
 
     def says(self, scene: str, **values: str) -> str:

@@ -113,7 +113,7 @@ class TestBastion:
         for host, accepted in seen.items():
             assert accepted, host
             assert [one for one in accepted if f" from {BASTION} " not in one] == []
-        sources = [one.split(" from ")[1].split()[0] for one in logins("bastion")]
+        sources = [login.split(" from ")[1].split()[0] for login in logins("bastion")]
         assert set(sources) == {CONTROLLER_ADDRESS, ANSIBLE_SERVER}
         # One for each of the two hooks; one for each node that a playbook begins with.
         assert sources.count(CONTROLLER_ADDRESS) == 2

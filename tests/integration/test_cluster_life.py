@@ -161,10 +161,10 @@ class TestCheck:
             second: ["cordoned, gets no new pods"],
         }
         (remedy,) = (
-            one["remedy"]
+            difference["remedy"]
             for row in json.loads(done.stdout)["rows"]
             if row["name"] == first
-            for one in row["differences"]
+            for difference in row["differences"]
         )
         assert f"add-worker {first}=" in remedy
         # The way out that was told.
@@ -203,7 +203,7 @@ class TestGuide:
             guide.does("instance deleted", VNF_A=id_in(made))
 
     def test_package_in_one_line(self, lab, guide):
-        before = {one["id"] for one in lab.tacker.packages()}
+        before = {package["id"] for package in lab.tacker.packages()}
         guide.builds("simple.zip")
         guide.does("package in one line")
 

@@ -68,9 +68,11 @@ def judged(members: tuple[EtcdMember, ...], leaving: str) -> str:
     """Why the control plane may not be taken out; its members are known by address."""
     planes = [
         ControlPlane(
-            "control-plane-" + one.address.replace(".", "-"), one.name, one.address
+            "control-plane-" + member.address.replace(".", "-"),
+            member.name,
+            member.address,
         )
-        for one in members
+        for member in members
     ]
     return refusal(planes, members, {leaving})
 
@@ -223,7 +225,9 @@ def assert_healed(cluster: Cluster, name: str, order: list[str]) -> None:
     assert all(cluster.ready_nodes().values())
     assert len(cluster.ready_nodes()) == 5
     planes = cluster.balancer("status")["control_planes"]
-    assert {one["name"]: one["state"] for one in planes} == dict.fromkeys(after, "UP")
+    assert {plane["name"]: plane["state"] for plane in planes} == dict.fromkeys(
+        after, "UP"
+    )
     # Its own API server, as the load balancer's clients know it.
     kubectl = f"kubectl --kubeconfig {ADMIN} --server https://127.0.0.1:6443"
     name_of = f"--tls-server-name {cluster.balancer_address()}"

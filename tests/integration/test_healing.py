@@ -208,7 +208,11 @@ class TestHealing:
         assert len(names(cluster)) == 3
         assert level(cluster) == 1
         after = machine_ids(cluster)
-        other = {one for one in identities if after[one] != identities[one]}
+        other = {
+            identity
+            for identity in identities
+            if after[identity] != identities[identity]
+        }
         assert other == {f"worker-{healed.replace('.', '-')}"}
         assert check(cluster).returncode == 0
         # Tacker lists its VNFC from the next scale-out on.

@@ -164,7 +164,9 @@ class TestOptions:
             labels = node["metadata"]["labels"]
             assert labels["example.org/kind"] == "video"
             assert labels["example.org/tier"] == "front"
-            taints = {(one["key"], one["effect"]) for one in node["spec"]["taints"]}
+            taints = {
+                (taint["key"], taint["effect"]) for taint in node["spec"]["taints"]
+            }
             assert taints == {
                 ("dedicated", "PreferNoSchedule"),
                 ("slow", "PreferNoSchedule"),

@@ -54,7 +54,7 @@ def cluster(crowded: Lab) -> Iterator[Cluster]:
 
 def begun_by(name: str, others: Iterable[str]) -> list[str]:
     """The names that begin with this one."""
-    return [one for one in others if one != name and one.startswith(name)]
+    return [other for other in others if other != name and other.startswith(name)]
 
 
 class TestScaling:
@@ -68,7 +68,7 @@ class TestScaling:
         assert before < consistent(cluster, 3)
         joined = lab.ansible(f"cat {cluster.directory}/joined.json")
         assert set(cluster.workers().values()) < set(json.loads(joined))
-        kinds = [one.split("-")[1] for one in cluster.runs()]
+        kinds = [run.split("-")[1] for run in cluster.runs()]
         assert kinds == ["cluster", "facts", "scale"]
 
 
@@ -103,7 +103,7 @@ class TestBySeveral:
         # Their names begin with one that went.
         assert [name for one in gone for name in begun_by(one, after)]
         running(cluster)
-        on = {one["node"] for one in pods(cluster, "app=web")}
+        on = {pod["node"] for pod in pods(cluster, "app=web")}
         assert on <= names(cluster)
 
 

@@ -167,7 +167,7 @@ def ask(connection: http.client.HTTPSConnection) -> bytes:
 
 def named(option: str, servers: list[dict[str, str]]) -> list[str]:
     """Options of the script that give these servers."""
-    pairs = [(option, f"{one['name']}={one['address']}") for one in servers]
+    pairs = [(option, f"{server['name']}={server['address']}") for server in servers]
     return [word for pair in pairs for word in pair]
 
 

@@ -174,7 +174,7 @@ class TestScaling:
         cluster.assert_no_secret_in(lab.logs())
         cluster.assert_no_secret_in(json.dumps(cluster.show()))
         # What the requests said themselves, Tacker shows.
-        told = [one.get("error") for one in cluster.occurrences()]
+        told = [occurrence.get("error") for occurrence in cluster.occurrences()]
         assert len(told) > 5
         cluster.assert_no_secret_in(json.dumps(told))
 

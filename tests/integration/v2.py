@@ -72,7 +72,9 @@ class ClusterV2(Cluster):
 
     def occurrences(self) -> list[dict[str, Any]]:
         """Every operation of this VNF instance, whole."""
-        return [self._lab.tacker.occurrence(one) for one in self._operations()]
+        return [
+            self._lab.tacker.occurrence(operation) for operation in self._operations()
+        ]
 
     def vim_for_a_cnf(self) -> dict[str, Any]:
         """The cluster as a CNF's request names it; Tacker shows no token."""
@@ -84,7 +86,7 @@ class ClusterV2(Cluster):
 
     def vim_types(self) -> list[str]:
         infos = self.show().get("vimConnectionInfo") or {}
-        return [one["vimType"] for one in infos.values()]
+        return [info["vimType"] for info in infos.values()]
 
     def assert_nothing_left(self) -> None:
         super().assert_nothing_left()

@@ -40,8 +40,8 @@ class Server(LabResource):
         row = super().new_row(records, row_id)
         for key in self.REPORTED:
             row[key] = self.properties.get(key)
-        given = self.properties.get("user_data")
-        row["user_data"] = None if given is None else str(given)
+        user_data = self.properties.get("user_data")
+        row["user_data"] = None if user_data is None else str(user_data)
         row["status"] = "BUILD"
         row["host"] = _next_host(records)
         self._plug_in(records, row, self.properties.get("networks"))

@@ -80,19 +80,19 @@ class Subnet(LabResource):
     table = "subnets"
 
     def new_row(self, records: Records, row_id: str) -> Row:
-        given = self.properties
-        reference = str(network_of(given))
+        properties = self.properties
+        reference = str(network_of(properties))
         network = addresses.find_network(records, reference)
-        gateway = given.get("gateway_ip")
+        gateway = properties.get("gateway_ip")
         return addresses.new_subnet(
             row_id,
             self.display_name(),
             network["id"] if network else reference,
-            given.get("cidr"),
+            properties.get("cidr"),
             gateway=gateway,
             # In templates an empty gateway means none.
             with_gateway=gateway not in ("", "~"),
-            pools=given.get("allocation_pools") or (),
+            pools=properties.get("allocation_pools") or (),
         )
 
 
@@ -181,11 +181,13 @@ class FloatingIP(LabResource):
     attributes_schema = floatingip.FloatingIP.attributes_schema
 
     def new_row(self, records: Records, row_id: str) -> Row:
-        given = self.properties
-        network = given.get("floating_network") or given.get("floating_network_id")
+        properties = self.properties
+        network = properties.get("floating_network") or properties.get(
+            "floating_network_id"
+        )
         return {
             "id": row_id,
-            "port_id": given.get("port_id"),
+            "port_id": properties.get("port_id"),
             "floating_network_id": str(network),
         }
 

@@ -48,8 +48,8 @@ def hierarchies(mountinfo: str) -> list[Hierarchy]:
         mount = Path(left.split(" ")[4])
         if kind in (V1, V2) and mount.is_relative_to("/sys/fs/cgroup"):
             known = (*NEEDED_V1, NAMED, "hugetlb", "net_cls", "net_prio", "perf_event")
-            words = options.split(",") if kind == V1 else []
-            controllers = tuple(word for word in words if word in known)
+            names = options.split(",") if kind == V1 else []
+            controllers = tuple(name for name in names if name in known)
             found[mount] = Hierarchy(mount, kind, controllers)
     return list(found.values())
 
@@ -61,7 +61,12 @@ def current() -> list[Hierarchy]:
 
 def lacking(mounted: Sequence[Hierarchy]) -> list[str]:
     """What hosts with systemd need and this machine has not, as sentences."""
-    v1 = {name for one in mounted if one.type == V1 for name in one.controllers}
+    v1 = {
+        name
+        for hierarchy in mounted
+        if hierarchy.type == V1
+        for name in hierarchy.controllers
+    }
     if v1:
         absent = [name for name in (*NEEDED_V1, NAMED) if name not in v1]
         where = "cgroup v1 hierarchies below /sys/fs/cgroup"
@@ -91,19 +96,19 @@ class HostGroups:
         :raises CloudError: the kernel refused.
         """
         try:
-            for one in self._mounted:
-                group = one.mount / self._name
-                if one.type == V2:
-                    _delegate(one.mount, group)
+            for hierarchy in self._mounted:
+                group = hierarchy.mount / self._name
+                if hierarchy.type == V2:
+                    _delegate(hierarchy.mount, group)
                     (group / CONSOLE).mkdir(parents=True, exist_ok=True)
                     # Beside hierarchies of version 1 it has no memory controller.
                     if (group / "memory.max").exists():
                         (group / "memory.max").write_text(str(memory))
                     continue
                 group.mkdir(parents=True, exist_ok=True)
-                if "cpuset" in one.controllers:
+                if "cpuset" in hierarchy.controllers:
                     _inherit_cpuset(group)
-                if "memory" in one.controllers:
+                if "memory" in hierarchy.controllers:
                     (group / "memory.limit_in_bytes").write_text(str(memory))
         except OSError as error:
             raise CloudError(f"The host's cgroups: {error}") from error
@@ -111,8 +116,8 @@ class HostGroups:
     def entrances(self) -> list[Path]:
         """The files that take the number of a process which shall be in the host."""
         groups = (
-            one.mount / self._name / (CONSOLE if one.type == V2 else "")
-            for one in self._mounted
+            hierarchy.mount / self._name / (CONSOLE if hierarchy.type == V2 else "")
+            for hierarchy in self._mounted
         )
         return [group / "cgroup.procs" for group in groups]
 
@@ -122,12 +127,13 @@ class HostGroups:
         The directory is relative to ``/sys/fs/cgroup``, ``.`` for that itself.
         """
         lines = []
-        for one in self._mounted:
-            directory = one.mount.relative_to("/sys/fs/cgroup")
+        for hierarchy in self._mounted:
+            directory = hierarchy.mount.relative_to("/sys/fs/cgroup")
             options = ",".join(
-                f"none,{name}" if name == NAMED else name for name in one.controllers
+                f"none,{name}" if name == NAMED else name
+                for name in hierarchy.controllers
             )
-            lines.append(f"{one.type} {options or 'rw'} {directory}")
+            lines.append(f"{hierarchy.type} {options or 'rw'} {directory}")
         return "\n".join(lines)
 
     def remove(self) -> None:
@@ -135,8 +141,8 @@ class HostGroups:
 
         :raises CloudError: something still runs in one.
         """
-        for one in self._mounted:
-            _remove(one.mount / self._name)
+        for hierarchy in self._mounted:
+            _remove(hierarchy.mount / self._name)
 
 
 def lab_group(lab: Path) -> str:
@@ -150,8 +156,8 @@ def remove_all(lab: Path) -> None:
     :param lab: the cloud's state directory.
     :raises CloudError: something still runs in one.
     """
-    for one in current():
-        _remove(one.mount / lab_group(lab))
+    for group in current():
+        _remove(group.mount / lab_group(lab))
 
 
 def join(entrances: Sequence[Path], argv: Sequence[str]) -> list[str]:

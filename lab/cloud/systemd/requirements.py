@@ -34,7 +34,7 @@ def fulfil(settings: Settings) -> None:
     if found:
         raise LabError(
             "Hosts with systemd (lab up --real) cannot run on this machine. It lacks:\n"
-            + "\n".join(f"  {one}" for one in found)
+            + "\n".join(f"  {finding}" for finding in found)
             + "\nWithout --real the lab needs none of this.",
             2,
         )

@@ -113,8 +113,8 @@ def own_sources(targets: str, system: str) -> str:
 def clean(tree: Path) -> None:
     """Remove what hosts may not have in common."""
     for pattern in REMOVED:
-        for one in tree.glob(pattern):
-            one.unlink()
+        for path in tree.glob(pattern):
+            path.unlink()
 
 
 def _sources() -> str:

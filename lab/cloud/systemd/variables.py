@@ -39,7 +39,7 @@ def needed(
         "kube_proxy_conntrack_max_per_core": 0,
         "kube_proxy_conntrack_min": 0,
     }
-    if any(one.type == cgroups.V1 for one in mounted):
+    if any(hierarchy.type == cgroups.V1 for hierarchy in mounted):
         # A kubelet from 1.35 on refuses version 1 by default.
         found["kubelet_fail_cgroup_v1"] = False
         found["kubeadm_ignore_preflight_errors"] = ["SystemVerification"]
@@ -52,5 +52,5 @@ def needed(
 
 
 def _may_raise_limits(status: str) -> bool:
-    (line,) = (one for one in status.splitlines() if one.startswith("CapBnd:"))
+    (line,) = (text for text in status.splitlines() if text.startswith("CapBnd:"))
     return bool(int(line.split()[1], 16) >> CAP_SYS_RESOURCE & 1)

@@ -52,8 +52,8 @@ def _patience(taints: list[Obj], tolerations: list[Obj] | None) -> float | None:
         if not matching:
             return 0
         limits += [
-            max(0, one["tolerationSeconds"])
-            for one in matching
-            if one.get("tolerationSeconds") is not None
+            max(0, toleration["tolerationSeconds"])
+            for toleration in matching
+            if toleration.get("tolerationSeconds") is not None
         ]
     return min(limits, default=None)

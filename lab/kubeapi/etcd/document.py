@@ -96,7 +96,7 @@ def first_document(cluster: Mapping[str, str], token: str) -> Document:
     :param cluster: peer URLs by the members' names.
     """
     members = [Peer(member_id(url, token), url, name) for name, url in cluster.items()]
-    return Document(members=tuple(sorted(members, key=lambda one: one.peer_url)))
+    return Document(members=tuple(sorted(members, key=lambda member: member.peer_url)))
 
 
 @dataclass
@@ -143,4 +143,4 @@ def document_of(kept: Mapping[str, Any]) -> Document:
 
 
 def peers_of(kept: Iterable[Mapping[str, Any]]) -> tuple[Peer, ...]:
-    return tuple(Peer(**one) for one in kept)
+    return tuple(Peer(**fields) for fields in kept)

@@ -59,8 +59,8 @@ class EtcdCtl:
     """
 
     def __init__(self, options: argparse.Namespace) -> None:
-        given = vars(options)
-        settings = {name: given.get(name, "") for name in _SETTINGS}
+        values = vars(options)
+        settings = {name: values.get(name, "") for name in _SETTINGS}
         for name in _ENVIRONMENT:
             variable = f"ETCDCTL_{name.upper()}"
             if variable not in os.environ:
@@ -131,7 +131,7 @@ class EtcdCtl:
         print(f"Member {member} removed from cluster")
 
     def _health(self, endpoints: Sequence[str]) -> int:
-        told = []
+        healths = []
         for url in endpoints:
             began, problem = time.monotonic(), ""
             client = Client([url], self._files, self._limit)
@@ -140,26 +140,24 @@ class EtcdCtl:
             except EtcdError as error:
                 problem = str(error)
             took = f"{(time.monotonic() - began) * 1000:.3f}ms"
-            one = {"endpoint": url, "health": not problem, "took": took}
-            told.append({**one, **({"error": problem} if problem else {})})
+            health = {"endpoint": url, "health": not problem, "took": took}
+            healths.append({**health, **({"error": problem} if problem else {})})
         if self._json:
-            self._print(told)
-        for one in () if self._json else told:
-            if one["health"]:
-                what = (
-                    f"is healthy: successfully committed proposal: took = {one['took']}"
-                )
-                print(f"{one['endpoint']} {what}")
+            self._print(healths)
+        for health in () if self._json else healths:
+            if health["health"]:
+                what = "is healthy: successfully committed proposal"
+                print(f"{health['endpoint']} {what}: took = {health['took']}")
             else:
-                what = f"is unhealthy: failed to commit proposal: {one['error']}"
-                print(f"{one['endpoint']} {what}", file=sys.stderr)
-        if all(one["health"] for one in told):
+                what = f"is unhealthy: failed to commit proposal: {health['error']}"
+                print(f"{health['endpoint']} {what}", file=sys.stderr)
+        if all(health["health"] for health in healths):
             return 0
         print("Error: unhealthy cluster", file=sys.stderr)
         return 1
 
     def _status(self, endpoints: Sequence[str]) -> int:
-        told: list[dict[str, Any]] = []
+        statuses: list[dict[str, Any]] = []
         for url in endpoints:
             try:
                 status = self._client.ask_one(url, "/v3/status")
@@ -167,12 +165,14 @@ class EtcdCtl:
                 what = f"Failed to get the status of endpoint {url} ({error})"
                 print(what, file=sys.stderr)
             else:
-                told.append({"Endpoint": url, "Status": _status(status)})
+                statuses.append({"Endpoint": url, "Status": _status(status)})
         if self._json:
-            self._print(told)
+            self._print(statuses)
         else:
-            self._tell(_STATUS, [_row(one["Endpoint"], one["Status"]) for one in told])
-        return 0 if len(told) == len(endpoints) else 1
+            self._tell(
+                _STATUS, [_row(one["Endpoint"], one["Status"]) for one in statuses]
+            )
+        return 0 if len(statuses) == len(endpoints) else 1
 
     def _tell(self, names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> None:
         """Print a line for each, or a table."""
@@ -194,19 +194,19 @@ class EtcdCtl:
         print(json.dumps(answer, separators=(",", ":")))
 
 
-def _member(one: dict[str, Any]) -> dict[str, Any]:
-    known = {"ID": one["id"], "peerURLs": [one["peer_url"]]}
-    if not one["client_url"]:
+def _member(member: dict[str, Any]) -> dict[str, Any]:
+    known = {"ID": member["id"], "peerURLs": [member["peer_url"]]}
+    if not member["client_url"]:
         return known
-    return {**known, "name": one["name"], "clientURLs": [one["client_url"]]}
+    return {**known, "name": member["name"], "clientURLs": [member["client_url"]]}
 
 
 def _row(endpoint: str, state: dict[str, Any]) -> tuple[str, ...]:
     number, index = state["header"]["member_id"], str(state["raftIndex"])
     leads = str(state.get("leader") == number).lower()
-    words = (f"{number:x}", VERSION, f"{state['dbSize']} B", leads, "false")
+    columns = (f"{number:x}", VERSION, f"{state['dbSize']} B", leads, "false")
     problems = ", ".join(state.get("errors", []))
-    return (endpoint, *words, str(state["raftTerm"]), index, index, problems)
+    return (endpoint, *columns, str(state["raftTerm"]), index, index, problems)
 
 
 def _status(status: dict[str, Any]) -> dict[str, Any]:

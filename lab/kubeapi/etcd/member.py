@@ -51,7 +51,7 @@ class Member(Raft):
 
             def confirmed() -> bool:
                 return self._disk.document.revision <= self._committed and (
-                    self._majority(lambda one: self._heard_of(one).probe >= wanted)
+                    self._majority(lambda peer: self._heard_of(peer).probe >= wanted)
                 )
 
             self._wait(confirmed, term)

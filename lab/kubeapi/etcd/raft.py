@@ -130,7 +130,7 @@ class Raft:
 
     def _commit(self) -> None:
         revision = self._disk.document.revision
-        if self._majority(lambda one: self._heard_of(one).at >= revision):
+        if self._majority(lambda member: self._heard_of(member).at >= revision):
             self._committed = revision
             if self._disk.document.member(self._disk.id) is None:
                 self._disk.removed = True
@@ -141,7 +141,7 @@ class Raft:
 
     def _step_down_if_alone(self, now: float) -> None:
         limit = now - 2 * self._times.election
-        if not self._majority(lambda one: self._heard_of(one).last > limit):
+        if not self._majority(lambda member: self._heard_of(member).last > limit):
             self._follow(0)
 
     def _start_senders(self) -> None:

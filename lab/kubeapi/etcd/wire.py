@@ -140,13 +140,13 @@ class Client:
 
         :raises EtcdError: it refuses, or no member can do it.
         """
-        waiting, asked = list(self.endpoints), set[str]()
+        waiting, tried = list(self.endpoints), set[str]()
         problem = EtcdError("context deadline exceeded", retryable=True)
         while waiting:
             url = waiting.pop(0)
-            if url in asked:
+            if url in tried:
                 continue
-            asked.add(url)
+            tried.add(url)
             try:
                 answer = self._connections.post(url, path, message or {})
             except OSError:

@@ -152,16 +152,16 @@ def _configuration(wanted: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def work(given: dict[str, Any]) -> dict[str, Any]:
+def work(arguments: dict[str, Any]) -> dict[str, Any]:
     """Do everything; the result for Ansible."""
-    os.makedirs(given["directory"], exist_ok=True)
+    os.makedirs(arguments["directory"], exist_ok=True)
     os.umask(0o077)
-    authority = Authority(given["directory"], given.get("naming") == "etcd")
-    if given.get("ca"):
-        authority.take_ca(given["ca"], given["ca_key"])
+    authority = Authority(arguments["directory"], arguments.get("naming") == "etcd")
+    if arguments.get("ca"):
+        authority.take_ca(arguments["ca"], arguments["ca_key"])
     authority.ensure_ca()
-    wanted = given.get("certificates", ())
-    issued = {one["name"]: authority.ensure(one) for one in wanted}
+    requests = arguments.get("certificates", ())
+    issued = {request["name"]: authority.ensure(request) for request in requests}
     os.chmod(authority.path(authority.certificate("ca")), 0o644)
     return {
         "changed": bool(authority.renewed),
@@ -174,9 +174,9 @@ def work(given: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     # Without Ansible's library, as lab_units, and its arguments are put there likewise.
-    given = json.loads(r"""<<INCLUDE_ANSIBLE_MODULE_JSON_ARGS>>""")
+    arguments = json.loads(r"""<<INCLUDE_ANSIBLE_MODULE_JSON_ARGS>>""")
     try:
-        print(json.dumps(work(given)))
+        print(json.dumps(work(arguments)))
     except (Problem, OSError) as problem:
         print(json.dumps({"failed": True, "msg": str(problem)}))
 

@@ -12,17 +12,17 @@ import subprocess
 from typing import Any
 
 
-def run(given: dict[str, Any]) -> dict[str, Any]:
+def run(arguments: dict[str, Any]) -> dict[str, Any]:
     """Run it; the result for Ansible."""
-    argv = given.get("argv") or shlex.split(given["cmd"])
+    argv = arguments.get("argv") or shlex.split(arguments["cmd"])
     done = subprocess.run(
         [str(word) for word in argv],
-        input=given.get("stdin") or "",
+        input=arguments.get("stdin") or "",
         capture_output=True,
         text=True,
         check=False,
     )
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "changed": True,
         "cmd": argv,
         "rc": done.returncode,
@@ -30,15 +30,15 @@ def run(given: dict[str, Any]) -> dict[str, Any]:
         "stderr": done.stderr.rstrip("\n"),
     }
     if done.returncode:
-        told |= {"failed": True, "msg": "non-zero return code"}
-    return told
+        result |= {"failed": True, "msg": "non-zero return code"}
+    return result
 
 
 def main() -> None:
     # Ansible puts its arguments there.
-    given = json.loads(r"""<<INCLUDE_ANSIBLE_MODULE_JSON_ARGS>>""")
+    arguments = json.loads(r"""<<INCLUDE_ANSIBLE_MODULE_JSON_ARGS>>""")
     try:
-        print(json.dumps(run(given)))
+        print(json.dumps(run(arguments)))
     except OSError as problem:
         print(json.dumps({"failed": True, "msg": str(problem)}))
 

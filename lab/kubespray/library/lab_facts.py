@@ -36,11 +36,11 @@ def addresses(family: str) -> list[str]:
         ["ip", "-json", "address", "show"], capture_output=True, text=True, check=True
     )
     return [
-        one["local"]
+        address["local"]
         for interface in json.loads(told.stdout)
         if "LOOPBACK" not in interface["flags"]
-        for one in interface["addr_info"]
-        if one["family"] == family
+        for address in interface["addr_info"]
+        if address["family"] == family
     ]
 
 

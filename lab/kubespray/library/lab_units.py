@@ -61,8 +61,8 @@ def write(wanted: dict[str, Any]) -> bool:
 
 
 def _copy(source: str, file: Any) -> None:
-    with open(source, "rb") as given:
-        shutil.copyfileobj(given, file)
+    with open(source, "rb") as original:
+        shutil.copyfileobj(original, file)
 
 
 def _put(path: str, mode: int, fill: Any) -> bool:
@@ -169,9 +169,9 @@ class Unit:
             ["systemctl", *arguments], capture_output=True, text=True, check=False
         )
         if done.returncode:
-            told = (done.stderr or done.stdout).strip()
+            output = (done.stderr or done.stdout).strip()
             verb = " ".join(arguments)
-            raise Problem(f"systemctl {verb} failed: {told}; log: {self.log_tail()}")
+            raise Problem(f"systemctl {verb} failed: {output}; log: {self.log_tail()}")
 
 
 def start(wanted: dict[str, Any], changed: bool) -> bool:
@@ -189,24 +189,24 @@ def start(wanted: dict[str, Any], changed: bool) -> bool:
     return started
 
 
-def work(given: dict[str, Any]) -> bool:
+def work(arguments: dict[str, Any]) -> bool:
     """All of it; whether anything was changed."""
-    changes = [Unit(name).stop() for name in given.get("stopped", ())]
-    changes += [remove(path) for path in given.get("absent", ())]
-    written = [file for file in given.get("files", ()) if write(file)]
-    if "reachable" in given:
-        wait(given["reachable"])
-    if "unit" in given:
+    changes = [Unit(name).stop() for name in arguments.get("stopped", ())]
+    changes += [remove(path) for path in arguments.get("absent", ())]
+    written = [file for file in arguments.get("files", ()) if write(file)]
+    if "reachable" in arguments:
+        wait(arguments["reachable"])
+    if "unit" in arguments:
         restarts = any(file.get("restarts", True) for file in written)
-        changes.append(start(given["unit"], restarts))
+        changes.append(start(arguments["unit"], restarts))
     return bool(written) or any(changes)
 
 
 def main() -> None:
     # Ansible puts its arguments there. JSON has no three quotation marks in a row.
-    given = json.loads(r"""<<INCLUDE_ANSIBLE_MODULE_JSON_ARGS>>""")
+    arguments = json.loads(r"""<<INCLUDE_ANSIBLE_MODULE_JSON_ARGS>>""")
     try:
-        print(json.dumps({"changed": work(given)}))
+        print(json.dumps({"changed": work(arguments)}))
     except (Problem, OSError) as problem:
         print(json.dumps({"failed": True, "msg": str(problem)}))
 

@@ -131,7 +131,10 @@ def test_traffic_goes_only_to_control_planes_that_are_ready(
         live.do("install", "--api-port", str(live.api_port), *planes)
 
         def states() -> dict[str, str]:
-            return {one.name: one.state for one in live.report().control_planes}
+            return {
+                control_plane.name: control_plane.state
+                for control_plane in live.report().control_planes
+            }
 
         wanted = dict.fromkeys(("starting", "not-ready", "dead"), "DOWN")
         wanted |= dict.fromkeys(("ready", "no-anonymous"), "UP")

@@ -68,7 +68,9 @@ def test_install_sets_all_nodes_and_keeps_the_exposed_services(
     balancer.do(*WEB)
     balancer.do("install", "--control-plane", "cp=10.0.0.1", "--worker", "w=10.0.0.2")
     status = balancer.status()
-    assert [one["address"] for one in status["control_planes"]] == ["10.0.0.1"]
+    assert [control_plane["address"] for control_plane in status["control_planes"]] == [
+        "10.0.0.1"
+    ]
     assert workers_of(balancer) == ["w"]
     assert services_of(balancer) == ["web"]
 

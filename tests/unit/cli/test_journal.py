@@ -190,7 +190,7 @@ def test_two_conductors_lose_no_record_while_the_file_is_replaced(tmp_path):
         while any(one.poll() is None for one in conductors):
             seen += reader.read()
         seen += reader.read()
-    assert [one.returncode for one in conductors] == [0, 0]
+    assert [conductor.returncode for conductor in conductors] == [0, 0]
     counted = {}
     for line in path_in(tmp_path).read_text().splitlines():
         one = json.loads(line)

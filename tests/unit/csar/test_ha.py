@@ -76,9 +76,9 @@ def test_control_planes_are_a_group_that_nothing_scales(parts):
     count = {"get_param": "master_instance_desired_capacity"}
     assert group["properties"]["count"] == count
     scaled = {
-        one["properties"]["auto_scaling_group_id"]["get_resource"]
-        for one in resources.values()
-        if one["type"] == "OS::Heat::ScalingPolicy"
+        resource["properties"]["auto_scaling_group_id"]["get_resource"]
+        for resource in resources.values()
+        if resource["type"] == "OS::Heat::ScalingPolicy"
     }
     assert scaled == {"worker_instance"}
 

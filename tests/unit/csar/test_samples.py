@@ -47,7 +47,9 @@ def nested(parts):
 
 def requirements(node):
     return {
-        name: target for one in node["requirements"] for name, target in one.items()
+        name: target
+        for requirement in node["requirements"]
+        for name, target in requirement.items()
     }
 
 
@@ -111,7 +113,7 @@ def test_every_level_has_an_odd_number_of_control_planes(topology):
     numbers = policies(topology, "VduInstantiationLevels")
     planes = numbers["masterNode_instantiation_levels"]["levels"]
     assert set(planes) == set(levels["levels"])
-    assert all(one["number_of_instances"] % 2 == 1 for one in planes.values())
+    assert all(plane["number_of_instances"] % 2 == 1 for plane in planes.values())
 
 
 def test_node_vms_are_large_enough_for_kubernetes(nodes):
@@ -184,10 +186,10 @@ def test_every_port_has_security_groups(parts, top, nested):
     assert len(ports(top, nested)) == 6
     for port in ports(top, nested).values():
         assert port["security_groups"]
-        for one in port["security_groups"]:
-            if "get_param" in one:
-                one = group["properties"][one["get_param"]]
-            assert one["get_resource"] in known
+        for security_group in port["security_groups"]:
+            if "get_param" in security_group:
+                security_group = group["properties"][security_group["get_param"]]
+            assert security_group["get_resource"] in known
 
 
 def test_ssh_and_the_api_can_be_narrowed_to_a_network(parts, top):
@@ -232,7 +234,11 @@ def test_the_lab_knows_every_type_of_resource(top, nested):
         if isinstance(result, ast.Return) and isinstance(result.value, ast.Dict)
         for key in result.value.keys
     }
-    used = {one["type"] for resources in (top, nested) for one in resources.values()}
+    used = {
+        resource["type"]
+        for resources in (top, nested)
+        for resource in resources.values()
+    }
     own = {one for one in used if not one.startswith("OS::Heat::")}
     assert own - {NESTED.rpartition("/")[2]} <= known
 
@@ -250,7 +256,7 @@ def test_it_has_the_script_and_the_installed_driver(parts):
 def test_every_file_has_the_hash_that_it_has(package):
     files = archive.read(package)
     entries = meta.parse(files.pop(meta.PATH).decode()).entries
-    assert {one["Name"]: one["Hash"] for one in entries} == {
+    assert {entry["Name"]: entry["Hash"] for entry in entries} == {
         name: hashlib.sha256(content).hexdigest() for name, content in files.items()
     }
 

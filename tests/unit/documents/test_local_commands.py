@@ -88,7 +88,9 @@ def as_shown(shown, output):
     lines = iter(output.splitlines())
     wanted = [line for line in shown if line.strip() not in ("", "...")]
     starts = [re.sub(r"\S*…$", "", line).rstrip() for line in wanted]
-    return [one for one in starts if not any(line.startswith(one) for line in lines)]
+    return [
+        start for start in starts if not any(line.startswith(start) for line in lines)
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -142,5 +144,5 @@ def test_targets_of_make_are_there():
     ],
 )
 def test_programs_take_the_words_that_are_printed(prefix, parser):
-    for one in words(prefix):
-        assert isinstance(parser.parse_args(one), argparse.Namespace)
+    for word in words(prefix):
+        assert isinstance(parser.parse_args(word), argparse.Namespace)

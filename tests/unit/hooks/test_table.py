@@ -73,7 +73,9 @@ def test_the_order_of_work(call):
         "close",
     ]
     records, _ = journal.read(journal.path_of(call.state_path, VNF))
-    assert {(one["hook"], one["api"]) for one in records} == {("scale_start", "v0")}
+    assert {(record["hook"], record["api"]) for record in records} == {
+        ("scale_start", "v0")
+    }
 
 
 def test_without_parameters_nothing_is_begun(call):

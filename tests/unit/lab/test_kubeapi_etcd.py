@@ -91,7 +91,7 @@ def test_a_lease_that_is_given_back_is_free_at_once(etcd):
 
 def test_a_member_is_removed_for_good_and_added_again(etcd):
     name = next(name for name in etcd.names if name != etcd.leader())
-    before = next(one for one in etcd.members() if one["name"] == name)
+    before = next(member for member in etcd.members() if member["name"] == name)
     etcd.ask("/v3/member-remove", id=before["id"])
     assert len(etcd.members()) == 2
     wait_for(etcd.nodes[name].member.stopped.is_set)
@@ -199,7 +199,7 @@ def test_etcdctl_reports_health_and_status_of_each_member(etcd):
     assert sorted(one["health"] for one in health) == [False, True, True]
     done = etcdctl(etcd, "endpoint", "status", "--cluster", "-w", "json")
     assert done.returncode == 1
-    status = [one["Status"] for one in json.loads(done.stdout)]
+    status = [member["Status"] for member in json.loads(done.stdout)]
     assert len(status) == 2
     leader = etcd.nodes[etcd.leader()].member.id
     assert {one["leader"] for one in status} == {leader}

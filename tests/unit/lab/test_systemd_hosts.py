@@ -70,7 +70,7 @@ def test_a_lab_whose_start_was_refused_can_be_an_ordinary_one(lab):
 
 
 def test_hierarchies_of_version_1_and_what_beside_them_is_of_version_2():
-    found = {one.mount.name: one for one in cgroups.hierarchies(V1)}
+    found = {hierarchy.mount.name: hierarchy for hierarchy in cgroups.hierarchies(V1)}
     assert {name: one.controllers for name, one in found.items()} == {
         "cpu,cpuacct": ("cpu", "cpuacct"),
         "cpuset": ("cpuset",),

@@ -29,7 +29,7 @@ def survey(site, wanted=None):
 
 
 def differences(report):
-    return [(row.name, one.text) for row in report.rows for one in row.findings]
+    return [(row.name, finding.text) for row in report.rows for finding in row.findings]
 
 
 def test_a_cluster_that_stands_agrees_and_nothing_is_changed():

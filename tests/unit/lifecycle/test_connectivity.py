@@ -64,7 +64,9 @@ def move(site, **addresses):
         address = addresses.get(one.server_id.replace("-", "_"), one.ssh_address)
         return replace(one, ssh_address=address)
 
-    site.control_planes = [moved(one) for one in site.control_planes]
+    site.control_planes = [
+        moved(control_plane) for control_plane in site.control_planes
+    ]
     site.workers = [moved(one) for one in site.workers]
     if site.load_balancer:
         site.load_balancer = moved(site.load_balancer)
@@ -241,7 +243,7 @@ class TestEnd:
         original = site.wait_reachable
 
         def wait(machines):
-            if any(one.ssh_address == "198.51.100.9" for one in machines):
+            if any(machine.ssh_address == "198.51.100.9" for machine in machines):
                 assert site.known["198.51.100.9"] == "server-9"
                 raise errors.HostKeyError(host="198.51.100.9", recorded="known_hosts")
             original(machines)

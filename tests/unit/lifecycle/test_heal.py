@@ -70,7 +70,7 @@ class TestWorkers:
         identities = {node.name: node.machine_id for node in site.cluster_nodes}
         assert identities[FIVE] == "server-5-anew"
         assert {name for name, _ in site.routes} == {FIVE, FIFTY_FIVE}
-        assert [one.name for one in site.runs] == ["remove-node", "facts", "scale"]
+        assert [run.name for run in site.runs] == ["remove-node", "facts", "scale"]
         assert "192.0.2.105" in site.forgotten
         assert "192.0.2.155" not in site.forgotten
 
@@ -126,7 +126,9 @@ class TestWorkers:
     def test_worker_that_heat_did_not_build_is_reported(self):
         site = instantiated()
         heal_start(site, "server-5")
-        site.workers = [one for one in site.workers if one.server_id != "server-5"]
+        site.workers = [
+            worker for worker in site.workers if worker.server_id != "server-5"
+        ]
         with pytest.raises(errors.StepFailed, match="Heat has not built") as caught:
             heal_end(site, "server-5")
         assert FIVE in str(caught.value)

@@ -134,7 +134,7 @@ class TestInstantiate:
 
     def test_workers_that_heat_has_not_finished_are_waited_for_by_a_retry(self):
         site = FakeSite()
-        site.unfinished = {one.server_id for one in site.workers}
+        site.unfinished = {worker.server_id for worker in site.workers}
         with pytest.raises(errors.StepFailed, match="No worker VM is complete"):
             instantiate(site)
         assert "owner" not in site.changes

@@ -115,7 +115,9 @@ class TestScaleOut:
     def test_member_that_vanished_with_a_rollback_is_cleared_away(self):
         site = grown(6)
         scale_out(site, "server-6")
-        site.workers = [one for one in site.workers if one.server_id != "server-6"]
+        site.workers = [
+            worker for worker in site.workers if worker.server_id != "server-6"
+        ]
         site.workers.append(machine(Role.WORKER, 7))
         site.pods[SIX] = ["web"]
         scale_out(site, "server-7")
@@ -418,7 +420,7 @@ class TestScaleIn:
         assert site.members == [MASTER]
         assert site.pods == {}
         variables = [dict(one.extra_vars) for one in site.runs]
-        assert [one["node"] for one in variables] == [FIFTY_FIVE, FIVE]
+        assert [variable["node"] for variable in variables] == [FIFTY_FIVE, FIVE]
         assert variables[1]["reset_nodes"] is False
 
     def test_dead_worker_that_stays_does_not_hold_up_the_others(self):

@@ -55,9 +55,9 @@ class TestWhole:
         site.pods = {FIRST_WORKER: ["web"]}
         upgrade(site)
         assert is_whole(site)
-        assert [one.name for one in site.runs] == ["facts"] + 6 * ["upgrade-cluster"]
+        assert [run.name for run in site.runs] == ["facts"] + 6 * ["upgrade-cluster"]
         assert site.batches[0] == PLANES
-        assert [len(one.split(",")) for one in site.batches[1:]] == 5 * [2]
+        assert [len(batch.split(",")) for batch in site.batches[1:]] == 5 * [2]
         assert site.runs[1].extra_vars["upgrade_node_confirm"] is False
         assert site.runs[2].extra_vars["serial"] == 2
         assert site.pods == {}
@@ -70,7 +70,7 @@ class TestWhole:
     def test_the_journal_counts_all_steps(self):
         records = upgrade(UpgradingSite()).records
         steps = [one for one in records if one["event"] == "step-end"]
-        assert [one["number"] for one in steps] == list(range(1, 13))
+        assert [step["number"] for step in steps] == list(range(1, 13))
         assert steps[-1]["total"] == 12
         assert {one["outcome"] for one in steps} == {"done"}
 

@@ -487,7 +487,7 @@ def test_root_runs_nothing_that_the_user_could_have_put_there(fresh, tmp_path):
     said = fresh.do("--user", "nobody")
     assert said[-1] == "changed"
     calls = log.read_text().splitlines()
-    assert all(one.startswith(f"-u nobody -- env HOME={tmp_path} ") for one in calls)
+    assert all(call.startswith(f"-u nobody -- env HOME={tmp_path} ") for call in calls)
     for program in ("git ", "-m venv ", "-m pip ", "bin/ansible-playbook --version"):
         assert any(program in one for one in calls), program
     for path in (tmp_path / "opt").iterdir():

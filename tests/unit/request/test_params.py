@@ -123,7 +123,9 @@ def test_a_missing_attribute_is_named(name):
 def test_the_port_inside_the_cluster_may_be_left_to_the_one_for_ssh(group):
     made = parsed({f"{group}.nic_cp_name": REMOVED})
     assert {
-        one.nic_cp == one.ssh_cp for one in vm_selectors(made) if one.attribute == group
+        vm_selector.nic_cp == vm_selector.ssh_cp
+        for vm_selector in vm_selectors(made)
+        if vm_selector.attribute == group
     } == {True}
 
 

@@ -62,7 +62,7 @@ def test_without_a_load_balancer_there_is_no_column_and_the_vim_is_the_control_p
     assert list(found) == [CP, W5, W55]
     assert Source.BALANCER not in found[CP].cells
     assert found[CP].cells[Source.VIM].text == "our-vim"
-    others = tuple(one for one in COLUMNS if one is not Source.BALANCER)
+    others = tuple(column for column in COLUMNS if column is not Source.BALANCER)
     assert report.sources(WITHOUT_BALANCER) == others
     assert report.sources(PARAMS) == COLUMNS
 

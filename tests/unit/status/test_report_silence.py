@@ -50,7 +50,9 @@ def test_an_unreachable_source_proves_nothing_of_others(entry, silent):
 
 
 def all_but(*heard):
-    return [one.name for one in dataclasses.fields(Answers) if one.name not in heard]
+    return [
+        field.name for field in dataclasses.fields(Answers) if field.name not in heard
+    ]
 
 
 @pytest.mark.parametrize("heard", ["machines", "inventory", "balancer"])

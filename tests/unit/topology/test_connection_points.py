@@ -15,7 +15,7 @@ from tests.helpers.samples import REMOVED, parsed
 
 
 def port(name, network="net", *addresses):
-    fixed = [{"subnet_id": "s", "ip_address": one} for one in addresses]
+    fixed = [{"subnet_id": "s", "ip_address": address} for address in addresses]
     attributes = {"network_id": network, "fixed_ips": fixed}
     kind = "OS::Neutron::Port"
     return StackResource("s", name, kind, name, "CREATE_COMPLETE", "", attributes)
@@ -75,7 +75,7 @@ def test_a_floating_ip_stands_for_the_port_behind_it():
     ]
     present = attachments(stack)
     assert [one.floating_ips for one in present] == [{"fip"}, frozenset()]
-    without_nic = {f"{one}.nic_cp_name": REMOVED for one in GROUPS}
+    without_nic = {f"{group}.nic_cp_name": REMOVED for group in GROUPS}
     named = {f"{one}.ssh_cp_name": "fip" for one in GROUPS}
     params = parsed(without_nic | named)
     assert set(inner_points(params, present)) == {"behind", "masterNode_CP2"}

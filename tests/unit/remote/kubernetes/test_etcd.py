@@ -182,7 +182,7 @@ def test_addresses_of_version_6_are_written_as_the_inventory_has_them(etcd, tell
 
 
 def test_nodes_that_do_not_answer_are_each_reported(etcd):
-    assert {one.problem for one in etcd.members()} == {"it does not answer"}
+    assert {member.problem for member in etcd.members()} == {"it does not answer"}
 
 
 def test_a_node_without_etcd_is_reported_with_the_reason(etcd, sshd):
