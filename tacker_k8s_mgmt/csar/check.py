@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -24,7 +23,7 @@ from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model import load_balancer
 
-_NO_REQUESTS: Mapping[str, Any] = MappingProxyType({})
+_NO_REQUESTS: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True)

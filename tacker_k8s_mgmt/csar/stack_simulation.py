@@ -4,7 +4,6 @@ import contextlib
 import ipaddress
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from tacker_k8s_mgmt.csar import hot
@@ -19,9 +18,9 @@ _EXTERNAL = (
 )
 
 _Values = Mapping[str, Any]
-_NONE: _Values = MappingProxyType({})
+_NONE: _Values = {}
 #: Nova's attributes of every server.
-SERVER: _Values = MappingProxyType({"hostId": "compute-host"})
+SERVER: _Values = {"hostId": "compute-host"}
 
 
 def complete(

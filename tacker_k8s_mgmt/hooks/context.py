@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from oslo_config import cfg
-from oslo_log import log
 
 from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.lifecycle import ports
@@ -19,7 +18,7 @@ from tacker_k8s_mgmt.remote.clock import SystemClock
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.params import InstallParams
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=Site)
 P = TypeVar("P", InstallParams, InstallParams | None)

@@ -12,14 +12,13 @@ from typing import Any
 
 from keystoneauth1 import adapter, exceptions
 from keystoneauth1.session import Session
-from oslo_log import log
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config
 from tacker_k8s_mgmt.remote import restricted_files
 from tacker_k8s_mgmt.request.secret_references import FILE, Reference, Unresolved
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _RETRIES = 2  # without an answer, or when all servers are busy
 # Of the VIM's own credentials: Heat reports Keystone's answer to them as well.

@@ -11,8 +11,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
@@ -32,7 +30,7 @@ from tacker_k8s_mgmt.request.params import API_PORT
 from tacker_k8s_mgmt.topology import connection_points
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _BACK = (
     "Send a request that gives the address back; or heal the whole VNF, which builds "

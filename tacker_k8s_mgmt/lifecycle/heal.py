@@ -9,8 +9,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.lifecycle.runner import Step
@@ -26,7 +24,7 @@ from tacker_k8s_mgmt.model import drain, kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
 from tacker_k8s_mgmt.topology.membership import Membership
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 
 class HealStart:

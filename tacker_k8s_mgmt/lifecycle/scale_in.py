@@ -6,8 +6,6 @@ All work is in ``scale_start``; there is none when the VMs are gone.
 import logging
 from collections.abc import Collection
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
@@ -18,7 +16,7 @@ from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Role, names_of, of_role
 from tacker_k8s_mgmt.topology import membership
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 
 class ScaleIn:

@@ -9,8 +9,6 @@ the rollback has a hook, :class:`ScaleOutRollback`.
 import logging
 from collections.abc import Callable, Collection
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
@@ -21,7 +19,7 @@ from tacker_k8s_mgmt.lifecycle.steps.leave import delete_nodes
 from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 
 class ScaleOut:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle import ports
@@ -20,7 +18,7 @@ from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.topology.heal_record import Healing
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 Client = TypeVar("Client")
 #: The cluster's Node objects by name.

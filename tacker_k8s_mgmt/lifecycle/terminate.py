@@ -7,13 +7,11 @@ it passes no request at all.
 
 import logging
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _PATIENCE = 60.0  # seconds for an operation that ends because its VMs are gone
 

@@ -11,8 +11,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
@@ -29,7 +27,7 @@ from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.topology import upgrade_plan
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _NO_WAY_BACK = (
     "Kubernetes cannot go back. Do not scale or heal before the upgrade has ended."

@@ -8,15 +8,13 @@ script that fails keeps the earlier configuration and prints a one-line reason.
 import logging
 from contextlib import ExitStack
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _HINT = "Its earlier configuration is still in place; mend the cause."
 _WARNING = "warning: "  # the script's, on standard error

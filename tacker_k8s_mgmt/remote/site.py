@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory, network
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
@@ -35,7 +33,7 @@ from tacker_k8s_mgmt.remote.ssh.vm_sessions import VmSessions
 from tacker_k8s_mgmt.remote.vnf import Vnf
 from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 Self = TypeVar("Self", bound="Site")
 

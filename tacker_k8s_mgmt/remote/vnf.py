@@ -5,15 +5,13 @@ import logging
 import os
 from collections.abc import Sequence
 
-from oslo_log import log
-
 from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import connection_points, heat_stack
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 
 class Vnf(abc.ABC):

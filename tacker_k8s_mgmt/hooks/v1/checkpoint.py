@@ -18,7 +18,6 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from oslo_log import log
 from tacker import manager, objects
 from tacker.objects import fields
 from tacker.plugins.common import constants
@@ -26,7 +25,7 @@ from tacker.plugins.common import constants
 from tacker_k8s_mgmt.hooks.operation_states import ENDED
 from tacker_k8s_mgmt.hooks.v1 import database
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 #: ``retry`` begins with the ``_start`` hook.
 START = fields.ErrorPoint.VNF_CONFIG_START

@@ -6,7 +6,6 @@ driver object serves all threads of a conductor, so it has no state.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
@@ -107,34 +106,32 @@ def _connectivity_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     return Plan(work.steps(), after=partial(checkpoint.clear, hook.instance))
 
 
-HOOKS: Mapping[str, Callable[[V1Hook], None]] = MappingProxyType(
-    {
-        "instantiate_start": _Entry(
-            V1Hook.parsed, hints.ROLLBACK, _instantiate_start, hints.NO_VM_YET
-        ),
-        # A package need not name instantiate_start, which would have refused.
-        "instantiate_end": _Entry(
-            V1Hook.parsed, hints.VMS_GO, _instantiate_end, hints.VMS_EXIST
-        ),
-        "terminate_start": terminate.start,
-        "terminate_end": terminate.end,
-        # Called for scale-in only, with the ids of the stacks of the group's members
-        # (``VnfLcmDriver._scale_vnf_pre``).
-        "scale_start": _Entry(_for_workers, hints.FAIL, _scale_in),
-        # Called for scale-out only, with those of the new ones (``_scale_vnf_post``).
-        "scale_end": _Entry(_for_workers, hints.VMS_GO, _scale_out, _SCALE_OUT),
-        "heal_start": _Entry(V1Hook.merged, hints.FAIL, _heal_start),
-        "heal_end": _Entry(V1Hook.merged, hints.FAIL_ALREADY, _heal_end),
-        "change_external_connectivity_start": _Entry(
-            V1Hook.merged, hints.FAIL, _connectivity_start, hints.CHECK
-        ),
-        "change_external_connectivity_end": _Entry(
-            V1Hook.merged, hints.FAIL_ALREADY, _connectivity_end, _CONNECTIVITY_END
-        ),
-        "modify_information_start": lambda hook: None,
-        "modify_information_end": lambda hook: None,
-    }
-)
+HOOKS: Mapping[str, Callable[[V1Hook], None]] = {
+    "instantiate_start": _Entry(
+        V1Hook.parsed, hints.ROLLBACK, _instantiate_start, hints.NO_VM_YET
+    ),
+    # A package need not name instantiate_start, which would have refused.
+    "instantiate_end": _Entry(
+        V1Hook.parsed, hints.VMS_GO, _instantiate_end, hints.VMS_EXIST
+    ),
+    "terminate_start": terminate.start,
+    "terminate_end": terminate.end,
+    # Called for scale-in only, with the ids of the stacks of the group's members
+    # (``VnfLcmDriver._scale_vnf_pre``).
+    "scale_start": _Entry(_for_workers, hints.FAIL, _scale_in),
+    # Called for scale-out only, with those of the new ones (``_scale_vnf_post``).
+    "scale_end": _Entry(_for_workers, hints.VMS_GO, _scale_out, _SCALE_OUT),
+    "heal_start": _Entry(V1Hook.merged, hints.FAIL, _heal_start),
+    "heal_end": _Entry(V1Hook.merged, hints.FAIL_ALREADY, _heal_end),
+    "change_external_connectivity_start": _Entry(
+        V1Hook.merged, hints.FAIL, _connectivity_start, hints.CHECK
+    ),
+    "change_external_connectivity_end": _Entry(
+        V1Hook.merged, hints.FAIL_ALREADY, _connectivity_end, _CONNECTIVITY_END
+    ),
+    "modify_information_start": lambda hook: None,
+    "modify_information_end": lambda hook: None,
+}
 
 
 def _hook(name: str, keyword: str) -> Callable[..., None]:

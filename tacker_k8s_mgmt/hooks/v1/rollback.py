@@ -15,12 +15,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from oslo_log import log
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt.hooks.v1 import openstack
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _WAY_ON = (
     "`rollback` deletes the new VMs; after `fail` they stay, and the next scale-out or "

@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oslo_log import log
 from tacker.tosca import utils as tosca_utils
 from tacker.vnflcm import utils as vnflcm_utils
 
@@ -27,7 +26,7 @@ from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.status.facts import Count
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _REMEDY = "The next heal of a VNFC, or scale-out, sets Tacker's scale level to that."
 # Tacker only checks that there are some.

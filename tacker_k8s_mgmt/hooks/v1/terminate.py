@@ -6,8 +6,6 @@ So wrong parameters only stop what cannot be removed without them.
 import logging
 from contextlib import nullcontext
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
@@ -18,7 +16,7 @@ from tacker_k8s_mgmt.request import params as parameters
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.secret_references import SECRET_REF
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _FORCEFUL = "FORCEFUL"
 _DIRECTORY_STAYS = (

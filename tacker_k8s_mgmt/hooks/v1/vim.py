@@ -10,7 +10,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from oslo_log import log
 from oslo_utils import uuidutils
 from tacker import manager, objects
 from tacker.extensions import nfvo
@@ -23,7 +22,7 @@ from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.status.facts import Vim
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 METADATA_KEY = "k8s_mgmt_vim_id"
 _TYPE = "kubernetes"

@@ -8,9 +8,6 @@ the VNF instance are stored only when the whole operation succeeds.
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from types import MappingProxyType
-
-from oslo_log import log
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints, table
@@ -33,7 +30,7 @@ from tacker_k8s_mgmt.request import params as parameters
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _Entry = table.Entry[V2Hook, V2Site]
 _TERMINATE = (
@@ -198,54 +195,50 @@ def _nothing(hook: V2Hook) -> None:
     """Nothing to do in this hook."""
 
 
-HOOKS: Mapping[str, Callable[[V2Hook], None]] = MappingProxyType(
-    {
-        "instantiate_start": _Entry(
-            V2Hook.parsed, hints.ROLLBACK, _instantiate_start, hints.NO_VM_YET
-        ),
-        "instantiate_end": _Entry(
-            _parsed_or_forget, hints.VMS_GO, _instantiate_end, hints.VMS_EXIST
-        ),
-        "instantiate_rollback_start": _Entry(
-            _parsed_if_valid, "", _end, _ROLLBACK_AGAIN
-        ),
-        "instantiate_rollback_end": _nothing,
-        "terminate_start": _Entry(_merged_unless_forceful, _TERMINATE, _end),
-        "terminate_end": lambda hook: hook.call.forget(),
-        "scale_start": _Entry(V2Hook.merged, hints.FAIL, scale.start),
-        "scale_end": _Entry(scale.of_scale_out, hints.VMS_GO, scale.end, scale.OUT_END),
-        "scale_rollback_start": _Entry(
-            scale.of_new_vms, hints.FAIL_ALREADY, scale.rollback_start, scale.ROLLBACK
-        ),
-        "scale_rollback_end": _nothing,
-        "heal_start": _Entry(V2Hook.merged, hints.FAIL, _heal_start),
-        "heal_end": _Entry(V2Hook.merged, hints.FAIL_ALREADY, _heal_end),
-        "modify_information_start": _nothing,
-        "modify_information_end": _nothing,
-        "modify_information_rollback_start": _nothing,
-        "modify_information_rollback_end": _nothing,
-        "change_external_connectivity_start": _Entry(
-            _merged_or_refused, hints.ROLLBACK, _connectivity_start, hints.CHECK
-        ),
-        "change_external_connectivity_end": _Entry(
-            V2Hook.merged, hints.FAIL_ALREADY, _connectivity_end, _CONNECTIVITY_END
-        ),
-        "change_external_connectivity_rollback_start": (
-            lambda hook: scale_status.remember(hook.call)
-        ),
-        "change_external_connectivity_rollback_end": _Entry(
-            _merged_unless_refused,
-            hints.FAIL_ALREADY,
-            _connectivity_rollback_end,
-            _ROLLBACK_AGAIN,
-        ),
-        "change_current_package_start": _Entry(
-            upgrade.of_start, hints.FAIL, upgrade.start, upgrade.START
-        ),
-        "change_current_package_end": _Entry(
-            upgrade.of_upgrade, hints.FAIL_ALREADY, upgrade.end, upgrade.END
-        ),
-        "change_current_package_rollback_start": upgrade.rollback_start,
-        "change_current_package_rollback_end": upgrade.rollback_end,
-    }
-)
+HOOKS: Mapping[str, Callable[[V2Hook], None]] = {
+    "instantiate_start": _Entry(
+        V2Hook.parsed, hints.ROLLBACK, _instantiate_start, hints.NO_VM_YET
+    ),
+    "instantiate_end": _Entry(
+        _parsed_or_forget, hints.VMS_GO, _instantiate_end, hints.VMS_EXIST
+    ),
+    "instantiate_rollback_start": _Entry(_parsed_if_valid, "", _end, _ROLLBACK_AGAIN),
+    "instantiate_rollback_end": _nothing,
+    "terminate_start": _Entry(_merged_unless_forceful, _TERMINATE, _end),
+    "terminate_end": lambda hook: hook.call.forget(),
+    "scale_start": _Entry(V2Hook.merged, hints.FAIL, scale.start),
+    "scale_end": _Entry(scale.of_scale_out, hints.VMS_GO, scale.end, scale.OUT_END),
+    "scale_rollback_start": _Entry(
+        scale.of_new_vms, hints.FAIL_ALREADY, scale.rollback_start, scale.ROLLBACK
+    ),
+    "scale_rollback_end": _nothing,
+    "heal_start": _Entry(V2Hook.merged, hints.FAIL, _heal_start),
+    "heal_end": _Entry(V2Hook.merged, hints.FAIL_ALREADY, _heal_end),
+    "modify_information_start": _nothing,
+    "modify_information_end": _nothing,
+    "modify_information_rollback_start": _nothing,
+    "modify_information_rollback_end": _nothing,
+    "change_external_connectivity_start": _Entry(
+        _merged_or_refused, hints.ROLLBACK, _connectivity_start, hints.CHECK
+    ),
+    "change_external_connectivity_end": _Entry(
+        V2Hook.merged, hints.FAIL_ALREADY, _connectivity_end, _CONNECTIVITY_END
+    ),
+    "change_external_connectivity_rollback_start": (
+        lambda hook: scale_status.remember(hook.call)
+    ),
+    "change_external_connectivity_rollback_end": _Entry(
+        _merged_unless_refused,
+        hints.FAIL_ALREADY,
+        _connectivity_rollback_end,
+        _ROLLBACK_AGAIN,
+    ),
+    "change_current_package_start": _Entry(
+        upgrade.of_start, hints.FAIL, upgrade.start, upgrade.START
+    ),
+    "change_current_package_end": _Entry(
+        upgrade.of_upgrade, hints.FAIL_ALREADY, upgrade.end, upgrade.END
+    ),
+    "change_current_package_rollback_start": upgrade.rollback_start,
+    "change_current_package_rollback_end": upgrade.rollback_end,
+}

@@ -9,8 +9,6 @@ import logging
 from collections import Counter
 from functools import partial
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.table import Plan
@@ -25,7 +23,7 @@ from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _FAIL = (
     "To give the operation up send `fail`: `rollback` would delete every VM that "

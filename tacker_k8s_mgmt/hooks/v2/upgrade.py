@@ -9,7 +9,6 @@ import logging
 from collections.abc import Iterator
 from functools import partial
 
-from oslo_log import log
 from oslo_utils.uuidutils import is_uuid_like
 from tacker.sol_refactored.common import vnfd_utils
 
@@ -26,7 +25,7 @@ from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade, UpgradeStart
 from tacker_k8s_mgmt.request.params import ATTRIBUTE, InstallParams
 from tacker_k8s_mgmt.topology import upgrade_plan
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
 _ROLLBACK = hints.Advice(

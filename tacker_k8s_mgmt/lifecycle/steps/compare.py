@@ -4,8 +4,6 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from oslo_log import log
-
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import rebuild
 from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
@@ -13,7 +11,7 @@ from tacker_k8s_mgmt.model.nodes import names_of
 from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.membership import Membership
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 
 def compare(

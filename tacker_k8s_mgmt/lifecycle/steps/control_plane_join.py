@@ -9,8 +9,6 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from oslo_log import log
-
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import (
     inventory,
@@ -27,7 +25,7 @@ from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 
 class ControlPlaneJoin:

@@ -9,8 +9,6 @@ docs/operations/nodes.md, "Adding nodes").
 import logging
 from collections.abc import Callable, Sequence
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import (
@@ -26,7 +24,7 @@ from tacker_k8s_mgmt.model.nodes import Node, names_of
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.topology.membership import Membership
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 
 class Join:

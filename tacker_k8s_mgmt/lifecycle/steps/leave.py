@@ -8,8 +8,6 @@ the leaving node in it. A failed drain ends the operation before a node is delet
 import logging
 from collections.abc import Collection, Sequence
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import inventory, load_balancer, playbooks
@@ -19,7 +17,7 @@ from tacker_k8s_mgmt.model.nodes import Node, Role, names_of
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.topology.membership import Membership
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 
 def delete_nodes(state: ClusterState, nodes: Sequence[Node]) -> None:

@@ -7,8 +7,6 @@ Heat, the cluster and the inventory; of the inventory there is a copy.
 import logging
 from collections.abc import Sequence
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
@@ -24,7 +22,7 @@ from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.request import option_types
 from tacker_k8s_mgmt.topology import upgrade_plan
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 
 def records(state: ClusterState, nodes: Sequence[Node], seen: NodeObjects) -> None:

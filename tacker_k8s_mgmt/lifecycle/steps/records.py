@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from oslo_log import log
 from pydantic import TypeAdapter
 
 from tacker_k8s_mgmt import errors
@@ -21,7 +20,7 @@ from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.topology import heal_record, upgrade_plan
 from tacker_k8s_mgmt.topology.heal_record import Healing
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 VARIABLES_FILE = "vars.json"
 #: Server id and SSH address of every VM whose host key is recorded.

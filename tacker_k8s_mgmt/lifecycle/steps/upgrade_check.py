@@ -8,8 +8,6 @@ upgrade goes on with the nodes that it has left ill.
 import logging
 from collections.abc import Mapping
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
@@ -18,7 +16,7 @@ from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.topology import upgrade_plan
 from tacker_k8s_mgmt.topology.membership import Membership
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _SILENT = (errors.ConnectError, errors.CommandFailed, errors.CommandTimeout)
 

@@ -15,14 +15,12 @@ import time
 from collections.abc import Callable
 from importlib import resources
 
-from oslo_log import log
-
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.ssh.channel import Channel
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
-LOG: logging.LoggerAdapter[logging.Logger] = log.getLogger(__name__)
+LOG = logging.getLogger(__name__)
 
 _ANSWER_LIMIT = 60.0  # seconds
 _PATIENCE = 10.0  # seconds; a former owner's connection may be just closing
