@@ -62,8 +62,11 @@ def images(monkeypatch):
 
 
 @pytest.fixture
-def no_images(monkeypatch):
-    """Files only."""
+def few_files(monkeypatch):
+    """Some files, of every host, and no images: each is a process."""
+    names = ("kubelet", "etcd", "nerdctl")
+    few = tuple(file for file in layout.FILES if file.name in names)
+    monkeypatch.setattr(layout, "FILES", few)
     monkeypatch.setattr(layout, "IMAGES", ())
 
 
@@ -118,7 +121,7 @@ def test_missing_image_is_named_with_the_way_out_and_the_rest_is_kept(
     assert {each.split("/")[2] for each in server.requests} <= {"", "docker.io"}
 
 
-def test_complete_mirror_needs_no_internet(lab, report, server, tree, no_images):
+def test_complete_mirror_needs_no_internet(lab, report, server, tree, few_files):
     internet.make(lab, report, NEWEST, tree)
     server.requests.clear()
     mirrors = cli.prepare(lab, report, [NEWEST.name], None, tree)
@@ -126,7 +129,7 @@ def test_complete_mirror_needs_no_internet(lab, report, server, tree, no_images)
     assert server.requests == []
 
 
-def test_interrupted_file_is_continued(lab, report, server, tree, contents, no_images):
+def test_interrupted_file_is_continued(lab, report, server, tree, contents, few_files):
     part = internet.path(lab) / "unfinished/kubelet-1.35.4"
     part.parent.mkdir(parents=True)
     part.write_text("kub")
@@ -136,7 +139,7 @@ def test_interrupted_file_is_continued(lab, report, server, tree, contents, no_i
 
 
 def test_file_that_was_stopped_at_its_end_is_taken(
-    lab, report, server, tree, no_images
+    lab, report, server, tree, few_files
 ):
     part = internet.path(lab) / "unfinished/kubelet-1.35.4"
     part.parent.mkdir(parents=True)
@@ -146,7 +149,7 @@ def test_file_that_was_stopped_at_its_end_is_taken(
 
 
 def test_next_attempt_fetches_only_what_is_missing(
-    lab, report, server, tree, contents, no_images
+    lab, report, server, tree, contents, few_files
 ):
     place = contents / "files" / KUBELET
     content = place.read_bytes()
@@ -163,7 +166,7 @@ def test_next_attempt_fetches_only_what_is_missing(
 
 
 def test_file_that_kubespray_would_refuse_is_refused(
-    lab, report, server, tree, contents, no_images
+    lab, report, server, tree, contents, few_files
 ):
     place = contents / "files" / KUBELET
     content = place.read_bytes()
@@ -177,11 +180,11 @@ def test_file_that_kubespray_would_refuse_is_refused(
 
 
 def test_file_of_other_contents_is_downloaded_again(
-    lab, report, server, tree, no_images
+    lab, report, server, tree, few_files
 ):
     place = internet.make(lab, report, NEWEST, tree) / "files" / KUBELET
     place.write_text("spoiled")
-    (internet.path(lab) / "files" / layout.FILES[3].place("3.6.10")).unlink()
+    (internet.path(lab) / "files" / layout.FILES[1].place("3.6.10")).unlink()
     internet.make(lab, report, NEWEST, tree)
     assert place.read_text() == "kubelet"
 
@@ -200,7 +203,7 @@ def test_directory_that_is_no_checkout_has_no_checksums(tmp_path):
 
 class TestChoice:
     def test_internet_that_answers_is_used(
-        self, lab, report, server, tree, builds, no_images
+        self, lab, report, server, tree, builds, few_files
     ):
         mirrors = cli.prepare(lab, report, [NEWEST.name], None, tree)
         assert mirrors == {NEWEST.name: internet.path(lab)}
