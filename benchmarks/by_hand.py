@@ -15,8 +15,8 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from benchmarks import laboratory, machine, measure
 from benchmarks.figures import OperationFigures
 from lab import client
 from lab.cloud.addresses import ANSIBLE_SERVER_ADDRESS
+from lab.cloud.ansible_server import ENVIRONMENT, KUBESPRAY
 from lab.real import request
 from lab.real.site import Site
 from tacker_k8s_mgmt.csar.build import build
@@ -61,10 +62,16 @@ class RealCluster(laboratory.Cluster):
         """Where its inventory is on the Ansible server."""
         return self._directory
 
-    def refuse(self) -> None:
+    @contextmanager
+    def refused(self) -> Iterator[None]:
         """Have VMs made and the inventory written, and nothing done to the VMs."""
         operation = self._tacker.operate(self._id, "instantiate", self._body)
         self._tacker.wait(operation, "FAILED_TEMP")
+        try:
+            yield
+        finally:
+            self._tacker.handle(operation, "rollback")
+            self._tacker.wait(operation, "ROLLED_BACK")
 
 
 def by_driver(vnfd_id: str) -> list[OperationFigures]:
@@ -81,21 +88,18 @@ def by_hand(vnfd_id: str, tell: Callable[[str], None]) -> dict[str, float]:
     cluster = RealCluster(vnfd_id, "instantiation_level_2", **REFUSED)
     found: dict[str, float] = {}
     try:
-        cluster.refuse()
-        leaving = _copy_inventory(cluster.directory)
-        for playbook, inventory, more in (
-            ("cluster.yml", "two.yaml", ()),
-            ("scale.yml", "three.yaml", ()),
-            (
-                "remove-node.yml",
-                "three.yaml",
-                ("-e", f"node={leaving}", "-e", "skip_confirmation=yes"),
-            ),
-        ):
-            began = time.monotonic()
-            _play(playbook, inventory, more)
-            found[playbook] = time.monotonic() - began
-            tell(f"by hand: {playbook}: {found[playbook]:.0f} s")
+        with cluster.refused():
+            leaving = _copy_inventory(cluster.directory)
+            removal = ("-e", f"node={leaving}", "-e", "skip_confirmation=yes")
+            for playbook, inventory, more in (
+                ("cluster.yml", "two.yaml", ()),
+                ("scale.yml", "three.yaml", ()),
+                ("remove-node.yml", "three.yaml", removal),
+            ):
+                began = time.monotonic()
+                _play(playbook, inventory, more)
+                found[playbook] = time.monotonic() - began
+                tell(f"by hand: {playbook}: {found[playbook]:.0f} s")
         return found
     finally:
         cluster.end()
@@ -116,9 +120,9 @@ def _copy_inventory(directory: str) -> str:
 
 
 def _play(playbook: str, inventory: str, more: Sequence[str]) -> None:
-    words = ["/opt/ansible/bin/ansible-playbook", "-i", f"{DIRECTORY}/{inventory}"]
+    words = [f"{ENVIRONMENT}/bin/ansible-playbook", "-i", f"{DIRECTORY}/{inventory}"]
     words += ["-b", "-e", f"@{DIRECTORY}/vars.json", *more, playbook]
-    line = f"cd /opt/kubespray && {' '.join(words)} >{DIRECTORY}/log 2>&1 </dev/null"
+    line = f"cd {KUBESPRAY} && {' '.join(words)} >{DIRECTORY}/log 2>&1 </dev/null"
     try:
         _shell(line)
     except RuntimeError as error:
