@@ -2,11 +2,11 @@
 
 import abc
 import functools
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from oslo_config import cfg
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.lifecycle import ports

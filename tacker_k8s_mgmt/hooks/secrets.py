@@ -6,12 +6,12 @@ so no request can direct Tacker to another host.
 """
 
 import functools
-import logging
 from collections.abc import Callable
 from typing import Any
 
 from keystoneauth1 import adapter, exceptions
 from keystoneauth1.session import Session
+from oslo_log import log as logging
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config

@@ -7,9 +7,10 @@ The servers stay, so addresses are compared by server.
 """
 
 import json
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step

@@ -5,9 +5,10 @@ and ``heal_end`` as scale-out, for the named workers. The load balancer's VM can
 healed, too, and one of several control planes.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME

@@ -4,11 +4,12 @@ A step first probes whether its outcome is already there, acts only if not, and 
 the outcome. So each hook can be run again, which Tacker's retry needs.
 """
 
-import logging
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports

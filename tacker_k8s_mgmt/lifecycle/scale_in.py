@@ -3,8 +3,9 @@
 All work is in ``scale_start``; there is none when the VMs are gone.
 """
 
-import logging
 from collections.abc import Collection
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step

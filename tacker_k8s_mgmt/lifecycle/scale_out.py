@@ -6,8 +6,9 @@ operation joins a VM that stays. In the v2 API a retry goes on after the failure
 the rollback has a hook, :class:`ScaleOutRollback`.
 """
 
-import logging
 from collections.abc import Callable, Collection
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step

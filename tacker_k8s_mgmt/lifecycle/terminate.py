@@ -5,7 +5,7 @@ Both handle a whole cluster, a half-made one and one whose VMs are gone: before
 it passes no request at all.
 """
 
-import logging
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports

@@ -7,9 +7,10 @@ and an error names the pod that stays; kubespray does not drain a node that it f
 cordoned. Control planes are drained by kubespray, which has them all in one run.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step

@@ -5,8 +5,9 @@ specification requires, runs it with sudo, and removes the directory at its end.
 script that fails keeps the earlier configuration and prints a one-line reason.
 """
 
-import logging
 from contextlib import ExitStack
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import load_balancer

@@ -5,11 +5,12 @@ The parts that depend on Tacker's API are in the ``context`` modules of ``hooks/
 playbook may run for hours), and closed with the site.
 """
 
-import logging
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory, network

@@ -1,9 +1,10 @@
 """A VNF instance: its Heat stack and its package."""
 
 import abc
-import logging
 import os
 from collections.abc import Sequence
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.request.params import InstallParams

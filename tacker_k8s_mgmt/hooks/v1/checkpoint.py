@@ -14,10 +14,10 @@ scaling groups to its database only when the operation ends
   no VM at all.
 """
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
+from oslo_log import log as logging
 from tacker import manager, objects
 from tacker.objects import fields
 from tacker.plugins.common import constants

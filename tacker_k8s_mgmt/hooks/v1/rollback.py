@@ -10,11 +10,11 @@ cluster.
 """
 
 import importlib.util
-import logging
 import os
 from collections.abc import Mapping
 from typing import Any
 
+from oslo_log import log as logging
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt.hooks.v1 import openstack

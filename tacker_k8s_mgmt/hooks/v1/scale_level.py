@@ -12,11 +12,11 @@ two numbers differ after a scaling that Tacker has recorded wrongly:
 * a ``rollback`` deletes the VMs and keeps the level that the scale-out has set.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from oslo_log import log as logging
 from tacker.tosca import utils as tosca_utils
 from tacker.vnflcm import utils as vnflcm_utils
 

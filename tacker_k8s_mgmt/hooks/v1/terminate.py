@@ -3,8 +3,9 @@
 So wrong parameters only stop what cannot be removed without them.
 """
 
-import logging
 from contextlib import nullcontext
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints

@@ -5,11 +5,11 @@ operation was interrupted before that was saved, by the mark in its description.
 by its name: another project, or another VNF, may use the same one.
 """
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
+from oslo_log import log as logging
 from oslo_utils import uuidutils
 from tacker import manager, objects
 from tacker.extensions import nfvo

@@ -5,9 +5,10 @@ A retry runs both hooks of an operation again, whichever of them has failed. Cha
 the VNF instance are stored only when the whole operation succeeds.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints, table

@@ -5,9 +5,10 @@ is granted, and gives Heat the result as the group's size (``userdata_default.py
 VMs left by an operation that ended with `fail` are not listed there.
 """
 
-import logging
 from collections import Counter
 from functools import partial
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints

@@ -5,10 +5,10 @@ updates the Heat stack with the user data; those of our packages do not change i
 rollback runs the scripts of the former package.
 """
 
-import logging
 from collections.abc import Iterator
 from functools import partial
 
+from oslo_log import log as logging
 from oslo_utils.uuidutils import is_uuid_like
 from tacker.sol_refactored.common import vnfd_utils
 

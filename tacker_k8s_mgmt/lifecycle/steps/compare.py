@@ -1,8 +1,9 @@
 """Compares Heat, the inventory and the cluster, with which an operation begins."""
 
-import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import rebuild

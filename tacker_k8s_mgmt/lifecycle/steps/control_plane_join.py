@@ -5,9 +5,10 @@ and "Adding an etcd node": it comes after the others in the inventory, and
 ``cluster.yml`` runs for the control planes only. It keeps its names.
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import (

@@ -6,9 +6,10 @@ for a dead one, recover-control-plane.md. Whether etcd keeps its majority is che
 before anything is changed (:mod:`.control_plane_guard`).
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState

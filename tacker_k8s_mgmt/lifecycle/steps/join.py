@@ -6,8 +6,9 @@ which kubespray then reads from its cache, are gathered first (kubespray's
 docs/operations/nodes.md, "Adding nodes").
 """
 
-import logging
 from collections.abc import Callable, Sequence
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState

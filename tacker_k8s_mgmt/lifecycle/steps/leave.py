@@ -5,8 +5,9 @@ drain, then ``remove-node.yml``. The inventory is written last, because kubespra
 the leaving node in it. A failed drain ends the operation before a node is deleted.
 """
 
-import logging
 from collections.abc import Collection, Sequence
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects

@@ -4,8 +4,9 @@ An operation does so at its beginning, with the cluster's lock. The content come
 Heat, the cluster and the inventory; of the inventory there is a copy.
 """
 
-import logging
 from collections.abc import Sequence
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME

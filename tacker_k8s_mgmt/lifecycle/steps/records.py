@@ -6,10 +6,10 @@ can be had from Heat, the cluster and the inventory.
 """
 
 import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from oslo_log import log as logging
 from pydantic import TypeAdapter
 
 from tacker_k8s_mgmt import errors

@@ -5,8 +5,9 @@ and etcd keeps its majority while the control planes are away one by one. An int
 upgrade goes on with the nodes that it has left ill.
 """
 
-import logging
 from collections.abc import Mapping
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects

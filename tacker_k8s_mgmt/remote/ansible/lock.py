@@ -8,12 +8,13 @@ is gone, and the owner of a held lock is alive.
 """
 
 import json
-import logging
 import os
 import socket
 import time
 from collections.abc import Callable
 from importlib import resources
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.backoff import Backoff
