@@ -1,9 +1,10 @@
 """All exceptions of the driver.
 
 Tacker shows the operator one string of a failed operation: ``str(exception)`` in the v1
-API, standard error in v2. So each class has a message template and, where one fits all
-cases, a hint about what to do next. Fields are plain values without secrets: remote
-output is redacted before it becomes one.
+API, standard error in v2. A class has a message template where its errors are alike,
+and a hint about what to do next where one fits all of them; the others are written
+where they are raised, as ``detail`` and ``hint``. Fields are plain values without
+secrets: remote output is redacted before it becomes one.
 """
 
 from collections.abc import Sequence

@@ -44,7 +44,7 @@ def run(
     operation: Callable[[Dependencies], table.Operation],
     config_files: Sequence[str] = (),
 ) -> None:
-    """Run an operation on a cluster that is none of Tacker's.
+    """Run an operation of this driver's own, which Tacker does not know, on a cluster.
 
     It is recorded in the journal and holds the cluster's lock, so that a hook which
     would change the cluster meanwhile is refused.

@@ -14,7 +14,7 @@ _STATUS_FORMAT = 1
 _MARKER = "# tacker-k8s-mgmt load-balancer contract:"
 _MARKED = re.compile(rf"^{_MARKER} *(\d+)\s*$".encode(), re.MULTILINE)
 # "unexpose" contains "expose".
-_VERBS = (b"install", b"add-worker", b"remove-worker", b"status", b"unexpose")
+_FIRST_VERBS = (b"install", b"add-worker", b"remove-worker", b"status", b"unexpose")
 
 
 def contract(script: bytes) -> int:
@@ -26,7 +26,7 @@ def contract(script: bytes) -> int:
     if marked := _MARKED.search(script):
         return int(marked[1])
     # Packages from before the line was required stay valid.
-    return int(all(verb in script for verb in _VERBS))
+    return int(all(verb in script for verb in _FIRST_VERBS))
 
 
 def unusable(script: bytes, needed: int = 1, feature: str = "this driver") -> str:
