@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.csar import hot, stack_simulation, vnfd
 from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.csar.tree import mapping, sequence
 from tacker_k8s_mgmt.errors import DiscoveryError
-from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
+from tacker_k8s_mgmt.model import network_plugins, networks
 from tacker_k8s_mgmt.request import key_aliases
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import connection_points
@@ -130,8 +130,8 @@ class Look:
         cause = self._unencapsulated()
         if not cause:
             return
-        defaults = kubespray_releases.NETWORKS[self._params.address_family]
-        pods = ipaddress.ip_network(self._params.pod_cidr or defaults.pods)
+        default = networks.PODS[self._params.address_family]
+        pods = ipaddress.ip_network(self._params.pod_cidr or default)
         present = connection_points.attachments(self._stack)
         inner = connection_points.inner_points(self._params, present)
         refused = {

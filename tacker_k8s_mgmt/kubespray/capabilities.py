@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tacker_k8s_mgmt.kubespray import removed_variables
-from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
+from tacker_k8s_mgmt.kubespray import releases, removed_variables
+from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.versions import Minor, minor, numbers, tag
 from tacker_k8s_mgmt.request.params import InstallParams
 
@@ -64,11 +64,11 @@ def findings(
     yield from _registries(version, at, params)
     yield from _storage(version, at, params)
     files_repo = params.cluster.offline.files_repo
-    if files_repo and at < kubespray_releases.BASE_URLS_SINCE:
+    if files_repo and at < releases.BASE_URLS_SINCE:
         yield (
             f"kubespray {version} takes no base URLs for downloads, which "
             "cluster.offline.files_repo needs: put a checkout of "
-            f"{tag(kubespray_releases.BASE_URLS_SINCE)} or newer there, or set each "
+            f"{tag(releases.BASE_URLS_SINCE)} or newer there, or set each "
             "*_download_url in kubespray_vars as its "
             "inventory/sample/group_vars/all/offline.yml has them"
         )
@@ -95,7 +95,7 @@ def _plugin(
     version: str, at: Minor, offer: Offer, params: InstallParams
 ) -> Iterator[str]:
     offered = offer.network_plugins
-    if not offered and at in kubespray_releases.RELEASES:
+    if not offered and at in releases.RELEASES:
         offered = network_plugins.offered(at)
     variable = "kube_network_plugin"
     for name, plugin in (
@@ -111,25 +111,25 @@ def _plugin(
 
 def _registries(version: str, at: Minor, params: InstallParams) -> Iterator[str]:
     registries = params.cluster.registries
-    if at < kubespray_releases.REGISTRY_CA_SINCE and any(
+    if at < releases.REGISTRY_CA_SINCE and any(
         registry.ca_file for registry in registries
     ):
         yield (
             f"kubespray {version} gives containerd no CA certificates, which ca_file "
             "of cluster.registries asks for: put a checkout of "
-            f"{tag(kubespray_releases.REGISTRY_CA_SINCE)} or newer there, or add "
+            f"{tag(releases.REGISTRY_CA_SINCE)} or newer there, or add "
             "the certificate to those of the VMs' operating system"
         )
     logins = sum(len(registry.hosts) for registry in registries if registry.username)
     if (
         params.cluster.container_manager == "crio"
-        and at < kubespray_releases.CRIO_LOGINS_SINCE
+        and at < releases.CRIO_LOGINS_SINCE
         and logins > 1
     ):
         yield (
             f"kubespray {version} logs CRI-O in to one registry only, and "
             f"cluster.registries has {logins} with a login: put a checkout of "
-            f"{tag(kubespray_releases.CRIO_LOGINS_SINCE)} or newer there, or use "
+            f"{tag(releases.CRIO_LOGINS_SINCE)} or newer there, or use "
             "containerd"
         )
 

@@ -5,9 +5,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacker_k8s_mgmt.kubespray import capabilities, removed_variables
+from tacker_k8s_mgmt.kubespray import capabilities, releases, removed_variables
 from tacker_k8s_mgmt.kubespray.capabilities import Offer
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.versions import minor, numbers, tag
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -77,7 +76,7 @@ class Checkout:
             :data:`CHECKSUM_FILES`.
         """
         version = _field(galaxy, "version")
-        release = kubespray_releases.RELEASES.get(minor(version))
+        release = releases.RELEASES.get(minor(version))
         least = _field(ansible_version, "minimal_ansible_version")
         below = _field(ansible_version, "maximal_ansible_version")
         stated = (least, below) if least and below else None
@@ -94,9 +93,9 @@ class Checkout:
         )
 
     @property
-    def release(self) -> kubespray_releases.Release | None:
+    def release(self) -> releases.Release | None:
         """Its release; None if it is not a known one."""
-        return kubespray_releases.RELEASES.get(minor(self.version))
+        return releases.RELEASES.get(minor(self.version))
 
 
 def ansible_version_from(text: str) -> str | None:
@@ -146,7 +145,7 @@ def findings(
     ]
     if not unusable:
         version, offer = checkout.version, checkout.offer
-        at = minor(version) if version else kubespray_releases.DEVELOPMENT
+        at = minor(version) if version else max(releases.RELEASES)
         removed = offer.removed_variables
         listed += removed_variables.findings(
             params.kubespray_vars, version, at, removed
@@ -159,12 +158,12 @@ def _checkout_finding(checkout: Checkout, params: InstallParams) -> str:
     if not checkout.found:
         return (
             f"there is no kubespray at ansible.kubespray_root_path ({GALAXY_FILE} is "
-            f"missing): put a checkout of {kubespray_releases.KNOWN} there"
+            f"missing): put a checkout of {releases.KNOWN} there"
         )
     if checkout.release or params.ansible.allow_unknown_release:
         return ""
     put = (
-        f"put a checkout of {kubespray_releases.KNOWN} at ansible.kubespray_root_path, "
+        f"put a checkout of {releases.KNOWN} at ansible.kubespray_root_path, "
         "or set ansible.allow_unknown_release to go on with it at your own risk"
     )
     if not checkout.version:
@@ -172,7 +171,7 @@ def _checkout_finding(checkout: Checkout, params: InstallParams) -> str:
             "the release of the kubespray at ansible.kubespray_root_path cannot be "
             f"recognised ({GALAXY_FILE} has no version): {put}"
         )
-    is_old = minor(checkout.version) < min(kubespray_releases.RELEASES)
+    is_old = minor(checkout.version) < min(releases.RELEASES)
     return (
         f"kubespray {checkout.version} is {'older' if is_old else 'newer'} than what "
         f"this driver knows: {put}"
@@ -226,7 +225,7 @@ def _kube_version_finding(checkout: Checkout, kube_version: Any) -> str:
 
 
 def _family_finding(checkout: Checkout, address_family: str) -> str:
-    version, since = checkout.version, kubespray_releases.IPV6_SINCE
+    version, since = checkout.version, releases.IPV6_SINCE
     if address_family != "ipv6" or not version or minor(version) >= since:
         return ""
     return (

@@ -1,6 +1,5 @@
 """Variables for network plugins: encapsulation, MTU, network interface."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -48,16 +47,6 @@ def pod_mtu(
 def _overhead(plugin: str, encapsulation: str | None, address_family: str) -> int:
     base = network_plugins.PLUGINS[plugin].encapsulation(encapsulation).overhead
     return base + (_IPV6_HEADER_IS_LONGER if address_family == "ipv6" and base else 0)
-
-
-def nic_mtu(links: str) -> int:
-    """The MTU in the output of ``ip -j addr show to ADDRESS``; 0 without any."""
-    try:
-        return next(
-            (int(link["mtu"]) for link in json.loads(links) if "mtu" in link), 0
-        )
-    except (ValueError, TypeError):
-        return 0
 
 
 def variables(

@@ -6,7 +6,7 @@ kubespray silently ignores removed variables, except for the few that it lists.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from tacker_k8s_mgmt.model.kubespray_releases import RELEASES
+from tacker_k8s_mgmt.kubespray.releases import RELEASES
 from tacker_k8s_mgmt.model.versions import Minor, tag
 
 

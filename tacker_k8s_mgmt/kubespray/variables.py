@@ -9,13 +9,15 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt.kubespray import network
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
 from tacker_k8s_mgmt.request import option_metadata, registries
 from tacker_k8s_mgmt.request.models import Proxy
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.storage_options import LOCAL_PATH_IS_DEFAULT
 
+_API_BALANCER = "loadbalancer_apiserver"
+_CERTIFIED = "supplementary_addresses_in_ssl_keys"
 _SHOW_LOGS = "unsafe_show_logs"
 # In the URL of files_repo or of a single file: user and password, or a query, which may
 # have a signature.
@@ -28,6 +30,7 @@ def build(
     load_balancer: Machine | None,
     *,
     nic_mtus: Collection[int] = (),
+    healing_members: int | None = None,
 ) -> dict[str, Any]:
     """The kubespray variables of a cluster; may hold credentials of many kinds.
 
@@ -38,6 +41,7 @@ def build(
 
     :param nic_mtus: bytes, of each node's network interface in the cluster; needed if
         the request has the pods' MTU computed.
+    :param healing_members: number of etcd's members while a control plane is healed.
     :raises ClusterError: the pods' MTU cannot be computed.
     """
     balancers = (
@@ -46,27 +50,26 @@ def build(
     control_planes = of_role(nodes, Role.CONTROL_PLANE)
     variables: dict[str, Any] = {
         # Tacker and the VIM's users connect to these addresses.
-        "supplementary_addresses_in_ssl_keys": _unique(
-            [*balancers, *(node.ssh_address for node in control_planes)]
-        )
+        _CERTIFIED: _unique([*balancers, *(n.ssh_address for n in control_planes)])
     }
-    networks = kubespray_releases.NETWORKS[params.address_family]
-    if params.address_family == "ipv6":
+    family, suffix = params.address_family, ""
+    if family == "ipv6":
         variables |= {"ipv4_stack": False, "ipv6_stack": True}
+        suffix = "_ipv6"
     if params.pod_cidr:
-        variables[networks.pods_variable] = str(params.pod_cidr)
+        variables[f"kube_pods_subnet{suffix}"] = str(params.pod_cidr)
     if params.service_cidr:
-        variables[networks.services_variable] = str(params.service_cidr)
+        variables[f"kube_service_addresses{suffix}"] = str(params.service_cidr)
     if load_balancer and params.load_balancer:
-        variables["loadbalancer_apiserver"] = {
+        variables[_API_BALANCER] = {
             "address": load_balancer.address,
             "port": params.load_balancer.api_port,
         }
     if params.proxy:
         own = (
             *([params.proxy.node_cidr] if params.proxy.node_cidr else []),
-            params.pod_cidr or networks.pods,
-            params.service_cidr or networks.services,
+            params.pod_cidr or networks.PODS[family],
+            params.service_cidr or networks.SERVICES[family],
             *balancers,
         )
         variables.update(_proxy(params.proxy, map(str, own)))
@@ -75,8 +78,22 @@ def build(
         # kubespray refuses both: nodes cannot renew certificates of an external CA.
         variables.pop("auto_renew_certificates", None)
     variables |= params.kubespray_vars
+    if healing_members is not None and healing_members % 2 == 0:
+        # Otherwise kubespray refuses an even number, also when workers join.
+        variables["ignore_assert_errors"] = True
     variables |= network.own_interface(variables, nodes)
     return _showing_downloads(variables)
+
+
+def api_address(text: str) -> str | None:
+    """The load balancer's address in the text of the variables, if there is one."""
+    balancer = json.loads(text).get(_API_BALANCER)
+    return str(balancer["address"]) if balancer else None
+
+
+def certified_addresses(text: str) -> Sequence[str]:
+    """The addresses for the API servers' certificates in the text of the variables."""
+    return tuple(json.loads(text)[_CERTIFIED])
 
 
 def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]:

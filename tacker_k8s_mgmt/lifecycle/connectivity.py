@@ -6,13 +6,13 @@ address, or is replaced by one on another network, and the server's interface wi
 The servers stay, so addresses are compared by server.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs, variables
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
@@ -24,7 +24,6 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     vim,
 )
 from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url, names_of, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.request.params import API_PORT
@@ -83,7 +82,7 @@ class ConnectivityEnd:
                 probe=self._has_begun,
             ),
             Step(
-                f"renew the API server's certificate with {kubespray_releases.CLUSTER}",
+                f"renew the API server's certificate with {runs.RENEW_CERTIFICATES}",
                 lambda: playbooks.run(state, self._request(), len(state.planes())),
                 probe=self._is_certified,
                 verify=self._see_certified,
@@ -223,8 +222,7 @@ class ConnectivityEnd:
     def _uncertified(self) -> Mapping[str, Sequence[str]]:
         """Addresses that the API servers' certificates lack, by control plane."""
         state = self._state
-        variables = json.loads(state.inputs[1])
-        wanted = variables["supplementary_addresses_in_ssl_keys"]
+        wanted = variables.certified_addresses(state.inputs[1])
         lacking = (
             (node.name, state.site.cluster(node).uncertified(wanted))
             for node in state.planes()
@@ -239,11 +237,7 @@ class ConnectivityEnd:
         return self._is_certified() or self._state.site.playbooks.live(self._request())
 
     def _request(self) -> PlaybookRequest:
-        return PlaybookRequest(
-            kubespray_releases.CLUSTER,
-            limit=kubespray_releases.limit_to_control_planes(),
-            inputs=self._state.inputs,
-        )
+        return runs.renew_certificates(self._state.inputs)
 
     def _see_certified(self) -> None:
         """Wait until the API servers, which reload it each minute, show it."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
@@ -21,7 +22,7 @@ from tacker_k8s_mgmt.lifecycle.steps.control_plane_join import ControlPlaneJoin
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_leave import ControlPlaneLeave
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
-from tacker_k8s_mgmt.model import drain, kubespray_releases
+from tacker_k8s_mgmt.model import drain
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -59,7 +60,7 @@ class HealStart:
                 plane.put_behind,
                 probe=plane.is_behind,
             ),
-            Step(f"run {kubespray_releases.REMOVE_NODE}", self._run_remove),
+            Step(f"run {runs.REMOVE}", self._run_remove),
             Step(
                 "see the control plane out of etcd",
                 plane.leave_etcd,
@@ -135,7 +136,7 @@ class HealStart:
         LOG.warning(
             "%s is not run, for the load balancer does not answer; the VMs of these "
             "nodes are built anew as they are: %s",
-            kubespray_releases.REMOVE_NODE,
+            runs.REMOVE,
             names_of((*leave.alive, *leave.dead)),
         )
         self._state.cluster().evict_dead([node.name for node in leave.dead])
@@ -187,8 +188,8 @@ class HealEnd:
             Step("write inventory and variables", join.write),
             Step("gather the facts of all hosts", join.gather, probe=plane.has_begun),
             Step(
-                f"run {kubespray_releases.CLUSTER} for the control planes",
-                plane.run_cluster,
+                f"run {runs.JOIN_CONTROL_PLANES} for the control planes",
+                plane.run,
                 probe=plane.has_run,
             ),
             Step(
@@ -201,9 +202,7 @@ class HealEnd:
                 plane.balance,
                 probe=plane.none_joins,
             ),
-            Step(
-                f"run {kubespray_releases.SCALE}", join.run_scale, probe=join.scale_done
-            ),
+            Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
             Step("wait until the new workers are Ready", join.see_ready),
             Step("add the new workers to the load balancer", join.route),
             Step("end the heal", self._end),

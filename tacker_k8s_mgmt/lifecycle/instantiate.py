@@ -6,6 +6,7 @@ and the VIM reach the API through it.
 """
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
@@ -18,7 +19,6 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     vim,
 )
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.model.nodes import Role, name_nodes
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
@@ -52,7 +52,7 @@ class Instantiate:
             ),
             *((install,) if state.params.load_balancer else ()),
             Step(
-                f"run {kubespray_releases.CLUSTER}",
+                f"run {runs.INSTALL}",
                 lambda: playbooks.run(state, self._request(), len(state.nodes)),
                 probe=lambda: state.site.playbooks.done(self._request()),
             ),
@@ -108,7 +108,7 @@ class Instantiate:
             rebuild.write_nic_mtu(state, state.nodes)
 
     def _request(self) -> PlaybookRequest:
-        return PlaybookRequest(kubespray_releases.CLUSTER, inputs=self._state.inputs)
+        return runs.install(self._state.inputs)
 
     def _see_ready(self) -> None:
         nodes = self._state.nodes

@@ -8,12 +8,12 @@ from collections.abc import Collection
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import load_balancer
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Role, names_of, of_role
 from tacker_k8s_mgmt.topology import membership
 
@@ -41,7 +41,7 @@ class ScaleIn:
             Step("take the leaving nodes out of the load balancer", leave.unroute),
             Step("cordon the leaving nodes", leave.cordon),
             Step("drain the leaving nodes", leave.drain),
-            Step(f"run {kubespray_releases.REMOVE_NODE}", leave.run_remove),
+            Step(f"run {runs.REMOVE}", leave.run_remove),
             Step("delete what is left of them in the cluster", leave.delete_objects),
             Step("write the inventory without them", leave.write_staying),
         )

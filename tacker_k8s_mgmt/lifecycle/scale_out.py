@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import inventory, load_balancer
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.leave import delete_nodes
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of
 
 LOG = logging.getLogger(__name__)
@@ -52,9 +52,7 @@ class ScaleOut:
             Step("wait until the new VMs accept SSH logins", join.reach_new),
             Step("write inventory and variables", self._write),
             Step("gather the facts of all hosts", join.gather, probe=join.has_begun),
-            Step(
-                f"run {kubespray_releases.SCALE}", join.run_scale, probe=join.scale_done
-            ),
+            Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
             Step("wait until the new workers are Ready", join.see_ready),
             Step("add the new workers to the load balancer", join.route),
         )

@@ -13,6 +13,7 @@ from dataclasses import replace
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
@@ -23,7 +24,6 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     readiness,
 )
 from tacker_k8s_mgmt.lifecycle.steps.upgrade_check import UpgradeCheck
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.topology import upgrade_plan
@@ -110,7 +110,7 @@ class Upgrade:
                 ),
             ]
         if planes_due:
-            what = f"run {kubespray_releases.UPGRADE} for the control planes"
+            what = f"run {runs.UPGRADE} for the control planes"
             steps.append(Step(what, self._run_planes, verify=self._end_planes))
         for number, names in enumerate(batches, 1):
             place = f"batch {number}/{len(batches)} of workers"
@@ -126,7 +126,7 @@ class Upgrade:
                 lambda: self._state.site.playbooks.live(self._run_of(batch)),
             ),
             Step(
-                f"{place}: run {kubespray_releases.UPGRADE}",
+                f"{place}: run {runs.UPGRADE}",
                 lambda: self._begin(batch, self._run_of(batch)),
                 verify=lambda: self._see(batch),
             ),
@@ -155,12 +155,7 @@ class Upgrade:
         """The run for a batch of workers; without one, for the control planes."""
         names = [node.name for node in batch]
         drain = self._state.params.drain.kubespray_variables()
-        return PlaybookRequest(
-            kubespray_releases.UPGRADE,
-            extra_vars=kubespray_releases.upgrade_variables(drain, names),
-            limit=",".join(names) or kubespray_releases.limit_to_control_planes(),
-            inputs=self._state.inputs,
-        )
+        return runs.upgrade(drain, self._state.inputs, names)
 
     def _is_live(self) -> bool:
         """Whether a run of this upgrade, which has its facts, is under way."""
@@ -224,7 +219,7 @@ class Upgrade:
             self._state.deps,
             problem,
             f"these nodes have not got Kubernetes {aim}, though "
-            f"{kubespray_releases.UPGRADE} ended well: {{left}}.",
+            f"{runs.UPGRADE} ended well: {{left}}.",
             "See whether kube_version is set in the checkout's own files, which "
             "kubespray_vars may take back.",
         )

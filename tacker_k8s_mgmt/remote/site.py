@@ -5,6 +5,7 @@ The parts that depend on Tacker's API are in the ``context`` modules of ``hooks/
 playbook may run for hours), and closed with the site.
 """
 
+import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from typing import Any, TypeVar
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.kubespray import inventory, network
+from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
 from tacker_k8s_mgmt.remote.ansible import preflight
@@ -56,7 +57,17 @@ def _identity(session: Session, machine: Machine | Node) -> MachineIdentity:
     argv = ["sh", "-c", _IDENTITY, "sh", machine.address]
     output = session.run(argv, timeout=60, sudo=True).stdout
     machine_id, boot_id, links = (*output.split("\n", 2), "", "", "")[:3]
-    return MachineIdentity(machine_id, boot_id, network.nic_mtu(links))
+    return MachineIdentity(machine_id, boot_id, nic_mtu(links))
+
+
+def nic_mtu(links: str) -> int:
+    """The MTU in the output of ``ip -j addr show to ADDRESS``; 0 without any."""
+    try:
+        return next(
+            (int(link["mtu"]) for link in json.loads(links) if "mtu" in link), 0
+        )
+    except (ValueError, TypeError):
+        return 0
 
 
 class Site(Vnf):

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from tacker_k8s_mgmt.model import kubespray_releases, reserved_variables
+from tacker_k8s_mgmt.model import networks, reserved_variables
 from tacker_k8s_mgmt.request import field_types
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 
@@ -79,10 +79,10 @@ def _families(reading: Reading) -> Iterator[str]:
 
 
 def _overlaps(reading: Reading) -> Iterator[str]:
-    defaults = kubespray_releases.NETWORKS[_family(reading)]
+    family = _family(reading)
     ranges = [
-        *_range(reading, _POD_CIDR, defaults.pods),
-        *_range(reading, _CLUSTER_CIDR, defaults.services),
+        *_range(reading, _POD_CIDR, networks.PODS[family]),
+        *_range(reading, _CLUSTER_CIDR, networks.SERVICES[family]),
         *_range(reading, _NODE_CIDR, None),
     ]
     for first, other in combinations(ranges, 2):

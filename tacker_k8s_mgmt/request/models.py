@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.request import field_types, option_types
 from tacker_k8s_mgmt.request import host_keys as public_keys
 from tacker_k8s_mgmt.request.accounts import SSH_PORT
@@ -46,7 +46,6 @@ _Passphrase = Annotated[
     CHANGEABLE,
     Field(description="Passphrase of that key, if it has one."),
 ]
-_NETWORKS = kubespray_releases.NETWORKS
 
 _IN_THE_STACK = Fixed("it names what is in the Heat stack")
 _LABELLED = Fixed(
@@ -94,11 +93,9 @@ class AnsibleServer(Structure):
     ansible.cfg; without it, 10 for each core of the server and one for each 100 MiB of
     its available memory, whichever is less, at least 5 and at most 100 (8 with a
     bastion in between)."""
-    allow_unknown_release: Annotated[field_types.Flag, CHANGEABLE] = Field(
-        default=False,
-        description="Go on with a kubespray that this driver does not know, newer or "
-        f"older than {kubespray_releases.KNOWN}. Default: refuse it.",
-    )
+    allow_unknown_release: Annotated[field_types.Flag, CHANGEABLE] = False
+    """Go on with a kubespray whose release this driver does not know. Default: refuse
+    it, and name the releases that are known."""
 
 
 class NodeGroup(Structure):
@@ -185,14 +182,13 @@ class ControlPlaneGroup(NodeGroup):
     pod_cidr: Annotated[field_types.OptionalNetwork, BUILT_ON] = Field(
         default=None,
         description="Network for pods, of the family that address_family names. "
-        f"Default: kubespray's, {_NETWORKS['ipv4'].pods} or {_NETWORKS['ipv6'].pods}.",
+        f"Default: kubespray's, {' or '.join(networks.PODS.values())}.",
     )
     service_cidr: Annotated[field_types.OptionalNetwork, BUILT_ON] = Field(
         default=None,
         alias="cluster_cidr",
         description="Network for services, of the same family. "
-        f"Default: kubespray's, {_NETWORKS['ipv4'].services} or "
-        f"{_NETWORKS['ipv6'].services}.",
+        f"Default: kubespray's, {' or '.join(networks.SERVICES.values())}.",
     )
 
 

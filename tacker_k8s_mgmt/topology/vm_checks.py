@@ -4,7 +4,7 @@ import ipaddress
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.model.nodes import Machine
 from tacker_k8s_mgmt.request.params import InstallParams
 
@@ -14,10 +14,10 @@ def problems(machines: Sequence[Machine], params: InstallParams) -> Iterator[str
     for server_id, times in Counter(m.server_id for m in machines).items():
         if times > 1:
             yield f"the VM {server_id} was found for {times} roles; name its ports once"
-    defaults = kubespray_releases.NETWORKS[params.address_family]
+    family = params.address_family
     for attribute, cidr in (
-        ("pod_cidr", params.pod_cidr or defaults.pods),
-        ("cluster_cidr", params.service_cidr or defaults.services),
+        ("pod_cidr", params.pod_cidr or networks.PODS[family]),
+        ("cluster_cidr", params.service_cidr or networks.SERVICES[family]),
     ):
         network = ipaddress.ip_network(cidr)
         for machine in machines:

@@ -20,11 +20,13 @@ import pytest
 from tacker_k8s_mgmt.kubespray import (
     checkout,
     inventory,
+    releases,
     removed_variables,
+    runs,
     variables,
 )
 from tacker_k8s_mgmt.kubespray.checkout import Checkout, ansible_version_from
-from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
+from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.versions import minor, numbers
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
@@ -36,13 +38,8 @@ from tests.helpers.samples import parsed
 ROOTS = [Path(one) for one in os.environ.get("KUBESPRAY_ROOTS", "").split(":") if one]
 VENVS = [Path(one) for one in os.environ.get("KUBESPRAY_VENVS", "").split(":") if one]
 PLAYBOOKS = (
-    *(
-        kubespray_releases.CLUSTER,
-        kubespray_releases.SCALE,
-        kubespray_releases.REMOVE_NODE,
-        kubespray_releases.FACTS,
-    ),
-    *(kubespray_releases.UPGRADE, "reset.yml"),
+    *(runs.INSTALL, runs.JOIN, runs.REMOVE, runs.FACTS),
+    *(runs.UPGRADE, "reset.yml"),
 )
 BOILERPLATE = "playbooks/boilerplate.yml"
 LIMIT = 300  # seconds
@@ -114,7 +111,7 @@ class TestTable:
         known = [text(root / "playbooks/upgrade_cluster.yml"), *map(text, roles)]
         found = set(re.findall(r"\w+", " ".join(known)))
         drain = DrainPolicy().kubespray_variables()
-        wanted = kubespray_releases.upgrade_variables(drain, ["worker"])
+        wanted = runs.upgrade(drain, (), ["worker"]).extra_vars
         assert wanted.keys() - found == set()
 
     def test_a_checkout_states_its_kubernetes_versions_in_its_own_format(self, root):
@@ -162,7 +159,7 @@ class TestTable:
             for name in names
             if name not in there and not removed_variables.removal(name)
         }
-        if at < kubespray_releases.BASE_URLS_SINCE:
+        if at < releases.BASE_URLS_SINCE:
             missing -= {"github_url", "dl_k8s_io_url", "storage_googleapis_url"}
             missing -= {"get_helm_url"}
         assert missing == NAMES_FOR_PEOPLE
@@ -305,9 +302,9 @@ class TestRuns:
 
     def test_a_run_for_the_control_planes_touches_no_worker(self, play):
         done = play.run(
-            *("ansible-playbook", kubespray_releases.CLUSTER, "--list-hosts"),
+            *("ansible-playbook", runs.INSTALL, "--list-hosts"),
             "--limit",
-            kubespray_releases.limit_to_control_planes(without=[NODES[2].name]),
+            runs.join_control_planes([], (), without=[NODES[2].name]).limit,
         )
         assert done.returncode == 0, done.stderr
         listed = set(re.findall(r"^ {6}(\S+)$", done.stdout, re.MULTILINE))
@@ -315,7 +312,7 @@ class TestRuns:
         assert listed - {"localhost"} < planes
 
     def test_the_tasks_of_an_installation_can_be_listed(self, play):
-        done = play.run("ansible-playbook", kubespray_releases.CLUSTER, "--list-tasks")
+        done = play.run("ansible-playbook", runs.INSTALL, "--list-tasks")
         assert done.returncode == 0, done.stderr
         assert done.stdout.count("TAGS:") > 100
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.kubespray import releases
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tests.helpers.samples import REMOVED, machine
 
@@ -117,7 +117,7 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
         "cluster.renew_certificates": True,
         "kubespray_vars": {"retry_stagger": 60},
     }
-    if release < kubespray_releases.BASE_URLS_SINCE:
+    if release < releases.BASE_URLS_SINCE:
         changes["cluster.offline.files_repo"] = REMOVED
     if release < (2, 28):
         changes |= {
@@ -142,6 +142,6 @@ def _registry(release: tuple[int, int]) -> dict[str, Any]:
         "password": REGISTRY_PASSWORD,
         "skip_tls_verify": True,
     }
-    if release >= kubespray_releases.REGISTRY_CA_SINCE:
+    if release >= releases.REGISTRY_CA_SINCE:
         registry |= {"ca_file": "/etc/ssl/registry.pem", "skip_tls_verify": False}
     return registry

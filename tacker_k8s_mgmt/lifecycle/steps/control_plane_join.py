@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from oslo_log import log as logging
 
+from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import (
     inventory,
@@ -20,7 +21,6 @@ from tacker_k8s_mgmt.lifecycle.steps import (
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import belongs
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.load_balancer import Server
 from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
@@ -87,18 +87,13 @@ class ControlPlaneJoin:
         """The run that joins it, without the control planes that do not answer."""
         silent = self._join.unreachable
         names = [node.name for node in self._state.planes() if node.name in silent]
-        return PlaybookRequest(
-            kubespray_releases.CLUSTER,
-            extra_vars=kubespray_releases.member_variables(self._voters),
-            limit=kubespray_releases.limit_to_control_planes(without=names),
-            inputs=self._state.inputs,
-        )
+        return runs.join_control_planes(self._voters, self._state.inputs, without=names)
 
     def _members(self) -> Sequence[EtcdMember]:
         return self._state.through(self._state.site.etcd).members()
 
     def has_run(self) -> bool:
-        """Whether ``cluster.yml`` has run for it, and it is a node."""
+        """Whether the playbook has run for it, and it is a node."""
         plane = self._join.plane
         if plane is None:
             return True
@@ -106,8 +101,8 @@ class ControlPlaneJoin:
         done = self._state.site.playbooks.done(self._request())
         return done and plane.name in self._state.seen()
 
-    def run_cluster(self) -> None:
-        """Run kubespray's ``cluster.yml`` for the control planes."""
+    def run(self) -> None:
+        """Run the playbook that joins it, for all control planes."""
         playbooks.run(self._state, self._request(), len(self._state.planes()))
 
     def see_well(self) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import inventory, playbooks
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import (
@@ -20,9 +21,7 @@ from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import (
     etcd_without,
 )
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role, api_url, names_of, of_role
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tacker_k8s_mgmt.request.params import API_PORT
 
@@ -81,19 +80,13 @@ class ControlPlaneLeave:
         """Run ``cluster.yml`` for the control planes in their new order."""
         state, silent = self._state, self._leave.silent
         planes = state.planes()
-        request = PlaybookRequest(
-            kubespray_releases.CLUSTER,
-            extra_vars=kubespray_releases.member_variables(leaving.voters),
-            limit=kubespray_releases.limit_to_control_planes(
-                without=[node.name for node in planes if node.name in silent]
-            ),
-            inputs=state.inputs,
+        without = [node.name for node in planes if node.name in silent]
+        request = runs.join_control_planes(
+            leaving.voters, state.inputs, without=without
         )
         if state.site.playbooks.done(request):
             return
-        limit = kubespray_releases.limit_without(silent)
-        facts = PlaybookRequest(kubespray_releases.FACTS, limit=limit)
-        playbooks.run(state, facts, len(state.nodes))
+        playbooks.run(state, runs.facts(silent), len(state.nodes))
         playbooks.run(state, request, len(planes))
 
     def _behind(self, plane: Node) -> tuple[Node, ...]:
@@ -122,13 +115,8 @@ class ControlPlaneLeave:
             nodes = self._behind(plane)
             inventory.write_inputs(state, nodes, without_etcd={plane.name})
         leave.note_unfinished()
-        variables = kubespray_releases.removal_variables(
-            dead=is_dead, undrained=leave.undrained
-        )
-        request = PlaybookRequest(
-            kubespray_releases.REMOVE_NODE,
-            extra_vars={"node": plane.name, **variables},
-            limit="" if is_dead else kubespray_releases.limit_without(leave.silent),
+        request = runs.remove(
+            [plane.name], dead=is_dead, undrained=leave.undrained, without=leave.silent
         )
         playbooks.run(state, request, 1)
 

@@ -85,16 +85,14 @@ def write_inputs(
         where VMs are made, because the credentials of the request are theirs.
     :param without_etcd: names of control planes whose etcd member is already removed.
     """
+    members = len(of_role(nodes, Role.CONTROL_PLANE)) - len(without_etcd)
     extra_vars = variables.build(
         params or upgrade_plan.applied(state.records.upgrade(), state.params),
         nodes,
         state.machines.load_balancer,
         nic_mtus=state.nic_mtus(),
+        healing_members=members if state.healing.plane else None,
     )
-    members = len(of_role(nodes, Role.CONTROL_PLANE)) - len(without_etcd)
-    if state.healing.plane is not None and members % 2 == 0:
-        # Otherwise kubespray refuses an even number, also when workers join.
-        extra_vars["ignore_assert_errors"] = True
     hosts = inventory.render(
         nodes,
         state.params,

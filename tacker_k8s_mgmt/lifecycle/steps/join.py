@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import (
     inventory,
@@ -20,7 +21,6 @@ from tacker_k8s_mgmt.lifecycle.steps import (
 )
 from tacker_k8s_mgmt.lifecycle.steps.leave import delete_nodes
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, names_of
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.topology.membership import Membership
@@ -121,11 +121,11 @@ class Join:
         inventory.write_inputs(self._state, self._state.nodes)
 
     def has_begun(self) -> bool:
-        """Whether no facts are needed: no worker joins, or ``scale.yml`` has begun."""
+        """Whether no facts are needed: no worker joins, or the run has begun."""
         if not self.nodes:
             return True
-        is_live = self._state.site.playbooks.live(self._scale_request())
-        return is_live or self.scale_done()
+        is_live = self._state.site.playbooks.live(self._request())
+        return is_live or self.has_run()
 
     def gather(self) -> None:
         """Gather the facts of all hosts that answer."""
@@ -133,23 +133,20 @@ class Join:
         silent = [name for name in self.unreachable if name in listed]
         playbooks.gather_facts(self._state, without=silent)
 
-    def _scale_request(self) -> PlaybookRequest:
-        limit = ",".join(node.name for node in self.nodes)
-        return PlaybookRequest(
-            kubespray_releases.SCALE, limit=limit, inputs=self._state.inputs
-        )
+    def _request(self) -> PlaybookRequest:
+        return runs.join(self.nodes, self._state.inputs)
 
-    def scale_done(self) -> bool:
-        """Whether ``scale.yml`` has run for these workers, and they are nodes."""
+    def has_run(self) -> bool:
+        """Whether the playbook has run for these workers, and they are nodes."""
         if not self.nodes:
             return True
         # A run alone proves nothing: the node may have been removed since.
-        done = self._state.site.playbooks.done(self._scale_request())
+        done = self._state.site.playbooks.done(self._request())
         return done and {node.name for node in self.nodes} <= self._state.seen().keys()
 
-    def run_scale(self) -> None:
-        """Run kubespray's ``scale.yml`` for these workers."""
-        playbooks.run(self._state, self._scale_request(), len(self.nodes))
+    def run(self) -> None:
+        """Run the playbook that joins these workers."""
+        playbooks.run(self._state, self._request(), len(self.nodes))
 
     def see_ready(self) -> None:
         """Wait until the workers are Ready, and check that they are the new VMs.

@@ -10,12 +10,11 @@ from collections.abc import Collection, Sequence
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import inventory, load_balancer, playbooks
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import LeavingPlane
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG = logging.getLogger(__name__)
@@ -170,24 +169,18 @@ class Leave:
         if self.dead:
             state.cluster().evict_dead([node.name for node in self.dead])
         # One run for all of a kind: kubespray takes a list of nodes.
-        for nodes, variables, limit in (
-            (
-                self.alive,
-                kubespray_releases.removal_variables(undrained=self.undrained),
-                kubespray_releases.limit_without(self.silent),
-            ),
-            (self.dead, kubespray_releases.removal_variables(dead=True), ""),
-        ):
+        for nodes in (self.alive, self.dead):
             names = [
                 node.name
                 for node in nodes
                 if node.role is Role.WORKER and node.name in self.listed
             ]
             if names:
-                request = PlaybookRequest(
-                    kubespray_releases.REMOVE_NODE,
-                    extra_vars={"node": ",".join(names), **variables},
-                    limit=limit,
+                request = runs.remove(
+                    names,
+                    dead=nodes is self.dead,
+                    undrained=self.undrained,
+                    without=self.silent,
                 )
                 self.note_unfinished()
                 playbooks.run(state, request, len(names))

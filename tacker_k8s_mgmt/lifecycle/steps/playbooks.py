@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 
 
@@ -21,8 +21,4 @@ def gather_facts(state: ClusterState, without: Iterable[str] = ()) -> None:
 
     :param without: names of the nodes that accept no SSH login.
     """
-    limit = kubespray_releases.limit_without(without)
-    request = PlaybookRequest(
-        kubespray_releases.FACTS, limit=limit, inputs=state.inputs
-    )
-    run(state, request, len(state.nodes))
+    run(state, runs.facts(without, state.inputs), len(state.nodes))

@@ -13,7 +13,7 @@ from oslo_log import log as logging
 from pydantic import TypeAdapter
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Node
@@ -132,7 +132,7 @@ class ClusterRecords:
 
     def api_address(self) -> str | None:
         """The load balancer's address in the variables of the last playbook."""
-        return self._read(VARIABLES_FILE, _api_address)
+        return self._read(VARIABLES_FILE, variables.api_address)
 
     def _read(self, name: str, read: Callable[[str], Content]) -> Content | None:
         hint = _HINTS.get(name, _DELETE)
@@ -170,11 +170,6 @@ def rebuilt(read: Callable[[], Content], how: str) -> Content | None:
 def _checked_inventory(text: str) -> str:
     inventory.parse(text)
     return text
-
-
-def _api_address(text: str) -> str | None:
-    balancer = json.loads(text).get("loadbalancer_apiserver")
-    return str(balancer["address"]) if balancer else None
 
 
 def _services(text: str) -> tuple[ExposedService, ...]:

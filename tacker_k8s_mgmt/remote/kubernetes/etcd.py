@@ -14,11 +14,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray.node_files import ETCD_ENV
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tacker_k8s_mgmt.remote.ssh.channel import Result, last_lines
 from tacker_k8s_mgmt.remote.ssh.session import Session
-
-ENV_FILE = "/etc/etcd.env"
 
 _REQUEST_LIMIT = 5.0  # seconds for one member
 # Seconds for a command beside that: etcdctl may ask several members in turn.
@@ -27,7 +26,7 @@ _CLIENT_PORT = 2379
 
 # Endpoints are passed in the environment: etcdctl fails if an option sets them as well.
 _SCRIPT = f"""\
-export ETCDCTL_API=3 $(grep '^ETCDCTL_' {ENV_FILE})
+export ETCDCTL_API=3 $(grep '^ETCDCTL_' {ETCD_ENV})
 [ -z "$1" ] || export ETCDCTL_ENDPOINTS="$1"
 shift
 exec etcdctl "$@"
@@ -88,14 +87,14 @@ class EtcdClient:
 
         :raises ClusterError: there are none.
         """
-        argv = ["grep", "^ETCD_INITIAL_CLUSTER=", ENV_FILE]
+        argv = ["grep", "^ETCD_INITIAL_CLUSTER=", ETCD_ENV]
         result = self._session.run(argv, timeout=_COMMAND_LIMIT, sudo=True, check=False)
         pairs = result.stdout.strip().partition("=")[2].split(",")
         members = [_from_pair(pair) for pair in pairs if "=" in pair]
         if not members:
             reason = last_lines(result.stderr)
             raise errors.ClusterError(
-                detail=f"{ENV_FILE} on {self._session.host} names no members of etcd"
+                detail=f"{ETCD_ENV} on {self._session.host} names no members of etcd"
                 f"{f' ({reason})' if reason else ''}.",
                 hint="etcd is asked where kubespray runs it on the hosts themselves: "
                 "etcd_deployment_type host, which is the default.",

@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray.node_files import ADMIN_CONFIG
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 LOG = logging.getLogger(__name__)
-
-ADMIN_CONFIG = "/etc/kubernetes/admin.conf"
 
 # Seconds for one request; an API server without etcd takes 20 s to fail.
 _REQUEST_LIMIT = 40

@@ -1,12 +1,12 @@
 import pytest
 
+from tacker_k8s_mgmt.kubespray import releases
 from tacker_k8s_mgmt.kubespray.checkout import (
     Checkout,
     ansible_version_from,
     findings,
     missing_from,
 )
-from tacker_k8s_mgmt.model import kubespray_releases
 from tacker_k8s_mgmt.request.params import InstallParams
 from tests.helpers.samples import KEY, REMOVED, parsed
 
@@ -201,7 +201,11 @@ class TestRelease:
             "there is no kubespray at ansible.kubespray_root_path"
         )
 
-    @pytest.mark.parametrize("version", sorted(kubespray_releases.RELEASES))
+    def test_the_table_has_no_gap_between_its_releases(self):
+        minors = sorted(releases.RELEASES)
+        assert minors == [(2, minor) for minor in range(24, 24 + len(minors))]
+
+    @pytest.mark.parametrize("version", sorted(releases.RELEASES))
     def test_every_known_one_is_taken(self, version):
         stated = "{}.{}.1".format(*version)
         assert found(checkout(stated)) == ()
@@ -232,9 +236,7 @@ class TestSshpass:
 class TestAddressFamily:
     @pytest.mark.parametrize("version", ["2.24.3", "2.27.1"])
     def test_old_releases_make_no_cluster_without_ipv4(self, version):
-        least, below = kubespray_releases.RELEASES[
-            2, int(version.split(".")[1])
-        ].ansible
+        least, below = releases.RELEASES[2, int(version.split(".")[1])].ansible
         assert found(checkout(version, least, below), least, wanted=IPV6) == (
             f"kubespray {version} makes no cluster without IPv4: for address_family "
             "ipv6 put a checkout of v2.28 or newer there",

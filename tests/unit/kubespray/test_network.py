@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.errors import ClusterError
-from tacker_k8s_mgmt.kubespray import network
-from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
+from tacker_k8s_mgmt.kubespray import network, releases
+from tacker_k8s_mgmt.model import network_plugins
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_an_mtu_can_be_set_only_where_the_overhead_is_known():
 
 
 def test_every_plugin_is_one_of_a_known_release():
-    known = map(network_plugins.offered, kubespray_releases.RELEASES)
+    known = map(network_plugins.offered, releases.RELEASES)
     assert frozenset().union(*known) == network_plugins.PLUGINS.keys()
 
 
@@ -70,16 +70,3 @@ def test_pods_never_get_more_than_any_interface_carries(mtus, case):
     found = network.pod_mtu(mtus, plugin, encapsulation)
     assert found <= min(mtus)
     assert (found == min(mtus)) == (encapsulation == "none")
-
-
-@pytest.mark.parametrize(
-    ("links", "expected"),
-    [
-        ('[{},{"ifname":"eth0","mtu":1450,"addr_info":[]}]', 1450),
-        ("[{}]", 0),
-        ("", 0),
-        ("sh: ip: not found", 0),
-    ],
-)
-def test_the_mtu_of_a_nodes_interface(links, expected):
-    assert network.nic_mtu(links) == expected

@@ -6,8 +6,8 @@ import jinja2
 import pytest
 
 from tacker_k8s_mgmt.errors import ClusterError, ParamError
-from tacker_k8s_mgmt.kubespray import inventory, variables
-from tacker_k8s_mgmt.model import kubespray_releases, redaction
+from tacker_k8s_mgmt.kubespray import inventory, releases, variables
+from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.request import params
 from tacker_k8s_mgmt.request.option_metadata import variable_names
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -32,7 +32,7 @@ from tests.helpers.samples import (
 
 VARIABLES = variable_names(InstallParams)
 DEFAULTS = variable_names(InstallParams, defaults=True)
-RELEASES = sorted(kubespray_releases.RELEASES)
+RELEASES = sorted(releases.RELEASES)
 ALL = rich((2, 27))
 
 

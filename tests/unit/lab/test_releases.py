@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from lab import releases
-from tacker_k8s_mgmt.kubespray import checkout, inventory, variables
+from tacker_k8s_mgmt.kubespray import checkout, inventory, runs, variables
 from tacker_k8s_mgmt.kubespray.checkout import Checkout, ansible_version_from
-from tacker_k8s_mgmt.model import kubespray_releases, network_plugins
+from tacker_k8s_mgmt.kubespray.releases import RELEASES
+from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.versions import minor, numbers
 from tests.helpers.full_request import BALANCER, KUBERNETES, NIC_MTUS, NODES, rich
 from tests.helpers.samples import parsed
@@ -103,12 +104,12 @@ def hosts_of(play: str, output: str) -> set[str]:
 class TestFiles:
     def test_every_release_of_the_products_table_is_there(self):
         told = {minor(one.version) for one in releases.RELEASES.values()}
-        assert told == set(kubespray_releases.RELEASES)
+        assert told == set(RELEASES)
 
     @pytest.mark.parametrize("name", releases.RELEASES)
     def test_the_product_reads_off_it_what_its_table_says(self, name, tmp_path):
         acting = as_it_is(name, tmp_path)
-        stated, known = acting.stated(), kubespray_releases.RELEASES[acting.at]
+        stated, known = acting.stated(), RELEASES[acting.at]
         assert stated.release is known
         assert stated.ansible == known.ansible == acting.release.ansible
         assert stated.offer.network_plugins == network_plugins.offered(acting.at)
@@ -131,12 +132,8 @@ class TestFiles:
         assert f"ansible-core >={least},<{below}" in finding
 
     def test_every_playbook_that_the_product_runs_is_there(self, acting):
-        names = (
-            kubespray_releases.CLUSTER,
-            kubespray_releases.SCALE,
-            kubespray_releases.REMOVE_NODE,
-        )
-        for name in (*names, kubespray_releases.FACTS, kubespray_releases.UPGRADE):
+        names = (runs.INSTALL, runs.JOIN, runs.REMOVE, runs.FACTS, runs.UPGRADE)
+        for name in names:
             assert (acting.root / name).is_file()
 
     def test_the_tree_acts_as_its_own_release_as_it_lies_there(self, tmp_path):
@@ -174,12 +171,9 @@ class TestRuns:
             assert next(iter(mistake.values())) in output
 
     def test_a_removal_is_of_the_named_nodes_alone(self, acting):
-        wanted = kubespray_releases.removal_variables(dead=True)
+        request = runs.remove([NODES[-1].name], dead=True)
         code, output = acting.play(
-            kubespray_releases.REMOVE_NODE,
-            "--list-hosts",
-            node=NODES[-1].name,
-            **wanted,
+            request.playbook, "--list-hosts", **request.extra_vars
         )
         assert code == 0, output
         assert hosts_of("Remove the nodes", output) == {NODES[-1].name}
@@ -192,7 +186,7 @@ class TestTraps:
     @pytest.mark.parametrize("name", ["v2.27", "v2.28"])
     def test_a_removal_without_a_node(self, name, tmp_path):
         acting = as_it_is(name, tmp_path)
-        code, output = acting.play(kubespray_releases.REMOVE_NODE, "--list-hosts")
+        code, output = acting.play(runs.REMOVE, "--list-hosts")
         assert code == 0
         everybody = {node.name for node in NODES}
         expected = everybody if acting.release.minor < 28 else set()

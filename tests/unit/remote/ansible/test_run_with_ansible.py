@@ -13,8 +13,7 @@ import pytest
 
 from lab import releases
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.model import kubespray_releases
+from tacker_k8s_mgmt.kubespray import inventory, runs
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
 from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
@@ -83,7 +82,7 @@ def test_sudo_is_never_used_on_the_ansible_server(act_as):
     """v2.28's first play gathers facts there, without a word on become."""
     site = act_as("v2.28")
     with pytest.raises(errors.PlaybookFailed, match="No nodes specified"):
-        site.run(PlaybookRequest(kubespray_releases.REMOVE_NODE))
+        site.run(PlaybookRequest(runs.REMOVE))
     assert not site.sudo_log.exists()
 
 

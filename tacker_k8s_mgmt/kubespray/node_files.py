@@ -1,0 +1,4 @@
+"""Files that kubespray writes on control planes."""
+
+ADMIN_CONFIG = "/etc/kubernetes/admin.conf"
+ETCD_ENV = "/etc/etcd.env"

@@ -1,0 +1,158 @@
+"""What is to be run for which purpose: playbooks, limits and extra variables.
+
+Each function returns the request for one run. *inputs* are the texts of inventory and
+variables that it depends on (:class:`.PlaybookRequest`).
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from tacker_k8s_mgmt.model.nodes import Node, api_url, member_number
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+
+#: Playbooks, relative to ``kubespray_root_path``. From v2.29 on, those with a hyphen
+#: have twins with an underscore.
+INSTALL = "cluster.yml"
+JOIN_CONTROL_PLANES = INSTALL
+RENEW_CERTIFICATES = INSTALL
+JOIN = "scale.yml"
+REMOVE = "remove-node.yml"
+FACTS = "playbooks/facts.yml"
+UPGRADE = "upgrade-cluster.yml"
+
+#: The limit of runs for control planes: kubespray's docs/operations/nodes.md, "Adding
+#: an etcd node".
+_CONTROL_PLANES = ("etcd", "kube_control_plane")
+_ETCD_PEER_PORT = 2380
+
+_Inputs = tuple[str, ...]
+
+
+def install(inputs: _Inputs) -> PlaybookRequest:
+    """The run that makes a cluster of all nodes of the inventory."""
+    return PlaybookRequest(INSTALL, inputs=inputs)
+
+
+def facts(without: Iterable[str], inputs: _Inputs = ()) -> PlaybookRequest:
+    """The run that gathers the facts of all hosts for the cache.
+
+    :param without: names of the nodes that accept no SSH login.
+    """
+    return PlaybookRequest(FACTS, limit=_all_without(without), inputs=inputs)
+
+
+def join(workers: Iterable[Node], inputs: _Inputs) -> PlaybookRequest:
+    """The run with which these workers join the cluster."""
+    limit = ",".join(node.name for node in workers)
+    return PlaybookRequest(JOIN, limit=limit, inputs=inputs)
+
+
+def join_control_planes(
+    members: Iterable[Node], inputs: _Inputs, *, without: Iterable[str] = ()
+) -> PlaybookRequest:
+    """The run for the control planes in the inventory's order, with which one may join.
+
+    :param members: the control planes that are or become members of etcd.
+    :param without: names of those that accept no SSH login.
+    """
+    return PlaybookRequest(
+        JOIN_CONTROL_PLANES,
+        extra_vars=_member_variables(members),
+        limit=_control_planes(without),
+        inputs=inputs,
+    )
+
+
+def renew_certificates(inputs: _Inputs) -> PlaybookRequest:
+    """The run that issues the certificates of the API servers for other addresses."""
+    return PlaybookRequest(RENEW_CERTIFICATES, limit=_control_planes(), inputs=inputs)
+
+
+def remove(
+    names: Sequence[str],
+    *,
+    dead: bool = False,
+    undrained: bool = False,
+    without: Iterable[str] = (),
+) -> PlaybookRequest:
+    """The run that removes nodes from the cluster.
+
+    Source: kubespray's docs/operations/nodes.md, "Removing nodes". Newer releases need
+    one of the two confirmations, older ones the other.
+
+    :param names: the nodes' names.
+    :param dead: the hosts do not accept logins.
+    :param undrained: some pods could not leave; kubespray's own drain may fail too.
+    :param without: names of other nodes that accept no SSH login.
+    """
+    variables: dict[str, Any] = {
+        "node": ",".join(names),
+        "skip_confirmation": True,
+        "delete_nodes_confirmation": "yes",
+    }
+    if dead:
+        variables["reset_nodes"] = False
+    if dead or undrained:
+        variables["allow_ungraceful_removal"] = True
+    limit = "" if dead else _all_without(without)
+    return PlaybookRequest(REMOVE, extra_vars=variables, limit=limit)
+
+
+def upgrade(
+    drain: Mapping[str, Any], inputs: _Inputs, batch: Collection[str] = ()
+) -> PlaybookRequest:
+    """The run that upgrades a batch of workers; without one, the control planes.
+
+    All releases drain a node that is Ready and not cordoned, and uncordon it
+    afterwards; other nodes stay cordoned.
+
+    :param drain: variables of the drain policy, for the control planes, which kubespray
+        drains.
+    :param batch: names of cordoned and drained workers, which are upgraded at once.
+    """
+    variables: dict[str, Any] = {
+        "drain_nodes": True,
+        **drain,
+        "upgrade_node_always_cordon": False,
+        "upgrade_node_fail_if_drain_fails": True,
+        "upgrade_node_uncordon_after_drain_failure": True,
+        # Do not prompt.
+        "upgrade_node_confirm": False,
+        "upgrade_node_post_upgrade_confirm": False,
+        **({"serial": len(batch)} if batch else {}),
+    }
+    limit = ",".join(batch) or _control_planes()
+    return PlaybookRequest(UPGRADE, extra_vars=variables, limit=limit, inputs=inputs)
+
+
+def _all_without(names: Iterable[str]) -> str:
+    """The limit that excludes hosts from a run; "" without hosts.
+
+    In a play that gathers all hosts' facts, an unreachable host would fail the others.
+    Some plays run on ``localhost``, which ``all`` does not include.
+    """
+    excluded = [f"!{name}" for name in names]
+    return ":".join(["all", "localhost", *excluded]) if excluded else ""
+
+
+def _control_planes(without: Iterable[str] = ()) -> str:
+    """The limit of a run for the control planes, without these hosts."""
+    return ",".join([*_CONTROL_PLANES, *(f"!{name}" for name in without)])
+
+
+def _member_variables(planes: Iterable[Node]) -> dict[str, Any]:
+    """Extra variables of ``cluster.yml`` that pin etcd's members.
+
+    By default, ``roles/etcd/tasks/join_etcd_member.yml`` of all releases names the
+    other members ``etcd1``, ``etcd2``, ... by position in the group. With a joining
+    member's own name among them, etcd does not start. Another order than before would
+    restart all members at once, so they are in the original order, by number.
+    """
+    members = sorted(
+        planes, key=lambda node: (member_number(node), node.etcd_member_name)
+    )
+    pairs = [
+        f"{node.etcd_member_name}={api_url(node.address, _ETCD_PEER_PORT)}"
+        for node in members
+    ]
+    return {"etcd_retries": 10, "etcd_peer_addresses": ",".join(pairs)}
