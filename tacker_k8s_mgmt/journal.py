@@ -3,7 +3,9 @@
 One file per VNF instance: ``<state path>/journal/<VNF instance id>.jsonl``. Each line
 is one record with the time (seconds since the epoch), the operation's run id, the
 hook, Tacker's API and an event: ``operation-start``, ``step-start``, ``progress``,
-``step-end``, ``operation-end``. Texts are redacted by their sources.
+``step-end``, ``operation-end``. One that has completed names in ``followed_by`` the
+hook of the same operation that is recorded next, if there is one. Texts are redacted
+by their sources.
 
 A journal keeps the newest operations only. The rest is written to a new file, which
 replaces the old one. Each writer locks the file and then checks that the path still
@@ -166,9 +168,16 @@ def _drop_terminated(directory: str) -> None:
     for entry in os.scandir(directory):
         if _is_journal(entry) and _changed(entry) < oldest:
             last = _last_record(entry.path)
-            ended = last.get("hook") == "terminate_end"
-            if ended and last.get("outcome") == "completed":
+            if last.get("outcome") == "completed" and _ends_termination(last):
                 Path(entry.path).unlink(missing_ok=True)
+
+
+def _ends_termination(last: dict[str, Any]) -> bool:
+    hook = last.get("hook")
+    # Former releases did not record what follows.
+    return hook in ("terminate_start", "terminate_end") and not last.get(
+        "followed_by", hook == "terminate_start"
+    )
 
 
 def _last_record(path: str) -> dict[str, Any]:

@@ -87,15 +87,17 @@ class Hook(abc.ABC, Generic[S]):
         secrets: Sequence[str],
         advice: Callable[[Exception], str],
         left: Callable[[], str] = lambda: "",
+        followed_by: str = "",
     ) -> None:
         """Run the steps.
 
         :param secrets: redacted in every error text.
         :param advice: returns what the operator sends after an error.
         :param left: returns what a failure leaves behind.
+        :param followed_by: the hook of the same operation that is recorded next.
         """
-        redact = Redactor(secrets)
-        Runner(self.name, self._journal, self.clock, redact, left, advice).run(steps)
+        redact, place = Redactor(secrets), (self._journal, self.clock)
+        Runner(self.name, *place, redact, left, advice, followed_by).run(steps)
 
     def dependencies(self, params: InstallParams, site: ports.Site) -> Dependencies:
         """The dependencies of an operation on the cluster."""

@@ -34,12 +34,14 @@ class Plan:
     :param left: returns what a failed step leaves behind.
     :param advice: what to send then, in place of the hook's own advice.
     :param after: is called when all steps have succeeded.
+    :param is_last: whether the hook that usually follows has nothing to do this time.
     """
 
     steps: Sequence[Step]
     left: Callable[[], str] = lambda: ""
     advice: Advise | None = None
     after: Callable[[], None] = lambda: None
+    is_last: bool = False
 
     @classmethod
     def of(
@@ -61,12 +63,15 @@ class Entry(Generic[H, S]):
     :param wrong: what to send when the parameters are wrong.
     :param plan: returns what this call does.
     :param advice: what to send when the hook fails otherwise.
+    :param followed_by: the hook of the same operation whose work comes next; "" if
+        there is none, or none with an entry.
     """
 
     read: Callable[[H, str], InstallParams | None]
     wrong: str
     plan: Callable[[H, Dependencies, S], Plan]
     advice: Advise = hints.RESUME
+    followed_by: str = ""
 
     def __call__(self, hook: H) -> None:
         """Run the hook.
@@ -81,5 +86,7 @@ class Entry(Generic[H, S]):
             with hook.site(params) as site:
                 plan = self.plan(hook, hook.dependencies(params, site), site)
                 advice = plan.advice or self.advice
-                hook.run(plan.steps, params.secrets(), advice, plan.left)
+                followed_by = "" if plan.is_last else self.followed_by
+                secrets = params.secrets()
+                hook.run(plan.steps, secrets, advice, plan.left, followed_by)
                 plan.after()

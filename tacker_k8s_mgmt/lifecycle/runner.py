@@ -51,6 +51,8 @@ class Runner:
     :param on_failure: called after a failed step; may undo something, and returns in
         whole sentences what stays behind.
     :param advise: returns what to send to Tacker after this error.
+    :param followed_by: the hook of the same operation that is recorded next; "" for
+        none.
     """
 
     operation: str
@@ -59,6 +61,7 @@ class Runner:
     redact: Redactor
     on_failure: Callable[[], str] = lambda: ""
     advise: Callable[[Exception], str] = lambda error: ""
+    followed_by: str = ""
 
     def run(self, steps: Sequence[Step]) -> None:
         """Take *steps* in order; a step may append others to the list.
@@ -74,7 +77,7 @@ class Runner:
         except errors.StepFailed as exc:
             self._end("failed", began, error=str(exc))
             raise
-        self._end("completed", began)
+        self._end("completed", began, followed_by=self.followed_by)
 
     def _end(self, outcome: str, began: float, **fields: str) -> None:
         seconds = round(self.clock.now() - began, 1)

@@ -59,6 +59,15 @@ def test_advice_names_what_tacker_has_for_the_operation(api, name, entry):
         assert "`retry` goes on" not in texts[1]
 
 
+@pytest.mark.parametrize(("api", "name", "entry"), ENTRIES)
+def test_entry_names_the_hook_that_records_next(api, name, entry):
+    hooks = {"v1": v1.HOOKS, "v2": v2.HOOKS}[api]
+    end = f"{name.removesuffix('_start')}_end"
+    # The v1 API calls scale_start for a scale-in only, and nothing after it.
+    follows = isinstance(hooks.get(end), Entry) and (api, name) != ("v1", "scale_start")
+    assert entry.followed_by == (end if name.endswith("_start") and follows else "")
+
+
 def test_heal_of_all_offers_no_rollback():
     assert "rollback" not in hints.HEAL_OF_ALL.failed
 

@@ -157,7 +157,7 @@ class TestTerminate:
         )
         monkeypatch.setattr(terminate, "terminate_start", lambda *_: ())
         monkeypatch.setattr(terminate, "terminate_end", ended)
-        monkeypatch.setattr(V1Hook, "run", lambda *_: done.append("run"))
+        monkeypatch.setattr(V1Hook, "run", lambda *_, **__: done.append("run"))
 
         def call(request):
             del done[:]
@@ -209,7 +209,7 @@ class TestTerminate:
         others = instance.vnf_metadata
         during = []
         monkeypatch.setattr(
-            V1Hook, "run", lambda *_: during.append(instance.vnf_metadata)
+            V1Hook, "run", lambda *_, **__: during.append(instance.vnf_metadata)
         )
         asked(self.request("GRACEFUL"))
         assert during == [others, {**others, **self.kept()}]
@@ -225,7 +225,7 @@ class TestTerminate:
         driver.terminate_start(CONTEXT, instance, request)
         instance.vim_connection_info = []
 
-        def fail(*_):
+        def fail(*_, **__):
             raise errors.VimError(detail="It is still used.")
 
         with monkeypatch.context() as broken:

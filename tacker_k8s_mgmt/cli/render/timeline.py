@@ -20,6 +20,10 @@ _HEAT: Mapping[str, str] = {
     "terminate": "delete the VMs",
     "heal": "rebuild the VMs",
     "scale": "change the number of VMs",
+    "change_external_connectivity": "change the stack",
+    "change_current_package": "change the stack",
+    "instantiate_rollback": "delete the VMs",
+    "scale_rollback": "delete the new VMs",
 }
 
 
@@ -95,6 +99,8 @@ class Operation:
     :param api: Tacker's, ``v1`` or ``v2``.
     :param last: time of the last record.
     :param outcome: ``completed`` or ``failed``; "" until it has ended.
+    :param next_hook: of the same operation, which is recorded next; "" for none, and
+        until it has ended.
     """
 
     hook: str
@@ -107,6 +113,7 @@ class Operation:
     outcome: str = ""
     seconds: float = 0.0
     error: str = ""
+    next_hook: str = ""
 
     @property
     def name(self) -> str:
@@ -118,18 +125,6 @@ class Operation:
         return self.outcome == FAILED
 
     @property
-    def next_hook(self) -> str:
-        """The hook that Tacker calls after its own part of the work; "" for none.
-
-        The v1 API calls ``scale_start`` for a scale-in and nothing after it.
-        """
-        if not self.hook.endswith("_start") or self.failed:
-            return ""
-        return (
-            "" if (self.api, self.hook) == ("v1", "scale_start") else f"{self.name}_end"
-        )
-
-    @property
     def final(self) -> bool:
         """Whether it has ended and no other hook of its operation follows."""
         return self.ended is not None and not self.next_hook
@@ -139,9 +134,10 @@ class Operation:
         """What Tacker does after this hook, in words; "" if nothing."""
         if self.failed or not self.hook.endswith("_start"):
             return ""
-        work = _HEAT.get(self.name, "change the stack")
-        follows = f"{self.next_hook} follows" if self.next_hook else "no hook follows"
-        return f"Tacker now has Heat {work}; {follows}"
+        work = _HEAT.get(self.name)
+        if work is None:
+            return f"{self.next_hook} follows" if self.next_hook else ""
+        return f"Tacker now has Heat {work}; {self.next_hook or 'no hook'} follows"
 
     @property
     def current(self) -> Step | None:
@@ -215,6 +211,7 @@ class Timeline:
                 operation.outcome = _text(record, "outcome")
                 operation.seconds = _number(record, "seconds")
                 operation.error = _text(record, "error")
+                operation.next_hook = _next_hook(operation, record)
         return operation
 
     def _operation(self, record: Mapping[str, Any]) -> Operation:
@@ -238,6 +235,15 @@ def _end_step(operation: Operation, record: Mapping[str, Any]) -> None:
     step.ended = _number(record, "time")
     step.outcome = _text(record, "outcome")
     step.seconds = _number(record, "seconds")
+
+
+def _next_hook(operation: Operation, record: Mapping[str, Any]) -> str:
+    if operation.failed or not operation.hook.endswith("_start"):
+        return ""
+    # Former releases did not record it. The v1 API has scale_start for a scale-in only.
+    is_last = (operation.api, operation.hook) == ("v1", "scale_start")
+    formerly = "" if is_last else f"{operation.name}_end"
+    return _text({"followed_by": formerly, **record}, "followed_by")
 
 
 def _look(record: Mapping[str, Any]) -> Look:

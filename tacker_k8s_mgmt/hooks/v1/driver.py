@@ -108,7 +108,11 @@ def _connectivity_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
 
 HOOKS: Mapping[str, Callable[[V1Hook], None]] = {
     "instantiate_start": _Entry(
-        V1Hook.parsed, hints.ROLLBACK, _instantiate_start, hints.NO_VM_YET
+        V1Hook.parsed,
+        hints.ROLLBACK,
+        _instantiate_start,
+        hints.NO_VM_YET,
+        followed_by="instantiate_end",
     ),
     # A package need not name instantiate_start, which would have refused.
     "instantiate_end": _Entry(
@@ -121,10 +125,19 @@ HOOKS: Mapping[str, Callable[[V1Hook], None]] = {
     "scale_start": _Entry(_for_workers, hints.FAIL, _scale_in),
     # Called for scale-out only, with those of the new ones (``_scale_vnf_post``).
     "scale_end": _Entry(_for_workers, hints.VMS_GO, _scale_out, _SCALE_OUT),
-    "heal_start": _Entry(V1Hook.merged, hints.FAIL, _heal_start),
+    "heal_start": _Entry(
+        V1Hook.merged,
+        hints.FAIL,
+        _heal_start,
+        followed_by="heal_end",
+    ),
     "heal_end": _Entry(V1Hook.merged, hints.FAIL_ALREADY, _heal_end),
     "change_external_connectivity_start": _Entry(
-        V1Hook.merged, hints.FAIL, _connectivity_start, hints.CHECK
+        V1Hook.merged,
+        hints.FAIL,
+        _connectivity_start,
+        hints.CHECK,
+        followed_by="change_external_connectivity_end",
     ),
     "change_external_connectivity_end": _Entry(
         V1Hook.merged, hints.FAIL_ALREADY, _connectivity_end, _CONNECTIVITY_END

@@ -34,7 +34,7 @@ def start(hook: V1Hook) -> None:
     _refuse_leftovers(hook)
     hook.begin()
     steps = terminate_start(vim.VimRegistry(hook.context, hook.instance))
-    hook.run(steps, (), hints.CHECK)
+    hook.run(steps, (), hints.CHECK, followed_by="terminate_end")
     _keep_vim(hook)
 
 

@@ -198,7 +198,11 @@ def _nothing(hook: V2Hook) -> None:
 
 HOOKS: Mapping[str, Callable[[V2Hook], None]] = {
     "instantiate_start": _Entry(
-        V2Hook.parsed, hints.ROLLBACK, _instantiate_start, hints.NO_VM_YET
+        V2Hook.parsed,
+        hints.ROLLBACK,
+        _instantiate_start,
+        hints.NO_VM_YET,
+        followed_by="instantiate_end",
     ),
     "instantiate_end": _Entry(
         _parsed_or_forget, hints.VMS_GO, _instantiate_end, hints.VMS_EXIST
@@ -207,20 +211,34 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = {
     "instantiate_rollback_end": _nothing,
     "terminate_start": _Entry(_merged_unless_forceful, _TERMINATE, _end),
     "terminate_end": lambda hook: hook.call.forget(),
-    "scale_start": _Entry(V2Hook.merged, hints.FAIL, scale.start),
+    "scale_start": _Entry(
+        V2Hook.merged,
+        hints.FAIL,
+        scale.start,
+        followed_by="scale_end",
+    ),
     "scale_end": _Entry(scale.of_scale_out, hints.VMS_GO, scale.end, scale.OUT_END),
     "scale_rollback_start": _Entry(
         scale.of_new_vms, hints.FAIL_ALREADY, scale.rollback_start, scale.ROLLBACK
     ),
     "scale_rollback_end": _nothing,
-    "heal_start": _Entry(V2Hook.merged, hints.FAIL, _heal_start),
+    "heal_start": _Entry(
+        V2Hook.merged,
+        hints.FAIL,
+        _heal_start,
+        followed_by="heal_end",
+    ),
     "heal_end": _Entry(V2Hook.merged, hints.FAIL_ALREADY, _heal_end),
     "modify_information_start": _nothing,
     "modify_information_end": _nothing,
     "modify_information_rollback_start": _nothing,
     "modify_information_rollback_end": _nothing,
     "change_external_connectivity_start": _Entry(
-        _merged_or_refused, hints.ROLLBACK, _connectivity_start, hints.CHECK
+        _merged_or_refused,
+        hints.ROLLBACK,
+        _connectivity_start,
+        hints.CHECK,
+        followed_by="change_external_connectivity_end",
     ),
     "change_external_connectivity_end": _Entry(
         V2Hook.merged, hints.FAIL_ALREADY, _connectivity_end, _CONNECTIVITY_END
@@ -235,7 +253,11 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = {
         _ROLLBACK_AGAIN,
     ),
     "change_current_package_start": _Entry(
-        upgrade.of_start, hints.FAIL, upgrade.start, upgrade.START
+        upgrade.of_start,
+        hints.FAIL,
+        upgrade.start,
+        upgrade.START,
+        followed_by="change_current_package_end",
     ),
     "change_current_package_end": _Entry(
         upgrade.of_upgrade, hints.FAIL_ALREADY, upgrade.end, upgrade.END

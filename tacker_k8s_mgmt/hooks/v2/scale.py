@@ -47,7 +47,7 @@ def start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     counted = Step("see that Tacker counts every VM", partial(_see_counted, call))
     if call.request["type"] != "SCALE_OUT":
         work = ScaleIn(deps, stacks=call.removed())
-        return Plan((counted, *work.steps()), work.left)
+        return Plan((counted, *work.steps()), work.left, is_last=True)
     steps = (
         counted,
         preflight.step(deps),

@@ -51,12 +51,15 @@ class Recorder:
         self.step_end(outcome)
 
 
-def completed(state_path, hook="instantiate_end", **fields):
-    """One hook that went well; where it was recorded."""
+def completed(state_path, hook="instantiate_end", ended=None, **fields):
+    """One hook that went well; where it was recorded.
+
+    :param ended: what its end names besides; former releases named nothing.
+    """
     one = Recorder(state_path, hook, **fields).begin()
     one.step("own the inventory directory")
     one.step()
-    one.end()
+    one.end(**(ended or {}))
     return one.path
 
 

@@ -145,21 +145,32 @@ def test_one_long_operation_loses_progress_and_nothing_else(tmp_path):
 
 
 def test_journals_of_vnf_instances_that_are_long_gone_are_deleted(tmp_path):
+    last, followed = {"followed_by": ""}, {"followed_by": "terminate_end"}
     ends = {
-        "terminated": ("terminate_end", "completed", 0),
-        "terminated lately": ("terminate_end", "completed", None),
-        "not terminated": ("terminate_end", "failed", 0),
-        "at rest": ("instantiate_end", "completed", 0),
+        "terminated": ("terminate_end", "completed", 0, last),
+        "terminated in the v2 API": ("terminate_start", "completed", 0, last),
+        "terminated by a former release": ("terminate_end", "completed", 0, {}),
+        "terminated lately": ("terminate_end", "completed", None, last),
+        "not terminated": ("terminate_end", "failed", 0, {}),
+        "not terminated in the v2 API": ("terminate_start", "failed", 0, {}),
+        "being terminated": ("terminate_start", "completed", 0, followed),
+        "so by a former release": ("terminate_start", "completed", 0, {}),
+        "at rest": ("instantiate_end", "completed", 0, last),
+        "damaged": (["terminate_end"], "completed", 0, last),
     }
     paths = {}
-    for what, (hook, outcome, changed) in ends.items():
+    for what, (hook, outcome, changed, more) in ends.items():
         one = a_journal(tmp_path, hook, vnf_id=str(uuid.uuid4()))
-        one.record("operation-end", outcome=outcome)
+        one.record("operation-end", outcome=outcome, **more)
         paths[what] = Path(one._path)
         if changed is not None:
             os.utime(paths[what], (changed, changed))
     operation(tmp_path, 1)
-    assert {what for what, path in paths.items() if not path.exists()} == {"terminated"}
+    assert {what for what, path in paths.items() if not path.exists()} == {
+        "terminated",
+        "terminated in the v2 API",
+        "terminated by a former release",
+    }
 
 
 # --- many at once

@@ -216,6 +216,37 @@ def test_follow_goes_on_after_scale_start_in_the_api_that_calls_scale_end(tmp_pa
     thread.join()
 
 
+ALONE = {
+    "v2: terminate_start": "Tacker now has Heat delete the VMs; no hook follows.",
+    "v2: scale_start": "Tacker now has Heat change the number of VMs; no hook follows.",
+    "v2: instantiate_rollback_start": "Tacker now has Heat delete the VMs; "
+    "no hook follows.",
+    "v2: scale_rollback_start": "Tacker now has Heat delete the new VMs; "
+    "no hook follows.",
+    "v1: modify_information_start": "modify_information_start completed after 4.5 s",
+}
+
+
+@pytest.mark.parametrize("hook", ALONE)
+def test_follow_ends_with_a_hook_that_no_recorded_one_follows(tmp_path, capsys, hook):
+    api, _, name = hook.partition(": ")
+    completed(tmp_path, name, api=api, ended={"followed_by": ""})
+    # The limit ends the test, with a failure, if another hook is waited for.
+    assert runs(tmp_path, "follow", "--wait", "0.05") == 0
+    out = capsys.readouterr().out
+    assert ALONE[hook] in out.splitlines()
+    assert ("Heat" in out) is ("modify" not in name)
+
+
+def test_follow_goes_on_to_the_hook_that_is_recorded_as_the_next(tmp_path, capsys):
+    ended = {"followed_by": "modify_information_end"}
+    completed(tmp_path, "modify_information_start", ended=ended)
+    thread = later(lambda: completed(tmp_path, "modify_information_end"))
+    assert runs(tmp_path, "follow") == 0
+    thread.join()
+    assert "modify_information_end follows." in capsys.readouterr().out.splitlines()
+
+
 def test_follow_shows_the_last_operation_and_none_before_it(tmp_path, capsys):
     completed(tmp_path, "instantiate_end")
     completed(tmp_path, "terminate_start")

@@ -127,6 +127,14 @@ def test_error_before_the_first_step_says_what_to_send_too(call):
     assert str(caught.value) == "Heat does not answer. Send it again."
 
 
+@pytest.mark.parametrize("is_last", [False, True])
+def test_hook_that_comes_next_is_in_the_journal(call, is_last):
+    plan = Plan((), is_last=is_last)
+    entry(plan=lambda *_: plan, followed_by="scale_end")(call)
+    records, _ = journal.read(journal.path_of(call.state_path, VNF))
+    assert records[-1]["followed_by"] == ("" if is_last else "scale_end")
+
+
 def test_secrets_are_kept_out_of_the_error(call):
     (secret, *_) = params().secrets()
     error = errors.ClusterError(detail=f"It is {secret}.")

@@ -1,0 +1,58 @@
+"""What the hooks of Tacker's v2 API record, as ``tacker-k8s-mgmt runs`` reads it."""
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker.sol_refactored.common import exceptions as sol_ex
+
+from tacker_k8s_mgmt import journal
+from tacker_k8s_mgmt.cli.render.timeline import Timeline
+from tests.contract.v2_operations import instantiate, scale, terminate
+from tests.helpers.requests import VNF
+
+pytestmark = pytest.mark.usefixtures("quick_hooks")
+
+
+def occurrences(tacker):
+    """The hooks of each operation; all operations are over."""
+    records, _ = journal.read(journal.path_of(str(tacker.state), VNF))
+    listed = Timeline(records).occurrences()
+    assert all(hooks[-1].final for hooks in listed)
+    return [[hook.hook for hook in hooks] for hooks in listed]
+
+
+def test_hooks_with_nothing_to_record_are_not_waited_for(tacker):
+    instantiate(tacker)
+    scale(tacker, "SCALE_OUT")
+    scale(tacker, "SCALE_IN")
+    scale(tacker, "SCALE_OUT")
+    terminate(tacker)
+    assert occurrences(tacker) == [
+        ["instantiate_start", "instantiate_end"],
+        ["scale_start", "scale_end"],
+        ["scale_start"],
+        ["scale_start", "scale_end"],
+        ["terminate_start"],
+    ]
+
+
+def test_rollbacks_end_with_their_first_hook(tacker):
+    with tacker.world() as site:
+        site.faults.add("run cluster")
+    with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+        instantiate(tacker)
+    tacker.rollback()
+    instantiate(tacker)
+    with tacker.world() as site:
+        site.faults.add("balancer.add-worker")
+    with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+        scale(tacker, "SCALE_OUT")
+    tacker.rollback()
+    assert occurrences(tacker) == [
+        ["instantiate_start", "instantiate_end"],
+        ["instantiate_rollback_start"],
+        ["instantiate_start", "instantiate_end"],
+        ["scale_start", "scale_end"],
+        ["scale_rollback_start"],
+    ]
