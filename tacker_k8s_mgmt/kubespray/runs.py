@@ -4,11 +4,12 @@ Each function returns the request for one run. *inputs* are the texts of invento
 variables that it depends on (:class:`.PlaybookRequest`).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt.model.nodes import Node, api_url, member_number
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 
 #: Playbooks, relative to ``kubespray_root_path``. From v2.29 on, those with a hyphen
 #: have twins with an underscore.
@@ -70,6 +71,7 @@ def renew_certificates(inputs: _Inputs) -> PlaybookRequest:
 
 def remove(
     names: Sequence[str],
+    drain: DrainPolicy,
     *,
     dead: bool = False,
     undrained: bool = False,
@@ -81,6 +83,7 @@ def remove(
     one of the two confirmations, older ones the other.
 
     :param names: the nodes' names.
+    :param drain: kubespray drains once more.
     :param dead: the hosts do not accept logins.
     :param undrained: some pods could not leave; kubespray's own drain may fail too.
     :param without: names of other nodes that accept no SSH login.
@@ -89,6 +92,7 @@ def remove(
         "node": ",".join(names),
         "skip_confirmation": True,
         "delete_nodes_confirmation": "yes",
+        **drain.removal_variables(ungraceful=dead or undrained),
     }
     if dead:
         variables["reset_nodes"] = False
@@ -99,20 +103,19 @@ def remove(
 
 
 def upgrade(
-    drain: Mapping[str, Any], inputs: _Inputs, batch: Collection[str] = ()
+    drain: DrainPolicy, inputs: _Inputs, batch: Collection[str] = ()
 ) -> PlaybookRequest:
     """The run that upgrades a batch of workers; without one, the control planes.
 
     All releases drain a node that is Ready and not cordoned, and uncordon it
     afterwards; other nodes stay cordoned.
 
-    :param drain: variables of the drain policy, for the control planes, which kubespray
-        drains.
+    :param drain: for the control planes, which kubespray drains.
     :param batch: names of cordoned and drained workers, which are upgraded at once.
     """
     variables: dict[str, Any] = {
         "drain_nodes": True,
-        **drain,
+        **drain.upgrade_variables(),
         "upgrade_node_always_cordon": False,
         "upgrade_node_fail_if_drain_fails": True,
         "upgrade_node_uncordon_after_drain_failure": True,

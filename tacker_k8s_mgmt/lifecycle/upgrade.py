@@ -154,7 +154,7 @@ class Upgrade:
     def _run_of(self, batch: Sequence[Node] = ()) -> PlaybookRequest:
         """The run for a batch of workers; without one, for the control planes."""
         names = [node.name for node in batch]
-        drain = self._state.params.drain.kubespray_variables()
+        drain = self._state.params.drain
         return runs.upgrade(drain, self._state.inputs, names)
 
     def _is_live(self) -> bool:

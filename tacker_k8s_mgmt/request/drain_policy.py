@@ -125,14 +125,25 @@ class DrainPolicy(Structure):
             )
         return text
 
-    def kubespray_variables(self) -> dict[str, Any]:
-        """Variables of kubespray's own drain, that of an upgrade.
+    def removal_variables(self, *, ungraceful: bool) -> dict[str, Any]:
+        """Variables of kubespray's own drain of a node that it removes.
+
+        It comes after ours, and waits for the pods that ours has left.
+
+        :param ungraceful: a failure of that drain is ignored. Otherwise kubespray also
+            waits up to three grace periods until volumes are detached, for which a
+            pod's grace period may be too short; so its own one stays.
+        """
+        grace = {"drain_grace_period": self.grace_period} if ungraceful else {}
+        return {"drain_timeout": f"{self.timeout}s", **grace}
+
+    def upgrade_variables(self) -> dict[str, Any]:
+        """Variables of kubespray's own drain of a node that it upgrades.
 
         A drain that fails because an API server restarts is tried once more.
         """
         return {
-            "drain_grace_period": self.grace_period,
-            "drain_timeout": f"{self.timeout}s",
+            **self.removal_variables(ungraceful=True),
             "drain_retries": 1,
             "drain_retry_delay_seconds": 10,
             "drain_fallback_enabled": self.on_failure == "force"

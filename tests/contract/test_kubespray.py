@@ -110,9 +110,16 @@ class TestTable:
         roles = (root / "roles" / "upgrade").rglob("*.yml")
         known = [text(root / "playbooks/upgrade_cluster.yml"), *map(text, roles)]
         found = set(re.findall(r"\w+", " ".join(known)))
-        drain = DrainPolicy().kubespray_variables()
-        wanted = runs.upgrade(drain, (), ["worker"]).extra_vars
+        wanted = runs.upgrade(DrainPolicy(), (), ["worker"]).extra_vars
         assert wanted.keys() - found == set()
+
+    def test_every_variable_of_a_removal_is_known_to_its_playbook(self, root):
+        books = (root / "playbooks").glob("remove[-_]node.yml")
+        roles = (root / "roles").glob("remove[-_]node/pre[-_]remove/*/main.yml")
+        found = set(re.findall(r"\w+", " ".join(map(text, [*books, *roles]))))
+        removal = runs.remove(["worker"], DrainPolicy(), dead=True, undrained=True)
+        # The confirmation of older releases.
+        assert removal.extra_vars.keys() - found <= {"delete_nodes_confirmation"}
 
     def test_a_checkout_states_its_kubernetes_versions_in_its_own_format(self, root):
         found = stated(root)

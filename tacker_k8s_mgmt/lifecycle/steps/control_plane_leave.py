@@ -116,7 +116,11 @@ class ControlPlaneLeave:
             inventory.write_inputs(state, nodes, without_etcd={plane.name})
         leave.note_unfinished()
         request = runs.remove(
-            [plane.name], dead=is_dead, undrained=leave.undrained, without=leave.silent
+            [plane.name],
+            state.params.drain,
+            dead=is_dead,
+            undrained=leave.undrained,
+            without=leave.silent,
         )
         playbooks.run(state, request, 1)
 

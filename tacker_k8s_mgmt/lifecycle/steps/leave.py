@@ -178,6 +178,7 @@ class Leave:
             if names:
                 request = runs.remove(
                     names,
+                    state.params.drain,
                     dead=nodes is self.dead,
                     undrained=self.undrained,
                     without=self.silent,

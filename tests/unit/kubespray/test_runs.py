@@ -3,7 +3,9 @@ import pytest
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.model import reserved_variables
 from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 
+DRAIN = DrainPolicy(timeout=60, grace_period=20)
 INPUTS = ("inventory", "variables")
 
 
@@ -20,11 +22,12 @@ def plane(name, server_id, ssh_address, address, member):
 
 class TestRemoval:
     def test_both_generations_of_confirmation_are_given(self):
-        request = runs.remove(["w1", "w2"])
+        request = runs.remove(["w1", "w2"], DRAIN)
         assert request.extra_vars == {
             "node": "w1,w2",
             "skip_confirmation": True,
             "delete_nodes_confirmation": "yes",
+            "drain_timeout": "60s",
         }
 
     @pytest.mark.parametrize(
@@ -35,18 +38,26 @@ class TestRemoval:
         ],
     )
     def test_an_ungraceful_removal_is_requested_with_booleans(self, asked, expected):
-        built = runs.remove(["w1"], **asked).extra_vars
+        built = runs.remove(["w1"], DRAIN, **asked).extra_vars
         assert expected.items() <= built.items()
         assert all(built[name] is value for name, value in expected.items())
 
-    def test_none_of_its_variables_is_open_to_the_user(self):
-        built = runs.remove(["w1"], dead=True, undrained=True).extra_vars
-        assert [name for name in built if not reserved_variables.reserved(name)] == []
+    @pytest.mark.parametrize("asked", [{"dead": True}, {"undrained": True}])
+    def test_kubesprays_own_drain_of_an_ungraceful_one_has_the_policys_limits(
+        self, asked
+    ):
+        built = runs.remove(["w1"], DRAIN, **asked).extra_vars
+        assert (built["drain_timeout"], built["drain_grace_period"]) == ("60s", 20)
+
+    def test_only_the_drains_variables_are_open_to_the_user(self):
+        built = runs.remove(["w1"], DRAIN, dead=True, undrained=True).extra_vars
+        free = {name for name in built if not reserved_variables.reserved(name)}
+        assert free == {"drain_timeout", "drain_grace_period"}
 
     def test_silent_nodes_are_left_out_unless_they_are_what_is_removed(self):
-        assert runs.remove(["w1"]).limit == ""
-        assert runs.remove(["w1"], without=["w2"]).limit == "all:localhost:!w2"
-        assert runs.remove(["w2"], dead=True, without=["w2"]).limit == ""
+        assert runs.remove(["w1"], DRAIN).limit == ""
+        assert runs.remove(["w1"], DRAIN, without=["w2"]).limit == "all:localhost:!w2"
+        assert runs.remove(["w2"], DRAIN, dead=True, without=["w2"]).limit == ""
 
 
 class TestControlPlanes:
@@ -74,18 +85,18 @@ class TestUpgrade:
     """Of the drain policy, for the nodes that kubespray drains itself, and others."""
 
     def test_the_policys_are_among_the_variables(self):
-        request = runs.upgrade({"drain_timeout": "90s"}, INPUTS)
+        request = runs.upgrade(DRAIN, INPUTS)
         assert request.limit == "etcd,kube_control_plane"
-        assert request.extra_vars["drain_timeout"] == "90s"
+        assert request.extra_vars["drain_timeout"] == "60s"
         assert request.extra_vars["upgrade_node_fail_if_drain_fails"] is True
         assert "serial" not in request.extra_vars
 
     def test_a_batch_is_upgraded_at_once(self):
-        request = runs.upgrade({}, INPUTS, ["w1", "w2", "w3"])
+        request = runs.upgrade(DRAIN, INPUTS, ["w1", "w2", "w3"])
         assert request.limit == "w1,w2,w3"
         assert request.extra_vars["serial"] == 3
 
     def test_kubespray_asks_for_no_confirmation(self):
-        built = runs.upgrade({}, INPUTS).extra_vars
+        built = runs.upgrade(DRAIN, INPUTS).extra_vars
         assert built["upgrade_node_confirm"] is False
         assert built["upgrade_node_post_upgrade_confirm"] is False

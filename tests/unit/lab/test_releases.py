@@ -171,7 +171,7 @@ class TestRuns:
             assert next(iter(mistake.values())) in output
 
     def test_a_removal_is_of_the_named_nodes_alone(self, acting):
-        request = runs.remove([NODES[-1].name], dead=True)
+        request = runs.remove([NODES[-1].name], acting.params.drain, dead=True)
         code, output = acting.play(
             request.playbook, "--list-hosts", **request.extra_vars
         )

@@ -453,8 +453,10 @@ class TestScaleIn:
         scale_in(site, "server-5")
         assert "cluster.drain" in site.calls
         assert "cluster.evict_dead" not in site.calls
-        # Its pods stay, terminating, and kubespray would wait for them.
+        # Its pods stay, terminating, and kubespray drains it for this long once more.
         assert site.runs[0].extra_vars["allow_ungraceful_removal"] is True
+        assert site.runs[0].extra_vars["drain_timeout"] == "300s"
+        assert site.runs[0].extra_vars["drain_grace_period"] == -1
         assert "reset_nodes" not in site.runs[0].extra_vars
 
     def test_worker_that_never_joined_just_leaves_the_lists(self):

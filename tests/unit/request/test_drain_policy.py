@@ -134,7 +134,7 @@ class TestKubespray:
     """The nodes that kubespray drains itself."""
 
     def test_the_policy_becomes_its_variables(self):
-        built = DrainPolicy(timeout=90, grace_period=30).kubespray_variables()
+        built = DrainPolicy(timeout=90, grace_period=30).upgrade_variables()
         assert built["drain_timeout"] == "90s"
         assert built["drain_grace_period"] == 30
         assert built["drain_fallback_enabled"] is False
@@ -143,5 +143,15 @@ class TestKubespray:
         "policy", [{"on_failure": "force"}, {"disable_eviction": True}]
     )
     def test_force_is_its_fallback(self, policy):
-        built = DrainPolicy(**policy).kubespray_variables()
+        built = DrainPolicy(**policy).upgrade_variables()
         assert built["drain_fallback_enabled"] is True
+
+    def test_of_a_removal_it_bounds_the_drain_that_may_fail(self):
+        policy = DrainPolicy(timeout=60, grace_period=20)
+        built = policy.removal_variables(ungraceful=True)
+        assert built == {"drain_timeout": "60s", "drain_grace_period": 20}
+
+    def test_the_wait_for_volumes_of_a_removal_keeps_kubesprays_time(self):
+        # drain_grace_period is the pause between its probes; -1 would end it soon.
+        built = DrainPolicy(timeout=60).removal_variables(ungraceful=False)
+        assert built == {"drain_timeout": "60s"}
