@@ -15,7 +15,7 @@ from typing import Any, cast
 from benchmarks import figures
 from benchmarks.figures import OperationFigures
 from tacker_k8s_mgmt.cli.render.timeline import Timeline
-from tacker_k8s_mgmt.hooks.table import Operation
+from tacker_k8s_mgmt.hooks.entry import Operation
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate

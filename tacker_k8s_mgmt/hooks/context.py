@@ -56,17 +56,17 @@ class Hook(abc.ABC, Generic[S]):
         keep, place = self.options.journal_keep, (self.state_path, self._vnf_id)
         return journal.Journal(*place, self.name, LOG.warning, api=self._api, keep=keep)
 
-    def _read(self, parse: Callable[[], P], way_out: str, retried: bool = True) -> P:
+    def _read(self, parse: Callable[[], P], advice: str, retried: bool = True) -> P:
         """Read parameters, and log their warnings.
 
-        :param way_out: what the operator sends when they are wrong.
+        :param advice: what the operator sends when they are wrong.
         :param retried: whether Tacker calls the hook again at a retry.
         :raises ParamError: with every problem.
         """
         try:
             params = parse()
         except errors.ParamError as exc:
-            exc.hint = way_out or exc.hint
+            exc.hint = advice or exc.hint
             if exc.elsewhere and retried:
                 exc.hint = f"{_MEND} {exc.hint}"
             raise

@@ -13,23 +13,23 @@ from dataclasses import dataclass
 from tacker_k8s_mgmt import errors
 
 #: Before any VM exists, in an operation that has a rollback.
-ROLLBACK = (
+UNCHANGED_SEND_ROLLBACK = (
     "Nothing was changed. Send `rollback` for this operation, then a corrected request."
 )
 #: After Heat has created VMs.
-VMS_GO = (
+SEND_ROLLBACK = (
     "Send `rollback` for this operation, which deletes the new VMs, then a corrected "
     "request."
 )
 #: After Heat has created control-plane VMs, which block all other operations.
-CONTROL_PLANES_GO = (
+SEND_ROLLBACK_ONLY = (
     "Send `rollback` for this operation, which deletes the new VMs. If it is given up "
     "instead, they stay, and every later operation is refused."
 )
 #: When something may have changed, or the error already says that nothing has.
-FAIL_ALREADY = "Send `fail` for this operation, then a corrected request."
+SEND_FAIL = "Send `fail` for this operation, then a corrected request."
 #: Before any change.
-FAIL = f"Nothing was changed. {FAIL_ALREADY}"
+UNCHANGED_SEND_FAIL = f"Nothing was changed. {SEND_FAIL}"
 
 
 @dataclass(frozen=True)

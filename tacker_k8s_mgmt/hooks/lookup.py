@@ -14,7 +14,7 @@ import tacker.cmd.conductor  # noqa: F401
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks import hints, table
+from tacker_k8s_mgmt.hooks import entry, hints
 from tacker_k8s_mgmt.hooks.v1 import lookup as v1_lookup
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
@@ -41,7 +41,7 @@ def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
 def run(
     vnf_id: str,
     name: str,
-    operation: Callable[[Dependencies], table.Operation],
+    operation: Callable[[Dependencies], entry.Operation],
     config_files: Sequence[str] = (),
 ) -> None:
     """Run an operation of this driver's own, which Tacker does not know, on a cluster.

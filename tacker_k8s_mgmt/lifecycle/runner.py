@@ -50,7 +50,7 @@ class Runner:
     :param operation: its name, for log, journal and errors.
     :param on_failure: called after a failed step; may undo something, and returns in
         whole sentences what stays behind.
-    :param advise: returns what to send to Tacker after this error.
+    :param advice: returns what to send to Tacker after this error.
     :param followed_by: the hook of the same operation that is recorded next; "" for
         none.
     """
@@ -60,7 +60,7 @@ class Runner:
     clock: ports.Clock
     redact: Redactor
     on_failure: Callable[[], str] = lambda: ""
-    advise: Callable[[Exception], str] = lambda error: ""
+    advice: Callable[[Exception], str] = lambda error: ""
     followed_by: str = ""
 
     def run(self, steps: Sequence[Step]) -> None:
@@ -125,5 +125,5 @@ class Runner:
             **fields,
             cause=self.redact(cause),
             left=f" {left}" if left else "",
-            hint=f"{hint}{self.redact(self.advise(exc))}".rstrip(),
+            hint=f"{hint}{self.redact(self.advice(exc))}".rstrip(),
         )

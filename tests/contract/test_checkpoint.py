@@ -24,7 +24,7 @@ from tacker_k8s_mgmt.hooks.v1 import checkpoint
 
 objects.register_all()
 
-POINTS = (checkpoint.START, checkpoint.STACK, checkpoint.END)
+POINTS = (checkpoint.START_POINT, checkpoint.STACK_POINT, checkpoint.END_POINT)
 
 
 @pytest.fixture(scope="module")
@@ -96,14 +96,14 @@ def test_retry_will_go_on_from_the_point_that_was_saved(context, wanted):
 @pytest.mark.parametrize("state", ["FAILED_TEMP", "ROLLING_BACK"])
 def test_operations_that_tacker_may_go_on_with_stay(context, state):
     one = Instance()
-    failed = operation(context, one, state, error_point=checkpoint.END)
-    checkpoint.save(context, one, checkpoint.START)
-    assert point(context, failed) == checkpoint.END
+    failed = operation(context, one, state, error_point=checkpoint.END_POINT)
+    checkpoint.save(context, one, checkpoint.START_POINT)
+    assert point(context, failed) == checkpoint.END_POINT
 
 
 def test_operations_of_other_instances_stay(context):
     other = operation(context, Instance(), fields.LcmOccsOperationState.PROCESSING)
-    checkpoint.save(context, Instance(), checkpoint.END)
+    checkpoint.save(context, Instance(), checkpoint.END_POINT)
     assert point(context, other) == fields.ErrorPoint.INITIAL
 
 
@@ -112,9 +112,9 @@ def test_heal_replaces_vms_whichever_operation_tacker_takes_for_it(context, stat
     """It asks for any one: ``OpenStack.heal_vnf``, ``_resource_mark_unhealthy``."""
     one = Instance()
     for _ in range(4):
-        operation(context, one, state, error_point=checkpoint.END)
+        operation(context, one, state, error_point=checkpoint.END_POINT)
     operation(context, one, fields.LcmOccsOperationState.PROCESSING)
-    checkpoint.save(context, one, checkpoint.START)
+    checkpoint.save(context, one, checkpoint.START_POINT)
     taken = objects.VnfLcmOpOcc.get_by_vnf_instance_id(context, one.id)
     assert taken.error_point <= fields.ErrorPoint.PRE_VIM_CONTROL
 
@@ -128,11 +128,11 @@ def test_instance_and_scaling_groups_are_saved_first(context, plugin):
     # Of this type is what Tacker's driver for Heat makes.
     vnf = {"id": one.id, "attributes": {"scale_group": b"{}", "stack_param": "{}"}}
     for _ in range(2):
-        checkpoint.save(context, one, checkpoint.END, vnf)
+        checkpoint.save(context, one, checkpoint.END_POINT, vnf)
     found = context.session.query(vnfm_db.VNFAttribute).filter_by(vnf_id=one.id)
     assert sorted(attribute.key for attribute in found) == sorted(vnf["attributes"])
     assert one.saved == 2
-    assert point(context, under_way) == checkpoint.END
+    assert point(context, under_way) == checkpoint.END_POINT
 
 
 def test_what_cannot_be_saved_does_not_fail_the_operation(context, caplog):
@@ -143,7 +143,9 @@ def test_what_cannot_be_saved_does_not_fail_the_operation(context, caplog):
         raise RuntimeError("INSERT ... [parameters: ('pa55-word',)]")
 
     one.save = refuse
-    checkpoint.save(context, one, checkpoint.END, {"id": one.id, "attributes": {}})
+    checkpoint.save(
+        context, one, checkpoint.END_POINT, {"id": one.id, "attributes": {}}
+    )
     assert point(context, under_way) == fields.ErrorPoint.INITIAL
     assert "could not be stored (RuntimeError)" in caplog.text
     assert "pa55-word" not in caplog.text
@@ -180,7 +182,7 @@ def test_secrets_that_an_error_quotes_are_not_logged(
     else:
         monkeypatch.setattr(objects.VnfLcmOpOccList, "get_by_filters", refuse)
     vnf = {"id": one.id, "attributes": {"stack_param": "{}"}}
-    checkpoint.save(context, one, checkpoint.END, vnf)
+    checkpoint.save(context, one, checkpoint.END_POINT, vnf)
     text = conductors_log.getvalue()
     assert f"VNF instance {one.id}: " in text
     assert "could not be stored (RuntimeError)" in text

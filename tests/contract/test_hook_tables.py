@@ -15,7 +15,7 @@ from tacker.vnfm.mgmt_drivers.vnflcm_abstract_driver import (
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
-from tacker_k8s_mgmt.hooks.table import Entry
+from tacker_k8s_mgmt.hooks.entry import Entry
 from tacker_k8s_mgmt.hooks.v1 import checkpoint
 from tacker_k8s_mgmt.hooks.v1 import driver as v1
 from tacker_k8s_mgmt.hooks.v2 import driver as v2
@@ -26,9 +26,13 @@ NO_ROLLBACK = {
     "v1": ("terminate", "scale_start", "heal", "change_external_connectivity"),
     "v2": ("terminate", "heal"),
 }
+HOOKS = {
+    "v1": {name: method.hook for name, method in v1.HOOKS.items()},
+    "v2": v2.HOOKS,
+}
 ENTRIES = [
     pytest.param(api, name, entry, id=f"{api} {name}")
-    for api, hooks in (("v1", v1.HOOKS), ("v2", v2.HOOKS))
+    for api, hooks in HOOKS.items()
     for name, entry in hooks.items()
     if isinstance(entry, Entry)
 ]
@@ -45,7 +49,7 @@ def test_there_are_all_hooks_that_tacker_calls():
 @pytest.mark.parametrize(("api", "name", "entry"), ENTRIES)
 def test_advice_names_what_tacker_has_for_the_operation(api, name, entry):
     texts = [
-        entry.wrong,
+        entry.param_advice,
         entry.advice(errors.ClusterError(detail="")),
         entry.advice(errors.UnsupportedOperation(detail="")),
     ]
@@ -61,11 +65,11 @@ def test_advice_names_what_tacker_has_for_the_operation(api, name, entry):
 
 @pytest.mark.parametrize(("api", "name", "entry"), ENTRIES)
 def test_entry_names_the_hook_that_records_next(api, name, entry):
-    hooks = {"v1": v1.HOOKS, "v2": v2.HOOKS}[api]
-    end = f"{name.removesuffix('_start')}_end"
-    # The v1 API calls scale_start for a scale-in only, and nothing after it.
-    follows = isinstance(hooks.get(end), Entry) and (api, name) != ("v1", "scale_start")
-    assert entry.followed_by == (end if name.endswith("_start") and follows else "")
+    end = name.replace("_start", "_end")
+    follows = end != name and isinstance(HOOKS[api].get(end), Entry)
+    # Called for a scale-in only, and nothing after it.
+    follows = follows and (api, name) != ("v1", "scale_start")
+    assert entry.followed_by == (end if follows else "")
 
 
 def test_heal_of_all_offers_no_rollback():
@@ -78,4 +82,6 @@ def test_a_killed_conductor_leaves_where_a_retry_begins(monkeypatch, name):
     points = []
     monkeypatch.setattr(checkpoint, "save", lambda *args: points.append(args[2]))
     V1Hook(name, None, instance()).begin()
-    assert points == [checkpoint.START if "_start" in name else checkpoint.END]
+    assert points == [
+        checkpoint.START_POINT if "_start" in name else checkpoint.END_POINT
+    ]

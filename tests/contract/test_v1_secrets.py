@@ -6,6 +6,7 @@ import types
 import pytest
 from tacker.vnflcm import utils as vnflcm_utils
 
+from tacker_k8s_mgmt.hooks.entry import Entry
 from tacker_k8s_mgmt.hooks.v1 import checkpoint, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 
@@ -124,8 +125,10 @@ class TestRequests:
 
     def test_but_not_with_a_retry_that_calls_no_hook(self, instance):
         cfg.CONF.set_override("secret_directory", "", config.GROUP)
+        entry = v1_driver.HOOKS["scale_end"].hook
+        assert isinstance(entry, Entry)
         with pytest.raises(errors.ParamError) as caught:
-            hook(instance, "scale_end").merged("Do this.")
+            entry.read(hook(instance), "Do this.")
         assert "retry" not in str(caught.value)
 
     def test_nor_where_the_request_is_wrong_as_well(self, instance):

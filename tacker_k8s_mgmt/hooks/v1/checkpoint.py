@@ -28,11 +28,11 @@ from tacker_k8s_mgmt.hooks.v1 import database
 LOG = logging.getLogger(__name__)
 
 #: ``retry`` begins with the ``_start`` hook.
-START = fields.ErrorPoint.VNF_CONFIG_START
+START_POINT = fields.ErrorPoint.VNF_CONFIG_START
 #: ``retry`` updates the existing stack, and goes on.
-STACK = fields.ErrorPoint.POST_VIM_CONTROL
+STACK_POINT = fields.ErrorPoint.POST_VIM_CONTROL
 #: ``retry`` calls the ``_end`` hook, nothing before it; ``rollback`` deletes the VMs.
-END = fields.ErrorPoint.VNF_CONFIG_END
+END_POINT = fields.ErrorPoint.VNF_CONFIG_END
 
 _PROCESSING = fields.LcmOccsOperationState.PROCESSING
 

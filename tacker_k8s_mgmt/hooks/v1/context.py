@@ -26,7 +26,7 @@ class V1Hook(Hook["V1Site"]):
 
     :param request: None for the rollback of an instantiation.
     :param stacks: ids of the stacks of the group members that are scaled.
-    :param vnf: what ``instantiate_end`` gets under this name.
+    :param vnf: what Tacker passes under this name and has not stored yet.
     """
 
     def __init__(
@@ -45,21 +45,23 @@ class V1Hook(Hook["V1Site"]):
         self.stacks = stacks
         self._vnf = vnf
 
-    def parsed(self, way_out: str) -> InstallParams | None:
+    def parsed(self, advice: str) -> InstallParams | None:
         """The parameters of an instantiation's request or, without one, as stored."""
         given = self._requested() or requests.stored(self.instance)
-        return self._read(partial(parameters.parse, given, self._secrets()), way_out)
+        return self._read(partial(parameters.parse, given, self._secrets()), advice)
 
     def merged(
         self,
-        way_out: str,
+        advice: str,
         needed: Collection[str] | None = None,
         resolver: Resolver | None = None,
+        retried: bool = True,
     ) -> InstallParams | None:
         """The stored parameters, updated by those of a later request.
 
         :param needed: the structures whose secrets are needed, None for all.
         :param resolver: replaces the one that reads files and asks Barbican.
+        :param retried: whether Tacker calls the hook again at a retry.
         """
         parse = partial(
             parameters.merged,
@@ -68,12 +70,12 @@ class V1Hook(Hook["V1Site"]):
             resolver or self._secrets(),
             needed=needed,
         )
-        # Tacker ends a retry of a scale-out without calling the hook.
-        return self._read(parse, way_out, retried=self.name != "scale_end")
+        return self._read(parse, advice, retried)
 
     def begin(self) -> None:
         """Store where a retry begins, and release Tacker's database connection."""
-        point = checkpoint.START if self.name.endswith("_start") else checkpoint.END
+        begins = self.name.endswith("_start")
+        point = checkpoint.START_POINT if begins else checkpoint.END_POINT
         checkpoint.save(self.context, self.instance, point, self._vnf)
         database.release(self.context)
 

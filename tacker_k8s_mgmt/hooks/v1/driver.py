@@ -5,13 +5,14 @@ driver object serves all threads of a conductor, so it has no state.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
-from tacker_k8s_mgmt.hooks import hints, table
-from tacker_k8s_mgmt.hooks.table import Plan
+from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks.entry import Entry, Plan
 from tacker_k8s_mgmt.hooks.v1 import (
     checkpoint,
     group_size,
@@ -34,19 +35,21 @@ from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
 from tacker_k8s_mgmt.request.params import InstallParams
 
 TYPE = "mgmt-drivers-kubespray"
-_Entry = table.Entry[V1Hook, V1Site]
-_SCALE_OUT = hints.Advice(
+_Entry = Entry[V1Hook, V1Site]
+_SCALE_OUT_ADVICE = hints.Advice(
     "Send `fail` for this operation: the new VMs stay, and the next scale-out or heal "
     "joins them.",
-    refused=hints.CONTROL_PLANES_GO,
+    refused=hints.SEND_ROLLBACK_ONLY,
 )
-_CONNECTIVITY_END = hints.Advice(
+_CONNECTIVITY_END_ADVICE = hints.Advice(
     "`retry` goes on from here; after `fail`, the same request sent again does."
 )
 
 
 def _instantiate_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
-    stack = partial(checkpoint.save, hook.context, hook.instance, checkpoint.STACK)
+    stack = partial(
+        checkpoint.save, hook.context, hook.instance, checkpoint.STACK_POINT
+    )
     return Plan((preflight.step(deps), stale_stack.step(site)), after=stack)
 
 
@@ -54,8 +57,16 @@ def _instantiate_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     return Plan.of(Instantiate(deps))
 
 
-def _for_workers(hook: V1Hook, wrong: str) -> InstallParams | None:
-    params = hook.merged(wrong)
+def _params_of_scale_in(hook: V1Hook, advice: str) -> InstallParams | None:
+    return _for_workers(hook, hook.merged(advice))
+
+
+def _params_of_scale_out(hook: V1Hook, advice: str) -> InstallParams | None:
+    # Tacker ends a retry of a scale-out without calling the hook.
+    return _for_workers(hook, hook.merged(advice, retried=False))
+
+
+def _for_workers(hook: V1Hook, params: InstallParams | None) -> InstallParams | None:
     if params is not None:
         requests.refuse_control_planes(params, hook.request)
     return params
@@ -68,12 +79,12 @@ def _scale_in(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
 def _scale_out(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     work = ScaleOut(deps, stacks=hook.stacks)
 
-    def advise(error: Exception) -> str:
+    def advice(error: Exception) -> str:
         aspect, before = hook.request.aspect_id, work.workers_before()
         return rollback.way_on(hook.context, hook.instance, aspect, before)
 
     follow = partial(scale_level.follow_scale_out, site)
-    return Plan.of(work, advice=advise, after=follow)
+    return Plan.of(work, advice=advice, after=follow)
 
 
 def _heal_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
@@ -106,66 +117,118 @@ def _connectivity_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     return Plan(work.steps(), after=partial(checkpoint.clear, hook.instance))
 
 
-HOOKS: Mapping[str, Callable[[V1Hook], None]] = {
-    "instantiate_start": _Entry(
-        V1Hook.parsed,
-        hints.ROLLBACK,
-        _instantiate_start,
-        hints.NO_VM_YET,
-        followed_by="instantiate_end",
+@dataclass(frozen=True)
+class _Method:
+    """The driver's method for a hook.
+
+    :param request: Tacker's name of the argument with the operation's request.
+    :param hook: what is called.
+    :param stores_vnf: whether Tacker has not stored yet what it passes as ``vnf``.
+    """
+
+    request: str
+    hook: Callable[[V1Hook], None]
+    stores_vnf: bool = False
+
+
+HOOKS: Mapping[str, _Method] = {
+    "instantiate_start": _Method(
+        "instantiate_vnf_request",
+        _Entry(
+            V1Hook.parsed,
+            _instantiate_start,
+            param_advice=hints.UNCHANGED_SEND_ROLLBACK,
+            advice=hints.NO_VM_YET,
+            followed_by="instantiate_end",
+        ),
     ),
     # A package need not name instantiate_start, which would have refused.
-    "instantiate_end": _Entry(
-        V1Hook.parsed, hints.VMS_GO, _instantiate_end, hints.VMS_EXIST
+    "instantiate_end": _Method(
+        "instantiate_vnf_request",
+        _Entry(
+            V1Hook.parsed,
+            _instantiate_end,
+            param_advice=hints.SEND_ROLLBACK,
+            advice=hints.VMS_EXIST,
+        ),
+        stores_vnf=True,
     ),
-    "terminate_start": terminate.start,
-    "terminate_end": terminate.end,
+    "terminate_start": _Method("terminate_vnf_request", terminate.start),
+    "terminate_end": _Method("terminate_vnf_request", terminate.end),
     # Called for scale-in only, with the ids of the stacks of the group's members
     # (``VnfLcmDriver._scale_vnf_pre``).
-    "scale_start": _Entry(_for_workers, hints.FAIL, _scale_in),
+    "scale_start": _Method(
+        "scale_vnf_request",
+        _Entry(_params_of_scale_in, _scale_in, param_advice=hints.UNCHANGED_SEND_FAIL),
+    ),
     # Called for scale-out only, with those of the new ones (``_scale_vnf_post``).
-    "scale_end": _Entry(_for_workers, hints.VMS_GO, _scale_out, _SCALE_OUT),
-    "heal_start": _Entry(
-        V1Hook.merged,
-        hints.FAIL,
-        _heal_start,
-        followed_by="heal_end",
+    "scale_end": _Method(
+        "scale_vnf_request",
+        _Entry(
+            _params_of_scale_out,
+            _scale_out,
+            param_advice=hints.SEND_ROLLBACK,
+            advice=_SCALE_OUT_ADVICE,
+        ),
     ),
-    "heal_end": _Entry(V1Hook.merged, hints.FAIL_ALREADY, _heal_end),
-    "change_external_connectivity_start": _Entry(
-        V1Hook.merged,
-        hints.FAIL,
-        _connectivity_start,
-        hints.CHECK,
-        followed_by="change_external_connectivity_end",
+    "heal_start": _Method(
+        "heal_vnf_request",
+        _Entry(
+            V1Hook.merged,
+            _heal_start,
+            param_advice=hints.UNCHANGED_SEND_FAIL,
+            followed_by="heal_end",
+        ),
     ),
-    "change_external_connectivity_end": _Entry(
-        V1Hook.merged, hints.FAIL_ALREADY, _connectivity_end, _CONNECTIVITY_END
+    "heal_end": _Method(
+        "heal_vnf_request",
+        _Entry(V1Hook.merged, _heal_end, param_advice=hints.SEND_FAIL),
     ),
-    "modify_information_start": lambda hook: None,
-    "modify_information_end": lambda hook: None,
+    "change_external_connectivity_start": _Method(
+        "change_ext_conn_request",
+        _Entry(
+            V1Hook.merged,
+            _connectivity_start,
+            param_advice=hints.UNCHANGED_SEND_FAIL,
+            advice=hints.CHECK,
+            followed_by="change_external_connectivity_end",
+        ),
+    ),
+    "change_external_connectivity_end": _Method(
+        "change_ext_conn_request",
+        _Entry(
+            V1Hook.merged,
+            _connectivity_end,
+            param_advice=hints.SEND_FAIL,
+            advice=_CONNECTIVITY_END_ADVICE,
+        ),
+    ),
+    "modify_information_start": _Method("modify_vnf_request", lambda hook: None),
+    "modify_information_end": _Method("modify_vnf_request", lambda hook: None),
 }
 
 
-def _hook(name: str, keyword: str) -> Callable[..., None]:
-    """The method that Tacker calls for a hook.
-
-    :param keyword: argument with the operation's request.
-    """
+def _method(name: str, row: _Method) -> Callable[..., None]:
+    """The method that Tacker calls for a hook."""
 
     def method(
         self: Any, context: Any, vnf_instance: Any, request: Any = None, **passed: Any
     ) -> None:
-        # Tacker passes it to other hooks too, but has stored it before those.
-        vnf = passed.get("vnf") if name == "instantiate_end" else None
+        vnf = passed.get("vnf") if row.stores_vnf else None
         stacks = passed.get("scale_out_id_list", ())
-        request = passed.get(keyword, request)
-        HOOKS[name](V1Hook(name, context, vnf_instance, request, stacks, vnf))
+        request = passed.get(row.request, request)
+        row.hook(V1Hook(name, context, vnf_instance, request, stacks, vnf))
 
     return method
 
 
-class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: ignore[misc]
+# Before the driver's class: of Tacker's, which is abstract, no method may be missing.
+_Methods: Any = type(
+    "_Methods", (), {name: _method(name, HOOKS[name]) for name in HOOKS}
+)
+
+
+class MgmtDriver(_Methods, vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: ignore[misc]
     """Tacker's v1 management-driver interface, implemented by :data:`HOOKS`."""
 
     def get_type(self) -> str:
@@ -179,20 +242,3 @@ class MgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: igno
     def get_description(self) -> str:
         """One line about the driver."""
         return "Kubernetes cluster VNF with kubespray"
-
-    instantiate_start = _hook("instantiate_start", "instantiate_vnf_request")
-    instantiate_end = _hook("instantiate_end", "instantiate_vnf_request")
-    terminate_start = _hook("terminate_start", "terminate_vnf_request")
-    terminate_end = _hook("terminate_end", "terminate_vnf_request")
-    scale_start = _hook("scale_start", "scale_vnf_request")
-    scale_end = _hook("scale_end", "scale_vnf_request")
-    heal_start = _hook("heal_start", "heal_vnf_request")
-    heal_end = _hook("heal_end", "heal_vnf_request")
-    change_external_connectivity_start = _hook(
-        "change_external_connectivity_start", "change_ext_conn_request"
-    )
-    change_external_connectivity_end = _hook(
-        "change_external_connectivity_end", "change_ext_conn_request"
-    )
-    modify_information_start = _hook("modify_information_start", "modify_vnf_request")
-    modify_information_end = _hook("modify_information_end", "modify_vnf_request")

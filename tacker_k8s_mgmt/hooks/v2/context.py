@@ -29,24 +29,24 @@ class V2Hook(Hook["V2Site"]):
         self.call = call
 
     def parsed(
-        self, way_out: str, needed: Collection[str] | None = None
+        self, advice: str, needed: Collection[str] | None = None
     ) -> InstallParams | None:
         """The parameters of an instantiation's own request.
 
-        :param way_out: what the operator sends when they are wrong.
+        :param advice: what the operator sends when they are wrong.
         :param needed: the structures whose secrets are needed, None for all.
         :raises ParamError: with every problem.
         """
         given, secrets = self.call.additional_params, self._secrets()
         parse = partial(parameters.parse, given, secrets, needed=needed)
-        return self._read(parse, way_out)
+        return self._read(parse, advice)
 
     def merged(
-        self, way_out: str, needed: Collection[str] | None = None, upgrade: bool = False
+        self, advice: str, needed: Collection[str] | None = None, upgrade: bool = False
     ) -> InstallParams:
         """The stored parameters, updated by those of this request.
 
-        :param way_out: as above, and so is *needed*.
+        :param advice: as above, and so is *needed*.
         :param upgrade: the Kubernetes version may change, too.
         :raises ParamError: with every problem.
         """
@@ -58,7 +58,7 @@ class V2Hook(Hook["V2Site"]):
             needed=needed,
             upgrade=upgrade,
         )
-        params = self._read(parse, way_out)
+        params = self._read(parse, advice)
         if params is None:
             raise errors.TackerError(
                 detail=f"The VNF instance {self.call.vnf_id} is no cluster."
@@ -66,17 +66,17 @@ class V2Hook(Hook["V2Site"]):
         return params
 
     def completed(
-        self, way_out: str, requests: Iterable[Mapping[str, Any]]
+        self, advice: str, requests: Iterable[Mapping[str, Any]]
     ) -> InstallParams:
         """The stored parameters, with the secrets of former requests.
 
-        :param way_out: as above.
+        :param advice: as above.
         :param requests: their ``additionalParams``, latest first.
         :raises ParamError: with every problem.
         """
         stored, secrets = self.call.stored, self._secrets()
         parse = partial(parameters.completed, stored, requests, secrets)
-        return self._read(parse, way_out, retried=False)
+        return self._read(parse, advice, retried=False)
 
     def site(self, params: InstallParams) -> "V2Site":
         """What an operation on this VNF instance may touch."""

@@ -11,9 +11,9 @@ from functools import partial
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints, table
+from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
-from tacker_k8s_mgmt.hooks.table import Plan
+from tacker_k8s_mgmt.hooks.entry import Entry, Plan
 from tacker_k8s_mgmt.hooks.v2 import scale, scale_status, settings, upgrade
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.hooks.v2.heat import resources_of
@@ -33,13 +33,13 @@ from tacker_k8s_mgmt.topology.connection_points import Attachment
 
 LOG = logging.getLogger(__name__)
 
-_Entry = table.Entry[V2Hook, V2Site]
-_TERMINATE = (
+_Entry = Entry[V2Hook, V2Site]
+_SEND_FAIL_OR_FORCEFUL = (
     "Nothing was changed. Send `fail` for this operation, then a corrected request; a "
     "FORCEFUL one does without and leaves the inventory directory behind."
 )
-_ROLLBACK_AGAIN = hints.Advice("Another `rollback` goes on from here.")
-_CONNECTIVITY_END = hints.Advice(
+_ROLLBACK_AGAIN_ADVICE = hints.Advice("Another `rollback` goes on from here.")
+_CONNECTIVITY_END_ADVICE = hints.Advice(
     "`retry` goes on from here; `rollback` gives the ports their former places; after "
     "`fail`, the same request sent again goes on."
 )
@@ -79,8 +79,8 @@ def _instantiate_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     return Plan((preflight.step(deps),))
 
 
-def _parsed_or_forget(hook: V2Hook, wrong: str) -> InstallParams | None:
-    params = hook.parsed(wrong)
+def _parsed_or_forget(hook: V2Hook, advice: str) -> InstallParams | None:
+    params = hook.parsed(advice)
     if params is None:
         hook.call.forget()
     return params
@@ -92,9 +92,9 @@ def _instantiate_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     return Plan.of(Instantiate(deps), after=partial(hook.call.store, kept))
 
 
-def _parsed_if_valid(hook: V2Hook, wrong: str) -> InstallParams | None:
+def _parsed_if_valid(hook: V2Hook, advice: str) -> InstallParams | None:
     try:
-        return hook.parsed(wrong, needed=SERVER_ONLY)
+        return hook.parsed(advice, needed=SERVER_ONLY)
     except errors.ParamError as error:
         # Most likely why the operation failed, before anything was created.
         _left_behind(hook, error)
@@ -110,9 +110,9 @@ def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
     )
 
 
-def _merged_unless_forceful(hook: V2Hook, wrong: str) -> InstallParams | None:
+def _merged_unless_forceful(hook: V2Hook, advice: str) -> InstallParams | None:
     try:
-        return hook.merged(wrong, needed=SERVER_ONLY)
+        return hook.merged(advice, needed=SERVER_ONLY)
     except errors.ParamError as error:
         if hook.call.request.get("terminationType") != "FORCEFUL":
             raise
@@ -158,9 +158,9 @@ def _heal_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     return Plan.of(HealEnd(deps, servers=_present(hook.call)))
 
 
-def _merged_or_refused(hook: V2Hook, wrong: str) -> InstallParams:
+def _merged_or_refused(hook: V2Hook, advice: str) -> InstallParams:
     hook.call.between[_REFUSED] = True
-    params = hook.merged(wrong)
+    params = hook.merged(advice)
     del hook.call.between[_REFUSED]
     return params
 
@@ -180,10 +180,10 @@ def _connectivity_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     return Plan(ConnectivityEnd(deps, points=_attachments(hook.call)).steps())
 
 
-def _merged_unless_refused(hook: V2Hook, wrong: str) -> InstallParams | None:
+def _merged_unless_refused(hook: V2Hook, advice: str) -> InstallParams | None:
     scale_status.restore(hook.call)
     # Not the other way round: a killed conductor loses this data.
-    return None if hook.call.between.get(_REFUSED) else hook.merged(wrong)
+    return None if hook.call.between.get(_REFUSED) else hook.merged(advice)
 
 
 def _connectivity_rollback_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
@@ -199,68 +199,89 @@ def _nothing(hook: V2Hook) -> None:
 HOOKS: Mapping[str, Callable[[V2Hook], None]] = {
     "instantiate_start": _Entry(
         V2Hook.parsed,
-        hints.ROLLBACK,
         _instantiate_start,
-        hints.NO_VM_YET,
+        param_advice=hints.UNCHANGED_SEND_ROLLBACK,
+        advice=hints.NO_VM_YET,
         followed_by="instantiate_end",
     ),
     "instantiate_end": _Entry(
-        _parsed_or_forget, hints.VMS_GO, _instantiate_end, hints.VMS_EXIST
+        _parsed_or_forget,
+        _instantiate_end,
+        param_advice=hints.SEND_ROLLBACK,
+        advice=hints.VMS_EXIST,
     ),
-    "instantiate_rollback_start": _Entry(_parsed_if_valid, "", _end, _ROLLBACK_AGAIN),
+    "instantiate_rollback_start": _Entry(
+        _parsed_if_valid, _end, param_advice="", advice=_ROLLBACK_AGAIN_ADVICE
+    ),
     "instantiate_rollback_end": _nothing,
-    "terminate_start": _Entry(_merged_unless_forceful, _TERMINATE, _end),
+    "terminate_start": _Entry(
+        _merged_unless_forceful, _end, param_advice=_SEND_FAIL_OR_FORCEFUL
+    ),
     "terminate_end": lambda hook: hook.call.forget(),
     "scale_start": _Entry(
         V2Hook.merged,
-        hints.FAIL,
         scale.start,
+        param_advice=hints.UNCHANGED_SEND_FAIL,
         followed_by="scale_end",
     ),
-    "scale_end": _Entry(scale.of_scale_out, hints.VMS_GO, scale.end, scale.OUT_END),
+    "scale_end": _Entry(
+        scale.params_of_scale_out,
+        scale.end,
+        param_advice=hints.SEND_ROLLBACK,
+        advice=scale.OUT_END_ADVICE,
+    ),
     "scale_rollback_start": _Entry(
-        scale.of_new_vms, hints.FAIL_ALREADY, scale.rollback_start, scale.ROLLBACK
+        scale.params_of_rollback,
+        scale.rollback_start,
+        param_advice=hints.SEND_FAIL,
+        advice=scale.ROLLBACK_ADVICE,
     ),
     "scale_rollback_end": _nothing,
     "heal_start": _Entry(
         V2Hook.merged,
-        hints.FAIL,
         _heal_start,
+        param_advice=hints.UNCHANGED_SEND_FAIL,
         followed_by="heal_end",
     ),
-    "heal_end": _Entry(V2Hook.merged, hints.FAIL_ALREADY, _heal_end),
+    "heal_end": _Entry(V2Hook.merged, _heal_end, param_advice=hints.SEND_FAIL),
     "modify_information_start": _nothing,
     "modify_information_end": _nothing,
     "modify_information_rollback_start": _nothing,
     "modify_information_rollback_end": _nothing,
     "change_external_connectivity_start": _Entry(
         _merged_or_refused,
-        hints.ROLLBACK,
         _connectivity_start,
-        hints.CHECK,
+        param_advice=hints.UNCHANGED_SEND_ROLLBACK,
+        advice=hints.CHECK,
         followed_by="change_external_connectivity_end",
     ),
     "change_external_connectivity_end": _Entry(
-        V2Hook.merged, hints.FAIL_ALREADY, _connectivity_end, _CONNECTIVITY_END
+        V2Hook.merged,
+        _connectivity_end,
+        param_advice=hints.SEND_FAIL,
+        advice=_CONNECTIVITY_END_ADVICE,
     ),
     "change_external_connectivity_rollback_start": (
         lambda hook: scale_status.remember(hook.call)
     ),
     "change_external_connectivity_rollback_end": _Entry(
         _merged_unless_refused,
-        hints.FAIL_ALREADY,
         _connectivity_rollback_end,
-        _ROLLBACK_AGAIN,
+        param_advice=hints.SEND_FAIL,
+        advice=_ROLLBACK_AGAIN_ADVICE,
     ),
     "change_current_package_start": _Entry(
-        upgrade.of_start,
-        hints.FAIL,
+        upgrade.params_of_start,
         upgrade.start,
-        upgrade.START,
+        param_advice=hints.UNCHANGED_SEND_FAIL,
+        advice=upgrade.START_ADVICE,
         followed_by="change_current_package_end",
     ),
     "change_current_package_end": _Entry(
-        upgrade.of_upgrade, hints.FAIL_ALREADY, upgrade.end, upgrade.END
+        upgrade.params_of_upgrade,
+        upgrade.end,
+        param_advice=hints.SEND_FAIL,
+        advice=upgrade.END_ADVICE,
     ),
     "change_current_package_rollback_start": upgrade.rollback_start,
     "change_current_package_rollback_end": upgrade.rollback_end,

@@ -12,7 +12,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
-from tacker_k8s_mgmt.hooks.table import Plan
+from tacker_k8s_mgmt.hooks.entry import Plan
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.hooks.v2.heat import resources_of
 from tacker_k8s_mgmt.hooks.v2.request import Call
@@ -30,13 +30,13 @@ _FAIL = (
     "To give the operation up send `fail`: `rollback` would delete every VM that "
     "Tacker does not count, also one that an earlier operation has left."
 )
-_SCALE_OUT_START = hints.Advice(f"Send `retry` when that is mended. {_FAIL}", _FAIL)
-OUT_END = hints.Advice(
+_OUT_START_ADVICE = hints.Advice(f"Send `retry` when that is mended. {_FAIL}", _FAIL)
+OUT_END_ADVICE = hints.Advice(
     "`retry` goes on from here; `rollback` takes the new workers out of the cluster "
     "and deletes their VMs; after `fail` the next heal joins them.",
-    refused=hints.CONTROL_PLANES_GO,
+    refused=hints.SEND_ROLLBACK_ONLY,
 )
-ROLLBACK = hints.Advice("Send `rollback` again, or `fail` to keep the VMs.")
+ROLLBACK_ADVICE = hints.Advice("Send `rollback` again, or `fail` to keep the VMs.")
 # Between the hooks of an operation.
 _SERVERS = "servers"
 
@@ -54,7 +54,7 @@ def start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
         Step("see that it is workers that come", partial(_see_workers, hook, site)),
     )
     note = partial(call.between.update, {_SERVERS: call.servers()})
-    return Plan(steps, advice=_SCALE_OUT_START, after=note)
+    return Plan(steps, advice=_OUT_START_ADVICE, after=note)
 
 
 def _see_counted(call: Call) -> None:
@@ -90,9 +90,9 @@ def _see_workers(hook: V2Hook, site: V2Site) -> None:
         )
 
 
-def of_scale_out(hook: V2Hook, wrong: str) -> InstallParams | None:
+def params_of_scale_out(hook: V2Hook, advice: str) -> InstallParams | None:
     """The parameters of a scale-out; None for a scale-in, which is done by now."""
-    return hook.merged(wrong) if hook.call.request["type"] == "SCALE_OUT" else None
+    return hook.merged(advice) if hook.call.request["type"] == "SCALE_OUT" else None
 
 
 def end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
@@ -103,11 +103,11 @@ def end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     return Plan.of(ScaleOut(deps, stacks=new, takes_back=False))
 
 
-def of_new_vms(hook: V2Hook, wrong: str) -> InstallParams | None:
+def params_of_rollback(hook: V2Hook, advice: str) -> InstallParams | None:
     """The parameters, if there are VMs that a rollback deletes."""
     present = {server.physical_id for server in _servers(hook.call)}
     if present - set(hook.call.servers()):
-        return hook.merged(wrong)
+        return hook.merged(advice)
     # Refused before a VM existed, maybe because of these parameters.
     LOG.info("There is no new VM to be removed from the cluster")
     return None

@@ -15,7 +15,7 @@ from tacker.sol_refactored.common import vnfd_utils
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
-from tacker_k8s_mgmt.hooks.table import Plan
+from tacker_k8s_mgmt.hooks.entry import Plan
 from tacker_k8s_mgmt.hooks.v2 import scale_status
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.hooks.v2.request import Call
@@ -28,20 +28,20 @@ from tacker_k8s_mgmt.topology import upgrade_plan
 LOG = logging.getLogger(__name__)
 
 _USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
-_ROLLBACK = hints.Advice(
+_ROLLBACK_ADVICE = hints.Advice(
     "Send `rollback` again, or `fail` to end the operation.",
     refused="Mend what it has failed at and send `retry`, which goes on; or send "
     "`fail`, and the same change of package later.",
 )
-START = hints.Advice(hints.CHECK.failed, refused=hints.FAIL_ALREADY)
-END = hints.Advice(
+START_ADVICE = hints.Advice(hints.CHECK.failed, refused=hints.SEND_FAIL)
+END_ADVICE = hints.Advice(
     "`retry` goes on from here; after `fail`, another request for the same version "
     "does."
 )
 
 
-def of_start(hook: V2Hook, wrong: str) -> InstallParams | None:
-    """As :func:`of_upgrade`, if Tacker will not change the VMs.
+def params_of_start(hook: V2Hook, advice: str) -> InstallParams | None:
+    """As :func:`params_of_upgrade`, if Tacker will not change the VMs.
 
     :raises UnsupportedOperation: with everything that would make Tacker change them.
     """
@@ -52,14 +52,14 @@ def of_start(hook: V2Hook, wrong: str) -> InstallParams | None:
             f"there are, and replaces none: {'; '.join(findings)}; nothing was "
             "changed.",
         )
-    return of_upgrade(hook, wrong)
+    return params_of_upgrade(hook, advice)
 
 
-def of_upgrade(hook: V2Hook, wrong: str) -> InstallParams | None:
+def params_of_upgrade(hook: V2Hook, advice: str) -> InstallParams | None:
     """The parameters of a request that names a Kubernetes version."""
     params = None
     if hook.call.names_parameters:
-        params = hook.merged(wrong, upgrade=True)
+        params = hook.merged(advice, upgrade=True)
     if params is None or params.cluster.kubernetes_version is None:
         LOG.info("No Kubernetes version is asked for: only the package changes")
         return None
@@ -85,8 +85,8 @@ def rollback_start(hook: V2Hook) -> None:
     scale_status.remember(hook.call)
     if not hook.call.names_parameters:
         return
-    with hints.attached(_ROLLBACK):
-        params = hook.merged(hints.FAIL_ALREADY, needed=SERVER_ONLY, upgrade=True)
+    with hints.attached(_ROLLBACK_ADVICE):
+        params = hook.merged(hints.SEND_FAIL, needed=SERVER_ONLY, upgrade=True)
         with hook.site(params) as site:
             record = ClusterRecords(site, params.ansible.host).upgrade()
         if record.aim:

@@ -80,7 +80,7 @@ def test_no_advice_stands_twice_in_the_hooks():
         for text in constants(path):
             if "Send `" in text:
                 places[text].append(path.name)
-    assert "hints.py" in places[hints.FAIL_ALREADY]
+    assert "hints.py" in places[hints.SEND_FAIL]
     assert {text: names for text, names in places.items() if len(names) > 1} == {}
 
 
@@ -91,13 +91,18 @@ def test_each_advice_names_one_way_out(name):
     ]
     assert len(verbs) == 1
     # No request scales the control plane.
-    corrected = name != "CONTROL_PLANES_GO"
+    corrected = name != "SEND_ROLLBACK_ONLY"
     assert TEXTS[name].endswith(" then a corrected request.") is corrected
 
 
 @pytest.mark.parametrize(
     ("name", "untouched"),
-    [("ROLLBACK", True), ("VMS_GO", False), ("FAIL_ALREADY", False), ("FAIL", True)],
+    [
+        ("UNCHANGED_SEND_ROLLBACK", True),
+        ("SEND_ROLLBACK", False),
+        ("SEND_FAIL", False),
+        ("UNCHANGED_SEND_FAIL", True),
+    ],
 )
 def test_that_nothing_was_changed_is_reported_only_where_it_is_so(name, untouched):
     assert TEXTS[name].startswith("Nothing was changed. ") is untouched

@@ -8,7 +8,7 @@ from oslo_config import cfg
 from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import Hook
-from tacker_k8s_mgmt.hooks.table import Entry, Plan
+from tacker_k8s_mgmt.hooks.entry import Entry, Plan
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tests.helpers.requests import VNF, params
 
@@ -31,7 +31,7 @@ class Call(Hook):
         yield "the site"
         self.done.append("close")
 
-    def read(self, wrong):
+    def read(self, advice):
         self.done.append("read")
         return params()
 
@@ -52,7 +52,7 @@ def call(tmp_path):
 
 
 def entry(read=Call.read, plan=Call.plan, **more):
-    return Entry(read, "Wrong.", plan, ADVICE, **more)
+    return Entry(read, plan, param_advice="Wrong.", advice=ADVICE, **more)
 
 
 def fails(error, step="work"):
@@ -79,7 +79,7 @@ def test_the_order_of_work(call):
 
 
 def test_without_parameters_nothing_is_begun(call):
-    entry(read=lambda hook, wrong: None)(call)
+    entry(read=lambda hook, advice: None)(call)
     assert call.done == []
 
 
@@ -87,8 +87,8 @@ def test_wrong_parameters_say_what_to_send_once_and_touch_nothing(call):
     def parse():
         raise errors.ParamError(["x is missing"])
 
-    def read(hook, wrong):
-        return hook._read(parse, wrong)
+    def read(hook, advice):
+        return hook._read(parse, advice)
 
     with pytest.raises(errors.ParamError) as caught:
         entry(read=read)(call)

@@ -5,7 +5,7 @@ this pattern is a function.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from tacker_k8s_mgmt.hooks import hints
@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.request.params import InstallParams
 
-Advise = Callable[[Exception], str]
+AdviceFor = Callable[[Exception], str]
 H = TypeVar("H", bound=Hook[Any])
 S = TypeVar("S")
 
@@ -39,7 +39,7 @@ class Plan:
 
     steps: Sequence[Step]
     left: Callable[[], str] = lambda: ""
-    advice: Advise | None = None
+    advice: AdviceFor | None = None
     after: Callable[[], None] = lambda: None
     is_last: bool = False
 
@@ -47,7 +47,7 @@ class Plan:
     def of(
         cls,
         operation: Operation,
-        advice: Advise | None = None,
+        advice: AdviceFor | None = None,
         after: Callable[[], None] = lambda: None,
     ) -> "Plan":
         """The plan of an operation, whose list of steps may grow while it runs."""
@@ -58,19 +58,20 @@ class Plan:
 class Entry(Generic[H, S]):
     """One hook of an API.
 
-    :param read: reads the parameters, given *wrong*; returns None when there is nothing
-        to do.
-    :param wrong: what to send when the parameters are wrong.
+    :param read: reads the parameters, given *param_advice*; returns None when there is
+        nothing to do.
     :param plan: returns what this call does.
+    :param param_advice: what to send when the parameters are wrong.
     :param advice: what to send when the hook fails otherwise.
     :param followed_by: the hook of the same operation whose work comes next; "" if
         there is none, or none with an entry.
     """
 
     read: Callable[[H, str], InstallParams | None]
-    wrong: str
     plan: Callable[[H, Dependencies, S], Plan]
-    advice: Advise = hints.RESUME
+    _: KW_ONLY
+    param_advice: str
+    advice: AdviceFor = hints.RESUME
     followed_by: str = ""
 
     def __call__(self, hook: H) -> None:
@@ -79,7 +80,7 @@ class Entry(Generic[H, S]):
         :raises K8sMgmtError: with what to correct and what to send.
         """
         with hints.attached(self.advice):
-            params = self.read(hook, self.wrong)
+            params = self.read(hook, self.param_advice)
             if params is None:
                 return
             hook.begin()
