@@ -104,17 +104,26 @@ class ClusterState:
         """
         nodes = self.previous()
         if not nodes:
-            raise errors.ClusterError(
-                detail="There is no inventory of this cluster in "
-                f"{self.site.workdir.path} on {self.params.ansible.host}.",
-                hint=f"Restore {inventory.FILE_NAME} there, or heal the whole VNF, "
-                "which builds the cluster anew.",
-            )
+            raise self._unlisted("There is no inventory of this cluster")
         return nodes
 
     def planes(self) -> tuple[Node, ...]:
-        """The control planes among the nodes."""
-        return of_role(self.nodes, Role.CONTROL_PLANE)
+        """The control planes among the nodes.
+
+        :raises ClusterError: the nodes are not known yet, or there are none.
+        """
+        planes = of_role(self.nodes, Role.CONTROL_PLANE)
+        if not planes:
+            file = inventory.FILE_NAME
+            raise self._unlisted(f"No control plane has been read from {file}")
+        return planes
+
+    def _unlisted(self, what: str) -> errors.ClusterError:
+        return errors.ClusterError(
+            detail=f"{what} in {self.site.workdir.path} on {self.params.ansible.host}.",
+            hint=f"Restore {inventory.FILE_NAME} there, or heal the whole VNF, which "
+            "builds the cluster anew.",
+        )
 
     def vms(self) -> tuple[Machine, ...]:
         """All VMs of the cluster, the load balancer's last."""
@@ -153,6 +162,7 @@ class ClusterState:
         """A client connected to the first control plane that accepts a login.
 
         :raises ConnectError: none does.
+        :raises ClusterError: no control plane is known.
         """
         planes = list(self.planes())
         while True:

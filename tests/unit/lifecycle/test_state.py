@@ -1,0 +1,20 @@
+"""What an operation knows before it has read the inventory."""
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.state import ClusterState
+from tests.helpers.fakes.clock import FakeClock
+from tests.helpers.operations import dependencies, instantiated
+from tests.helpers.requests import params
+
+
+@pytest.mark.parametrize("ready_first", [False, True])
+@pytest.mark.parametrize("name", ["cluster", "endpoint", "planes"])
+def test_without_an_inventory_the_error_names_it(name, ready_first):
+    deps = dependencies(params(), instantiated(), FakeClock())
+    state = ClusterState(deps, ready_first=ready_first)
+    with pytest.raises(errors.ClusterError, match=r"control plane .* hosts\.yaml"):
+        getattr(state, name)()
+    state.nodes = state.listed()
+    assert getattr(state, name)()
