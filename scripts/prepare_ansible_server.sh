@@ -2,9 +2,9 @@
 #
 # Prepares an Ansible server: one release of kubespray and the Ansible that it requires.
 #
-# Usage: prepare_ansible_server.sh [OPTION ...]
+# Usage: prepare_ansible_server.sh --release TAG [OPTION ...]
 #
-#   --release TAG        the release of kubespray, v2.24.0 or newer; default: v2.31.0.
+#   --release TAG        the release of kubespray, v2.24.0 or newer, such as v2.31.0.
 #                        Requests can use those that the driver knows; of another one,
 #                        "tacker-k8s-mgmt preflight" reports which those are
 #   --root PATH          for ansible.kubespray_root_path; default: /opt/kubespray. It is
@@ -51,7 +51,7 @@ unset PYTHONHOME PYTHONPATH VIRTUAL_ENV
 readonly RELEASE_TAG='^v2\.(2[4-9]|[3-9][0-9])\.(0|[1-9][0-9]*)$'
 readonly RECORD=.kubespray-requirements.txt # in a virtual environment; empty: unfinished
 
-release=v2.31.0
+release=""
 root=/opt/kubespray
 venv=/opt/kubespray-venv
 user=ansible
@@ -145,6 +145,7 @@ parse() {
         esac
         shift 2
     done
+    [[ -n $release ]] || fail "give the release of kubespray, such as --release v2.31.0"
     [[ $release =~ $RELEASE_TAG ]] ||
         fail "--release '$release' is not the tag of a release of kubespray from v2.24.0 on, such as v2.31.0"
     root=${root%/} venv=${venv%/}

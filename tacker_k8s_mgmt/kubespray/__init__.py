@@ -1,1 +1,1 @@
-"""All that depends on kubespray's releases: inventory, variables, capabilities."""
+"""kubespray: its releases and checkouts, its inputs, and the runs of its playbooks."""

@@ -38,6 +38,8 @@ case "$*" in
 *) exec {real} "$@" ;;
 esac
 """
+#: Unless the options name another one.
+RELEASE = "v2.31.0"
 USER = getpass.getuser()
 
 
@@ -147,15 +149,16 @@ class Sandbox:
             (self._commands / name).unlink()
 
     def run(
-        self, *options: str, **environment: str
+        self, *options: str, has_release: bool = True, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """One call of the script."""
         paths = ("--root", str(self.root), "--venv", str(self.venv), "--user", USER)
+        release = ("--release", RELEASE) if has_release else ()
         sources = ("--git-url", f"file://{self.origin}")
         if "--wheels" not in options and "--index-url" not in options:
             sources += ("--wheels", str(self.wheels))
         return subprocess.run(
-            ["bash", str(SCRIPT), *paths, *sources, *options],
+            ["bash", str(SCRIPT), *release, *paths, *sources, *options],
             env={
                 "PATH": str(self._commands),
                 "HOME": str(self.directory),

@@ -1,7 +1,6 @@
 """The script that prepares an Ansible server: what it makes, and makes once."""
 
 import os
-import re
 import shutil
 import subprocess
 import tarfile
@@ -165,10 +164,11 @@ class TestReleases:
         refusal = fresh.refused("--release", f"{too_old}.0")
         assert f"from {versions.tag(oldest)}.0 on" in refusal
 
-    def test_the_default_is_a_release_that_the_driver_knows(self, fresh):
-        fresh.command("git", "exit 1")
-        default = re.search(r"git could not clone (v[\d.]+) ", fresh.refused())[1]
-        assert releases.RELEASES[versions.minor(default)].tagged
+    def test_there_is_no_default(self, fresh):
+        result = fresh.run(has_release=False)
+        said = "give the release of kubespray, such as --release v2.31.0\n"
+        assert (result.returncode, result.stderr) == (1, said)
+        assert not (fresh.directory / "opt").exists()
 
     @pytest.mark.parametrize(
         ("core", "pythons"),
