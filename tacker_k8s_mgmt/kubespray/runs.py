@@ -21,10 +21,7 @@ REMOVE = "remove-node.yml"
 FACTS = "playbooks/facts.yml"
 UPGRADE = "upgrade-cluster.yml"
 
-#: The limit of runs for control planes: kubespray's docs/operations/nodes.md, "Adding
-#: an etcd node".
-_CONTROL_PLANES = ("etcd", "kube_control_plane")
-_ETCD_PEER_PORT = 2380
+_PEER_PORT = 2380
 
 _Inputs = tuple[str, ...]
 
@@ -98,7 +95,7 @@ def remove(
         variables["reset_nodes"] = False
     if dead or undrained:
         variables["allow_ungraceful_removal"] = True
-    limit = "" if dead else _all_without(without)
+    limit = _all_without(() if dead else without)
     return PlaybookRequest(REMOVE, extra_vars=variables, limit=limit)
 
 
@@ -107,8 +104,7 @@ def upgrade(
 ) -> PlaybookRequest:
     """The run that upgrades a batch of workers; without one, the control planes.
 
-    All releases drain a node that is Ready and not cordoned, and uncordon it
-    afterwards; other nodes stay cordoned.
+    kubespray drains a node that is Ready and not cordoned, and uncordons it afterwards.
 
     :param drain: for the control planes, which kubespray drains.
     :param batch: names of cordoned and drained workers, which are upgraded at once.
@@ -139,8 +135,11 @@ def _all_without(names: Iterable[str]) -> str:
 
 
 def _control_planes(without: Iterable[str] = ()) -> str:
-    """The limit of a run for the control planes, without these hosts."""
-    return ",".join([*_CONTROL_PLANES, *(f"!{name}" for name in without)])
+    """The limit of a run for the control planes, without these hosts.
+
+    Source: kubespray's docs/operations/nodes.md, "Adding an etcd node".
+    """
+    return ",".join(["etcd", "kube_control_plane", *(f"!{name}" for name in without)])
 
 
 def _member_variables(planes: Iterable[Node]) -> dict[str, Any]:
@@ -151,11 +150,6 @@ def _member_variables(planes: Iterable[Node]) -> dict[str, Any]:
     member's own name among them, etcd does not start. Another order than before would
     restart all members at once, so they are in the original order, by number.
     """
-    members = sorted(
-        planes, key=lambda node: (member_number(node), node.etcd_member_name)
-    )
-    pairs = [
-        f"{node.etcd_member_name}={api_url(node.address, _ETCD_PEER_PORT)}"
-        for node in members
-    ]
+    members = sorted(planes, key=lambda n: (member_number(n), n.etcd_member_name))
+    pairs = (f"{n.etcd_member_name}={api_url(n.address, _PEER_PORT)}" for n in members)
     return {"etcd_retries": 10, "etcd_peer_addresses": ",".join(pairs)}

@@ -112,11 +112,9 @@ class ClusterState:
 
         :raises ClusterError: the nodes are not known yet, or there are none.
         """
-        planes = of_role(self.nodes, Role.CONTROL_PLANE)
-        if not planes:
-            file = inventory.FILE_NAME
-            raise self._unlisted(f"No control plane has been read from {file}")
-        return planes
+        if planes := of_role(self.nodes, Role.CONTROL_PLANE):
+            return planes
+        raise self._unlisted(f"No control plane was read from {inventory.FILE_NAME}")
 
     def _unlisted(self, what: str) -> errors.ClusterError:
         return errors.ClusterError(

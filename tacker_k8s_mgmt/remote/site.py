@@ -63,9 +63,7 @@ def _identity(session: Session, machine: Machine | Node) -> MachineIdentity:
 def nic_mtu(links: str) -> int:
     """The MTU in the output of ``ip -j addr show to ADDRESS``; 0 without any."""
     try:
-        return next(
-            (int(link["mtu"]) for link in json.loads(links) if "mtu" in link), 0
-        )
+        return next((int(nic["mtu"]) for nic in json.loads(links) if "mtu" in nic), 0)
     except (ValueError, TypeError):
         return 0
 

@@ -126,13 +126,10 @@ class DrainPolicy(Structure):
         return text
 
     def removal_variables(self, *, ungraceful: bool) -> dict[str, Any]:
-        """Variables of kubespray's own drain of a node that it removes.
+        """Variables of the drain with which kubespray removes a node, after ours.
 
-        It comes after ours, and waits for the pods that ours has left.
-
-        :param ungraceful: a failure of that drain is ignored. Otherwise kubespray also
-            waits up to three grace periods until volumes are detached, for which a
-            pod's grace period may be too short; so its own one stays.
+        :param ungraceful: its failure is ignored. Otherwise kubespray's own grace
+            period stays: volumes have three times as long to be detached.
         """
         grace = {"drain_grace_period": self.grace_period} if ungraceful else {}
         return {"drain_timeout": f"{self.timeout}s", **grace}
