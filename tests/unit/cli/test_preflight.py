@@ -335,7 +335,7 @@ class TestPackage:
         archive.write(tmp_path / "other.zip", files)
         found = findings("--package", str(tmp_path / "other.zip"))
         (text,) = found["load balancer's script"]
-        assert "it does not know the verbs that the driver calls" in text
+        assert "it does not know the verbs or options that the driver uses" in text
 
     def test_it_is_no_package(self, findings, tmp_path):
         (tmp_path / "x.zip").write_text("no zip")
