@@ -1,6 +1,5 @@
 """Programs built from Go modules: what is run, and what is not run again."""
 
-import io
 import re
 import shutil
 from pathlib import Path
@@ -10,20 +9,8 @@ import pytest
 from lab import LabError, command
 from lab.artifacts import golang
 from lab.artifacts.golang import Group
-from lab.report import Report
-from lab.settings import Settings
 
 ETCD = Group("etcd", "3.6.10")
-
-
-@pytest.fixture
-def lab(tmp_path):
-    return Settings(tmp_path / "state", tmp_path / "cache")
-
-
-@pytest.fixture
-def report():
-    return Report(io.StringIO())
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A mirror filled from the internet, which is a server on loopback here."""
 
-import io
 import shutil
 import socket
 
@@ -9,8 +8,6 @@ import pytest
 from lab import LabError, packages
 from lab.artifacts import cli, internet, layout, mirror, releases
 from lab.real.checkout import Checkout
-from lab.report import Report
-from lab.settings import Settings
 from tests.unit.lab.internet import Internet, kubespray, published
 
 NEWEST, FORMER = releases.find("v2.31.0"), releases.find("v2.30.0")
@@ -18,16 +15,6 @@ KUBELET = "dl.k8s.io/release/v1.35.4/bin/linux/amd64/kubelet"
 needs_skopeo = pytest.mark.skipif(
     not shutil.which("skopeo"), reason="no skopeo on PATH"
 )
-
-
-@pytest.fixture
-def lab(tmp_path):
-    return Settings(tmp_path / "state", tmp_path / "cache")
-
-
-@pytest.fixture
-def report():
-    return Report(io.StringIO())
 
 
 @pytest.fixture

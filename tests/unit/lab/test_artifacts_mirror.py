@@ -1,7 +1,6 @@
 """Mirrors: what is put where, what kubespray is told of it, and what one may lack."""
 
 import hashlib
-import io
 import json
 import shutil
 import tarfile
@@ -21,21 +20,9 @@ from lab.artifacts import (
     releases,
 )
 from lab.artifacts.registry import Storage
-from lab.report import Report
-from lab.settings import Settings
 from tests.unit.lab.internet import published
 
 NEWEST = releases.find("v2.31.0")
-
-
-@pytest.fixture
-def lab(tmp_path):
-    return Settings(tmp_path / "state", tmp_path / "cache")
-
-
-@pytest.fixture
-def report():
-    return Report(io.StringIO())
 
 
 @pytest.fixture
