@@ -51,6 +51,8 @@ TOOLS = (
         ("rabbitmq-server.service", "epmd.service", "epmd.socket"),
     ),
     Tool("haproxy", "haproxy", "load balancers of clusters", ("haproxy.service",)),
+    Tool("nft", "nftables", "UDP of load balancers", ("nftables.service",)),
+    Tool("conntrack", "conntrack", "UDP of load balancers"),
     Tool("sshd", "openssh-server", "logins to hosts", ("ssh.service", "ssh.socket")),
     Tool("ssh-keygen", "openssh-client", "hosts' keys"),
     Tool("sshpass", "sshpass", "Ansible's logins with a password"),

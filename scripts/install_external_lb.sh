@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# tacker-k8s-mgmt load-balancer contract: 1
+# tacker-k8s-mgmt load-balancer contract: 2
 #
-# The external load balancer of a Kubernetes cluster VNF, made of HAProxy.
+# The external load balancer of a Kubernetes cluster VNF, made of HAProxy, and of the
+# kernel's packet filter for UDP.
 #
 # It goes into the VNF package as `script_path`. The management driver sends it to the
 # load balancer's VM and runs it there with sudo. It can be run by hand in the same way.
@@ -17,10 +18,17 @@
 #       of standard input, in the order of the options, for a URL with a password.
 #   add-worker NAME=ADDRESS ...
 #   remove-worker NAME ...
-#   expose NAME --port PORT --node-port PORT [--protocol tcp] [--check-port PORT]
-#       Forward PORT of the load balancer to the node port of every worker. A worker
-#       is healthy while its check port (default: the node port) accepts connections.
-#   unexpose NAME
+#   expose [--unexpose NAME ...] [--http-proxy URL] [--https-proxy URL]
+#          [NAME --port PORT --node-port PORT [--protocol tcp|udp] [--check-port PORT]
+#           [--health-port PORT] [--source CIDR ...] [--proxy-protocol yes]] ...
+#       Forward PORT of the load balancer to the node port of every healthy worker, for
+#       each NAME; all of them, and what is no longer exposed, in one change. A worker
+#       is healthy while its check port accepts connections (default: the node port, or
+#       kubelet's 10250 for UDP), or while its health port answers GET /healthz with 200:
+#       the health check node port of a Service with externalTrafficPolicy Local. Only
+#       clients in a CIDR may connect, if any is given. --proxy-protocol (TCP): begin each
+#       connection with the header of the PROXY protocol, version 2.
+#   unexpose NAME ...
 #   status
 #       Print as JSON what is configured and how it is doing; needs no root.
 #
@@ -37,8 +45,15 @@
 # those of a newer script: they are kept and ignored, and a call that succeeds names
 # them in one line "warning: ..." on standard error.
 #
-# HAProxy 2.4 or later, with systemd. Nothing but the distribution's package is
-# fetched. These environment variables change where and how; tests use them:
+# UDP is forwarded by nftables rules (destination NAT; the workers see the load balancer's
+# address, as with TCP). The first UDP service installs the packages nftables and
+# conntrack and a service, tacker-k8s-mgmt-udp, which is this script with the verb
+# "forward": it takes workers that HAProxy finds DOWN out of the rules. If all are DOWN,
+# all get packets. Flows of other workers go on. IP forwarding is on, for these flows
+# only, as long as a UDP service is exposed.
+#
+# HAProxy 2.4 or later, nftables 0.9.4 or later for UDP, with systemd. Nothing but the
+# distribution's packages is fetched. These environment variables change where and how; tests use them:
 #
 #   LB_STATE_FILE      the wanted state (no secrets, mode 0644)
 #   LB_HAPROXY_CFG     haproxy.cfg; the distribution's own is kept once beside it
@@ -51,6 +66,9 @@
 #   LB_STATS_PORT      port of HAProxy's read-only statistics socket on 127.0.0.1
 #   LB_VERIFY_SECONDS  how long the running HAProxy may take to show the new
 #                      configuration; 0: do not look at it, nor for ports in use
+#   LB_UDP_PROGRAM     this script's copy that the service for UDP runs
+#   LB_UDP_UNIT        the systemd unit of that service
+#   LB_UDP_SECONDS     the pause between two looks at the workers' states
 #   LB_APT_TRIES       how often to try while another apt-get holds the lock,
 #   LB_APT_PAUSE       and the seconds between two tries
 
@@ -68,6 +86,9 @@ export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 : "${LB_BIND:=}"
 : "${LB_STATS_PORT:=8404}"
 : "${LB_VERIFY_SECONDS:=15}"
+: "${LB_UDP_PROGRAM:=/usr/local/lib/tacker-k8s-mgmt/load-balancer.sh}"
+: "${LB_UDP_UNIT:=/etc/systemd/system/tacker-k8s-mgmt-udp.service}"
+: "${LB_UDP_SECONDS:=2}"
 : "${LB_APT_TRIES:=30}"
 : "${LB_APT_PAUSE:=10}"
 
@@ -77,7 +98,9 @@ readonly CFG_HEADER="# Written by tacker-k8s-mgmt's install_external_lb.sh; edit
 api_port=""              # empty: not installed
 declare -A control_planes=() # name -> "address port"
 declare -A workers=()        # name -> address
-declare -A services=()       # name -> "port node-port check-port"
+# name -> "protocol port node-port check sources proxy": check is a port, or http:PORT;
+# sources are separated by commas; "-" for none
+declare -A services=()
 declare -A further=()        # "worker NAME" -> " field ..." of a newer script
 foreign=()                   # lines of a newer script
 ignored=()                   # lines of which something is ignored
@@ -164,6 +187,14 @@ need_port() {
     is_port "$2" || fail "$1 '$2' is not a port number between 1 and 65535"
 }
 
+is_cidr() {
+    local address=${1%/*} bits=${1##*/} most=32
+    [[ $1 == */* && $bits =~ ^(0|[1-9][0-9]{0,2})$ ]] || return
+    if [[ $address == *:* ]]; then most=128; fi
+    ((bits <= most)) || return
+    [[ $address == 0.0.0.0 || $address == :: ]] || is_ipv4 "$address" || is_ipv6 "$address"
+}
+
 need_name() {
     is_name "$2" || fail "$1 '$2' is not a name of lower-case letters, digits, '-' and '.'"
 }
@@ -207,14 +238,14 @@ claim_worker() {
 }
 
 check_ports() {
-    local name port _
-    local -A owner=([$LB_STATS_PORT]="HAProxy's own statistics")
+    local name port protocol _
+    local -A owner=([tcp/$LB_STATS_PORT]="HAProxy's own statistics")
     for name in "" "${!services[@]}"; do
-        port=$api_port
-        [[ -z $name ]] || read -r port _ <<<"${services[$name]}"
-        [[ -z ${owner[$port]-} ]] ||
-            fail "port $port is used twice: by ${owner[$port]} and by ${name:-the Kubernetes API}"
-        owner[$port]=${name:-the Kubernetes API}
+        protocol=tcp port=$api_port
+        [[ -z $name ]] || read -r protocol port _ <<<"${services[$name]}"
+        [[ -z ${owner[$protocol/$port]-} ]] ||
+            fail "port $port is used twice: by ${owner[$protocol/$port]} and by ${name:-the Kubernetes API}"
+        owner[$protocol/$port]=${name:-the Kubernetes API}
     done
 }
 
@@ -232,12 +263,21 @@ print_state() {
     names=$(sorted "${!workers[@]}")
     for name in $names; do print_entry worker "$name" "${workers[$name]}"; done
     names=$(sorted "${!services[@]}")
-    for name in $names; do print_entry service "$name" "${services[$name]}"; done
+    for name in $names; do print_service_entry "$name" "${services[$name]}"; done
     ((${#foreign[@]} == 0)) || printf '%s\n' "${foreign[@]}"
 }
 
 print_entry() {
     printf '%s %s %s%s\n' "$1" "$2" "$3" "${further[$1 $2]-}"
+}
+
+# Earlier scripts know TCP without restrictions only, and must not take the rest for it.
+print_service_entry() {
+    if [[ $2 =~ ^tcp\ ([0-9 ]+)\ -\ -$ ]]; then
+        print_entry service "$1" "${BASH_REMATCH[1]}"
+    else
+        print_entry exposure "$1" "$2"
+    fi
 }
 
 load_state() {
@@ -251,7 +291,12 @@ load_state() {
                 keep_further 4 "${word[*]:0:2}"
                 control_planes[${word[1]}]="${word[2]} ${word[3]}" ;;
             worker) keep_further 3 "${word[*]:0:2}"; workers[${word[1]}]=${word[2]} ;;
-            service) keep_further 5 "${word[*]:0:2}"; services[${word[1]}]="${word[*]:2:3}" ;;
+            service)
+                keep_further 5 "${word[*]:0:2}"
+                services[${word[1]}]="tcp ${word[*]:2:3} - -" ;;
+            exposure)
+                keep_further 8 "${word[*]:0:2}"
+                services[${word[1]}]=${word[*]:2:6} ;;
             *) keep_foreign ;;
         esac
     done <"$LB_STATE_FILE"
@@ -370,16 +415,29 @@ EOF
 }
 
 print_service() {
-    local name=$1 names worker port node_port check_port
-    read -r port node_port check_port <<<"${services[$name]}"
-    printf '\nfrontend service-%s\n' "$name"
-    print_bind "$port"
-    printf '    default_backend service-%s\n\nbackend service-%s\n' "$name" "$name"
-    printf '    balance leastconn\n'
+    local name=$1 names worker protocol port node_port check sources proxy source
+    read -r protocol port node_port check sources proxy <<<"${services[$name]}"
+    if [[ $protocol == tcp ]]; then
+        printf '\nfrontend service-%s\n' "$name"
+        print_bind "$port"
+        if [[ $sources != - ]]; then
+            for source in ${sources//,/ }; do printf '    acl allowed src %s\n' "$source"; done
+            printf '    tcp-request connection reject unless allowed\n'
+        fi
+        printf '    default_backend service-%s\n' "$name"
+    fi
+    printf '\nbackend service-%s\n    balance leastconn\n' "$name"
+    if [[ $check == http:* ]]; then
+        printf '    option httpchk GET /healthz\n    http-check expect status 200\n'
+    fi
     names=$(sorted "${!workers[@]}")
     for worker in $names; do
-        printf '    server %s %s:%s check port %s %s\n' "$worker" \
-            "$(bracketed "${workers[$worker]}")" "$node_port" "$check_port" "$CHECK"
+        printf '    server %s %s:%s check port %s %s' "$worker" \
+            "$(bracketed "${workers[$worker]}")" "$node_port" "${check#http:}" "$CHECK"
+        if [[ $proxy == proxy ]]; then printf ' send-proxy-v2'; fi
+        # A check of the node port ends in the application, too.
+        if [[ $proxy == proxy && $check == "$node_port" ]]; then printf ' check-send-proxy'; fi
+        printf '\n'
     done
 }
 
@@ -394,14 +452,24 @@ print_config() {
 # A port that the configuration in place does not use must be free. Waiting for HAProxy
 # to find out would stop it from accepting connections for two seconds.
 check_free() {
-    local port _ word
-    for word in "$api_port" "${services[@]}"; do
-        read -r port _ <<<"$word"
-        if ! grep -Eqs "^ +bind .*:$port( |\$)" "$LB_HAPROXY_CFG" &&
+    local protocol port _ word
+    for word in "tcp $api_port" "${services[@]}"; do
+        read -r protocol port _ <<<"$word"
+        if [[ $protocol == tcp ]] && ! grep -Eqs "^ +bind .*:$port( |\$)" "$LB_HAPROXY_CFG" &&
             (exec 7<>"/dev/tcp/127.0.0.1/$port"); then
             fail "port $port is in use by another program on the load balancer"
         fi
     done
+}
+
+# Whether a program receives datagrams at this port, from elsewhere than this host.
+is_bound() {
+    local port
+    printf -v port '%04X' "$1"
+    cat /proc/net/udp /proc/net/udp6 2>/dev/null |
+        awk -v port="$port" '{ n = split($2, local, ":") }
+            n == 2 && local[2] == port && local[1] !~ /^(......7F|0{24}01000000)$/ { bound = 1 }
+            END { exit !bound }'
 }
 
 # Identifies a configuration; a running HAProxy tells its own (see running_digest).
@@ -413,9 +481,13 @@ digest() {
 
 # --- the running HAProxy
 
-# The daemon must inherit neither the lock nor the caller's standard error.
+# A daemon must inherit neither the lock nor the caller's standard error.
+systemd() {
+    "$LB_SYSTEMCTL" "$@" </dev/null >"$work/systemctl" 2>&1 3>&- 9>&-
+}
+
 service() {
-    "$LB_SYSTEMCTL" "$@" haproxy </dev/null >"$work/systemctl" 2>&1 3>&- 9>&-
+    systemd "$@" haproxy
 }
 
 # Asks the statistics socket; no answer when HAProxy does not run.
@@ -445,9 +517,216 @@ ensure_running() {
     service is-active --quiet || fail "haproxy ended right after its start (journalctl -u haproxy)"
 }
 
+# --- UDP: rules of the kernel's packet filter
+
+readonly TABLE="inet tacker_k8s_mgmt"
+
+uses_udp() {
+    local value
+    for value in "${services[@]}"; do [[ $value != udp\ * ]] || return 0; done
+    return 1
+}
+
+# The names of the workers that get packets of a service: those that HAProxy does not
+# find DOWN, and all if it finds all DOWN, for then its checks may be what fails.
+receivers() {
+    local worker
+    local -a up=()
+    for worker in "${!workers[@]}"; do
+        [[ ${server_states[service-$1/$worker]-} == '"DOWN'* ]] || up+=("$worker")
+    done
+    ((${#up[@]})) || up=("${!workers[@]}")
+    sorted "${up[@]}"
+}
+
+print_rules() {
+    local name names
+    printf 'add table %s\n' "$TABLE"
+    if ! uses_udp; then
+        printf 'delete table %s\n' "$TABLE"
+        return
+    fi
+    # Not deleted and made anew: what is forwarded has no gap.
+    cat <<EOF
+add chain $TABLE incoming { type nat hook prerouting priority -100; }
+add chain $TABLE outgoing { type nat hook postrouting priority 100; }
+add chain $TABLE passing { type filter hook forward priority 0; policy drop; }
+flush table $TABLE
+add rule $TABLE outgoing ct status dnat masquerade
+add rule $TABLE passing ct status dnat accept
+EOF
+    names=$(sorted "${!services[@]}")
+    for name in $names; do
+        [[ ${services[$name]} != udp\ * ]] || print_udp_rules "$name"
+    done
+}
+
+print_udp_rules() {
+    local port node_port sources names worker source family allowed addresses count _
+    read -r _ port node_port _ sources _ <<<"${services[$1]}"
+    names=$(receivers "$1")
+    for family in ip ip6; do
+        addresses="" count=0
+        for worker in $names; do
+            [[ $(family_of "${workers[$worker]}") == "$family" ]] || continue
+            addresses+="${addresses:+, }$count : ${workers[$worker]}"
+            ((++count))
+        done
+        ((count > 0)) || continue
+        # A rule each, for a set refuses networks that overlap.
+        for source in ${sources//,/ }; do
+            if [[ $source == - ]]; then
+                allowed=""
+            elif [[ $(family_of "$source") == "$family" ]]; then
+                allowed="$family saddr $source "
+            else
+                continue
+            fi
+            printf 'add rule %s incoming fib daddr type local udp dport %s %sdnat %s to numgen inc mod %s map { %s } : %s\n' \
+                "$TABLE" "$port" "$allowed" "$family" "$count" "$addresses" "$node_port"
+        done
+    done
+}
+
+family_of() {
+    if [[ $1 == *:* ]]; then printf ip6; else printf ip; fi
+}
+
+# The host forwards packets while UDP is exposed, those of these flows only. A router's
+# advertisements, which give it its IPv6 routes, are heeded nevertheless.
+set_forwarding() {
+    local wanted=$1 file switch
+    for switch in ipv4/ip_forward ipv6/conf/all/forwarding; do
+        file=/proc/sys/net/$switch
+        if ((wanted == 0)); then
+            ! grep -qsx "$switch" "$LB_LOCK_FILE.forwarding" || echo 0 >"$file"
+        elif [[ -e $file && $(<"$file") == 0 ]]; then
+            if [[ $switch == ipv6/* ]]; then
+                [[ "${workers[*]}" == *:* ]] || continue
+                accept_advertisements
+            fi
+            echo 1 >"$file"
+            echo "$switch" >>"$LB_LOCK_FILE.forwarding"
+        fi
+    done
+    ((wanted)) || rm -f "$LB_LOCK_FILE.forwarding"
+}
+
+accept_advertisements() {
+    local file
+    for file in /proc/sys/net/ipv6/conf/*/accept_ra; do
+        [[ $(<"$file") != 1 ]] || echo 2 >"$file"
+    done
+}
+
+apply_rules() {
+    local wanted=0
+    if uses_udp; then wanted=1; fi
+    ((wanted == 0)) || set_forwarding 1
+    nft -f "$work/rules" >"$work/nft" 2>&1 ||
+        fail "nft cannot set the rules for UDP: $(problem_in "$work/nft")"
+    ((wanted)) || set_forwarding 0
+    forget_flows
+}
+
+# Flows to a worker that gets no more packets begin anew, with another one.
+forget_flows() {
+    local address node_port family known="$LB_LOCK_FILE.targets"
+    targets >"$work/targets"
+    if [[ -e $known ]]; then
+        comm -23 "$known" "$work/targets" | while read -r address node_port; do
+            family=ipv4
+            if [[ $address == *:* ]]; then family=ipv6; fi
+            conntrack -D -p udp -f "$family" --reply-src "$address" \
+                --reply-port-src "$node_port" >"$work/conntrack" 2>&1 || true # without flows
+        done
+    fi
+    cp "$work/targets" "$known"
+}
+
+print_unit() {
+    cat <<EOF
+$CFG_HEADER
+[Unit]
+Description=UDP of a Kubernetes cluster's load balancer
+After=network-online.target haproxy.service
+Wants=network-online.target
+
+[Service]
+ExecStart=/usr/bin/env bash $LB_UDP_PROGRAM forward
+Restart=always
+RestartSec=5
+
+[Install]
+WantedBy=multi-user.target
+EOF
+}
+
+# Installs and starts what follows the workers' states.
+ensure_follower() {
+    local unit restart=0
+    unit=$(basename "$LB_UDP_UNIT" .service)
+    mkdir -p "$(dirname "$LB_UDP_PROGRAM")" "$(dirname "$LB_UDP_UNIT")"
+    print_unit >"$work/unit"
+    if ! cmp -s "$work/unit" "$LB_UDP_UNIT"; then
+        cp "$work/unit" "$LB_UDP_UNIT"
+        systemd daemon-reload
+        restart=1
+    fi
+    if ! cmp -s "${BASH_SOURCE[0]}" "$LB_UDP_PROGRAM"; then
+        # Renamed: bash goes on to read the file that it runs.
+        cp "${BASH_SOURCE[0]}" "$LB_UDP_PROGRAM.new"
+        mv -f "$LB_UDP_PROGRAM.new" "$LB_UDP_PROGRAM"
+        restart=1
+    fi
+    if ((restart)) || ! systemd is-active --quiet "$unit"; then
+        systemd restart "$unit" || fail "systemctl could not start $unit: $(problem_in "$work/systemctl")"
+    fi
+    systemd is-enabled --quiet "$unit" || systemd enable "$unit" ||
+        fail "systemctl could not enable $unit: $(problem_in "$work/systemctl")"
+}
+
+# "address node-port" of everything that gets packets.
+targets() {
+    local name names worker node_port _
+    for name in "${!services[@]}"; do
+        [[ ${services[$name]} == udp\ * ]] || continue
+        read -r _ _ node_port _ <<<"${services[$name]}"
+        names=$(receivers "$name")
+        for worker in $names; do printf '%s %s\n' "${workers[$worker]}" "$node_port"; done
+    done | sort -u
+}
+
+# One look of the service for UDP, in a process of its own: it reads the state anew.
+follow_once() (
+    exec 9>"$LB_LOCK_FILE" || fail "$LB_LOCK_FILE cannot be written: run this script as root"
+    flock -n 9 || exit 0 # a call of this script is changing something
+    load_state
+    read_server_states
+    print_rules >"$work/rules"
+    if ! cmp -s "$work/rules" "$work/applied"; then
+        apply_rules
+        cp "$work/rules" "$work/applied"
+    fi
+)
+
+forward() {
+    (($# == 0)) || fail "forward takes no argument"
+    trap 'exit 0' TERM
+    while true; do
+        follow_once
+        sleep "$LB_UDP_SECONDS"
+    done
+}
+
 # --- from the wanted state to the running HAProxy
 
 put_back() {
+    if [[ -e $work/previous-rules ]]; then
+        nft -f "$work/previous-rules" >"$work/nft" 2>&1 ||
+            printf '; the earlier rules for UDP could not be set again' >>"$work/reason"
+    fi
+    [[ -e $work/replaced ]] || return 0
     if [[ -e $work/previous.cfg ]]; then
         cp -p "$work/previous.cfg" "$LB_HAPROXY_CFG.new"
         mv -f "$LB_HAPROXY_CFG.new" "$LB_HAPROXY_CFG"
@@ -474,6 +753,7 @@ replace_config() {
     running_digest >"$work/previous-digest"
     ((LB_VERIFY_SECONDS == 0)) || check_free
     sync "$LB_STATE_FILE.new" "$LB_HAPROXY_CFG.new"
+    touch "$work/replaced"
     undo=1
     mv -f "$LB_HAPROXY_CFG.new" "$LB_HAPROXY_CFG"
     if [[ -e $work/was-active ]]; then
@@ -482,13 +762,12 @@ replace_config() {
     ensure_running
     await_digest "$1" ||
         fail "haproxy did not take the new configuration within $LB_VERIFY_SECONDS s; is one of its ports in use? (journalctl -u haproxy)"
-    mv -f "$LB_STATE_FILE.new" "$LB_STATE_FILE"
-    undo=0
 }
 
 commit() {
     local wanted
     check_ports
+    prepare_udp
     wanted=$(digest)
     mkdir -p "$(dirname "$LB_STATE_FILE")" "$(dirname "$LB_HAPROXY_CFG")"
     print_state >"$LB_STATE_FILE.new"
@@ -500,16 +779,51 @@ commit() {
         replace_config "$wanted"
     elif cmp -s "$LB_STATE_FILE.new" "$LB_STATE_FILE"; then
         ensure_running
+        set_udp
+        undo=0
         echo unchanged
         return
-    elif [[ $(running_digest) == "$wanted" ]]; then
-        # Workers came or went while no service is exposed.
-        mv -f "$LB_STATE_FILE.new" "$LB_STATE_FILE"
-    else
+    elif [[ $(running_digest) != "$wanted" ]]; then
         # An earlier call was killed before its reload.
         replace_config "$wanted"
-    fi
+    fi # else: what changes is not HAProxy's, or workers without a service
+    set_udp
+    mv -f "$LB_STATE_FILE.new" "$LB_STATE_FILE"
+    undo=0
     echo changed
+}
+
+# Everything for UDP that can fail before something is changed.
+prepare_udp() {
+    local protocol port _ word
+    if uses_udp; then
+        ensure_udp_packages
+    elif [[ ! -e $LB_UDP_UNIT ]]; then
+        return
+    fi
+    read_server_states # as they are before a reload
+    print_rules >"$work/rules"
+    nft -c -f "$work/rules" >"$work/nft" 2>&1 || fail "nft refuses the rules for UDP: $(problem_in "$work/nft")"
+    ((LB_VERIFY_SECONDS > 0)) || return 0
+    for word in "${services[@]}"; do
+        read -r protocol port _ <<<"$word"
+        if [[ $protocol == udp ]] && ! grep -Eqs "^exposure [^ ]+ udp $port " "$LB_STATE_FILE" &&
+            is_bound "$port"; then
+            fail "UDP port $port is in use by another program on the load balancer"
+        fi
+    done
+}
+
+set_udp() {
+    [[ -e $work/rules ]] || return 0
+    {
+        printf 'add table %s\ndelete table %s\n' "$TABLE" "$TABLE"
+        # shellcheck disable=SC2086 # family and name
+        nft list table $TABLE 2>/dev/null || true
+    } >"$work/previous-rules"
+    undo=1
+    apply_rules
+    if uses_udp; then ensure_follower; fi
 }
 
 # --- the package
@@ -555,6 +869,19 @@ ensure_package() {
         fail "haproxy is not installed, and neither apt-get nor dnf is there to install it"
     fi
     is_installed || fail "$LB_HAPROXY is still not there after the installation"
+}
+
+ensure_udp_packages() {
+    if { command -v nft && command -v conntrack; } >/dev/null; then return; fi
+    if command -v apt-get >/dev/null; then
+        apt_get update
+        apt_get install --no-install-recommends nftables conntrack
+    elif command -v dnf >/dev/null; then
+        packages dnf -q -y install nftables conntrack-tools
+    fi
+    if ! { command -v nft && command -v conntrack; } >/dev/null; then
+        fail "UDP needs the programs nft and conntrack; install the packages nftables and conntrack"
+    fi
 }
 
 # SELinux of the RHEL family lets HAProxy use only a few ports otherwise.
@@ -637,34 +964,70 @@ remove_worker() {
     commit
 }
 
+# Sets the globals of one exposed service to what holds where nothing is given.
+begin_service() {
+    need_name service "$1"
+    [[ -z ${wanted_services[$1]-} ]] || fail "service $1 is given twice"
+    NAME=$1 PORT="" node_port="" protocol=tcp check="" sources="" proxy=-
+}
+
+end_service() {
+    [[ -n $NAME ]] || return 0
+    [[ -n $PORT && -n $node_port ]] || fail "expose needs --port and --node-port"
+    if [[ $protocol == udp ]]; then
+        [[ $proxy == - ]] || fail "service $NAME: the PROXY protocol is for TCP only"
+        check=${check:-10250}
+    fi
+    wanted_services[$NAME]="$protocol $PORT $node_port ${check:-$node_port} ${sources:--} $proxy"
+}
+
 expose() {
     (($#)) || fail "expose needs NAME"
-    local name=$1 port="" node_port="" check_port=""
-    need_name service "$name"
-    shift
+    local NAME="" PORT node_port protocol check sources proxy name http_url="" https_url=""
+    local -a gone=()
+    local -A wanted_services=()
     while (($#)); do
+        if [[ $1 != --* ]]; then
+            end_service
+            begin_service "$1"
+            shift
+            continue
+        fi
         (($# > 1)) || fail "$1 needs a value"
-        case $1 in
-            --port) need_port "$1" "$2"; port=$2 ;;
-            --node-port) need_port "$1" "$2"; node_port=$2 ;;
-            --check-port) need_port "$1" "$2"; check_port=$2 ;;
-            --protocol) [[ $2 == tcp ]] ||
-                fail "service $name cannot be exposed over '$2': HAProxy forwards TCP only" ;;
+        case $1/$NAME in
+            --unexpose/*) need_name service "$2"; gone+=("$2") ;;
+            --http-proxy/*) read_url "$1" "$2"; http_url=$URL ;;
+            --https-proxy/*) read_url "$1" "$2"; https_url=$URL ;;
+            */) fail "expose needs NAME before '$1'" ;;
+            --port/*) need_port "$1" "$2"; PORT=$2 ;;
+            --node-port/*) need_port "$1" "$2"; node_port=$2 ;;
+            --check-port/*) need_port "$1" "$2"; check=$2 ;;
+            --health-port/*) need_port "$1" "$2"; check=http:$2 ;;
+            --source/*)
+                is_cidr "${2,,}" || fail "service $NAME: --source '$2' is not ADDRESS/PREFIX"
+                sources+="${sources:+,}${2,,}" ;;
+            --proxy-protocol/*) [[ $2 == yes ]] || fail "--proxy-protocol can be 'yes' only"; proxy=proxy ;;
+            --protocol/*) [[ $2 == tcp || $2 == udp ]] ||
+                fail "service $NAME cannot be exposed over '$2', but over tcp or udp"
+                protocol=$2 ;;
             *) fail "expose does not know '$1'" ;;
         esac
         shift 2
     done
-    [[ -n $port && -n $node_port ]] || fail "expose needs --port and --node-port"
+    end_service
+    use_proxies "$http_url" "$https_url"
     open_installed_state
-    services[$name]="$port $node_port ${check_port:-$node_port}"
+    for name in "${gone[@]}"; do unset "services[$name]"; done
+    for name in "${!wanted_services[@]}"; do services[$name]=${wanted_services[$name]}; done
     commit
 }
 
 unexpose() {
-    (($# == 1)) || fail "unexpose needs one NAME"
-    need_name service "$1"
+    (($#)) || fail "unexpose needs NAME"
+    local name
+    for name; do need_name service "$name"; done
     open_installed_state
-    unset "services[$1]"
+    for name; do unset "services[$name]"; done
     commit
 }
 
@@ -705,16 +1068,29 @@ print_worker_status() {
 }
 
 print_service_status() {
-    local exposed=$1 port node_port check_port
-    read -r port node_port check_port <<<"${services[$1]}"
-    printf '{"name":"%s","protocol":"tcp","port":%s,"node_port":%s,"check_port":%s,"servers":' \
-        "$1" "$port" "$node_port" "$check_port"
+    local exposed=$1 protocol port node_port check sources proxy health_port=null from=""
+    read -r protocol port node_port check sources proxy <<<"${services[$1]}"
+    if [[ $check == http:* ]]; then health_port=${check#http:} check=null; fi
+    if [[ $sources != - ]]; then from="\"${sources//,/\",\"}\""; fi
+    if [[ $proxy == proxy ]]; then proxy=true; else proxy=false; fi
+    printf '{"name":"%s","protocol":"%s","port":%s,"node_port":%s,"check_port":%s,' \
+        "$1" "$protocol" "$port" "$node_port" "$check"
+    printf '"health_port":%s,"sources":[%s],"proxy_protocol":%s,"servers":' \
+        "$health_port" "$from" "$proxy"
     print_array print_server_status "${!workers[@]}"
     printf '}'
 }
 
 print_server_status() {
     printf '{"name":"%s","state":%s}' "$1" "${server_states[service-$exposed/$1]:-null}"
+}
+
+print_udp_status() {
+    local unit active=false enabled=false
+    unit=$(basename "$LB_UDP_UNIT" .service)
+    if systemd is-active --quiet "$unit"; then active=true; fi
+    if systemd is-enabled --quiet "$unit"; then enabled=true; fi
+    printf '"udp":{"active":%s,"enabled":%s},' "$active" "$enabled"
 }
 
 status() {
@@ -730,6 +1106,7 @@ status() {
     read_server_states
     printf '{"format":1,"haproxy":{"version":%s,"active":%s,"enabled":%s,"current":%s},' \
         "$version" "$active" "$enabled" "$current"
+    if uses_udp; then print_udp_status; fi
     printf '"api_port":%s,"control_planes":' "${api_port:-null}"
     print_array print_control_plane_status "${!control_planes[@]}"
     printf ',"workers":'
@@ -758,6 +1135,7 @@ main() {
         remove-worker) remove_worker "$@" ;;
         expose) expose "$@" ;;
         unexpose) unexpose "$@" ;;
+        forward) forward "$@" ;;
         status) status "$@" ;;
         *) fail "the verb '$verb' is not known; see --help" ;;
     esac

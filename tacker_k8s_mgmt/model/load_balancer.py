@@ -6,10 +6,12 @@ own script with the same contract, which a line of the script declares.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+#: TCP port of HAProxy's statistics, which the script reads.
+STATISTICS_PORT = 8404
 _STATUS_FORMAT = 1
 _MARKER = "# tacker-k8s-mgmt load-balancer contract:"
 _MARKED = re.compile(rf"^{_MARKER} *(\d+)\s*$".encode(), re.MULTILINE)
@@ -85,10 +87,15 @@ class Server:
 
 @dataclass(frozen=True)
 class ExposedService:
-    """A TCP port that is forwarded to a node port of every worker.
+    """A port that is forwarded to a node port of every worker.
 
     :param check_port: a worker is healthy if it accepts connections there; None for
-        the node port.
+        the node port, or for kubelet's if the protocol is UDP.
+    :param protocol: ``tcp`` or ``udp``.
+    :param health_port: a worker is healthy if it answers ``GET /healthz`` with 200
+        there; None for ``check_port``.
+    :param sources: CIDRs of the clients that may connect; empty for all.
+    :param proxy_protocol: connections begin with the header of the PROXY protocol.
     """
 
     name: str
@@ -96,14 +103,40 @@ class ExposedService:
     node_port: int
     servers: tuple[Server, ...]
     check_port: int | None = None
+    protocol: str = "tcp"
+    health_port: int | None = None
+    sources: tuple[str, ...] = ()
+    proxy_protocol: bool = False
 
 
-def expose(service: ExposedService) -> Call:
-    """The call that forwards the service's port to its node port on every worker."""
-    check_port = service.check_port
-    checked = () if check_port is None else ("--check-port", str(check_port))
-    ports = ("--port", str(service.port), "--node-port", str(service.node_port))
-    return Call("expose", (service.name, *ports, *checked))
+def expose(services: Sequence[ExposedService], gone: Sequence[str] = ()) -> Call:
+    """The call that exposes services, in one change of the configuration.
+
+    :param gone: names of services that are no longer exposed.
+    """
+    arguments = [word for name in gone for word in ("--unexpose", name)]
+    plain = len(services) == 1 and not gone
+    for service in services:
+        ports: dict[str, object] = {
+            "--port": service.port,
+            "--node-port": service.node_port,
+            "--check-port": service.check_port,
+        }
+        later: dict[str, object] = {
+            "--protocol": "" if service.protocol == "tcp" else service.protocol,
+            "--health-port": service.health_port,
+            "--proxy-protocol": "yes" if service.proxy_protocol else "",
+        }
+        arguments.append(service.name)
+        for option, value in (*ports.items(), *later.items()):
+            arguments += [option, str(value)] if value else []
+        for source in service.sources:
+            arguments += ["--source", source]
+        plain = plain and not (any(later.values()) or service.sources)
+    if plain:
+        return Call("expose", tuple(arguments))
+    feature = "the exposure of CNFs"
+    return Call("expose", tuple(arguments), contract=2, feature=feature)
 
 
 @dataclass(frozen=True)
@@ -114,6 +147,8 @@ class BalancerStatus:
     :param enabled: whether HAProxy starts with the VM.
     :param current: whether the running HAProxy has the present configuration.
     :param api_port: None if the load balancer was never installed.
+    :param udp_active: whether the service for UDP runs, and starts with the VM; None if
+        no UDP port is exposed.
     """
 
     active: bool
@@ -123,6 +158,7 @@ class BalancerStatus:
     control_planes: tuple[Server, ...]
     workers: tuple[Server, ...]
     services: tuple[ExposedService, ...]
+    udp_active: bool | None = None
 
 
 def parse_status(text: str) -> BalancerStatus:
@@ -144,6 +180,7 @@ def parse_status(text: str) -> BalancerStatus:
             control_planes=tuple(_server(plane) for plane in report["control_planes"]),
             workers=workers,
             services=tuple(_service(s, addresses) for s in report["services"]),
+            udp_active=all(udp.values()) if (udp := report.get("udp")) else None,
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a status report: {error!r}") from error
@@ -163,4 +200,8 @@ def _service(report: Mapping[str, Any], addresses: Mapping[str, str]) -> Exposed
             for worker in report["servers"]
         ),
         check_port=report.get("check_port"),
+        protocol=report.get("protocol", "tcp"),
+        health_port=report.get("health_port"),
+        sources=tuple(report.get("sources", ())),
+        proxy_protocol=report.get("proxy_protocol", False),
     )

@@ -52,3 +52,46 @@ def _answered(cluster: Cluster) -> socket.socket | None:
                 return connection
         connection.close()
     return None
+
+
+UDP_ECHO = f"""
+import socket
+with socket.socket(type=socket.SOCK_DGRAM) as connection:
+    connection.bind(("", {NODE_PORT}))
+    while True:
+        data, client = connection.recvfrom(100)
+        connection.sendto(data, client)
+"""
+
+
+@contextlib.contextmanager
+def flow_of_datagrams(cluster: Cluster, server: str) -> Iterator[None]:
+    """As :func:`held_open`, for a flow of UDP."""
+    line = f"python3 -c '{UDP_ECHO}' >/dev/null 2>&1 & echo $!"
+    pid = client.on_host(server, "sh", "-c", line).strip()
+    ports = ("--port", str(PORT), "--node-port", str(NODE_PORT))
+    cluster.balancer("expose", "echo", *ports, "--protocol", "udp")
+    try:
+        flow = eventually(lambda: _answering(cluster))
+        assert flow is not None
+        with flow:
+            yield
+            flow.send(b"still there?")
+            assert flow.recv(100) == b"still there?"
+    finally:
+        cluster.balancer("unexpose", "echo")
+        client.on_host(server, "kill", pid)
+    assert _answering(cluster) is None
+
+
+def _answering(cluster: Cluster) -> socket.socket | None:
+    """A flow through the load balancer that the one worker answers."""
+    flow = socket.socket(type=socket.SOCK_DGRAM)
+    flow.settimeout(5)
+    with contextlib.suppress(OSError):
+        flow.connect((cluster.balancer_address(), PORT))
+        flow.send(b"hello")
+        if flow.recv(100) == b"hello":
+            return flow
+    flow.close()
+    return None

@@ -22,6 +22,7 @@ from tests.integration.conftest import (
     eventually,
     services,
 )
+from tests.integration.connection import flow_of_datagrams
 from tests.integration.guide import id_in
 
 pytestmark = pytest.mark.lab
@@ -251,6 +252,16 @@ class TestGuide:
             *("changed", '{"format"', "changed"),
         ]
         assert '"name": "web"' in told or '"name":"web"' in told
+
+    def test_datagrams_reach_a_worker_through_the_load_balancer(self, cluster):
+        with flow_of_datagrams(cluster, cluster.server("workerNode")):
+            script = ("other", "--port", "53", "--node-port", "30053")
+            cluster.balancer("expose", *script, "--protocol", "udp")
+            assert cluster.balancer("status")["udp"] == {
+                "active": True,
+                "enabled": True,
+            }
+            cluster.balancer("unexpose", "other")
 
     def test_secret(self, guide):
         url = guide.does("secret", stdin="a password\n").strip()

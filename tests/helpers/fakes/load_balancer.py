@@ -1,6 +1,8 @@
 """The load balancer."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, cast
 
 from tacker_k8s_mgmt.model.load_balancer import (
     BalancerStatus,
@@ -14,6 +16,36 @@ from tests.helpers.fakes.state import Balanced, SiteState
 def _servers(arguments: Iterable[str]) -> tuple[tuple[str, str], ...]:
     parts = (argument.partition("=") for argument in arguments)
     return tuple((name, address) for name, _, address in parts)
+
+
+def _services(arguments: Sequence[str]) -> tuple[list[ExposedService], list[str]]:
+    """What ``expose`` is to expose, and to remove."""
+    services: list[ExposedService] = []
+    gone: list[str] = []
+    fields = {"--port": "port", "--node-port": "node_port"}
+    fields |= {"--check-port": "check_port", "--health-port": "health_port"}
+    words = iter(arguments)
+    for word in words:
+        if not word.startswith("--"):
+            services.append(ExposedService(word, 0, 0, servers=()))
+            continue
+        value = next(words)
+        if word == "--unexpose":
+            gone.append(value)
+        elif word in fields:
+            services[-1] = replace(
+                services[-1], **cast(Any, {fields[word]: int(value)})
+            )
+        elif word == "--protocol":
+            services[-1] = replace(services[-1], protocol=value)
+        elif word == "--proxy-protocol":
+            services[-1] = replace(services[-1], proxy_protocol=True)
+        elif word == "--source":
+            sources = (*services[-1].sources, value)
+            services[-1] = replace(services[-1], sources=sources)
+        else:
+            assert (word, value) in (("--http-proxy", "-"), ("--https-proxy", "-"))
+    return services, gone
 
 
 class FakeBalancer:
@@ -45,17 +77,10 @@ class FakeBalancer:
         self._site.change("routes", frozenset(kept))
 
     def _expose(self, arguments: Sequence[str]) -> None:
-        name, *rest = arguments
-        options = dict(zip(rest[::2], map(int, rest[1::2]), strict=True))
-        service = ExposedService(
-            name,
-            options["--port"],
-            options["--node-port"],
-            servers=(),
-            check_port=options.get("--check-port"),
-        )
-        others = (one for one in self._site.exposed if one.name != name)
-        self._site.change("exposed", (*others, service))
+        services, gone = _services(arguments)
+        changed = {*gone, *(service.name for service in services)}
+        others = (one for one in self._site.exposed if one.name not in changed)
+        self._site.change("exposed", (*others, *services))
 
     def status(self) -> BalancerStatus:
         self._site.touch("balancer.status")

@@ -65,7 +65,12 @@ def _default_signals() -> None:
 
 
 class Sandbox:
-    """One load-balancer VM, as far as the script can see."""
+    """One load-balancer VM, as far as the script can see.
+
+    :ivar prefix: command that runs the script in another environment.
+    """
+
+    prefix: tuple[str, ...] = ()
 
     def __init__(self, directory: Path, systemctl: str = SYSTEMCTL) -> None:
         self.directory = directory
@@ -94,7 +99,7 @@ class Sandbox:
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """Start one call in a process group of its own."""
         return subprocess.Popen(
-            ["bash", str(SCRIPT), *arguments],
+            [*self.prefix, "bash", str(SCRIPT), *arguments],
             env={**self.environment, **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -109,7 +114,7 @@ class Sandbox:
     ) -> subprocess.CompletedProcess[str]:
         """One call of the script."""
         return subprocess.run(
-            ["bash", str(SCRIPT), *arguments],
+            [*self.prefix, "bash", str(SCRIPT), *arguments],
             env={**self.environment, **environment},
             input=stdin,
             capture_output=True,

@@ -1,23 +1,18 @@
-"""A real HAProxy with the rendered configuration, on loopback, as any user.
-
-systemctl's stand-in starts and reloads it as the distribution's unit does: in
-master-worker mode, with SIGUSR2.
-"""
+"""A real HAProxy with the rendered configuration, on loopback, as any user."""
 
 import contextlib
 import http.client
-import os
-import signal
+import http.server
 import socket
+import socketserver
 import ssl
+import struct
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, parse_status
 from tests.helpers.backends import (
     ApiServer,
     Echo,
@@ -26,67 +21,8 @@ from tests.helpers.backends import (
     make_certificate,
     serving,
 )
-from tests.unit.balancer.sandbox import HAPROXY, Sandbox
-
-SYSTEMCTL = """#!/usr/bin/env bash
-cd "$(dirname "$0")" || exit
-echo "$*" >>calls
-case $1 in
-    is-active) [[ -e pid ]] && kill -0 "$(<pid)" ;;
-    enable)
-        "$LB_HAPROXY" -W -p "$PWD/started" -f "$LB_HAPROXY_CFG" 2>>log &
-        echo $! >pid
-        until [[ -s started ]]; do kill -0 $! && sleep 0.05 || exit; done ;;
-    reload) kill -USR2 "$(<pid)" ;;
-esac
-"""
-
-
-class Live(Sandbox):
-    """A sandbox whose HAProxy really runs."""
-
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory, SYSTEMCTL)
-        self.api_port, stats_port = free_ports(2)
-        self.environment |= {
-            "LB_BIND": "127.0.0.1",
-            "LB_STATS_PORT": str(stats_port),
-            "LB_VERIFY_SECONDS": "10",
-        }
-
-    def report(self) -> BalancerStatus:
-        return parse_status(self.do("status"))
-
-    def stop(self) -> None:
-        pid_file = self.directory / "pid"
-        if not pid_file.exists():
-            return
-        pid = int(pid_file.read_text().split()[0])
-        pid_file.unlink()
-
-        def gone() -> bool:
-            # Said again each time: a master that just starts may miss it.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
-            return not runs(pid)
-
-        wait_until(gone)
-
-
-def runs(pid: int) -> bool:
-    """Whether it still does; it is not our child, somebody else buries it."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it did not become true"
-        time.sleep(0.05)
+from tests.unit.balancer.live import Live, wait_until
+from tests.unit.balancer.sandbox import HAPROXY
 
 
 @pytest.fixture
@@ -303,6 +239,84 @@ def test_a_worker_that_does_not_answer_gets_no_traffic(
 
     wait_until(down)
     assert workers_behind(service) == {"127.0.0.2"}
+
+
+def expose(service: int, live: Live, *options: str) -> None:
+    (web,) = live.report().services
+    ports = ("--port", str(service), "--node-port", str(web.node_port))
+    live.do("expose", "cnf", *ports, *options)
+
+
+def test_only_clients_of_the_sources_are_connected(live: Live, service: int) -> None:
+    live.environment["LB_BIND"] = "::"  # where IPv4 clients have mapped addresses
+    expose(service, live, "--source", "10.0.0.0/8", "--source", "127.0.0.1/32")
+    assert workers_behind(service) == {"127.0.0.2"}
+    expose(service, live, "--source", "10.0.0.0/8", "--source", "fd00::/8")
+    with contextlib.suppress(ConnectionError), connect(service) as connection:
+        connection.sendall(b"hello\n")
+        assert connection.recv(100) == b""
+    expose(service, live)
+    assert workers_behind(service) == {"127.0.0.2"}
+
+
+def test_a_connection_begins_with_the_header_of_the_proxy_protocol(
+    live: Live, service: int
+) -> None:
+    class Header(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            # A check resets the connection.
+            with contextlib.suppress(ConnectionError):
+                header = self.rfile.read(16)
+                (rest,) = struct.unpack("!H", header[14:])
+                headers.append(header + self.rfile.read(rest))
+
+    headers: list[bytes] = []
+    (web,) = live.report().services
+    with serving(Worker(("127.0.0.4", web.node_port), Header)):
+        live.do("add-worker", "w-2=127.0.0.4")
+        live.do("remove-worker", "w-1")
+        expose(service, live, "--proxy-protocol", "yes")
+        with connect(service) as connection:
+            client = connection.getsockname()
+            assert connection.recv(100) == b""
+        signature = b"\r\n\r\n\0\r\nQUIT\n"
+        check = signature + b"\x20\x00\0\0"
+        wait_until(lambda: check in headers)
+    ours = b"\x21\x11" + struct.pack("!H", 12) + socket.inet_aton(client[0])
+    ports = struct.pack("!HH", client[1], service)
+    assert signature + ours + socket.inet_aton("127.0.0.1") + ports in headers
+
+
+def test_workers_without_a_pod_get_nothing_where_the_policy_is_local(
+    live: Live, service: int, certificate: Path
+) -> None:
+    class Health(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            assert self.path == "/healthz"
+            self.send_response(200 if pods[self.server.server_address[0]] else 503)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    pods = {"127.0.0.2": 1, "127.0.0.3": 0}
+    (health_port,) = free_ports(1)
+    live.do("add-worker", "w-2=127.0.0.3")
+    with contextlib.ExitStack() as stack:
+        for address in pods:
+            server = http.server.ThreadingHTTPServer((address, health_port), Health)
+            stack.enter_context(serving(server))
+        expose(service, live, "--health-port", str(health_port))
+
+        def states() -> list[str]:
+            (exposed,) = live.report().services
+            return [server.state for server in exposed.servers]
+
+        wait_until(lambda: states() == ["UP", "DOWN"])
+        assert workers_behind(service) == {"127.0.0.2"}
+        pods.update({"127.0.0.2": 0, "127.0.0.3": 1})
+        wait_until(lambda: states() == ["DOWN", "UP"])
+        assert workers_behind(service) == {"127.0.0.3"}
 
 
 def test_status_follows_what_runs(live: Live) -> None:

@@ -4,6 +4,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -60,7 +61,7 @@ def state(
         machines=SimpleNamespace(load_balancer=object()),
         params=params,
         site=SimpleNamespace(balancer=lambda machine: balancer),
-        records=SimpleNamespace(services=lambda: services),
+        records=SimpleNamespace(services=lambda: services, exposures=lambda: None),
         write_json=({} if written is None else written).__setitem__,
     )
     return cast(ClusterState, parts)
@@ -211,14 +212,14 @@ def test_the_script_says_that_it_keeps_the_contract() -> None:
 
 
 def test_one_that_is_older_than_the_line_is_taken_for_its_verbs() -> None:
-    older = SCRIPT.read_bytes().replace(b"load-balancer contract: 1", b"")
+    older = SCRIPT.read_bytes().replace(b"load-balancer contract: 2", b"")
     assert older != SCRIPT.read_bytes()
     assert unusable(older) == ""
     assert "there is none" in unusable(older.replace(b"unexpose", b""))
 
 
 def test_the_script_of_a_later_driver_is_run(fresh: Sandbox) -> None:
-    later = SCRIPT.read_bytes().replace(b"contract: 1", b"contract: 12")
+    later = SCRIPT.read_bytes().replace(b"contract: 2", b"contract: 12")
     balancer = Balancer(LocalHost(fresh.environment), later)
     install(balancer)
     assert balancer.status().api_port == 8443
@@ -356,7 +357,35 @@ def test_no_workers_are_no_call() -> None:
 def test_arguments_of_expose(
     service: ExposedService, arguments: tuple[str, ...]
 ) -> None:
-    assert expose(service) == Call("expose", arguments)
+    assert expose([service]) == Call("expose", arguments)
+
+
+def test_what_earlier_scripts_do_not_know_needs_contract_2() -> None:
+    web = ExposedService("web", 80, 30080, servers=())
+    dns = ExposedService("dns", 53, 30053, (), protocol="udp", health_port=32000)
+    mail = replace(
+        web, name="mail", proxy_protocol=True, sources=("10.0.0.0/8", "::/0")
+    )
+    call = expose([web, dns, mail], gone=["a", "b"])
+    assert call.arguments == (
+        *("--unexpose", "a", "--unexpose", "b"),
+        *("web", "--port", "80", "--node-port", "30080"),
+        *("dns", "--port", "53", "--node-port", "30053"),
+        *("--protocol", "udp", "--health-port", "32000"),
+        *("mail", "--port", "80", "--node-port", "30080", "--proxy-protocol", "yes"),
+        *("--source", "10.0.0.0/8", "--source", "::/0"),
+    )
+    alone = [expose([one]) for one in (web, dns, mail)]
+    assert [one.contract for one in (*alone, call, expose([], ["a"]))] == [
+        1,
+        2,
+        2,
+        2,
+        2,
+    ]
+    old = Balancer(LocalHost({}), own("exit 1"))
+    with pytest.raises(errors.LoadBalancerError, match="the exposure of CNFs"):
+        old.call(call)
 
 
 def test_what_was_exposed_can_be_exposed_again(

@@ -43,6 +43,13 @@ def test_install_on_a_running_haproxy_reloads_and_never_restarts(
     assert fresh.acts() == ["reload haproxy"]
 
 
+def test_systemctl_is_that_of_the_path(fresh: Sandbox) -> None:
+    path = f"{fresh.directory}:{os.environ['PATH']}"
+    result = fresh.run(*INSTALL, LB_SYSTEMCTL="systemctl", PATH=path)
+    assert (result.stdout, result.stderr) == ("changed\n", "")
+    assert fresh.acts() == ["enable --now haproxy"]
+
+
 def test_second_install_changes_nothing_whatever_the_order(balancer: Sandbox) -> None:
     before = (balancer.written(), balancer.config.stat().st_ino)
     again = ("install", "--api-port", "6443", *reversed_pairs(CONTROL_PLANES + WORKERS))
@@ -249,13 +256,14 @@ def test_help_names_every_verb(fresh: Sandbox) -> None:
     [
         *("--api-port", "--control-plane", "--worker", "--http-proxy", "--https-proxy"),
         *("--port", "--node-port", "--check-port", "--protocol"),
+        *("--health-port", "--source", "--proxy-protocol", "--unexpose"),
     ],
 )
 def test_help_names_every_option(fresh: Sandbox, option: str) -> None:
     assert f" {option} " in fresh.do("--help").replace("[", " ").replace("(", " ")
 
 
-@pytest.mark.parametrize("word", ["sed -i", "restart", "curl", "wget", "eval"])
+@pytest.mark.parametrize("word", ["sed -i", "service restart", "curl", "wget", "eval"])
 def test_the_script_does_without(word: str) -> None:
     code = [
         line
@@ -263,3 +271,40 @@ def test_the_script_does_without(word: str) -> None:
         if not line.lstrip().startswith("#")
     ]
     assert not [line for line in code if word in line]
+
+
+MAIL = ("mail", "--port", "25", "--node-port", "30025")
+
+
+def test_several_services_are_exposed_and_removed_in_one_reload(
+    serving: Sandbox,
+) -> None:
+    expose = ("expose", "--unexpose", "web", "--unexpose", "none", *MAIL, *WEB_2[1:])
+    assert serving.do(*expose) == "changed"
+    assert serving.acts() == ["reload haproxy"]
+    assert services_of(serving) == ["mail", "web-2"]
+    assert serving.do(*expose) == "unchanged"
+    # One takes over the port of another in the same change.
+    assert serving.do("expose", "--unexpose", "mail", "x", *MAIL[1:]) == "changed"
+    assert serving.do("unexpose", "x", "web-2") == "changed"
+    assert services_of(serving) == []
+
+
+def test_what_an_earlier_script_would_open_to_all_is_no_service_of_its_state(
+    serving: Sandbox,
+) -> None:
+    serving.do("expose", *MAIL, "--source", "10.0.0.0/8", "--source", "FD00::/8")
+    serving.do(*WEB_2, "--health-port", "32000", "--proxy-protocol", "yes")
+    lines = serving.state.read_text().splitlines()[-3:]
+    assert lines == [
+        "exposure mail tcp 25 30025 30025 10.0.0.0/8,fd00::/8 -",
+        "service web 80 30080 30080",
+        "exposure web-2 tcp 8080 30081 http:32000 - proxy",
+    ]
+    mail, web, web_2 = serving.status()["services"]
+    assert (mail["sources"], mail["check_port"]) == (["10.0.0.0/8", "fd00::/8"], 30025)
+    assert (web["sources"], web["proxy_protocol"]) == ([], False)
+    assert (web_2["health_port"], web_2["check_port"]) == (32000, None)
+    assert web_2["proxy_protocol"] is True
+    assert serving.do("add-worker", "w-9=10.0.0.9") == "changed"
+    assert serving.state.read_text().splitlines()[-3:] == lines

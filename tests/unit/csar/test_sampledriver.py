@@ -117,7 +117,7 @@ def test_a_requirement_without_occurrences_is_reported_with_line_and_remedy(tmp_
 
 def test_a_script_that_knows_the_verbs_is_kept(tmp_path):
     tree = sampledriver.write(tmp_path / "package")
-    own = b"#!/bin/bash\n# tacker-k8s-mgmt load-balancer contract: 1\n: mine\n"
+    own = b"#!/bin/bash\n# tacker-k8s-mgmt load-balancer contract: 2\n: mine\n"
     (tree / sampledriver.SCRIPT).write_bytes(own)
     made = build("simple", tmp_path / "x.zip", source=tree)
     assert archive.read(made.path)[sampledriver.SCRIPT] == own
