@@ -58,6 +58,20 @@ class ParamError(ProblemList):
         super().__init__(problems)
 
 
+class ExposureError(ProblemList):
+    """Services of a CNF cannot be exposed as its request wants them.
+
+    :param vnf_id: id of the CNF's VNF instance.
+    :param problems: each names the Service.
+    """
+
+    message = (
+        "The Services of the CNF {vnf_id} cannot be exposed as its request wants: "
+        "{listed}."
+    )
+    default_hint = "Correct k8s_cnf_exposure_param or the Services."
+
+
 class PreflightError(ProblemList):
     """A precondition of the operation does not hold; nothing was changed.
 

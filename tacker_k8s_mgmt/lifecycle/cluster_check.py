@@ -12,6 +12,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.model.cluster import NodeObject
+from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.nodes import Node, Role, name_nodes
 from tacker_k8s_mgmt.model.redaction import Redactor
@@ -21,7 +22,7 @@ from tacker_k8s_mgmt.status.facts import Answers, Report, Source
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
 Answer = TypeVar("Answer")
-Listing = tuple[tuple[Node, ...], frozenset[str] | None]
+Listing = tuple[tuple[Node, ...], frozenset[str] | None, tuple[Exposure, ...]]
 
 
 class Survey:
@@ -54,14 +55,21 @@ class Survey:
             vims = self._read(Source.VIM, lambda: view.vims.registered())
             machines = self._read(Source.HEAT, lambda: view.machines())
             counts = self._read(Source.HEAT, lambda: tuple(view.counts()))
-            listed, joined = listing.result() or (None, None)
+            listed, joined, exposures = listing.result() or (None, None, None)
             planes = _control_planes(listed, machines)
             nodes = pool.submit(self._read, Source.CLUSTER, lambda: self._nodes(planes))
             status = None
             if self._params.load_balancer:
                 status = self._read(Source.BALANCER, lambda: self._status(machines))
             return Answers(
-                machines, listed, joined, nodes.result(), status, vims, counts
+                machines=machines,
+                inventory=listed,
+                joined=joined,
+                nodes=nodes.result(),
+                balancer=status,
+                vims=vims,
+                counts=counts,
+                exposures=exposures,
             )
 
     def _read(self, source: Source, read: Callable[[], Answer]) -> Answer | None:
@@ -90,7 +98,8 @@ class Survey:
                 reason=f"belongs to the VNF instance {owner}",
             )
         records = ClusterRecords(self._view, host)
-        return nodes_in(records.inventory()), records.joined()
+        exposures = records.exposures() or ()
+        return nodes_in(records.inventory()), records.joined(), exposures
 
     def _nodes(self, control_planes: tuple[Node, ...]) -> tuple[NodeObject, ...]:
         """The Node objects, through the first control plane that answers."""

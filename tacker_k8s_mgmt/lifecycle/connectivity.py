@@ -121,6 +121,7 @@ class ConnectivityEnd:
         state.healing = state.records.healing()
         state.records.upgrade()
         state.records.services()
+        state.records.exposures()
         vms = {vm.server_id: vm for vm in state.vms()}
         self._refuse_inner(previous, vms)
         gone = [n for n in previous if n.server_id not in state.machines.places]

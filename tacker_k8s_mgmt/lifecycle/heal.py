@@ -15,7 +15,12 @@ from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
-from tacker_k8s_mgmt.lifecycle.steps import inventory, load_balancer, readiness
+from tacker_k8s_mgmt.lifecycle.steps import (
+    exposures,
+    inventory,
+    load_balancer,
+    readiness,
+)
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import ControlPlaneGuard
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_join import ControlPlaneJoin
@@ -118,6 +123,7 @@ class HealStart:
         """Record what the load balancer exposes, as long as it answers."""
         try:
             load_balancer.status(self._state)
+            exposures.recorded(self._state)
         except errors.K8sMgmtError as error:
             self._leave.balancer_is_gone = True
             LOG.warning(

@@ -38,7 +38,7 @@ class Instantiate:
         state = self._state
         install = Step(
             "install the load balancer",
-            lambda: load_balancer.install(state, state.nodes),
+            self._install_balancer,
             verify=lambda: load_balancer.verify(state),
         )
         return (
@@ -100,6 +100,11 @@ class Instantiate:
         state.records.upgrade()
         # A rebuilt VM has another host key and other facts.
         inventory.forget_new(state, state.vms(), state.nodes)
+
+    def _install_balancer(self) -> None:
+        """Install it; a whole heal has kept the record of the exposed CNFs."""
+        load_balancer.install(self._state, self._state.nodes)
+        load_balancer.expose_again(self._state)
 
     def _reach_all(self) -> None:
         state = self._state

@@ -5,11 +5,14 @@ Both handle a whole cluster, a half-made one and one whose VMs are gone: before
 it passes no request at all.
 """
 
+from collections.abc import Sequence
+
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.lifecycle.steps.records import EXPOSURES_FILE, ClusterRecords
 
 LOG = logging.getLogger(__name__)
 
@@ -30,25 +33,61 @@ def terminate_start(vims: ports.Vims) -> tuple[Step, ...]:
     return (Step("check that no VNF uses the cluster's VIM", check_unused),)
 
 
+def refuse_exposed(vnf_id: str, server: ports.AnsibleServer, host: str) -> Step:
+    """The step that refuses to terminate a cluster whose load balancer exposes CNFs.
+
+    A record that cannot be read refuses nothing: it must not keep the VNF.
+
+    :param host: the Ansible server, for error texts.
+    """
+
+    def check_unexposed() -> None:
+        try:
+            own = server.workdir.owner() == vnf_id
+            exposures = ClusterRecords(server, host).exposures() if own else ()
+        except (errors.K8sMgmtError, OSError, ValueError) as error:
+            LOG.warning("Whether CNFs are exposed is not known: %s", error)
+            return
+        if exposures:
+            owners = {one.owner: one.title for one in exposures}
+            listed = ", ".join(f"{owner} (port {owners[owner]})" for owner in owners)
+            raise errors.ClusterError(
+                detail=f"The load balancer exposes CNFs on the cluster: {listed}.",
+                hint="Terminate these VNFs first, or terminate the cluster with "
+                "terminationType FORCEFUL; nothing was changed.",
+            )
+
+    return Step("check that the load balancer exposes no CNF", check_unexposed)
+
+
 def terminate_end(
-    vnf_id: str, vims: ports.Vims, server: ports.AnsibleServer | None
+    vnf_id: str,
+    vims: ports.Vims,
+    server: ports.AnsibleServer | None,
+    *,
+    heals: bool = False,
 ) -> tuple[Step, ...]:
     """The steps of ``terminate_end``, in the order of work.
 
     :param server: the Ansible server; None if the parameters were never good enough
         for a directory to be made.
+    :param heals: the cluster is built anew, and its CNFs will be exposed again.
     """
     remove_vim = Step("remove the cluster's VIM", vims.remove)
     if server is None:
         return (remove_vim,)
     directory = "remove the inventory directory"
-    return (remove_vim, Step(directory, lambda: _remove_directory(vnf_id, server)))
+    keep = (EXPOSURES_FILE,) if heals else ()
+    remove = Step(directory, lambda: _remove_directory(vnf_id, server, keep))
+    return (remove_vim, remove)
 
 
-def _remove_directory(vnf_id: str, server: ports.AnsibleServer) -> None:
+def _remove_directory(
+    vnf_id: str, server: ports.AnsibleServer, keep: Sequence[str]
+) -> None:
     """Best effort: the VMs are gone, so a failure here must not keep the VNF."""
     try:
-        _remove_own(vnf_id, server)
+        _remove_own(vnf_id, server, keep)
     except (errors.K8sMgmtError, OSError, ValueError) as exc:
         # Unreachable, spoiled, or the server's host key cannot be stored.
         LOG.warning(
@@ -58,7 +97,7 @@ def _remove_directory(vnf_id: str, server: ports.AnsibleServer) -> None:
         )
 
 
-def _remove_own(vnf_id: str, server: ports.AnsibleServer) -> None:
+def _remove_own(vnf_id: str, server: ports.AnsibleServer, keep: Sequence[str]) -> None:
     workdir = server.workdir
     owner = workdir.owner()
     if owner != vnf_id:
@@ -73,4 +112,4 @@ def _remove_own(vnf_id: str, server: ports.AnsibleServer) -> None:
             error,
         )
     server.playbooks.stop()
-    server.workdir.remove()
+    server.workdir.remove(keep=keep)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from posixpath import basename
 
 from tacker_k8s_mgmt.model.cluster import NodeObject
-from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Server
+from tacker_k8s_mgmt.model.exposure import Exposure, of_service
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ExposedService, Server
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.request.models import LoadBalancer
 from tacker_k8s_mgmt.status.facts import Answers, Cell, Count, Finding
@@ -272,6 +273,48 @@ def _faults(status: BalancerStatus, wanted: LoadBalancer) -> Iterator[Finding]:
     if not status.enabled:
         remedy = "`sudo systemctl enable haproxy` on it."
         yield Finding("HAProxy does not start with the VM", remedy)
+    if status.udp_active is False:
+        remedy = "`sudo systemctl enable --now tacker-k8s-mgmt-udp` on it."
+        yield Finding("the service for UDP does not run, or not after a boot", remedy)
+
+
+def recorded(wanted: Exposure | None, answers: Answers) -> Cell:
+    """Whether a CNF's port is recorded in the cluster's directory."""
+    if answers.exposures is None:
+        return UNKNOWN
+    return Cell("recorded") if wanted else ABSENT
+
+
+def exposed(
+    wanted: Exposure | None, service: ExposedService | None, answers: Answers
+) -> Cell:
+    """Whether a CNF's port is as recorded, and the state of each worker behind it."""
+    if answers.balancer is None:
+        return UNKNOWN
+    if service is None:
+        text = "not exposed by the load balancer, although it is recorded"
+        remedy = "Heal the CNF, which exposes it, or the load balancer's VNFC."
+        return _differs("-", text, remedy)
+    states: dict[str, list[str]] = {}
+    for server in service.servers:
+        states.setdefault(server.state or "unknown", []).append(server.name)
+    text = "; ".join(f"{state}: {', '.join(states[state])}" for state in states)
+    present = of_service(service)
+    if wanted is None and answers.exposures is not None:
+        return _differs(
+            text or "exposed",
+            "exposed by the load balancer, and not recorded",
+            f"The next exposure of any CNF removes it; or `unexpose {service.name}` of "
+            "the load balancer's script.",
+        )
+    if wanted and wanted != present:
+        what = "exposed with another node port, check, source or PROXY protocol"
+        return _differs(text or "exposed", f"{what} than recorded", "Heal the CNF.")
+    if not any(state.startswith("UP") for state in states):
+        what = "no worker is healthy for it"
+        remedy = "See that the CNF's pods are Ready and its node port is not filtered."
+        return _differs(text or "no worker", what, remedy)
+    return Cell(text)
 
 
 def vim(answers: Answers, url: str | None) -> Cell:

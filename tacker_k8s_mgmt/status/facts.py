@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tacker_k8s_mgmt.model.cluster import NodeObject
+from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.topology.heat_stack import Machines
@@ -68,6 +69,7 @@ class Answers:
     :param balancer: None also for a cluster without a load balancer.
     :param vims: none or one.
     :param counts: of the groups of VMs.
+    :param exposures: the recorded ports of CNFs; empty where there is no record.
     """
 
     machines: Machines | None = None
@@ -77,6 +79,7 @@ class Answers:
     balancer: BalancerStatus | None = None
     vims: tuple[Vim, ...] | None = None
     counts: tuple[Count, ...] | None = None
+    exposures: tuple[Exposure, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One VM, or what a source takes for one.
+    """One VM, or what a source takes for one, or a port of a CNF.
 
     :param server_id: of Heat, else of the inventory; "" if neither has it.
     :param address: in the cluster's network, likewise.

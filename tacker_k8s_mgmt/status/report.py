@@ -4,6 +4,9 @@ The rows are those of the :class:`~tacker_k8s_mgmt.topology.membership.Membershi
 which operations work; :mod:`.columns` makes their cells.
 """
 
+from collections.abc import Iterator
+
+from tacker_k8s_mgmt.model.exposure import of_service
 from tacker_k8s_mgmt.model.nodes import Role, api_url, name_nodes
 from tacker_k8s_mgmt.request.models import LoadBalancer
 from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
@@ -27,6 +30,7 @@ def compare(answers: Answers, params: InstallParams) -> tuple[Row, ...]:
     rows = [_row(member, answers, wanted) for member in _members(answers)]
     if wanted:
         rows.append(_balancer_row(answers, wanted))
+        rows += _exposure_rows(answers)
     rows += [
         _plain_row(count.group, Role.WORKER, Source.HEAT, columns.group(count))
         for count in answers.counts or ()
@@ -137,6 +141,26 @@ def _balancer_row(answers: Answers, wanted: LoadBalancer) -> Row:
         address=machine.ssh_address if machine else "",
         cells=cells,
     )
+
+
+def _exposure_rows(answers: Answers) -> Iterator[Row]:
+    """A row for each port of a CNF that is recorded or exposed."""
+    recorded = {one.name: one for one in answers.exposures or ()}
+    services = answers.balancer.services if answers.balancer else ()
+    found = [(of_service(service), service) for service in services]
+    exposed = {one.name: (one, service) for one, service in found if one}
+    present = {name: one for name, (one, _) in exposed.items()}
+    for name, exposure in sorted({**present, **recorded}.items()):
+        wanted = recorded.get(name)
+        service = exposed[name][1] if name in exposed else None
+        cells = {
+            **dict.fromkeys(Source, BLANK),
+            Source.INVENTORY: columns.recorded(wanted, answers),
+            Source.BALANCER: columns.exposed(wanted, service, answers),
+        }
+        title = f"{exposure.port}/{exposure.protocol}"
+        title += f" -> {exposure.namespace}/{exposure.service}:{exposure.node_port}"
+        yield Row(f"{title} of CNF {exposure.owner}", Role.LOAD_BALANCER, "", "", cells)
 
 
 def _plain_row(name: str, role: Role, source: Source, cell: Cell) -> Row:

@@ -1,6 +1,7 @@
 """Scale and heal as Tacker calls them: which VMs are meant, and what is refused."""
 
 import copy
+import json
 import types
 import uuid
 from typing import Any
@@ -16,7 +17,7 @@ from tacker.common import driver_manager
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, context
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, vim
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.contract.v1_instances import DEFINITIONS, GOOD, NAME, instance
@@ -24,6 +25,20 @@ from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import FIFTY_FIVE, FIVE, MASTER, SIX, instantiated
 from tests.helpers.requests import VNF
+
+CNF = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
+EXPOSED = json.dumps(
+    [
+        {
+            "owner": CNF,
+            "namespace": "shop",
+            "service": "dns",
+            "protocol": "udp",
+            "port": 53,
+            "node_port": 30053,
+        }
+    ]
+)
 
 objects.register_all()
 
@@ -213,6 +228,43 @@ def test_heal_of_the_whole_vnf_is_refused_while_the_vim_is_in_use(manager, site,
         call(manager, "heal_start", vnf, heal())
     assert site.vim is not None
     assert site.files
+
+
+def test_heal_of_the_whole_vnf_exposes_the_cnfs_again(manager, site, vnf):
+    site.files["exposures.json"] = EXPOSED
+    call(manager, "heal_start", vnf, heal())
+    assert list(site.files) == ["exposures.json"]
+    site.cluster_nodes = []
+    call(manager, "heal_end", vnf, heal(), vnf={})
+    assert [(one.port, one.node_port) for one in site.exposed] == [(53, 30053)]
+
+
+@pytest.fixture
+def registry(monkeypatch, site):
+    monkeypatch.setattr(vim, "VimRegistry", lambda *_: site.vims)
+
+
+def terminate(manager, vnf, kind):
+    request = objects.TerminateVnfRequest(termination_type=kind, additional_params={})
+    call(manager, "terminate_start", vnf, request)
+    call(manager, "terminate_end", vnf, request)
+
+
+def test_a_cluster_that_exposes_cnfs_is_not_terminated(manager, site, vnf, registry):
+    site.files["exposures.json"] = EXPOSED
+    with pytest.raises(errors.StepFailed, match=f"{CNF} .port 53/udp of Service"):
+        terminate(manager, vnf, "GRACEFUL")
+    assert site.vim is not None
+    assert site.owner == VNF
+    site.files["exposures.json"] = "[]"
+    terminate(manager, vnf, "GRACEFUL")
+    assert (site.vim, site.owner) == (None, None)
+
+
+def test_a_forceful_termination_goes_on_with_cnfs(manager, site, vnf, registry):
+    site.files["exposures.json"] = EXPOSED
+    terminate(manager, vnf, "FORCEFUL")
+    assert (site.vim, site.owner, site.files) == (None, None, {})
 
 
 def test_rollback_of_a_scale_out_by_tackers_own_hand_is_harmless(manager, site, vnf):

@@ -11,6 +11,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker.sol_refactored.common import exceptions as sol_ex
 
+from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tests.contract import v2_world
@@ -28,6 +29,8 @@ from tests.contract.v2_operations import (
 )
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.requests import VNF
+
+CNF = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 
 pytestmark = pytest.mark.usefixtures("quick_hooks")
 
@@ -273,6 +276,11 @@ class TestHeal:
         assert len(cluster.instance["vimConnectionInfo"]) == 2
         assert "k8s_mgmt" in cluster.instance["metadata"]
 
+    def test_whole_vnf_exposes_the_cnfs_again(self, cluster):
+        expose_cnf(cluster)
+        heal(cluster)
+        assert [one.node_port for one in cluster.site.exposed] == [30053]
+
 
 class TestOrderOfVims:
     """Tacker takes the first entry, and MySQL puts the shortest key first."""
@@ -333,7 +341,24 @@ class TestOrderOfVims:
         assert len(cluster.site.workers) == 2
 
 
+def expose_cnf(cluster):
+    exposure = Exposure(CNF, "shop", "dns", "udp", 53, 30053)
+    with cluster.world() as site:
+        site.files["exposures.json"] = json.dumps([vars(exposure)])
+
+
 class TestTerminate:
+    def test_a_cluster_that_exposes_cnfs_stays(self, cluster):
+        expose_cnf(cluster)
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            terminate(cluster)
+        assert f"{CNF} (port 53/udp of Service shop/dns)" in caught.value.detail
+        assert len(cluster.instance["vimConnectionInfo"]) == 2
+        assert cluster.site.owner == VNF
+        terminate(cluster, kind="FORCEFUL")
+        assert cluster.instance["vimConnectionInfo"] == {}
+        assert (cluster.site.owner, cluster.site.files) == (None, {})
+
     def test_nothing_is_left(self, cluster):
         terminate(cluster)
         assert (cluster.site.owner, cluster.site.files) == (None, {})

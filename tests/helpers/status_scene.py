@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from tacker_k8s_mgmt.model.cluster import NodeObject
-from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Server
+from tacker_k8s_mgmt.model.exposure import Exposure
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ExposedService, Server
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, name_nodes
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status import report
@@ -66,6 +67,8 @@ class Scene:
             "current": True,
         }
         self.port: int | None = 6443
+        self.services: list[ExposedService] = []
+        self.exposures: list[Exposure] = []
 
     def node(self, name: str, **changes: Any) -> None:
         self.nodes[name] = replace(self.nodes[name], **changes)
@@ -100,10 +103,11 @@ class Scene:
                 api_port=self.port,
                 control_planes=tuple(self.backends.values()),
                 workers=tuple(self.routes.values()),
-                services=(),
+                services=tuple(self.services),
             ),
             vims=tuple(self.vims),
             counts=self.counts,
+            exposures=tuple(self.exposures),
         )
         return replace(said, **dict.fromkeys(silent))
 

@@ -93,7 +93,7 @@ def _heal_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
             (
                 preflight.step(deps),
                 *terminate_start(site.vims),
-                *terminate_end(deps.vnf_id, site.vims, site),
+                *terminate_end(deps.vnf_id, site.vims, site, heals=True),
             )
         )
     work = HealStart(deps, servers=requests.servers(hook.instance, hook.request))

@@ -12,7 +12,11 @@ from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
 from tacker_k8s_mgmt.hooks.v1 import openstack, requests, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
-from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
+from tacker_k8s_mgmt.lifecycle.terminate import (
+    refuse_exposed,
+    terminate_end,
+    terminate_start,
+)
 from tacker_k8s_mgmt.request import params as parameters
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.secret_references import SECRET_REF
@@ -31,10 +35,15 @@ def start(hook: V1Hook) -> None:
     """Refuse while other VNFs run on the cluster, or if a part of it would stay."""
     if not requests.is_cluster(hook.instance):
         return
-    _refuse_leftovers(hook)
+    params = _refuse_leftovers(hook)
     hook.begin()
     steps = terminate_start(vim.VimRegistry(hook.context, hook.instance))
-    hook.run(steps, (), hints.CHECK, followed_by="terminate_end")
+    secrets = params.secrets() if params else ()
+    with hook.site(params) if params else nullcontext() as site:
+        if params and site:
+            host = params.ansible.host
+            steps = (*steps, refuse_exposed(hook.instance.id, site, host))
+        hook.run(steps, secrets, hints.CHECK, followed_by="terminate_end")
     _keep_vim(hook)
 
 
@@ -52,19 +61,20 @@ def end(hook: V1Hook) -> None:
     openstack.forget_vim(hook.instance)
 
 
-def _refuse_leftovers(hook: V1Hook) -> None:
+def _refuse_leftovers(hook: V1Hook) -> InstallParams | None:
     """Refuse to terminate if the directory, which holds logins, could not be deleted.
 
+    Returns the parameters of a termination that is refused while CNFs are exposed.
     A rollback, which has no request, and the deletion of a VNF with wrong parameters go
     on: these parameters may be why nothing was created.
     """
     if getattr(hook.request, "termination_type", _FORCEFUL) == _FORCEFUL:
-        return
+        return None
     try:
         parameters.parse(requests.stored(hook.instance))
     except errors.ParamError:
-        return
-    hook.merged(_DIRECTORY_STAYS, SERVER_ONLY)
+        return None
+    return hook.merged(_DIRECTORY_STAYS, SERVER_ONLY)
 
 
 def _keep_vim(hook: V1Hook) -> None:

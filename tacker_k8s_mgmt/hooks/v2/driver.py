@@ -26,7 +26,7 @@ from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
-from tacker_k8s_mgmt.lifecycle.terminate import terminate_end
+from tacker_k8s_mgmt.lifecycle.terminate import refuse_exposed, terminate_end
 from tacker_k8s_mgmt.request import params as parameters
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.connection_points import Attachment
@@ -114,11 +114,24 @@ def _merged_unless_forceful(hook: V2Hook, advice: str) -> InstallParams | None:
     try:
         return hook.merged(advice, needed=SERVER_ONLY)
     except errors.ParamError as error:
-        if hook.call.request.get("terminationType") != "FORCEFUL":
+        if not _is_forceful(hook):
             raise
         _left_behind(hook, error)
         Connections(hook.call.instance).remove()
         return None
+
+
+def _is_forceful(hook: V2Hook) -> bool:
+    return hook.call.request.get("terminationType") == "FORCEFUL"
+
+
+def _terminate(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
+    """Refuse while CNFs are exposed, unless forced to; then as a rollback."""
+    steps = terminate_end(deps.vnf_id, site.vims, site)
+    if not _is_forceful(hook):
+        host = deps.params.ansible.host
+        steps = (refuse_exposed(deps.vnf_id, site, host), *steps)
+    return Plan(steps)
 
 
 def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
@@ -133,7 +146,7 @@ def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
         return Plan(
             (
                 preflight.step(deps),
-                *terminate_end(deps.vnf_id, site.vims, site),
+                *terminate_end(deps.vnf_id, site.vims, site, heals=True),
             )
         )
     call.note_healed()
@@ -215,7 +228,7 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = {
     ),
     "instantiate_rollback_end": _nothing,
     "terminate_start": _Entry(
-        _merged_unless_forceful, _end, param_advice=_SEND_FAIL_OR_FORCEFUL
+        _merged_unless_forceful, _terminate, param_advice=_SEND_FAIL_OR_FORCEFUL
     ),
     "terminate_end": lambda hook: hook.call.forget(),
     "scale_start": _Entry(

@@ -1,13 +1,20 @@
 """The external load balancer, by calls of its script; a cluster need not have one."""
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from itertools import chain
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps.records import SERVICES_FILE
-from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call, expose
+from tacker_k8s_mgmt.model import exposure
+from tacker_k8s_mgmt.model.load_balancer import (
+    BalancerStatus,
+    Call,
+    ExposedService,
+    expose,
+)
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.request.models import LoadBalancer
 
@@ -31,20 +38,13 @@ def install(state: ClusterState, nodes: Sequence[Node]) -> None:
 
     :raises LoadBalancerError: its script failed; the earlier configuration stays.
     """
-    wanted, proxy = _target(state)[1], state.params.proxy
-    proxies = {
-        "--http-proxy": proxy.http_proxy if proxy else None,
-        "--https-proxy": proxy.https_proxy if proxy else None,
-    }
-    urls = {option: url.get_secret_value() for option, url in proxies.items() if url}
+    proxies, lines = _proxies(state)
     options = [
-        ("--api-port", str(wanted.api_port)),
+        ("--api-port", str(_target(state)[1].api_port)),
         *(("--control-plane", plane) for plane in _servers(nodes, Role.CONTROL_PLANE)),
         *(("--worker", worker) for worker in _servers(nodes, Role.WORKER)),
-        *((option, "-") for option in urls),
     ]
-    lines = "".join(f"{url}\n" for url in urls.values())
-    arguments = tuple(chain.from_iterable(options))
+    arguments = (*chain.from_iterable(options), *proxies)
     _remote(state).call(Call("install", arguments, lines, limit=None))
 
 
@@ -96,24 +96,69 @@ def remove(state: ClusterState, workers: Sequence[Node]) -> None:
         _remote(state).call(Call("remove-worker", names))
 
 
+def report(state: ClusterState) -> BalancerStatus:
+    """Its status report."""
+    return _remote(state).status()
+
+
 def status(state: ClusterState) -> BalancerStatus:
-    """Its status report; the services that it exposes are recorded."""
-    report = _remote(state).status()
-    services = [
-        {key: value for key, value in vars(service).items() if key != "servers"}
-        for service in report.services
-    ]
-    state.write_json(SERVICES_FILE, services)
-    return report
+    """Its status report; the services that no CNF's driver exposes are recorded."""
+    seen = report(state)
+    services = [s for s in seen.services if exposure.of_service(s) is None]
+    state.write_json(SERVICES_FILE, [_recorded(service) for service in services])
+    return seen
+
+
+def _recorded(service: ExposedService) -> dict[str, object]:
+    """Its record, which an earlier release can read if it knows such a service."""
+    content = vars(replace(service, servers=())).items()
+    defaults = {field.name: field.default for field in fields(service)}
+    return {
+        key: value
+        for key, value in content
+        if key != "servers" and value != defaults[key]
+    }
+
+
+def change_services(
+    state: ClusterState, services: Sequence[ExposedService], gone: Sequence[str] = ()
+) -> None:
+    """Expose services and remove others, in one change of the configuration.
+
+    The first UDP port installs packages, so the script gets the proxies.
+
+    :param gone: names of services.
+    :raises LoadBalancerError: its script failed; the earlier configuration stays.
+    """
+    call = expose(services, gone)
+    if any(service.protocol == "udp" for service in services):
+        proxies, lines = _proxies(state)
+        arguments = (*call.arguments, *proxies)
+        call = replace(call, arguments=arguments, stdin=lines, limit=None)
+    _remote(state).call(call)
 
 
 def expose_again(state: ClusterState) -> None:
     """Expose the recorded services on a new load balancer.
 
-    If one fails, the services before it stay exposed.
+    If one fails, the services before it stay exposed; those of CNFs are one change.
     """
     for service in state.records.services():
-        _remote(state).call(expose(service))
+        change_services(state, [service])
+    if exposures := state.records.exposures():
+        change_services(state, [one.on_balancer() for one in exposures])
+
+
+def _proxies(state: ClusterState) -> tuple[tuple[str, ...], str]:
+    """The script's options for the proxies, and its standard input with their URLs."""
+    proxy = state.params.proxy
+    urls = {
+        "--http-proxy": proxy.http_proxy if proxy else None,
+        "--https-proxy": proxy.https_proxy if proxy else None,
+    }
+    given = {option: url.get_secret_value() for option, url in urls.items() if url}
+    options = tuple(chain.from_iterable((option, "-") for option in given))
+    return options, "".join(f"{url}\n" for url in given.values())
 
 
 def _remote(state: ClusterState) -> ports.Balancer:

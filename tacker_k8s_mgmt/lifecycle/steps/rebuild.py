@@ -11,7 +11,7 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
-from tacker_k8s_mgmt.lifecycle.steps import load_balancer
+from tacker_k8s_mgmt.lifecycle.steps import exposures, load_balancer
 from tacker_k8s_mgmt.lifecycle.steps.records import (
     JOINED_FILE,
     KEPT_INVENTORY,
@@ -94,12 +94,18 @@ def _services(state: ClusterState) -> None:
     """Record the services that the load balancer exposes."""
     if not load_balancer.exists(state):
         return
-    try:
-        state.records.services()
-    except errors.SpoiledFile as error:
+    for read, rebuild in (
+        (state.records.services, load_balancer.status),
+        (state.records.exposures, exposures.recorded),
+    ):
         try:
-            load_balancer.status(state)
-        except errors.K8sMgmtError as reason:
-            LOG.warning("The load balancer does not say what it exposes: %s", reason)
-            raise error from None
-        LOG.warning("%s It is rebuilt by the load balancer.", error.what)
+            read()
+        except errors.SpoiledFile as error:
+            try:
+                rebuild(state)
+            except errors.K8sMgmtError as reason:
+                LOG.warning(
+                    "The load balancer does not report its services: %s", reason
+                )
+                raise error from None
+            LOG.warning("%s It is rebuilt by the load balancer.", error.what)

@@ -15,6 +15,7 @@ from pydantic import TypeAdapter
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.topology import heal_record, upgrade_plan
@@ -33,6 +34,8 @@ JOINED_FILE = "joined.json"
 MOVING_FILE = "moving.json"
 #: The services that the load balancer exposed when its status was last read.
 SERVICES_FILE = "services.json"
+#: The ports of CNFs that the load balancer exposes; also while it is built anew.
+EXPOSURES_FILE = "exposures.json"
 #: A copy of the inventory as last written.
 KEPT_INVENTORY = "hosts.last.yaml"
 
@@ -46,6 +49,7 @@ _HINTS = {
     "that the upgrade was to bring, and send the request for that upgrade again.",
     SERVICES_FILE: "Delete it; when the operation has ended, expose again what the "
     "load balancer exposed.",
+    EXPOSURES_FILE: "Delete it: it is rebuilt from what the load balancer exposes.",
 }
 _DELETE = "Delete it."
 # What parsers raise on spoiled texts.
@@ -125,6 +129,11 @@ class ClusterRecords:
         """The services that the load balancer exposed at its last status report."""
         return self._read(SERVICES_FILE, _services) or ()
 
+    def exposures(self) -> tuple[Exposure, ...] | None:
+        """The ports of CNFs on the load balancer; None where nothing is recorded."""
+        kind = TypeAdapter(tuple[Exposure, ...])
+        return self._read(EXPOSURES_FILE, kind.validate_json)
+
     def moving(self) -> Mapping[str, Sequence[Sequence[str]]]:
         """Host keys of servers that move to another address, by server id."""
         kind = TypeAdapter(dict[str, list[list[str]]])
@@ -173,4 +182,7 @@ def _checked_inventory(text: str) -> str:
 
 
 def _services(text: str) -> tuple[ExposedService, ...]:
-    return tuple(ExposedService(**one, servers=()) for one in json.loads(text))
+    return tuple(
+        ExposedService(**{**one, "sources": tuple(one.get("sources", ()))}, servers=())
+        for one in json.loads(text)
+    )

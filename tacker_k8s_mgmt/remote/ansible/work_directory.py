@@ -9,7 +9,7 @@ import json
 import logging
 import posixpath
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -101,11 +101,13 @@ class WorkDir:
         if paths:
             self._run("rm", "-f", "--", *paths)
 
-    def remove(self) -> bool:
+    def remove(self, *, keep: Sequence[str] = ()) -> bool:
         """Remove the directory if this VNF owns it; return whether it did.
 
         It is no error if it does not exist or belongs to another VNF.
 
+        :param keep: names of files that stay, if they exist, in a directory that this
+            VNF owns.
         :raises OwnershipError: it was moved, or is a link, since it was claimed.
         """
         marker = self._marker()
@@ -115,9 +117,13 @@ class WorkDir:
         if self._real_path() != marker.get("path"):
             raise self._refusal("is not where it was when it was claimed")
         # The marker last, so that an interrupted removal can be repeated.
-        others = ["-mindepth", "1", "-maxdepth", "1", "!", "-name", MARKER]
+        kept = [word for name in (MARKER, *keep) for word in ("!", "-name", name)]
+        others = ["-mindepth", "1", "-maxdepth", "1", *kept]
         delete = ("-exec", "rm", "-rf", "--", "{}", "+")
         self._run("find", self.path, *others, *delete, timeout=_REMOVE_LIMIT)
+        if any(self._succeeds("test", "-e", f"{self.path}/{name}") for name in keep):
+            LOG.info("%s: %s was emptied", self._session.host, self.path)
+            return True
         self._run("rm", "-rf", "--", self.path)
         LOG.info("%s: %s was removed", self._session.host, self.path)
         return True

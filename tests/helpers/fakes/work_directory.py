@@ -1,5 +1,7 @@
 """The work directory on the Ansible server."""
 
+from collections.abc import Sequence
+
 from tacker_k8s_mgmt import errors
 from tests.helpers.fakes.state import SiteState
 from tests.helpers.requests import VNF
@@ -38,9 +40,13 @@ class FakeWorkDir:
             raise errors.SpoiledFile(path=path, host="a", reason="it is no text")
         return text
 
-    def remove(self) -> bool:
+    def remove(self, *, keep: Sequence[str] = ()) -> bool:
         self._site.touch("workdir.remove")
         there = self._site.owner is not None
-        self._site.files.clear()
-        self._site.change("owner", None)
+        kept = {
+            name: self._site.files[name] for name in keep if name in self._site.files
+        }
+        self._site.files = kept
+        if not kept:
+            self._site.change("owner", None)
         return there

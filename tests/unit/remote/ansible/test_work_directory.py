@@ -238,6 +238,19 @@ def test_remove_takes_all_that_is_ours_and_nothing_beside(workdir, path):
     assert workdir.remove() is False
 
 
+def test_remove_keeps_named_files_for_what_is_built_anew(workdir, path):
+    workdir.claim()
+    workdir.write("hosts.yaml", "x")
+    workdir.write("exposures.json", "[]")
+    assert workdir.remove(keep=["exposures.json"]) is True
+    assert sorted(tree(path)) == sorted([MARKER, "exposures.json"])
+    workdir.claim()
+    assert workdir.read("exposures.json") == "[]"
+    (path / "exposures.json").unlink()
+    assert workdir.remove(keep=["exposures.json"]) is True
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("prepare", [None, with_content, as_file])
 def test_remove_leaves_what_has_no_marker(workdir, path, prepare):
     if prepare:

@@ -1,0 +1,119 @@
+"""The ports of CNFs on the external load balancer: its configuration and their record.
+
+The record is part of the cluster's state: it says what is wanted, the load balancer is
+brought in agreement with it. All of this is done with the cluster's lock.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.state import ClusterState
+from tacker_k8s_mgmt.lifecycle.steps import load_balancer
+from tacker_k8s_mgmt.lifecycle.steps.records import EXPOSURES_FILE, rebuilt
+from tacker_k8s_mgmt.model.exposure import Exposure, of_service
+from tacker_k8s_mgmt.model.load_balancer import STATISTICS_PORT
+from tacker_k8s_mgmt.request.accounts import SSH_PORT
+
+
+def recorded(state: ClusterState) -> tuple[Exposure, ...]:
+    """The exposures of all CNFs; a lost or spoiled record is rebuilt.
+
+    :raises K8sMgmtError: it is, and the load balancer does not report what it exposes.
+    """
+    how = "It is rebuilt by the load balancer."
+    exposures = rebuilt(state.records.exposures, how)
+    if exposures is None:
+        exposures = _on_balancer(state)
+        _write(state, exposures)
+    return exposures
+
+
+def refuse_conflicts(
+    state: ClusterState, owner: str, wanted: Sequence[Exposure]
+) -> None:
+    """Refuse ports of the load balancer that are in use already.
+
+    :param owner: id of the VNF instance whose exposures *wanted* are to be.
+    :raises ExposureError: naming each port, its Service, and what uses it.
+    """
+    users = dict(_users(state, owner))
+    problems = []
+    for one in wanted:
+        if user := users.get(one.outer_port):
+            problems.append(f"port {one.title} is in use by {user}")
+        users[one.outer_port] = f"Service {one.namespace}/{one.service} of this CNF"
+    if problems:
+        raise errors.ExposureError(
+            problems,
+            vnf_id=owner,
+            hint="Choose other ports of the load balancer with external_port; its "
+            "configuration was not changed.",
+        )
+
+
+def set_exposures(state: ClusterState, owner: str, wanted: Sequence[Exposure]) -> None:
+    """Make these the exposures of a CNF, on the load balancer and in the record.
+
+    Others of this CNF are removed, and so is what the load balancer exposes for a CNF
+    without a record. With nothing to change, the load balancer is not called.
+
+    The record is written first, for it is what a heal restores. If the script refuses,
+    which leaves the earlier configuration in place, the former record comes back. After
+    any other failure nothing is known about the load balancer: the record stays, and a
+    repetition, a later call for any CNF (for what is to be removed), or a heal of the
+    load balancer brings it in agreement; meanwhile ``cluster check`` shows a
+    difference.
+
+    :param wanted: empty: remove all; then the load balancer may be gone.
+    :raises ExposureError: see :func:`refuse_conflicts`; nothing was changed.
+    :raises LoadBalancerError: the script failed; record and configuration are as they
+        were.
+    """
+    former = recorded(state)
+    if wanted:
+        refuse_conflicts(state, owner, wanted)
+    record = (*(one for one in former if one.owner != owner), *wanted)
+    _write(state, record)
+    if not wanted and not load_balancer.exists(state):
+        return
+    present = {one.name: one for one in _on_balancer(state)}
+    gone = [name for name in present if name not in {one.name for one in record}]
+    new = [one.on_balancer() for one in wanted if present.get(one.name) != one]
+    if not new and not gone:
+        return
+    try:
+        load_balancer.change_services(state, new, gone)
+    except errors.LoadBalancerError:
+        _write(state, former)
+        raise
+
+
+def _write(state: ClusterState, exposures: Sequence[Exposure]) -> None:
+    content = [asdict(one) for one in sorted(exposures, key=lambda one: one.name)]
+    state.write_json(EXPOSURES_FILE, content)
+
+
+def _on_balancer(state: ClusterState) -> tuple[Exposure, ...]:
+    """What the load balancer exposes for CNFs; nothing if there is none."""
+    if not load_balancer.exists(state):
+        return ()
+    found = map(of_service, load_balancer.report(state).services)
+    return tuple(one for one in found if one is not None)
+
+
+def _users(state: ClusterState, owner: str) -> Iterator[tuple[tuple[str, int], str]]:
+    """What uses a port of the load balancer, by protocol and port, without *owner*."""
+    report = load_balancer.report(state)
+    for service in report.services:
+        if of_service(service) is None:
+            by_hand = f"{service.name}, which was exposed by hand"
+            yield (service.protocol, service.port), by_hand
+    for one in recorded(state):
+        if one.owner != owner:
+            user = f"Service {one.namespace}/{one.service} of the CNF {one.owner}"
+            yield one.outer_port, user
+    if report.api_port is not None:
+        yield ("tcp", report.api_port), "the Kubernetes API"
+    yield ("tcp", STATISTICS_PORT), "HAProxy's statistics"
+    yield ("tcp", SSH_PORT), "SSH"
