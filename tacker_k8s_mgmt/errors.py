@@ -58,6 +58,12 @@ class ParamError(ProblemList):
         super().__init__(problems)
 
 
+class ExposureParamError(ParamError):
+    """The parameters for the exposure of a CNF are wrong; nothing was changed."""
+
+    message = "k8s_cnf_exposure_param has {count} problem(s): {listed}."
+
+
 class ExposureError(ProblemList):
     """Services of a CNF cannot be exposed as its request wants them.
 

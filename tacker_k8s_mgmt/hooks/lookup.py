@@ -33,7 +33,7 @@ def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
     :raises ParamError: this release does not accept its parameters.
     """
     _configure(config_files)
-    instance = _record(vnf_id).opened()
+    instance = record(vnf_id).opened()
     with instance.view:
         yield instance
 
@@ -58,13 +58,13 @@ def run(
     :raises StepFailed: a step has failed.
     """
     _configure(config_files)
-    hook, params = _record(vnf_id).command(name)
+    hook, params = record(vnf_id).command(name)
     _refuse_other_user(hook.state_path)
     with hook.site(params) as site:
         site.lock()
         # Tacker's operations hold it only during their hooks. Asked before, one that
         # begins meanwhile would pass unseen.
-        if unfinished := _record(vnf_id).open_operation:
+        if unfinished := record(vnf_id).open_operation:
             raise errors.TackerError(
                 detail=f"Tacker has not ended an operation on it: {unfinished}.",
                 hint="Wait for its end; one that has failed is ended with `retry`, "
@@ -90,7 +90,11 @@ def _refuse_other_user(state_path: str) -> None:
         )
 
 
-def _record(vnf_id: str) -> v1_lookup.Record | v2_lookup.Record:
+def record(vnf_id: str) -> v1_lookup.Record | v2_lookup.Record:
+    """A VNF instance, of either API, in Tacker's database.
+
+    :raises TackerError: there is none, or the database cannot be read.
+    """
     try:
         try:
             return v1_lookup.Record(vnf_id)

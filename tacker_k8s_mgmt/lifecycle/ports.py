@@ -15,6 +15,7 @@ from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
 from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest, Progress
 from tacker_k8s_mgmt.model.quorum import EtcdMember
+from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.status.facts import Count, Vim
 from tacker_k8s_mgmt.topology.connection_points import Attachment
@@ -119,7 +120,15 @@ class ApiServer(Protocol):
     def move_cluster_info(self, address: str, server: str) -> bool: ...
 
 
-class Cluster(Nodes, ApiServer, Protocol):
+class Services(Protocol):
+    """The Services of the CNFs on the cluster."""
+
+    def services(self, namespace: str) -> Sequence[Service]: ...
+
+    def publish(self, service: Service, address: str) -> None: ...
+
+
+class Cluster(Nodes, ApiServer, Services, Protocol):
     """The cluster through one of its control planes."""
 
 

@@ -6,17 +6,23 @@ A program of its own: access to a database is set up once in a process.
 import json
 import sys
 import uuid
+from datetime import datetime
 from typing import Any
 
 import tacker.cmd.conductor  # noqa: F401
 from oslo_config import cfg
 from oslo_utils import timeutils
+from pydantic import SecretStr
 from tacker import context as tacker_context
 from tacker import objects
 from tacker.db import api, model_base
 from tacker.db.migration.models import head  # noqa: F401
+from tacker.db.nfvo import nfvo_db
 from tacker.sol_refactored import objects as v2_objects
 
+from tacker_k8s_mgmt.hooks.v1 import vim
+from tacker_k8s_mgmt.hooks.v2.vim import Connections
+from tacker_k8s_mgmt.lifecycle.ports import VimSpec
 from tacker_k8s_mgmt.request import params as parameters
 
 Params = dict[str, Any] | None
@@ -148,6 +154,48 @@ def _v2_instances(context: Any, params: Params) -> dict[str, str]:
     return made
 
 
+def _vims(context: Any, params: Params) -> dict[str, str]:
+    """A cluster of each API that is a VIM."""
+    first, second = _instance(context, params), _v2_instance(context, params)
+    vim_id = str(uuid.uuid4())
+    with context.session.begin(nested=True):
+        context.session.add(
+            nfvo_db.Vim(
+                id=vim_id,
+                type="kubernetes",
+                tenant_id="tenant",
+                name="vim",
+                description=f"Kubernetes cluster of VNF instance {first}",
+                placement_attr={"regions": ["default"]},
+                is_default=False,
+                # That is, never.
+                deleted_at=datetime.min,
+                extra={},
+            )
+        )
+        login = {"auth_cred": {}, "vim_project": {}, "password": ""}
+        context.session.add(
+            nfvo_db.VimAuth(
+                id=str(uuid.uuid4()),
+                vim_id=vim_id,
+                auth_url="https://one.example:6443",
+                **login,
+            )
+        )
+    context.session.commit()
+    one = objects.VnfInstance.get_by_id(context, first)
+    one.vnf_metadata = {vim.METADATA_KEY: vim_id}
+    one.save()
+    two = v2_objects.VnfInstanceV2.get_by_id(context, second)
+    instance = two.to_dict()
+    spec = VimSpec("two", "https://two.example:6443", SecretStr("t0ken"), "CA")
+    Connections(instance).register(spec)
+    changed = v2_objects.VnfInstanceV2.from_dict(instance)
+    two.vimConnectionInfo = changed.vimConnectionInfo
+    two.update(context)
+    return {"vim": first, "v2 vim": second}
+
+
 def main(config_file: str, params_file: str) -> None:
     """Make tables and rows."""
     cfg.CONF(["--config-file", config_file], project="tacker")
@@ -169,6 +217,7 @@ def main(config_file: str, params_file: str) -> None:
     _operation(context, made["dormant"], "PROCESSING")
     v2_objects.register_all()
     made |= _v2_instances(context, params)
+    made |= _vims(context, params)
     print(json.dumps(made))
 
 

@@ -35,7 +35,7 @@ class Heat(heat_client.HeatClient):  # type: ignore[misc]
 
 def heat_of(context: Any, vnf_instance: Any) -> Heat:
     """A client of the Heat that has the VNF instance's stack."""
-    vim = _vim(context, vnf_instance.vim_connection_info)
+    vim = find_vim(context, vnf_instance.vim_connection_info)
     info = objects.VimConnectionInfo.obj_from_primitive(vim, context)
     return Heat(info.access_info, info.access_info.get("region"))
 
@@ -43,7 +43,7 @@ def heat_of(context: Any, vnf_instance: Any) -> Heat:
 def login(context: Any, vnf_instance: Any) -> tuple[Session, str]:
     """A session as the VNF instance's VIM, and the region; "" for any."""
     infos = vnf_instance.vim_connection_info or _kept(vnf_instance)
-    access = dict(_vim(context, infos)["access_info"])
+    access = dict(find_vim(context, infos)["access_info"])
     region = access.pop("region", None)
     # The access information also says whether certificates are verified.
     session = keystone.Keystone().initialize_client(**access).session
@@ -88,5 +88,6 @@ def _kept(vnf_instance: Any) -> list[Any]:
     return [objects.VimConnectionInfo(vim_id=metadata[_VIM_KEY], access_info=access)]
 
 
-def _vim(context: Any, infos: Any) -> Any:
+def find_vim(context: Any, infos: Any) -> Any:
+    """The first of these VIMs, as registered; the default one if there are none."""
     return database.ask(context, lambda own: vnflcm_utils._get_vim(own, infos))

@@ -5,13 +5,14 @@ operation was interrupted before that was saved, by the mark in its description.
 by its name: another project, or another VNF, may use the same one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
 from oslo_log import log as logging
 from oslo_utils import uuidutils
 from tacker import manager, objects
+from tacker.common import exceptions
 from tacker.extensions import nfvo
 from tacker.plugins.common import constants
 from tacker.vnflcm import utils as vnflcm_utils
@@ -32,8 +33,32 @@ _LIMIT = 180.0
 T = TypeVar("T")
 
 
+# Begins the description of a cluster's VIM; the id of its VNF instance follows.
+_MARK = "Kubernetes cluster of VNF instance "
+
+
 def _plugin() -> Any:
     return manager.TackerManager.get_service_plugins()[constants.NFVO]
+
+
+def registered(context: Any) -> Iterator[tuple[str, str]]:
+    """The clusters in the registry, of all projects.
+
+    :param context: of an administrator.
+    :returns: id of each one's VNF instance, and URL of its API.
+    """
+    objects.register_all()
+    for vim in _plugin().get_vims(context):
+        mark, _, vnf_id = str(vim.get("description") or "").rpartition(" ")
+        if vim["type"] != _TYPE or f"{mark} " != _MARK:
+            continue
+        try:
+            instance = objects.VnfInstance.get_by_id(context, vnf_id)
+        except exceptions.VnfInstanceNotFound:
+            continue
+        # Any project may use this description; the VIM's id is that of the driver.
+        if (instance.vnf_metadata or {}).get(METADATA_KEY) == vim["id"]:
+            yield vnf_id, str(vim["auth_url"])
 
 
 class VimRegistry:
@@ -47,7 +72,7 @@ class VimRegistry:
         self._context = context
         self._instance = instance
         self._plugin = _plugin()
-        self._mark = f"Kubernetes cluster of VNF instance {instance.id}"
+        self._mark = f"{_MARK}{instance.id}"
 
     def name_taken(self, name: str) -> bool:
         """Whether a VIM in this project that is not ours has this *name*."""

@@ -52,18 +52,7 @@ def perform(call: Call, streams: Streams) -> None:
 
     :raises K8sMgmtError: with what is wrong, for the operator.
     """
-    conf = settings.read()
-    hook = V2Hook(call, conf)
-    path = f"{hook.state_path}/{settings.LOG_FILE}"
-    try:
-        streams.divert(path)
-    except OSError as error:
-        raise errors.TackerError(
-            detail=f"The log {path} cannot be written: {error.strerror}.",
-            hint="The conductor's user must be able to write there; see "
-            "[k8s_mgmt] state_path in tacker.conf.",
-        ) from None
-    settings.log_to(conf, path)
+    hook = V2Hook(call, settings.begin(streams))
     if call.operation not in HOOKS:
         raise errors.UnsupportedOperation(
             detail=f"This release has no hook {call.operation}.",

@@ -5,7 +5,7 @@ which Tacker keeps.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.hooks import operation_states
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.hooks.v2.scale import healthy_servers
+from tacker_k8s_mgmt.hooks.v2.vim import Connections
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status.facts import Count
@@ -27,6 +28,18 @@ _WAY_OUT = (
     "from then on."
 )
 _REMEDY = "The next heal of a VNFC has Tacker count them anew."
+
+
+def registered(context: Any) -> Iterator[tuple[str, str]]:
+    """The clusters that VNF instances name as VIMs.
+
+    :param context: of an administrator.
+    :returns: id of each VNF instance, and URL of the API.
+    """
+    objects.register_all()
+    for instance in objects.VnfInstanceV2.get_all(context):
+        for vim in Connections(instance.to_dict()).registered():
+            yield instance.id, vim.auth_url
 
 
 class _CommandSite(V2Site):

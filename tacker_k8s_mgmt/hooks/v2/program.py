@@ -5,9 +5,11 @@ Tacker starts it once for every hook; see :mod:`.process`. The hooks themselves 
 """
 
 import gc
+import importlib
 import logging
 import sys
 import traceback
+from collections.abc import Callable
 from types import ModuleType
 
 from tacker_k8s_mgmt import errors
@@ -18,27 +20,40 @@ from tacker_k8s_mgmt.model import redaction
 LOG = logging.getLogger(__name__)
 
 
-def _hooks() -> ModuleType:
-    """The hooks, whose import takes half a second."""
+def _hooks(name: str) -> ModuleType:
+    """The module of the hooks, whose import takes half a second."""
     # An import creates no garbage, and the collector would take as long as the import.
     gc.disable()
-    from tacker_k8s_mgmt.hooks.v2 import driver
-
+    driver = importlib.import_module(name)
     gc.freeze()
     gc.enable()
     return driver
 
 
 def main() -> None:
-    """Run one hook, and end the process."""
+    """Run one hook of a cluster, and end the process."""
+    run("tacker_k8s_mgmt.hooks.v2.driver", lambda call: call.concerns_us)
+
+
+def main_of_cnf() -> None:
+    """Run one hook of a CNF, and end the process."""
+    run("tacker_k8s_mgmt.hooks.cnf.v2", lambda call: True)
+
+
+def run(driver: str, concerns: Callable[[Call], bool]) -> None:
+    """Run one hook, and end the process.
+
+    :param driver: name of the module with the hooks.
+    :param concerns: whether they have anything to do with this VNF.
+    """
     streams = Streams()
     end_with_conductor()
     call: Call | None = None
     trace = ""
     try:
         call = Call.read(streams.read())
-        if call.concerns_us:
-            _hooks().perform(call, streams)
+        if concerns(call):
+            _hooks(driver).perform(call, streams)
             streams.reply(call.result())
         sys.exit()
     except errors.K8sMgmtError as error:

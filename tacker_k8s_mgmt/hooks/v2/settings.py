@@ -10,6 +10,7 @@ from oslo_config import cfg
 from oslo_log import log
 
 from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.hooks.v2.process import Streams
 
 #: Environment variable with the paths of configuration files, joined with ``:``.
 VARIABLE = "TACKER_K8S_MGMT_CONFIG"
@@ -59,6 +60,25 @@ def read() -> cfg.ConfigOpts:
         hint="The conductor's user must be able to read it. It is looked for where "
         f"Tacker looks, or where {VARIABLE} says in the conductor's environment.",
     )
+
+
+def begin(streams: Streams) -> cfg.ConfigOpts:
+    """Read the configuration, and log as it says.
+
+    :raises TackerError: it cannot be read, or the log not be written.
+    """
+    conf = read()
+    path = f"{config.state_path(conf)}/{LOG_FILE}"
+    try:
+        streams.divert(path)
+    except OSError as error:
+        raise errors.TackerError(
+            detail=f"The log {path} cannot be written: {error.strerror}.",
+            hint="The conductor's user must be able to write there; see "
+            "[k8s_mgmt] state_path in tacker.conf.",
+        ) from None
+    log_to(conf, path)
+    return conf
 
 
 def log_to(conf: cfg.ConfigOpts, path: str) -> None:

@@ -10,7 +10,13 @@ import yaml
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
-from tacker_k8s_mgmt.remote.kubernetes import drain, node_cleanup, service_account
+from tacker_k8s_mgmt.model.services import Service
+from tacker_k8s_mgmt.remote.kubernetes import (
+    drain,
+    node_cleanup,
+    service_account,
+    services,
+)
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
@@ -132,6 +138,14 @@ class KubeControl:
         :raises ClusterError: also if a Node object still exists at the limit.
         """
         node_cleanup.remove_nodes(self._client, names, limit)
+
+    def services(self, namespace: str) -> tuple[Service, ...]:
+        """Return the Services of a namespace."""
+        return services.of_namespace(self._client, namespace)
+
+    def publish(self, service: Service, address: str) -> None:
+        """Write its load balancer's address into a Service's status; "" removes it."""
+        services.publish(self._client, service, address)
 
     def api_problem(self) -> str:
         """Return why the node's own API server is not ready, or "".

@@ -1,11 +1,12 @@
 """The Kubernetes API."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tests.helpers.fakes.nodes import FakeNode
 from tests.helpers.fakes.state import SiteState
@@ -60,6 +61,18 @@ class FakeCluster:
         self._site.touch("cluster.remove_nodes")
         for name in names:
             self._site.remove(name)
+
+    def services(self, namespace: str) -> Sequence[Service]:
+        self._site.touch("cluster.services")
+        return [one for one in self._site.services if one.namespace == namespace]
+
+    def publish(self, service: Service, address: str) -> None:
+        self._site.touch("cluster.publish")
+        ingress = (address,) if address else ()
+        changed = replace(service, ingress=ingress, published=address)
+        self._site.change(
+            "services", [changed if s == service else s for s in self._site.services]
+        )
 
     def uncertified(self, addresses: Sequence[str]) -> tuple[str, ...]:
         self._site.touch("cluster.uncertified")

@@ -9,6 +9,7 @@ from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.status.facts import Count
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
@@ -67,6 +68,7 @@ class SiteState:
         self.cordoned: frozenset[str] = frozenset()
         self.pods: dict[str, list[str]] = {}
         self.budget = ""
+        self.services: list[Service] = []
         self.vim: ports.VimSpec | None = None
         self.vim_in_use = False
         self.foreign_vims: set[str] = set()

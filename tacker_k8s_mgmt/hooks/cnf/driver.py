@@ -1,0 +1,222 @@
+"""What the hooks of a CNF do, whichever API calls them.
+
+The table has one entry for each hook that does something; what an API passes is read by
+:mod:`.v1` and :mod:`.v2`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from oslo_log import log as logging
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks.cnf import clusters
+from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
+from tacker_k8s_mgmt.model.exposure import Exposure
+from tacker_k8s_mgmt.model.services import Cnf, Service
+from tacker_k8s_mgmt.request import cnf_exposure
+from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
+
+LOG = logging.getLogger(__name__)
+
+_START = hints.Advice(
+    "Send `retry` when that is mended; or `rollback`, then a corrected request.",
+    refused=hints.UNCHANGED_SEND_ROLLBACK,
+)
+_END = hints.Advice(
+    "`retry` goes on from here, `rollback` removes the CNF.",
+    refused="Send `rollback` for this operation, which removes the CNF, then a "
+    "corrected request.",
+)
+_LATER = hints.Advice(
+    "`retry` goes on from here; after `fail`, the next heal or modification of the CNF "
+    "does.",
+    refused="Send `fail` for this operation, then a PATCH with a corrected "
+    f"metadata.{cnf_exposure.ATTRIBUTE}.",
+)
+_TERMINATE = hints.Advice(
+    "`retry` goes on from here; a FORCEFUL request goes on without."
+)
+_ROLLBACK = hints.Advice("Another `rollback` goes on from here.")
+
+
+class Call(Protocol):
+    """A call of a hook for a CNF."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def vnf_id(self) -> str: ...
+
+    @property
+    def is_forceful(self) -> bool:
+        """Whether the request is to be carried out whatever fails."""
+
+    @property
+    def additional_params(self) -> Mapping[str, Any]:
+        """``additionalParams`` of the instantiation."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Those of the VNF instance, as the operation leaves them."""
+
+    def endpoint(self) -> str:
+        """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
+
+    def cnf(self) -> Cnf: ...
+
+    def manifests(self) -> Sequence[Service] | None:
+        """The Services of its manifests; None for a chart or what cannot be read."""
+
+    def begin(self) -> None:
+        """Prepare for work."""
+
+    def keep(self, params: Any) -> None:
+        """Keep the parameter of the instantiation for later operations."""
+
+    def forget(self) -> None:
+        """Remove what is kept."""
+
+
+def perform(call: Call) -> None:
+    """Run a hook.
+
+    :raises K8sMgmtError: with what is wrong, for the operator.
+    """
+    HOOKS[call.name](call)
+
+
+def _params(call: Call, wrong: str = "") -> ExposureParams:
+    """The parameter: in the metadata (by a PATCH) or of the instantiation.
+
+    :param wrong: what to send when it is wrong.
+    """
+    raw = call.metadata.get(cnf_exposure.ATTRIBUTE)
+    if raw is None:
+        raw = cnf_exposure.given(call.additional_params)
+    if cnf_exposure.SAMPLE_ATTRIBUTE in call.additional_params:
+        LOG.warning(
+            "CNF %s: %s of its request is not used: the driver has the load balancer's "
+            "login from the cluster. Take it, and the password in it, out.",
+            call.vnf_id,
+            cnf_exposure.SAMPLE_ATTRIBUTE,
+        )
+    try:
+        return cnf_exposure.parse(raw)
+    except errors.ExposureParamError as error:
+        error.hint = wrong
+        raise
+
+
+def _on_cluster(
+    call: Call, params: ExposureParams, operation: Any, advice: hints.Advice
+) -> None:
+    cluster = clusters.at(call.endpoint(), params.cluster_vnf_instance_id)
+    call.begin()
+    clusters.work(cluster, f"{call.name} of CNF {call.vnf_id}", operation, advice)
+
+
+def _check(call: Call) -> None:
+    """Refuse a request before anything is created."""
+    with hints.attached(_START):
+        params = _params(call, _START.refused)
+        expected = _expected(call, params)
+        check = partial(CheckExposure, owner=call.vnf_id, expected=expected)
+        _on_cluster(call, params, check, _START)
+
+
+def _expected(call: Call, params: ExposureParams) -> tuple[Exposure, ...]:
+    """What can be known of the exposures before the Services exist."""
+    services = call.manifests()
+    if services is None:
+        namespace = call.additional_params.get("namespace") or "default"
+        return params.announced(call.vnf_id, namespace)
+    return params.exposures(call.vnf_id, services)
+
+
+def _check_modified(call: Call) -> None:
+    _params(call, hints.UNCHANGED_SEND_FAIL)
+
+
+def _expose(advice: hints.Advice) -> Callable[[Call], None]:
+    def hook(call: Call) -> None:
+        with hints.attached(advice):
+            params = _params(call, advice.refused)
+            expose = partial(Expose, cnf=call.cnf(), params=params)
+            _on_cluster(call, params, expose, advice)
+
+    return hook
+
+
+def _expose_first(call: Call) -> None:
+    _expose(_END)(call)
+    call.keep(cnf_exposure.given(call.additional_params))
+
+
+def _unexpose(advice: hints.Advice) -> Callable[[Call], None]:
+    def hook(call: Call) -> None:
+        with hints.attached(advice):
+            try:
+                _remove(call, advice)
+            except errors.K8sMgmtError as error:
+                if not call.is_forceful:
+                    raise
+                LOG.warning("CNF %s may stay exposed: %s", call.vnf_id, error)
+
+    return hook
+
+
+def _remove(call: Call, advice: hints.Advice) -> None:
+    endpoint = call.endpoint()
+    if not endpoint:
+        return
+    try:
+        params = _params(call)
+    except errors.ExposureParamError:
+        # That is most likely why the operation failed.
+        params = ExposureParams()
+    try:
+        _on_cluster(call, params, partial(Unexpose, owner=call.vnf_id), advice)
+    except clusters.NoCluster as error:
+        # A cluster that is gone has no exposures any more.
+        LOG.warning("CNF %s: nothing is removed: %s", call.vnf_id, error)
+
+
+def _nothing(call: Call) -> None:
+    """Nothing to do in this hook."""
+
+
+HOOKS: Mapping[str, Callable[[Call], None]] = MappingProxyType(
+    {
+        "instantiate_start": _check,
+        "instantiate_end": _expose_first,
+        "instantiate_rollback_start": _unexpose(_ROLLBACK),
+        "instantiate_rollback_end": _nothing,
+        # Before its Services go.
+        "terminate_start": _unexpose(_TERMINATE),
+        # v1 calls only this one for the rollback of an instantiation.
+        "terminate_end": lambda call: call.forget(),
+        "scale_start": _nothing,
+        "scale_end": _expose(_LATER),
+        "scale_rollback_start": _nothing,
+        "scale_rollback_end": _expose(_LATER),
+        "heal_start": _nothing,
+        "heal_end": _expose(_LATER),
+        "modify_information_start": _check_modified,
+        "modify_information_end": _expose(_LATER),
+        "modify_information_rollback_start": _nothing,
+        "modify_information_rollback_end": _expose(_LATER),
+        "change_external_connectivity_start": _nothing,
+        "change_external_connectivity_end": _nothing,
+        "change_external_connectivity_rollback_start": _nothing,
+        "change_external_connectivity_rollback_end": _nothing,
+        "change_current_package_start": _nothing,
+        "change_current_package_end": _expose(_LATER),
+        "change_current_package_rollback_start": _nothing,
+        "change_current_package_rollback_end": _expose(_LATER),
+    }
+)

@@ -1,0 +1,37 @@
+"""The Services in the manifests of a CNF's package, before they are in the cluster."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tacker_k8s_mgmt.model.services import Service
+
+
+def services(
+    package: str, files: Sequence[str], namespace: str | None
+) -> tuple[Service, ...] | None:
+    """The Services of these files; None if not all of them can be read.
+
+    What is wrong with them is Tacker's to report, which reads them next.
+
+    :param package: directory of the VNF package.
+    :param files: paths in it; URLs are not fetched.
+    :param namespace: of the request, which replaces that of the manifests.
+    """
+    found = []
+    try:
+        for name in files:
+            text = Path(package, name).read_text()
+            for written in yaml.safe_load_all(text):
+                if isinstance(written, dict) and written.get("kind") == "Service":
+                    found.append(Service.read(_placed(written, namespace)))
+    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError):
+        return None
+    return tuple(found)
+
+
+def _placed(written: dict[str, Any], namespace: str | None) -> dict[str, Any]:
+    place = {"namespace": namespace} if namespace else {}
+    return {**written, "metadata": {**written["metadata"], **place}}

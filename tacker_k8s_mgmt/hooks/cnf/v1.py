@@ -1,0 +1,150 @@
+"""Tacker's v1 API: the class behind the frozen shim of the CNF's driver.
+
+Tacker lists what it makes on a Kubernetes VIM, also for a Helm release, as
+``VnfResource`` rows, and keeps their namespace in the VNF instance's metadata
+(``kubernetes_driver.py``).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tacker import objects
+from tacker.vnflcm import utils as vnflcm_utils
+from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
+
+from tacker_k8s_mgmt.hooks.cnf import driver, manifests
+from tacker_k8s_mgmt.hooks.v1 import database, openstack, requests
+from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.model.services import Cnf, Service
+
+TYPE = "mgmt-drivers-cnf-exposure"
+_FORCEFUL = "FORCEFUL"
+_SERVICE = ",Service"
+
+
+class V1Call:
+    """A call of a hook."""
+
+    def __init__(self, name: str, hook: V1Hook) -> None:
+        self.name = name
+        self.vnf_id = str(hook.instance.id)
+        self._hook = hook
+        self._instance = hook.instance
+
+    @property
+    def is_forceful(self) -> bool:
+        """Whether the request is to be carried out whatever fails."""
+        wanted = getattr(self._hook.request, "termination_type", None)
+        return bool(wanted == _FORCEFUL)
+
+    @property
+    def additional_params(self) -> Mapping[str, Any]:
+        """``additionalParams`` of the instantiation."""
+        if self.name.startswith("instantiate") and self._hook.request is not None:
+            return self._hook.request.additional_params or {}
+        return requests.stored(self._instance) or {}
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Those of the VNF instance."""
+        return self._instance.vnf_metadata or {}
+
+    def endpoint(self) -> str:
+        """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
+        infos = self._instance.vim_connection_info
+        if not infos:
+            return ""
+        vim = openstack.find_vim(self._hook.context, infos)
+        return str(vim["access_info"]["auth_url"])
+
+    def cnf(self) -> Cnf:
+        """The CNF, by the Services that Tacker lists."""
+        rows = database.ask(
+            self._hook.context,
+            lambda own: [
+                (row.resource_type, row.resource_name)
+                for row in objects.VnfResourceList.get_by_vnf_instance_id(
+                    own, self.vnf_id
+                )
+            ],
+        )
+        names = frozenset(name for kind, name in rows if kind.endswith(_SERVICE))
+        return Cnf(self.vnf_id, self.metadata.get("namespace") or "default", names)
+
+    def manifests(self) -> Sequence[Service] | None:
+        """The Services of its manifests; None for a chart or what cannot be read."""
+        given = self.additional_params
+        files = given.get("lcm-kubernetes-def-files")
+        if (
+            not isinstance(files, Sequence)
+            or str(given.get("use_helm")).lower() == "true"
+        ):
+            return None
+        context, vnfd_id = self._hook.context, self._instance.vnfd_id
+        package = database.ask(
+            context, lambda own: vnflcm_utils._get_vnf_package_path(own, vnfd_id)
+        )
+        return manifests.services(package, files, given.get("namespace"))
+
+    def begin(self) -> None:
+        """Store where a retry begins, and release Tacker's database connection."""
+        self._hook.begin()
+
+    def keep(self, params: Any) -> None:
+        """Nothing: Tacker keeps the parameters of the instantiation."""
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+
+def _hook(name: str, keyword: str) -> Callable[..., None]:
+    """The method that Tacker calls for a hook.
+
+    :param keyword: argument with the operation's request.
+    """
+
+    def method(
+        self: Any, context: Any, vnf_instance: Any, request: Any = None, **passed: Any
+    ) -> None:
+        vnf = passed.get("vnf") if name == "instantiate_end" else None
+        request = passed.get(keyword, request)
+        hook = V1Hook(name, context, vnf_instance, request, vnf=vnf)
+        # The rollback of an instantiation calls this one only, without a request.
+        rolled_back = name == "terminate_end" and request is None
+        acts = "instantiate_rollback_start" if rolled_back else name
+        driver.perform(V1Call(acts, hook))
+
+    return method
+
+
+class CnfMgmtDriver(vnflcm_abstract_driver.VnflcmMgmtAbstractDriver):  # type: ignore[misc]
+    """Tacker's v1 management-driver interface for CNFs."""
+
+    def get_type(self) -> str:
+        """The name in ``[tacker] vnflcm_mgmt_driver`` and in the VNFD."""
+        return TYPE
+
+    def get_name(self) -> str:
+        """The same as the type."""
+        return TYPE
+
+    def get_description(self) -> str:
+        """One line about the driver."""
+        return "Exposure of a CNF on the load balancer of its cluster"
+
+    instantiate_start = _hook("instantiate_start", "instantiate_vnf_request")
+    instantiate_end = _hook("instantiate_end", "instantiate_vnf_request")
+    terminate_start = _hook("terminate_start", "terminate_vnf_request")
+    terminate_end = _hook("terminate_end", "terminate_vnf_request")
+    scale_start = _hook("scale_start", "scale_vnf_request")
+    scale_end = _hook("scale_end", "scale_vnf_request")
+    heal_start = _hook("heal_start", "heal_vnf_request")
+    heal_end = _hook("heal_end", "heal_vnf_request")
+    change_external_connectivity_start = _hook(
+        "change_external_connectivity_start", "change_ext_conn_request"
+    )
+    change_external_connectivity_end = _hook(
+        "change_external_connectivity_end", "change_ext_conn_request"
+    )
+    modify_information_start = _hook("modify_information_start", "modify_vnf_request")
+    modify_information_end = _hook("modify_information_end", "modify_vnf_request")

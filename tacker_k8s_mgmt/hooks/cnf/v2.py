@@ -1,0 +1,99 @@
+"""Tacker's v2 API: the program behind the shim in a CNF's package, and its calls.
+
+Tacker labels what it makes of manifests with the id of the VNF instance, and names a
+Helm release after it (``kubernetes_utils.py``, ``helm.py``).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks.cnf import driver, manifests
+from tacker_k8s_mgmt.hooks.v2 import settings
+from tacker_k8s_mgmt.hooks.v2.process import Streams
+from tacker_k8s_mgmt.hooks.v2.request import Call
+from tacker_k8s_mgmt.model.services import Cnf, Service
+from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
+
+_FORCEFUL = "FORCEFUL"
+
+
+class V2Call:
+    """A call of a hook."""
+
+    def __init__(self, call: Call) -> None:
+        self.name = call.operation
+        self.vnf_id = call.vnf_id
+        self._call = call
+
+    @property
+    def is_forceful(self) -> bool:
+        """Whether the request is to be carried out whatever fails."""
+        return bool(self._call.request.get("terminationType") == _FORCEFUL)
+
+    @property
+    def additional_params(self) -> Mapping[str, Any]:
+        """``additionalParams`` of the instantiation; later ones have none of ours."""
+        return self._call.additional_params
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Those of the VNF instance, as the operation leaves them."""
+        kept = self._call.instance.get("metadata") or {}
+        if self.name != "modify_information_start":
+            return kept
+        return {**kept, **(self._call.request.get("metadata") or {})}
+
+    def endpoint(self) -> str:
+        """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
+        interface = self._call.vim.get("interfaceInfo") or {}
+        return str(interface.get("endpoint") or "")
+
+    def cnf(self) -> Cnf:
+        """The CNF, by what Tacker writes into its Services."""
+        info = self._call.instance.get("instantiatedVnfInfo") or {}
+        metadata = info.get("metadata") or {}
+        # A failed instantiation has left no information yet.
+        given = self._call.additional_params.get("namespace")
+        namespace = metadata.get("namespace") or given or "default"
+        release = f"vnf{self.vnf_id.replace('-', '')}"
+        return Cnf(self.vnf_id, namespace, release=release)
+
+    def manifests(self) -> Sequence[Service] | None:
+        """The Services of its manifests; None for a chart or what cannot be read."""
+        given = self._call.additional_params
+        files = given.get("lcm-kubernetes-def-files")
+        if not isinstance(files, Sequence):
+            return None
+        return manifests.services(self._call.package, files, given.get("namespace"))
+
+    def begin(self) -> None:
+        """Nothing: this process has no transaction open."""
+
+    def keep(self, params: Any) -> None:
+        """Keep the parameter of the instantiation in the VNF instance's metadata."""
+        if params is not None:
+            metadata = self._call.instance.get("metadata") or {}
+            self._call.instance["metadata"] = {ATTRIBUTE: params, **metadata}
+
+    def forget(self) -> None:
+        """Remove what is kept."""
+        metadata = dict(self._call.instance.get("metadata") or {})
+        if metadata.pop(ATTRIBUTE, None) is not None:
+            self._call.instance["metadata"] = metadata
+
+
+def perform(call: Call, streams: Streams) -> None:
+    """Run a hook; *call* is changed in place.
+
+    :raises K8sMgmtError: with what is wrong, for the operator.
+    """
+    settings.begin(streams)
+    if call.operation not in driver.HOOKS:
+        raise errors.UnsupportedOperation(
+            detail=f"This release has no hook {call.operation}.",
+            hint="Take it out of the VNFD, or upgrade tacker-k8s-mgmt.",
+        )
+    instantiated = call.instance.get("instantiationState") == "INSTANTIATED"
+    if instantiated or not call.operation.startswith("modify_information"):
+        driver.perform(V2Call(call))

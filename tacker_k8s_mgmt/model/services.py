@@ -1,0 +1,123 @@
+"""Services of a CNF, as far as their exposure needs them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+#: Set by Tacker's v2 API on everything from a manifest (``kubernetes_resource.py``).
+INSTANCE_LABEL = "tacker_vnf_instance_id"
+#: Set by Helm on everything of a release.
+RELEASE_ANNOTATION = "meta.helm.sh/release-name"
+#: The load balancer's address that the driver has written into a Service's status.
+PUBLISHED_ANNOTATION = "tacker-k8s-mgmt/load-balancer"
+LOAD_BALANCER = "LoadBalancer"
+#: The types that have node ports.
+NODE_PORT_TYPES = ("NodePort", LOAD_BALANCER)
+
+
+@dataclass(frozen=True)
+class ServicePort:
+    """A port of a Service.
+
+    :param protocol: ``tcp``, ``udp`` or ``sctp``.
+    :param node_port: None if it has none, or none yet.
+    """
+
+    port: int
+    protocol: str
+    node_port: int | None
+
+    def __str__(self) -> str:
+        return f"{self.port}/{self.protocol}"
+
+
+@dataclass(frozen=True)
+class Service:
+    """A Service.
+
+    :param type: ``spec.type``.
+    :param check_port: its health-check node port, which the kubelet's nodes have where
+        ``externalTrafficPolicy`` is ``Local``.
+    :param sources: ``loadBalancerSourceRanges``.
+    :param balancer_class: ``loadBalancerClass``, of another implementation.
+    :param ingress: the addresses in its status.
+    :param published: the one that the driver has written there; "" for none.
+    :param instance: the VNF instance that Tacker made it for; "" if not labelled.
+    :param release: the Helm release that it is of; "" for none.
+    """
+
+    namespace: str
+    name: str
+    type: str
+    ports: tuple[ServicePort, ...]
+    check_port: int | None = None
+    sources: tuple[str, ...] = ()
+    balancer_class: str = ""
+    ingress: tuple[str, ...] = ()
+    published: str = ""
+    instance: str = ""
+    release: str = ""
+
+    @property
+    def is_balanced(self) -> bool:
+        """Whether the external load balancer is to expose it if nothing else is said.
+
+        One with a ``loadBalancerClass`` is for another implementation.
+        """
+        return self.type in NODE_PORT_TYPES and not self.balancer_class
+
+    @classmethod
+    def read(cls, written: Mapping[str, Any]) -> "Service":
+        """The Service in a manifest or in an answer of the API.
+
+        :raises KeyError, TypeError, ValueError: it is no valid Service.
+        """
+        metadata, spec = written["metadata"], written.get("spec") or {}
+        annotations = metadata.get("annotations") or {}
+        balancer = (written.get("status") or {}).get("loadBalancer") or {}
+        return cls(
+            namespace=metadata.get("namespace") or "default",
+            name=metadata["name"],
+            type=spec.get("type") or "ClusterIP",
+            ports=tuple(
+                ServicePort(
+                    int(port["port"]),
+                    str(port.get("protocol") or "TCP").lower(),
+                    port.get("nodePort"),
+                )
+                for port in spec.get("ports") or ()
+            ),
+            check_port=spec.get("healthCheckNodePort") or None,
+            sources=tuple(spec.get("loadBalancerSourceRanges") or ()),
+            balancer_class=spec.get("loadBalancerClass") or "",
+            ingress=tuple(
+                str(one.get("ip") or one.get("hostname"))
+                for one in balancer.get("ingress") or ()
+            ),
+            published=annotations.get(PUBLISHED_ANNOTATION, ""),
+            instance=(metadata.get("labels") or {}).get(INSTANCE_LABEL, ""),
+            release=annotations.get(RELEASE_ANNOTATION, ""),
+        )
+
+
+@dataclass(frozen=True)
+class Cnf:
+    """A CNF, by what tells its Services from others.
+
+    :param vnf_id: id of its VNF instance.
+    :param names: of its Services, where Tacker lists them (v1 API).
+    :param release: its Helm release, where Tacker names it (v2 API); "" for none.
+    """
+
+    vnf_id: str
+    namespace: str
+    names: frozenset[str] = frozenset()
+    release: str = ""
+
+    def owns(self, service: Service) -> bool:
+        """Whether a Service is one of this CNF."""
+        return service.namespace == self.namespace and (
+            service.name in self.names
+            or service.instance == self.vnf_id
+            or bool(self.release and service.release == self.release)
+        )

@@ -1,0 +1,254 @@
+"""``additionalParams.k8s_cnf_exposure_param`` of a CNF's request.
+
+It says which Services of the CNF the load balancer of its cluster exposes, and where.
+"""
+
+import json
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from ipaddress import IPv4Network, IPv6Network
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ValidationError
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.exposure import Exposure
+from tacker_k8s_mgmt.model.services import (
+    LOAD_BALANCER,
+    NODE_PORT_TYPES,
+    Service,
+    ServicePort,
+)
+from tacker_k8s_mgmt.request import field_types, key_aliases
+from tacker_k8s_mgmt.request.key_aliases import Structure
+
+ATTRIBUTE = "k8s_cnf_exposure_param"
+#: The attribute of Tacker's sample driver, which this one replaces.
+SAMPLE_ATTRIBUTE = "lcm-kubernetes-external-lb"
+
+
+# The load balancer has nothing for SCTP.
+_PROTOCOLS = ("tcp", "udp")
+
+
+def _uuid(value: str) -> str:
+    try:
+        return str(uuid.UUID(value))
+    except ValueError:
+        raise ValueError("must be the id of a VNF instance") from None
+
+
+InstanceId = field_types.Optional[Annotated[str, AfterValidator(_uuid)]]
+Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(field_types.network)]
+
+
+class PortExposure(Structure):
+    """A port of a Service, and where it is exposed."""
+
+    port: field_types.Port
+    """The Service's port."""
+    protocol: Literal["TCP", "UDP"] = "TCP"
+    """Its protocol. Default: TCP."""
+    external_port: field_types.Port | None = None
+    """Port on the load balancer. Default: the Service's port where its type is
+    LoadBalancer, else its node port."""
+
+
+class ServiceExposure(Structure):
+    """A Service of the CNF, and how it is exposed."""
+
+    name: field_types.Name
+    """Name of the Service."""
+    ports: tuple[PortExposure, ...] = ()
+    """List of its ports to expose. Default: all of TCP and UDP."""
+    sources: tuple[Network, ...] = ()
+    """List of networks whose hosts may connect. Default: the Service's
+    loadBalancerSourceRanges, or all hosts."""
+    proxy_protocol: field_types.Flag = False
+    """Send the client's address ahead of each TCP connection, by the PROXY protocol,
+    which the pods have to understand. Default: false."""
+
+
+class ExposureParams(Structure):
+    """Which Services of a CNF are exposed on the load balancer of its cluster."""
+
+    cluster_vnf_instance_id: InstanceId = None
+    """Id of the VNF instance of the cluster. Default: the one whose API is the CNF's
+    VIM."""
+    services: tuple[ServiceExposure, ...] = ()
+    """List of the Services to expose, empty for none. Default: every Service of the
+    CNF whose type is NodePort or LoadBalancer."""
+
+    def exposures(
+        self, owner: str, services: Iterable[Service]
+    ) -> tuple[Exposure, ...]:
+        """What these Services are exposed as.
+
+        A port that has no node port yet, as in a manifest, is left out unless its port
+        on the load balancer is known, and has 0 for its node port then.
+
+        :param owner: id of the CNF's VNF instance.
+        :raises ExposureError: with every problem.
+        """
+        known = {service.name: service for service in services}
+        wanted = self.services
+        if "services" not in self.model_fields_set:
+            wanted = tuple(
+                ServiceExposure(name=service.name)
+                for service in known.values()
+                if service.is_balanced
+            )
+        problems: list[str] = []
+        found: list[Exposure] = []
+        for one in wanted:
+            service = known.get(one.name)
+            if service is None:
+                have = ", ".join(sorted(known)) or "none"
+                problems.append(f"the CNF has no Service {one.name}; it has {have}")
+            elif service.type not in NODE_PORT_TYPES:
+                problems.append(
+                    f"Service {one.name} is of type {service.type} and has no node "
+                    "ports; its type must be NodePort or LoadBalancer"
+                )
+            else:
+                found += _of_service(owner, one, service, problems)
+        problems += _twice(found)
+        if problems:
+            raise errors.ExposureError(problems, vnf_id=owner)
+        return tuple(found)
+
+    def announced(self, owner: str, namespace: str) -> tuple[Exposure, ...]:
+        """The ports on the load balancer that the request itself names.
+
+        The node ports are not known, and 0.
+        """
+        return tuple(
+            Exposure(
+                owner,
+                namespace,
+                service.name,
+                port.protocol.lower(),
+                port.external_port,
+                node_port=0,
+            )
+            for service in self.services
+            for port in service.ports
+            if port.external_port
+        )
+
+
+def _of_service(
+    owner: str, wanted: ServiceExposure, service: Service, problems: list[str]
+) -> Iterator[Exposure]:
+    """The exposures of one Service; adds what is wrong to *problems*."""
+    for port, outer in _ports(wanted, service, problems):
+        if wanted.proxy_protocol and port.protocol == "udp":
+            problems.append(
+                f"Service {service.name}: port {port} cannot have proxy_protocol, "
+                "which is for tcp"
+            )
+        elif outer is not None:
+            sources = tuple(map(str, wanted.sources)) or service.sources
+            yield Exposure(
+                owner,
+                service.namespace,
+                service.name,
+                port.protocol,
+                outer,
+                port.node_port or 0,
+                service.check_port,
+                sources,
+                wanted.proxy_protocol,
+            )
+
+
+def _ports(
+    wanted: ServiceExposure, service: Service, problems: list[str]
+) -> Iterator[tuple[ServicePort, int | None]]:
+    """Each port with that on the load balancer, None where it is not known yet."""
+    of_balancer = service.type == LOAD_BALANCER
+    usual = {
+        port: port.port if of_balancer else port.node_port
+        for port in service.ports
+        if port.protocol in _PROTOCOLS
+    }
+    if not wanted.ports:
+        yield from usual.items()
+    for one in wanted.ports:
+        shown = f"{one.port}/{one.protocol.lower()}"
+        port = next((port for port in usual if str(port) == shown), None)
+        if port is None:
+            have = ", ".join(map(str, usual))
+            problems.append(
+                f"Service {service.name} has no port {shown}; it has {have}"
+            )
+        else:
+            yield port, one.external_port or usual[port]
+
+
+def _twice(found: Sequence[Exposure]) -> Iterator[str]:
+    uses = Counter((one.protocol, one.port) for one in found)
+    for (protocol, port), count in uses.items():
+        if count > 1:
+            names = [
+                o.service for o in found if (o.protocol, o.port) == (protocol, port)
+            ]
+            yield (
+                f"port {port}/{protocol} of the load balancer is wanted for "
+                f"{' and '.join(names)}; give one of them another external_port"
+            )
+
+
+def parse(raw: Any) -> ExposureParams:
+    """Read and check the attribute.
+
+    :param raw: its value; None if it is not given. Text is read as JSON: metadata of
+        the v1 API can be nothing else.
+    :raises ExposureParamError: with every problem at once.
+    """
+    if isinstance(raw, str):
+        try:
+            raw = json.loads(raw)
+        except ValueError:
+            raise errors.ExposureParamError(["is text, but not JSON"]) from None
+    if raw is None:
+        return ExposureParams()
+    if not isinstance(raw, Mapping):
+        raise errors.ExposureParamError(["must be a structure with attributes"])
+    reading = key_aliases.read(ExposureParams, raw)
+    mistakes: list[str] = []
+    params = ExposureParams()
+    try:
+        params = ExposureParams.model_validate(reading.values)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_input=False)
+        mistakes = [reading.sentence(detail, {}) for detail in details]
+    problems = [*reading.problems, *mistakes, *_repeated(params)]
+    if problems:
+        raise errors.ExposureParamError(problems)
+    return params
+
+
+def _repeated(params: ExposureParams) -> Iterator[str]:
+    names = Counter(one.name for one in params.services)
+    yield from (
+        f"services: {name} is given {count} times"
+        for name, count in names.items()
+        if count > 1
+    )
+    for one in params.services:
+        ports = Counter((port.port, port.protocol) for port in one.ports)
+        yield from (
+            f"services: port {port}/{protocol.lower()} of {one.name} is given "
+            f"{count} times"
+            for (port, protocol), count in ports.items()
+            if count > 1
+        )
+
+
+def given(additional_params: Mapping[str, Any] | None) -> Any:
+    """The attribute in either spelling; None if it is not given."""
+    spellings = (ATTRIBUTE, key_aliases.camel(ATTRIBUTE))
+    params = additional_params or {}
+    return next((params[name] for name in spellings if name in params), None)

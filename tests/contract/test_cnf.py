@@ -1,0 +1,367 @@
+"""The driver of CNFs, as the installed Tacker loads and calls it."""
+
+import hashlib
+import inspect
+import types
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+from tacker import context as tacker_context
+from tacker import objects
+from tacker.common import driver_manager, exceptions
+from tacker.vnflcm import utils as vnflcm_utils
+
+import tacker_k8s_mgmt.cnf_exposure_mgmt
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks.cnf import clusters, driver
+from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
+from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call
+from tacker_k8s_mgmt.hooks.v1 import openstack, vim
+from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
+from tacker_k8s_mgmt.hooks.v2.request import Call
+from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
+from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
+from tests.contract import test_lookup
+from tests.contract.v1_instances import instance
+from tests.helpers.cnf import CNF
+
+objects.register_all()
+
+#: Never change these: packages in the field carry files with exactly these hashes.
+V1_SHA256 = "982be538979674e2cdb4a2f2d3ba3364fbb27ebaf4dc19e6d351683b2415022f"
+V2_SHA256 = "bb28fb19abca04133b0bb0c02e6de2768f4cca7d941c491915c2850192a712d5"
+SHIMS = {
+    "cnf_exposure_mgmt.py": V1_SHA256,
+    "cnf_exposure_mgmt_v2.py": V2_SHA256,
+}
+CONTEXT = tacker_context.get_admin_context()
+ENDPOINT = "https://203.0.113.9:6443"
+ONE, TWO = (f"9f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f0{number}" for number in (1, 2))
+WEB = {"services": [{"name": "web", "ports": [{"port": 80, "external_port": 8000}]}]}
+ONLY_LB = {"services": [{"name": "lb"}]}
+MANIFEST = """
+kind: ConfigMap
+metadata: {name: other}
+---
+kind: Service
+metadata: {name: web, namespace: theirs}
+spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}
+"""
+FILES = ["Files/kubernetes/web.yaml"]
+
+
+_FIND = """
+import sys
+from tacker_k8s_mgmt.hooks import lookup
+from tacker_k8s_mgmt.hooks.cnf import clusters
+lookup._configure(sys.argv[1:])
+for name in ("one", "two"):
+    print(clusters.at(f"https://{name}.example:6443"))
+"""
+
+
+class TestLoading:
+    def test_tacker_loads_it_by_its_entry_point(self):
+        manager = driver_manager.DriverManager("tacker.tacker.mgmt.drivers", [TYPE])
+        assert TYPE in manager
+
+    @pytest.mark.parametrize("name", SHIMS)
+    def test_shim_is_frozen(self, name):
+        loaded = tacker_k8s_mgmt.cnf_exposure_mgmt.CnfExposureMgmtDriver
+        path = Path(inspect.getfile(loaded)).with_name(name)
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == SHIMS[name]
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """The clusters that Tacker knows: ids and endpoints of each API."""
+
+    def put(v1=(), v2=()):
+        monkeypatch.setattr(vim, "registered", lambda context: iter(v1))
+        monkeypatch.setattr(v2_lookup, "registered", lambda context: iter(v2))
+
+    put()
+    return put
+
+
+class TestCluster:
+    def test_of_either_api_is_found_by_its_endpoint(self, registered):
+        registered(v1=[(ONE, ENDPOINT)], v2=[(TWO, "https://lb/")])
+        assert clusters.at(ENDPOINT) == ONE
+        assert clusters.at("https://LB:443") == TWO
+
+    def test_of_another_endpoint_is_refused_even_if_it_is_named(self, registered):
+        registered(v1=[(ONE, ENDPOINT), (TWO, "https://203.0.113.8:6443")])
+        with pytest.raises(clusters.NoCluster) as caught:
+            clusters.at(ENDPOINT, TWO)
+        assert f"as VNF instance {TWO}: it is that of VNF instance {ONE}" in str(
+            caught.value
+        )
+        with pytest.raises(clusters.NoCluster, match="is no cluster that this driver"):
+            clusters.at("https://203.0.113.7:6443")
+
+    def test_of_several_one_has_to_be_named(self, registered):
+        registered(v1=[(ONE, ENDPOINT)], v2=[(TWO, ENDPOINT)])
+        with pytest.raises(errors.TackerError, match="cluster_vnf_instance_id"):
+            clusters.at(ENDPOINT)
+        assert clusters.at(ENDPOINT, TWO) == TWO
+
+    def test_registry_is_not_believed_without_the_instance(self, monkeypatch):
+        def entry(vim_id, **changes):
+            mark = f"Kubernetes cluster of VNF instance {ONE}"
+            found = {"id": vim_id, "type": "kubernetes", "auth_url": ENDPOINT}
+            return {**found, "description": mark, **changes}
+
+        gone = f"Kubernetes cluster of VNF instance {TWO}"
+        vims = [
+            entry("forged"),
+            entry("ours"),
+            entry("plain", description="Kubernetes"),
+            entry("none", description=None),
+            entry("gone", description=gone),
+            entry("ours", type="openstack"),
+        ]
+        plugin = types.SimpleNamespace(get_vims=lambda context: vims)
+        monkeypatch.setattr(vim, "_plugin", lambda: plugin)
+
+        def by_id(context, vnf_id):
+            if vnf_id != ONE:
+                raise exceptions.VnfInstanceNotFound(id=vnf_id)
+            return types.SimpleNamespace(vnf_metadata={vim.METADATA_KEY: "ours"})
+
+        monkeypatch.setattr(objects.VnfInstance, "get_by_id", by_id)
+        assert list(vim.registered(CONTEXT)) == [(ONE, ENDPOINT)]
+
+
+def test_clusters_of_both_apis_are_found_in_tackers_database(tmp_path):
+    """By a process that has loaded nothing of Tacker before, as the script of v2."""
+    config_file = test_lookup.configured(tmp_path)
+    known = test_lookup.database(tmp_path, config_file)
+    done = test_lookup.python("-c", _FIND, config_file)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [known["vim"], known["v2 vim"]]
+
+
+@pytest.fixture
+def done(monkeypatch, registered):
+    """What the hooks do to clusters, in place of doing it."""
+    registered(v1=[(ONE, ENDPOINT)])
+    found = []
+
+    def work(cluster, name, operation, advice):
+        found.append((cluster, name, operation.func, operation.keywords))
+
+    monkeypatch.setattr(clusters, "work", work)
+    return found
+
+
+@pytest.fixture
+def v1(monkeypatch, tmp_path, done):
+    """Call a hook of the v1 API for a CNF; the package has one manifest."""
+    place = tmp_path / FILES[0]
+    place.parent.mkdir(parents=True)
+    place.write_text(MANIFEST)
+    monkeypatch.setattr(
+        vnflcm_utils, "_get_vnf_package_path", lambda context, vnfd: str(tmp_path)
+    )
+    access = {"access_info": {"auth_url": ENDPOINT}}
+    monkeypatch.setattr(openstack, "find_vim", lambda context, infos: access)
+    monkeypatch.setattr(V1Hook, "begin", lambda hook: None)
+    rows = [("v1,Service", "web"), ("apps/v1,Deployment", "pods")]
+    listed = [types.SimpleNamespace(resource_type=t, resource_name=n) for t, n in rows]
+    monkeypatch.setattr(
+        objects.VnfResourceList, "get_by_vnf_instance_id", lambda *_: listed
+    )
+    made = tacker_k8s_mgmt.cnf_exposure_mgmt.CnfExposureMgmtDriver()
+
+    def call(hook, keyword, request=None, stored=None, **changes):
+        one = instance(stored)
+        one.id = CNF
+        one.vim_connection_info = ["kubernetes"]
+        one.vnf_metadata = {"namespace": "theirs"}
+        for name, value in changes.items():
+            setattr(one, name, value)
+        getattr(made, hook)(context=CONTEXT, vnf_instance=one, **{keyword: request})
+
+    return call
+
+
+def requested(**given):
+    params = {"lcm-kubernetes-def-files": FILES, **given}
+    return types.SimpleNamespace(additional_params=params)
+
+
+class TestV1:
+    REQUEST = "instantiate_vnf_request"
+
+    def test_before_anything_is_created_the_ports_are_checked(self, v1, done):
+        v1("instantiate_start", self.REQUEST, requested(**{ATTRIBUTE: WEB}))
+        ((cluster, name, operation, arguments),) = done
+        assert (cluster, operation) == (ONE, CheckExposure)
+        assert name == f"instantiate_start of CNF {CNF}"
+        (expected,) = arguments["expected"]
+        assert (expected.port, expected.node_port) == (8000, 30080)
+        assert (arguments["owner"], expected.namespace) == (CNF, "theirs")
+
+    @pytest.mark.parametrize("given", [{"use_helm": "true"}, {"namespace": 7}])
+    def test_of_a_chart_only_what_the_request_names(self, v1, done, given):
+        files = {} if "use_helm" in given else {"lcm-kubernetes-def-files": ["gone"]}
+        request = requested(**{ATTRIBUTE: WEB, "use_helm": "true", **files})
+        v1("instantiate_start", self.REQUEST, request)
+        (expected,) = done[0][3]["expected"]
+        assert (expected.port, expected.node_port) == (8000, 0)
+
+    def test_service_that_the_manifests_lack_is_refused_at_once(self, v1, done):
+        request = requested(**{ATTRIBUTE: {"services": [{"name": "wep"}]}})
+        with pytest.raises(errors.ExposureError, match="has no Service wep") as caught:
+            v1("instantiate_start", self.REQUEST, request)
+        assert "`rollback`" in str(caught.value)
+        assert done == []
+
+    def test_wrong_parameter_is_refused(self, v1, done):
+        with pytest.raises(errors.ExposureParamError, match="`rollback`") as caught:
+            v1(
+                "instantiate_start",
+                self.REQUEST,
+                requested(**{ATTRIBUTE: {"servces": 1}}),
+            )
+        assert "did you mean services?" in str(caught.value)
+        assert done == []
+
+    def test_services_that_tacker_lists_are_exposed(self, v1, done):
+        v1("instantiate_end", self.REQUEST, requested(**{ATTRIBUTE: WEB}))
+        ((_, _, operation, arguments),) = done
+        assert operation is Expose
+        assert arguments["cnf"].names == {"web"}
+        assert arguments["cnf"].namespace == "theirs"
+        assert arguments["params"].services[0].ports[0].external_port == 8000
+
+    @pytest.mark.parametrize(
+        "hook", ["scale_end", "heal_end", "modify_information_end"]
+    )
+    def test_later_operations_follow_the_stored_parameter(self, v1, done, hook):
+        v1(hook, "request", stored={ATTRIBUTE: WEB})
+        ((_, _, operation, arguments),) = done
+        assert operation is Expose
+        assert [one.name for one in arguments["params"].services] == ["web"]
+
+    def test_metadata_come_before_the_request(self, v1, done):
+        metadata = {ATTRIBUTE: '{"services": [{"name": "lb"}]}', "namespace": "theirs"}
+        v1("heal_end", "request", stored={ATTRIBUTE: WEB}, vnf_metadata=metadata)
+        assert [one.name for one in done[0][3]["params"].services] == ["lb"]
+
+    def test_it_is_removed_before_its_services_go(self, v1, done):
+        v1("terminate_start", "terminate_vnf_request", stored={ATTRIBUTE: WEB})
+        assert [one[2] for one in done] == [Unexpose]
+        v1(
+            "terminate_end",
+            "terminate_vnf_request",
+            requested(),
+            vim_connection_info=[],
+        )
+        assert len(done) == 1
+
+    def test_rollback_of_an_instantiation_removes_it(self, v1, done):
+        # What the request has wrong does not matter then.
+        v1("terminate_end", "terminate_vnf_request", stored={ATTRIBUTE: 7})
+        assert [one[2] for one in done] == [Unexpose]
+
+    def test_cluster_that_is_gone_does_not_keep_the_cnf(self, v1, done, registered):
+        registered()
+        v1("terminate_start", "terminate_vnf_request")
+        assert done == []
+        with pytest.raises(clusters.NoCluster):
+            v1("instantiate_end", self.REQUEST, requested())
+
+    @pytest.mark.parametrize("kind", ["GRACEFUL", "FORCEFUL"])
+    def test_only_a_forceful_termination_goes_on(self, v1, monkeypatch, kind):
+        def fail(*_):
+            raise errors.RemoteError(detail="No answer.")
+
+        monkeypatch.setattr(clusters, "work", fail)
+        request = types.SimpleNamespace(termination_type=kind)
+        if kind == "FORCEFUL":
+            v1("terminate_start", "terminate_vnf_request", request)
+            return
+        with pytest.raises(errors.RemoteError, match="a FORCEFUL request goes on"):
+            v1("terminate_start", "terminate_vnf_request", request)
+
+    def test_login_of_the_sample_drivers_request_is_not_used(self, v1, done, caplog):
+        theirs = {"lcm-kubernetes-external-lb": {"ssh_password": "pa55-word"}}
+        v1("instantiate_end", self.REQUEST, requested(**theirs))
+        assert len(done) == 1
+        assert "is not used" in caplog.text
+        assert "pa55-word" not in caplog.text
+
+
+def v2_call(operation, package="", params=None, request=None, **changes):
+    info = {"interfaceInfo": {"endpoint": ENDPOINT}, "vimId": "cluster"}
+    one = {
+        "id": CNF,
+        "instantiationState": "INSTANTIATED",
+        "vimConnectionInfo": {"cluster": info},
+        **changes,
+    }
+    given = {"additionalParams": params or {}, **(request or {})}
+    return Call(operation, given, one, {}, str(package))
+
+
+class TestV2:
+    def test_before_anything_is_created_the_ports_are_checked(self, tmp_path, done):
+        place = tmp_path / FILES[0]
+        place.parent.mkdir(parents=True)
+        place.write_text(MANIFEST)
+        params = {"lcm-kubernetes-def-files": FILES, "namespace": "ours"}
+        driver.perform(V2Call(v2_call("instantiate_start", tmp_path, params)))
+        ((_, _, operation, arguments),) = done
+        (expected,) = arguments["expected"]
+        assert operation is CheckExposure
+        assert (expected.namespace, expected.port) == ("ours", 30080)
+
+    def test_parameter_is_kept_for_later_operations(self, done):
+        call = v2_call("instantiate_end", params={ATTRIBUTE: WEB})
+        driver.perform(V2Call(call))
+        assert call.instance["metadata"] == {ATTRIBUTE: WEB}
+        later = v2_call("heal_end", metadata=call.instance["metadata"])
+        driver.perform(V2Call(later))
+        assert [one[2] for one in done] == [Expose, Expose]
+        assert [one.name for one in done[1][3]["params"].services] == ["web"]
+        end = v2_call("terminate_end", metadata=call.instance["metadata"])
+        driver.perform(V2Call(end))
+        assert end.instance["metadata"] == {}
+
+    def test_services_are_told_by_label_or_release(self):
+        info = {"metadata": {"namespace": "ours", "release_name": "r"}}
+        cnf = V2Call(v2_call("heal_end", instantiatedVnfInfo=info)).cnf()
+        assert (cnf.vnf_id, cnf.namespace) == (CNF, "ours")
+        # Its name is known before Tacker has noted it.
+        assert cnf.release == "vnf" + CNF.replace("-", "")
+
+    def test_modification_is_checked_before_it_is_stored(self, done):
+        wrong = {"metadata": {ATTRIBUTE: {"services": 1}}}
+        with pytest.raises(errors.ExposureParamError, match="`fail`"):
+            driver.perform(V2Call(v2_call("modify_information_start", request=wrong)))
+        right = {"metadata": {ATTRIBUTE: ONLY_LB}}
+        driver.perform(V2Call(v2_call("modify_information_start", request=right)))
+        assert done == []
+        driver.perform(V2Call(v2_call("modify_information_end", **right)))
+        assert [one[2] for one in done] == [Expose]
+
+    @pytest.mark.parametrize("hook", ["instantiate_rollback_start", "terminate_start"])
+    def test_it_is_removed(self, done, hook):
+        driver.perform(V2Call(v2_call(hook)))
+        assert [one[2] for one in done] == [Unexpose]
+
+
+def test_every_hook_of_the_sample_is_in_the_table():
+    sample = Path(__file__).parents[2] / "samples/cnf/Definitions/web_df.yaml"
+    read = yaml.safe_load(sample.read_text())
+    hooks = read["topology_template"]["node_templates"]["VNF"]["interfaces"]["Vnflcm"]
+    assert set(hooks) <= set(driver.HOOKS)
+    nothing = {name for name, hook in driver.HOOKS.items() if hook is driver._nothing}
+    assert set(hooks) == set(driver.HOOKS) - nothing

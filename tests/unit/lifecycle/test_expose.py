@@ -1,0 +1,189 @@
+"""Exposure of a CNF on fakes: what is exposed and refused, faults at every step."""
+
+from dataclasses import replace
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
+from tacker_k8s_mgmt.model.exposure import of_service
+from tacker_k8s_mgmt.model.services import Cnf
+from tacker_k8s_mgmt.request import cnf_exposure
+from tests.helpers.cnf import CNF, service
+from tests.helpers.operations import instantiated, run
+from tests.helpers.requests import params
+from tests.unit.lifecycle.test_connectivity import BALANCER
+
+WANTED = params(external_lb_param=BALANCER)
+WITHOUT = params(external_lb_param=None)
+OTHER_CNF = "0c000001-9c0d-4f4e-8f7a-3b1c5d7e9f01"
+OURS = Cnf(CNF, "default")
+WEB = service("web", (80, "TCP", 30080))
+LB = service("lb", (443, "TCP", 30443), type="LoadBalancer")
+OTHERS = replace(LB, name="others", instance=OTHER_CNF)
+ADDRESS = "203.0.113.9"
+
+
+@pytest.fixture
+def site():
+    made = instantiated(WANTED, load_balancer=True)
+    made.services = [WEB, LB, OTHERS]
+    return made
+
+
+def exposed(site, raw=None, wanted=WANTED):
+    parsed = cnf_exposure.parse(raw)
+    return run(Expose, site, wanted, cnf=OURS, params=parsed)
+
+
+def unexposed(site, wanted=WANTED):
+    return run(Unexpose, site, wanted, owner=CNF)
+
+
+def kept(site):
+    found = map(of_service, site.exposed)
+    return [(one.service, one.port) for one in found if one.owner == CNF]
+
+
+def ingress(site):
+    return {one.name: one.ingress for one in site.services}
+
+
+def test_services_of_the_cnf_are_exposed_and_get_the_address(site):
+    exposed(site)
+    assert kept(site) == [("web", 30080), ("lb", 443)]
+    assert ingress(site) == {
+        "web": (),
+        "lb": (site.load_balancer.ssh_address,),
+        "others": (),
+    }
+
+
+def test_services_that_change_are_followed(site):
+    exposed(site)
+    site.services = [one for one in site.services if one.name != "web"]
+    exposed(site)
+    assert kept(site) == [("lb", 443)]
+    exposed(site, {"services": []})
+    assert kept(site) == []
+    assert ingress(site) == {"lb": (), "others": ()}
+
+
+def test_what_is_so_already_is_not_written_again(site):
+    exposed(site)
+    site.calls.clear()
+    exposed(site)
+    assert "cluster.publish" not in site.calls
+
+
+def test_address_of_another_load_balancer_is_left_alone(site):
+    theirs = replace(LB, ingress=(ADDRESS,))
+    site.services = [theirs]
+    exposed(site)
+    unexposed(site)
+    assert site.services == [theirs]
+
+
+def test_nothing_is_left_after_the_end(site):
+    exposed(site)
+    unexposed(site)
+    assert kept(site) == []
+    assert ingress(site) == {"web": (), "lb": (), "others": ()}
+
+
+def test_services_that_are_gone_do_not_matter_at_the_end(site):
+    exposed(site)
+    site.services = []
+    unexposed(site)
+    assert kept(site) == []
+
+
+def test_missing_service_is_named_and_nothing_is_exposed(site):
+    with pytest.raises(
+        errors.StepFailed, match="the CNF has no Service gone"
+    ) as caught:
+        exposed(site, {"services": [{"name": "gone"}]})
+    assert CNF in str(caught.value)
+    assert kept(site) == []
+
+
+def test_load_balancer_service_without_node_ports_is_refused(site):
+    site.services = [service("lb", (443, "TCP", None), type="LoadBalancer")]
+    with pytest.raises(errors.StepFailed, match="Service lb has no node port"):
+        exposed(site)
+    assert kept(site) == []
+
+
+def test_conflict_is_found_before_anything_is_created(site):
+    known = cnf_exposure.parse(None).exposures(CNF, [WEB])
+    run(CheckExposure, site, WANTED, owner=CNF, expected=known)
+    assert not any(call.startswith("lock") for call in site.calls)
+    site.services = [replace(WEB, instance=OTHER_CNF)]
+    cnf = Cnf(OTHER_CNF, "default")
+    run(Expose, site, WANTED, cnf=cnf, params=cnf_exposure.parse(None))
+    with pytest.raises(errors.StepFailed) as caught:
+        run(CheckExposure, site, WANTED, owner=CNF, expected=known)
+    assert "30080/tcp of Service default/web is in use by" in str(caught.value)
+    assert OTHER_CNF in str(caught.value)
+
+
+class TestClusterWithoutLoadBalancer:
+    @pytest.fixture
+    def site(self):
+        return instantiated(WITHOUT, load_balancer=False)
+
+    @pytest.mark.parametrize(
+        ("kind", "arguments"),
+        [
+            (CheckExposure, {"owner": CNF, "expected": ()}),
+            (Expose, {"cnf": OURS, "params": cnf_exposure.parse(None)}),
+        ],
+    )
+    def test_exposure_is_refused(self, site, kind, arguments):
+        with pytest.raises(errors.StepFailed, match="has no external load balancer"):
+            run(kind, site, WITHOUT, **arguments)
+
+    def test_there_is_nothing_to_remove(self, site):
+        unexposed(site, WITHOUT)
+        assert "exposures.json" not in site.files
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "lock for 120 s",
+        "machines",
+        "cluster.services",
+        "balancer.status",
+        "balancer.expose",
+        "cluster.publish",
+    ],
+)
+def test_after_a_fault_at_any_step_it_can_be_run_again(site, fault):
+    site.faults.add(fault)
+    with pytest.raises(errors.StepFailed, match="fault in"):
+        exposed(site)
+    exposed(site)
+    assert kept(site) == [("web", 30080), ("lb", 443)]
+    assert ingress(site)["lb"] == (site.load_balancer.ssh_address,)
+    site.faults.add(fault)
+    with pytest.raises(errors.StepFailed, match="fault in"):
+        unexposed(site)
+    unexposed(site)
+    assert kept(site) == []
+    assert ingress(site)["lb"] == ()
+
+
+def test_new_address_of_the_load_balancer_is_written(site):
+    exposed(site)
+    site.load_balancer = replace(site.load_balancer, ssh_address=ADDRESS)
+    exposed(site)
+    assert ingress(site)["lb"] == (ADDRESS,)
+
+
+def test_service_of_another_cnf_keeps_its_address(site):
+    """v1: Tacker lists the Services of an instantiation that failed on these names."""
+    exposed(site)
+    run(Unexpose, site, WANTED, owner=OTHER_CNF)
+    assert ingress(site)["lb"] == (site.load_balancer.ssh_address,)
+    assert kept(site) == [("web", 30080), ("lb", 443)]
