@@ -48,7 +48,7 @@ def build(
     files = sources.collect(flavour, source=source, types=types, api=api)
     files = customize.fit(files, names)
     replaced = sources.replaced(files, source)
-    files[meta.PATH] = meta.render(files, _entry(flavour, files, source))
+    files[meta.PATH] = meta.render(files, entry(flavour, files, source))
     with archive.replacing(output) as temporary:
         archive.write(temporary, files)
         problems = check(temporary).problems
@@ -58,8 +58,12 @@ def build(
     return Built(output, tuple(sorted(files)), digest, replaced)
 
 
-def _entry(flavour: str, files: Mapping[str, bytes], source: Path) -> str:
-    """The entry file: named by the source's TOSCA.meta, or the only one of its kind."""
+def entry(flavour: str, files: Mapping[str, bytes], source: Path) -> str:
+    """The entry file: named by the source's TOSCA.meta, or the only one of its kind.
+
+    :param flavour: for the error.
+    :raises PackageError: there is none, or more than one.
+    """
     own, named = source / meta.PATH, ""
     if own.is_file():
         named = meta.parse(own.read_text(encoding="utf-8")).entry_definitions

@@ -34,7 +34,23 @@ def samples(api: Api = V1) -> Path:
 
 def driver(api: Api = V1) -> bytes:
     """The installed driver's file, byte by byte as Tacker's v1 API hashes it."""
-    return (_HERE / Path(api.driver_file).name).read_bytes()
+    return own_file(Path(api.driver_file).name)
+
+
+def own_file(name: str) -> bytes:
+    """A file of the installed package that VNF packages have a copy of."""
+    return (_HERE / name).read_bytes()
+
+
+def types() -> dict[str, bytes]:
+    """The driver's SOL001 types, by their path in a package."""
+    place = samples() / "vnfd" / "types"
+    return {f"Definitions/{name}": (place / name).read_bytes() for name in TYPES}
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """The files below a directory, as :func:`collect` takes them."""
+    return {name: path.read_bytes() for name, path in _tree(root, "").items()}
 
 
 def is_package(source: Path) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.cli import common, documents
 from tacker_k8s_mgmt.cli.common import UsageError
-from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.csar import cnf, sources
 from tacker_k8s_mgmt.csar.api import APIS, V1
 from tacker_k8s_mgmt.csar.build import build
 from tacker_k8s_mgmt.csar.check import check
@@ -23,6 +23,7 @@ EXAMPLES = {
         "      --image ubuntu-24.04 --flavor m1.large --flavor externalLB=m1.small",
         "tacker-k8s-mgmt csar build simple --api v2 -o simple-v2.zip",
     ),
+    "cnf": ("tacker-k8s-mgmt csar cnf -o web.zip",),
     "check": (
         "tacker-k8s-mgmt csar check simple.zip",
         "tacker-k8s-mgmt csar check simple.zip --request instantiate.json",
@@ -34,6 +35,7 @@ def add_parser(subparsers: Any) -> None:
     """Add the group to the command line."""
     verbs = common.add_group(subparsers, NAME, "build and check VNF packages", EXAMPLES)
     _add_build(verbs)
+    _add_cnf(verbs)
     verb = common.add_verb(
         verbs,
         "check",
@@ -50,6 +52,39 @@ def add_parser(subparsers: Any) -> None:
         help="a request body to hold against the package as well; may be repeated, - "
         "reads standard input",
     )
+
+
+def _add_cnf(verbs: Any) -> None:
+    verb = common.add_verb(
+        verbs, "cnf", _cnf, "pack a CNF that the driver exposes", EXAMPLES["cnf"]
+    )
+    verb.add_argument(
+        "source",
+        type=Path,
+        nargs="?",
+        metavar="DIR",
+        help="the package's directory, whose VNFD names the driver's file in Scripts; "
+        "default: the sample",
+    )
+    verb.add_argument("-o", "--output", type=Path, metavar="FILE", required=True)
+    verb.add_argument("--force", action="store_true", help="replace an existing FILE")
+    verb.add_argument("--api", choices=sorted(cnf.DRIVER_FILES), default=V1.name)
+    verb.add_argument("--vnfd-id", type=uuid.UUID, metavar="UUID")
+
+
+def _cnf(args: argparse.Namespace) -> int:
+    if args.source and not args.source.is_dir():
+        raise UsageError(f"there is no directory {args.source}")
+    if args.output.exists() and not args.force:
+        raise UsageError(f"{args.output} exists; --force replaces it")
+    vnfd_id = str(args.vnfd_id) if args.vnfd_id else None
+    try:
+        files = cnf.pack(args.output, source=args.source, api=args.api, vnfd_id=vnfd_id)
+    except PackageError as error:
+        _print_problems(f"{args.output} was not written", error.problems)
+        return common.PROBLEMS
+    print(f"{args.output}: {len(files)} files")
+    return common.OK
 
 
 def _add_build(verbs: Any) -> None:

@@ -1,0 +1,45 @@
+"""Packages of CNFs for the driver that exposes them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tacker_k8s_mgmt.csar import archive, build, customize, meta, sources
+
+#: The driver's file in a package by Tacker's API, and the same as a VNFD names it.
+DRIVER_FILES: Mapping[str, tuple[str, str]] = {
+    "v1": ("Scripts/cnf_exposure_mgmt.py", "Scripts/cnf_exposure_mgmt.py"),
+    "v2": ("Scripts/cnf_exposure_mgmt_v2.py", "../Scripts/cnf_exposure_mgmt_v2.py"),
+}
+_NOT_PACKED = "requests/"
+
+
+def pack(
+    output: Path, *, source: Path | None = None, api: str, vnfd_id: str | None = None
+) -> tuple[str, ...]:
+    """Pack a directory as the package of a CNF.
+
+    The driver's file, the SOL001 types and TOSCA.meta are the driver's own.
+
+    :param source: laid out as a package; default: ``samples/cnf``.
+    :param vnfd_id: another id for the VNFD.
+    :returns: the files in it.
+    :raises PackageError: there is no VNFD, or more than one.
+    """
+    source = source or sources.samples() / "cnf"
+    files = {
+        name: content
+        for name, content in sources.tree(source).items()
+        if not name.startswith(_NOT_PACKED) and name != meta.PATH
+    }
+    path, named = DRIVER_FILES[api]
+    for other in {artifact for _, artifact in DRIVER_FILES.values()} - {named}:
+        for name in files:
+            if name.startswith("Definitions/"):
+                old, new = f"file: {other}\n".encode(), f"file: {named}\n".encode()
+                files[name] = files[name].replace(old, new)
+    files = {**sources.types(), **files, path: sources.own_file(Path(path).name)}
+    files = customize.fit(files, customize.Site(vnfd_id=vnfd_id))
+    files[meta.PATH] = meta.render(files, build.entry("of the CNF", files, source))
+    with archive.replacing(output) as temporary:
+        archive.write(temporary, files)
+    return tuple(sorted(files))
