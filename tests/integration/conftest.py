@@ -17,7 +17,7 @@ import pytest
 from lab import client, settings
 from lab.tacker_api import Tacker
 from tacker_k8s_mgmt.cli import main
-from tests.integration import cnf
+from tests.integration import cnf, exposed
 from tests.integration.cluster import (
     PARAMETERS,
     PHASE,
@@ -152,6 +152,16 @@ class Lab:
         """
         found = next(one for one in self.tacker.vims() if one["name"] == vim)
         one = cnf.Cnf(self.tacker, self.scratch, found["id"], manifest)
+        try:
+            yield one
+        finally:
+            one.remove()
+
+    @contextlib.contextmanager
+    def exposed(self, vim: str) -> Iterator[exposed.Web]:
+        """The sample of a CNF on the VIM of this name, deleted at the end."""
+        found = next(one for one in self.tacker.vims() if one["name"] == vim)
+        one = exposed.Web(self.tacker, self.scratch, found["id"])
         try:
             yield one
         finally:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab import client, settings
+from tests.integration import exposed
 from tests.integration.conftest import (
     ANSIBLE_SERVER,
     SECRETS,
@@ -190,6 +191,12 @@ def test_open_connection_survives_every_reload_of_the_load_balancer(one):
             one.balancer(*change)
             assert ask(connection) == b"ok", change
     assert one.balancer("status")["workers"] == status["workers"]
+
+
+def test_cnf_is_exposed_on_the_load_balancer_of_its_cluster(lab, one):
+    workers = list(one.workers().values())
+    with lab.exposed(one.vim_name) as web, lab.exposed(one.vim_name) as other:
+        exposed.follow(one, web, other, workers)
 
 
 def test_cnf_on_the_cluster_keeps_it_from_being_terminated(lab, one, guide):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab import client
+from tests.integration import exposed
 from tests.integration.cluster_checks import NODES, check, differences, kill, roles
 from tests.integration.conftest import PARAMETERS, Guide, eventually
 from tests.integration.connection import PORT
@@ -92,6 +93,12 @@ class TestLife:
             assert pod["phase"] == "Running"
             cnf.terminate()
         assert pods(cluster, "app=web") == []
+
+    def test_cnf_is_exposed_on_the_load_balancer_of_its_cluster(self, lab, cluster):
+        vim = cluster.vim_for_a_cnf()
+        workers = list(cluster.workers().values())
+        with lab.exposed_on(vim) as web, lab.exposed_on(vim) as other:
+            exposed.follow(cluster, web, other, workers)
 
     def test_scale_in_blocked_by_a_budget_goes_on_by_retry(self, cluster, guide):
         cluster.kubectl("apply", "-f", "-", stdin=WORKLOADS)

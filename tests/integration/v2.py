@@ -11,7 +11,7 @@ from lab.services.rest import Session
 from lab.tacker_api import TackerV2
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.api import V2
-from tests.integration import cnf
+from tests.integration import cnf, exposed
 from tests.integration.cluster import PARAMETERS, Cluster
 from tests.integration.conftest import Lab
 
@@ -138,6 +138,15 @@ class LabV2(Lab):
             if cluster.occurrence()["operationState"] == "FAILED_TEMP":
                 # What has no rollback.
                 cluster.handle("fail", "FAILED")
+
+    @contextlib.contextmanager
+    def exposed_on(self, vim: dict[str, Any]) -> Iterator[exposed.WebV2]:
+        """The sample of a CNF on this VIM, deleted at the end."""
+        one = exposed.WebV2(self.tacker, self.scratch, vim)
+        try:
+            yield one
+        finally:
+            one.remove()
 
 
 class CnfV2(cnf.Cnf):

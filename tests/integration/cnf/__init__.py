@@ -45,9 +45,12 @@ class Cnf:
         self._vim = vim
         vnfd_id = str(uuid.uuid4())
         csar = scratch / f"cnf-{vnfd_id}.zip"
-        build(csar, vnfd_id, manifest)
+        self._build(csar, vnfd_id, manifest)
         self._package = tacker.upload_package(csar, {"test": vnfd_id})["id"]
         self.id = str(tacker.create(vnfd_id, f"cnf-{vnfd_id[:6]}")["id"])
+
+    def _build(self, csar: Path, vnfd_id: str, manifest: str | None) -> None:
+        build(csar, vnfd_id, manifest)
 
     def instantiate(self, level: str = "one") -> None:
         """Instantiate it on the VIM.
