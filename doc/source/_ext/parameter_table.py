@@ -9,8 +9,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from sphinx.application import Sphinx
 
-from tacker_k8s_mgmt.request import secret_fields
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request import cnf_exposure, params, secret_fields
+from tacker_k8s_mgmt.request.key_aliases import Structure
+
+_MODELS: dict[str, type[Structure]] = {
+    params.ATTRIBUTE: params.InstallParams,
+    cnf_exposure.ATTRIBUTE: cnf_exposure.ExposureParams,
+}
 
 
 def rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
@@ -42,16 +47,23 @@ def structure(annotation: object) -> type[BaseModel] | None:
 
 
 class ParameterTable(Directive):
-    """A definition list with one entry for each parameter."""
+    """A definition list with one entry for each parameter.
+
+    Its argument is the attribute of ``additionalParams`` with them; default: that
+    of clusters.
+    """
+
+    optional_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """The list."""
+        model = _MODELS[self.arguments[0] if self.arguments else params.ATTRIBUTE]
         items = []
         secrets = {
             ".".join(part for part in location if part != "*")
-            for location, _ in secret_fields.attributes(InstallParams)
+            for location, _ in secret_fields.attributes(model)
         }
-        for attribute, cardinality, description in rows(InstallParams):
+        for attribute, cardinality, description in rows(model):
             term = nodes.term("", "", nodes.literal(text=attribute))
             kind = ", secret" if attribute in secrets else ""
             term += nodes.Text(f"  ({cardinality}{kind})")
