@@ -26,7 +26,7 @@ from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
-from tests.contract import test_lookup
+from tests.contract import tacker_configuration
 from tests.contract.v1_instances import instance
 from tests.helpers.cnf import CNF
 
@@ -140,9 +140,9 @@ class TestCluster:
 
 def test_clusters_of_both_apis_are_found_in_tackers_database(tmp_path):
     """By a process that has loaded nothing of Tacker before, as the script of v2."""
-    config_file = test_lookup.configured(tmp_path)
-    known = test_lookup.database(tmp_path, config_file)
-    done = test_lookup.python("-c", _FIND, config_file)
+    config_file = tacker_configuration.configured(tmp_path)
+    known = tacker_configuration.database(tmp_path, config_file)
+    done = tacker_configuration.python("-c", _FIND, config_file)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [known["vim"], known["v2 vim"]]
 

@@ -2,12 +2,9 @@
 
 import fcntl
 import json
-import os
 import sqlite3
-import subprocess
 import sys
 import types
-from pathlib import Path
 
 import pytest
 
@@ -21,44 +18,18 @@ from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.status.facts import Vim
+from tests.contract.tacker_configuration import configured, database, python
 from tests.contract.v1_instances import hook
-from tests.helpers.requests import additional_params, params
+from tests.helpers.requests import params
 from tests.helpers.sshd import PASSWORD, Sshd
 
 CONTEXT = tacker_context.get_admin_context()
-ROOT = Path(__file__).resolve().parent.parent.parent
 NOBODY = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
-CONFIGURATION = """
-[DEFAULT]
-state_path = {place}/state
-[database]
-connection = sqlite:///{place}/tacker.sqlite
-[k8s_mgmt]
-connect_timeout = 1
-"""
-
-
-def python(*arguments, **environment):
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **environment},
-    )
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     return tmp_path_factory.mktemp("tacker")
-
-
-def configured(place):
-    path = place / "tacker.conf"
-    path.write_text(CONFIGURATION.format(place=place))
-    return str(path)
 
 
 @pytest.fixture(scope="module")
@@ -71,17 +42,6 @@ def known(place, config_file):
     """Ids of the VNF instances, by what they are."""
     # Nothing listens there.
     return database(place, config_file, port=1)
-
-
-def database(place, config_file, **server):
-    given = additional_params()
-    ansible = given["k8s_cluster_installation_param"]["ansible"]
-    ansible |= {"ip_address": "127.0.0.1", **server}
-    wanted = place / "params.json"
-    wanted.write_text(json.dumps(given))
-    made = python("-m", "tests.contract.tacker_database", config_file, str(wanted))
-    assert made.returncode == 0, made.stderr
-    return json.loads(made.stdout.splitlines()[-1])
 
 
 @pytest.fixture

@@ -5,6 +5,13 @@ from typing import Any
 from tacker_k8s_mgmt.request.params import InstallParams, merged, parse
 
 VNF = "7b5e0f0a-5a0a-4f0e-9a55-3a1c1f1d2e3f"
+BALANCER = {
+    "ssh_cp_name": "lb_ssh",
+    "nic_cp_name": "lb_nic",
+    "ssh_username": "ubuntu",
+    "ssh_password": "b4lancer-secret",
+    "script_path": "Scripts/lb.sh",
+}
 
 
 def params(**changes: Any) -> InstallParams:

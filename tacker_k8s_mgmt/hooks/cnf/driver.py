@@ -23,7 +23,7 @@ from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 LOG = logging.getLogger(__name__)
 
 _START = hints.Advice(
-    "Send `retry` when that is mended; or `rollback`, then a corrected request.",
+    hints.NO_VM_YET.failed,
     refused=hints.UNCHANGED_SEND_ROLLBACK,
 )
 _END = hints.Advice(

@@ -234,7 +234,8 @@ def test_all_get_packets_where_every_check_fails(site: Site) -> None:
     # Nothing listens on kubelet's port here.
     site.do("expose", "dns", *EXPOSE)
     wait_until(lambda: set(site.states().values()) == {"DOWN"})
-    assert {site.client().ask()[0] for _ in range(6)} == set(WORKERS)
+    # The rules follow the states at the next look.
+    wait_until(lambda: {site.client().ask()[0] for _ in range(6)} == set(WORKERS))
 
 
 def test_only_clients_of_the_sources_are_served(site: Site) -> None:

@@ -28,15 +28,8 @@ from tests.helpers.operations import (
     instantiated,
     run,
 )
-from tests.helpers.requests import params
+from tests.helpers.requests import BALANCER, params
 
-BALANCER = {
-    "ssh_cp_name": "lb_ssh",
-    "nic_cp_name": "lb_nic",
-    "ssh_username": "ubuntu",
-    "ssh_password": "b4lancer-secret",
-    "script_path": "Scripts/lb.sh",
-}
 WANTED = params(external_lb_param=BALANCER)
 WITHOUT = params(external_lb_param=None)
 

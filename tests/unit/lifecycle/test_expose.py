@@ -11,8 +11,7 @@ from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.request import cnf_exposure
 from tests.helpers.cnf import CNF, service
 from tests.helpers.operations import instantiated, run
-from tests.helpers.requests import params
-from tests.unit.lifecycle.test_connectivity import BALANCER
+from tests.helpers.requests import BALANCER, params
 
 WANTED = params(external_lb_param=BALANCER)
 WITHOUT = params(external_lb_param=None)

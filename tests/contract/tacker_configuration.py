@@ -1,0 +1,48 @@
+"""Tacker's configuration and database, for programs that read both."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.helpers.requests import additional_params
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CONFIGURATION = """
+[DEFAULT]
+state_path = {place}/state
+[database]
+connection = sqlite:///{place}/tacker.sqlite
+[k8s_mgmt]
+connect_timeout = 1
+"""
+
+
+def python(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **environment},
+    )
+
+
+def configured(place):
+    path = place / "tacker.conf"
+    path.write_text(CONFIGURATION.format(place=place))
+    return str(path)
+
+
+def database(place, config_file, **server):
+    given = additional_params()
+    ansible = given["k8s_cluster_installation_param"]["ansible"]
+    ansible |= {"ip_address": "127.0.0.1", **server}
+    wanted = place / "params.json"
+    wanted.write_text(json.dumps(given))
+    made = python("-m", "tests.contract.tacker_database", config_file, str(wanted))
+    assert made.returncode == 0, made.stderr
+    return json.loads(made.stdout.splitlines()[-1])
