@@ -114,6 +114,8 @@ def _node_allows(identity: Identity, access: Access) -> bool:
             return own and access.namespace == "kube-node-lease"
         case "pods" | "services":
             return access.verb in _READ
+        case "pods/status":
+            return True
     return False
 
 

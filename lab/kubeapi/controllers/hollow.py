@@ -64,6 +64,7 @@ class HollowKubelets:
                     "systemUUID": str(uuid.uuid4()),
                     "bootID": str(uuid.uuid4()),
                 },
+                "images": [{"names": ["registry.k8s.io/pause:3.10"]}],
             },
         }
 

@@ -1,5 +1,6 @@
 """The life of pods on their nodes: scheduled, started, stopped, collected."""
 
+import re
 import time
 
 from .. import events
@@ -7,6 +8,7 @@ from ..admission import random_address
 from ..objects import (
     Obj,
     age,
+    dig,
     held_unready,
     is_ready,
     is_terminating,
@@ -19,7 +21,17 @@ from ..store import Store
 from ..taints import OUT_OF_SERVICE, taints_of
 from .scheduling import schedule
 
+# As the stand-in for kubelet has it (pod_network.py there).
+_RUNS_PAUSE = "namespaces://stand-in"
+_PAUSE = re.compile(r"(^|/)pause:")
 _STARTED = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+
+
+def _is_of_kubelet(pod: Obj, node: Obj) -> bool:
+    """Whether the pod is one of those that the node's kubelet really starts."""
+    runtime = dig(node, "status.nodeInfo.containerRuntimeVersion")
+    images = (container.get("image", "") for container in pod["spec"]["containers"])
+    return runtime == _RUNS_PAUSE and any(map(_PAUSE.search, images))
 
 
 class PodLife:
@@ -64,7 +76,7 @@ class PodLife:
                 self._store.delete(PODS, pod, {"gracePeriodSeconds": 0})
         elif not is_ready(node):
             self._lose(pod)
-        elif not is_ready(pod):
+        elif not is_ready(pod) and not _is_of_kubelet(pod, node):
             self._start(pod)
 
     def _collect(self, pod: Obj) -> None:

@@ -1,10 +1,11 @@
-"""A stand-in for kubelet: registers its node and sends the heartbeats, nothing else.
+"""A stand-in for kubelet: registers its node, sends the heartbeats, runs few pods.
 
     kubelet CONFIG.json
 
 The configuration: ``server`` (https://HOST:PORT of the API), ``ca`` and ``client`` (PEM
 files; ``client`` holds certificate and key), ``name``, ``address``, ``version``,
-``labels``, ``taints`` (``key=value:effect``), ``heartbeat_seconds``.
+``labels``, ``taints`` (``key=value:effect``), ``heartbeat_seconds``; for the pods of
+the pause image (pod_network.py) ``pod_network`` and ``service_address``.
 
 Like a real kubelet it registers once after its start: a node that a user deletes
 stays away until the kubelet is started again. It keeps trying for ever while the API
@@ -17,15 +18,24 @@ import json
 import os
 import ssl
 import sys
+import threading
 import time
 import urllib.parse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pod_network  # type: ignore[import-not-found]  # beside this file
 
 Obj = dict[str, Any]
 
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _NODES = "/api/v1/nodes"
+# Short, because a dead server is noticed only when the next one is opened.
+_WATCH_SECONDS = 10
+_PODS = (
+    f"/api/v1/pods?watch=true&sendInitialEvents=true&timeoutSeconds={_WATCH_SECONDS}"
+)
 _SILENCED_BY = "kapi.sim/ready"
 _MERGE_PATCH = "application/merge-patch+json"
 _HEALTHY = {
@@ -77,6 +87,18 @@ class Api:
             raise Refused(method, path, answer.status, content)
         decoded: Obj = json.loads(content)
         return decoded
+
+    def watch(self, path: str) -> Iterator[Obj]:
+        """The events of a watch, until it breaks off.
+
+        :raises OSError, http.client.HTTPException, ValueError: it broke off.
+        """
+        try:
+            self._connection.request("GET", path)
+            for line in self._connection.getresponse():
+                yield json.loads(line)
+        finally:
+            self._connection.close()
 
 
 def _now(precise: bool = False) -> str:
@@ -198,10 +220,11 @@ class Kubelet:
             "capacity": resources,
             "allocatable": resources,
             "conditions": conditions,
+            "images": [{"names": [pod_network.IMAGE]}],
             "nodeInfo": {
                 "architecture": "amd64",
                 "bootID": _boot_id(),
-                "containerRuntimeVersion": "none://stand-in",
+                "containerRuntimeVersion": pod_network.RUNTIME,
                 "kernelVersion": os.uname().release,
                 "kubeProxyVersion": config["version"],
                 "kubeletVersion": config["version"],
@@ -232,11 +255,25 @@ def run(kubelet: Kubelet, period: float) -> None:
         time.sleep(period)
 
 
+def _run_pods(config: Obj, access: tuple[str, str, str], limit: float) -> None:
+    api = Api(*access, timeout=limit)
+
+    def report(path: str, status: Obj) -> None:
+        api.call("PATCH", f"{path}/status", {"status": status}, _MERGE_PATCH)
+
+    watch = Api(*access, timeout=_WATCH_SECONDS + limit)
+    pod_network.run(config, report, lambda: watch.watch(_PODS))
+
+
 def main() -> None:
     config = json.loads(Path(sys.argv[1]).read_text())
     period = float(config["heartbeat_seconds"])
-    api = Api(config["server"], config["ca"], config["client"], timeout=2 * period)
-    run(Kubelet(api, config), period)
+    access = (config["server"], config["ca"], config["client"])
+    if config.get("pod_network"):
+        pods = threading.Thread(target=_run_pods, args=(config, access, 2 * period))
+        pods.daemon = True
+        pods.start()
+    run(Kubelet(Api(*access, timeout=2 * period), config), period)
 
 
 if __name__ == "__main__":
