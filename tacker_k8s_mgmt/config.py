@@ -94,6 +94,12 @@ OPTIONS: tuple[cfg.Opt, ...] = (
         "internal error, as one does for half a minute while it restarts. 0: such an "
         "answer is a failure at once.",
     ),
+    cfg.FloatOpt(
+        "pod_network_timeout",
+        default=60,
+        min=1,
+        help="Limit for the pod network to carry packets from and to a new node.",
+    ),
     cfg.IntOpt(
         "journal_keep",
         default=50,

@@ -284,6 +284,15 @@ class DrainError(ClusterError, ProblemList):
         super().__init__(outcomes, **fields)
 
 
+class PodNetworkError(ClusterError, ProblemList):
+    """Pods on different nodes, or a pod and the API's Service, do not reach each other.
+
+    :param problems: each names nodes, direction and what was tried.
+    """
+
+    message = "The pod network has {count} problem(s): {listed}."
+
+
 class LoadBalancerError(K8sMgmtError):
     """The load balancer's script failed; its earlier configuration stays."""
 

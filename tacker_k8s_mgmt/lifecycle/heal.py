@@ -203,6 +203,7 @@ class HealEnd:
                 plane.see_well,
                 probe=plane.none_joins,
             ),
+            *plane.network_steps(),
             Step(
                 "put the control plane behind the load balancer",
                 plane.balance,
@@ -210,6 +211,7 @@ class HealEnd:
             ),
             Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
             Step("wait until the new workers are Ready", join.see_ready),
+            *join.network_steps(),
             Step("add the new workers to the load balancer", join.route),
             Step("end the heal", self._end),
         )

@@ -13,6 +13,7 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     inventory,
     load_balancer,
     playbooks,
+    pod_network,
     preflight,
     readiness,
     rebuild,
@@ -57,6 +58,7 @@ class Instantiate:
                 probe=lambda: state.site.playbooks.done(self._request()),
             ),
             Step("wait until all nodes are Ready", self._see_ready),
+            *pod_network.steps(state, lambda: state.nodes, "all nodes"),
             Step("read the cluster's token and CA certificate", self._read_access),
             Step(
                 "register the cluster as a VIM",

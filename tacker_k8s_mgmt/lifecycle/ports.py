@@ -14,6 +14,7 @@ from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
 from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest, Progress
+from tacker_k8s_mgmt.model.pod_network import Measurement
 from tacker_k8s_mgmt.model.quorum import EtcdMember
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
@@ -132,6 +133,12 @@ class Cluster(Nodes, ApiServer, Services, Protocol):
     """The cluster through one of its control planes."""
 
 
+class PodNetwork(Protocol):
+    """The pod network through one of the control planes."""
+
+    def measure(self, nodes: Sequence[Node], hub: Node) -> Sequence[Measurement]: ...
+
+
 class Etcd(Protocol):
     """etcd through one of the control planes."""
 
@@ -245,6 +252,8 @@ class Site(Stack, Preconditions, Vms, HostKeys, AnsibleServer, Protocol):
     def cluster(self, control_plane: Node) -> Cluster: ...
 
     def etcd(self, control_plane: Node) -> Etcd: ...
+
+    def pod_network(self, control_plane: Node) -> PodNetwork: ...
 
     def balancer(self, machine: Machine) -> Balancer: ...
 

@@ -54,6 +54,7 @@ class ScaleOut:
             Step("gather the facts of all hosts", join.gather, probe=join.has_begun),
             Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
             Step("wait until the new workers are Ready", join.see_ready),
+            *join.network_steps(),
             Step("add the new workers to the load balancer", join.route),
         )
 

@@ -24,6 +24,8 @@ from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
+from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
 from tacker_k8s_mgmt.remote.load_balancer import Balancer
 from tacker_k8s_mgmt.remote.ssh import bastion_errors, known_hosts
 from tacker_k8s_mgmt.remote.ssh.connector import Ways
@@ -292,12 +294,21 @@ class Site(Vnf):
 
     def cluster(self, control_plane: Node) -> KubeControl:
         """Return the cluster, through a control-plane node."""
+        return KubeControl(*self._kubectl(control_plane))
+
+    def _kubectl(self, control_plane: Node) -> tuple[Session, str, float]:
+        """Return what kubectl on a control-plane node needs."""
         url = api_url(control_plane.address, API_PORT)
-        return KubeControl(self._vms.get(control_plane), url, self._api_patience())
+        return self._vms.get(control_plane), url, self._api_patience()
 
     def _api_patience(self) -> float:
         """Seconds for the restart of an API server."""
         return float(self._options.api_timeout)
+
+    def pod_network(self, control_plane: Node) -> PodNetwork:
+        """Return the pod network, through a control-plane node."""
+        client = KubeClient(*self._kubectl(control_plane))
+        return PodNetwork(client, self._vms.open, self._options.pod_network_timeout)
 
     def etcd(self, control_plane: Node) -> EtcdClient:
         """Return etcd, through a control-plane node."""

@@ -112,7 +112,7 @@ class TestNoise:
         with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
             instantiate(noisy)
         detail = caught.value.detail
-        assert detail.startswith("instantiate_end failed: b'instantiate_end: step 7/10")
+        assert detail.startswith("instantiate_end failed: b'instantiate_end: step 7/11")
         assert "noise" not in detail
         assert "\\n" not in detail
         assert "Warning" not in detail

@@ -60,6 +60,7 @@ def instantiated(wanted: Any = None, **options: Any) -> FakeSite:
     site.forgotten.clear()
     site.changes.clear()
     site.runs.clear()
+    site.pod_probes.clear()
     return site
 
 

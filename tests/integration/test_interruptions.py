@@ -47,7 +47,7 @@ class TestOneRun:
                 abort_connections(ANSIBLE_SERVER)
                 error = cluster.wait("FAILED_TEMP")
         (run,) = cluster.runs()
-        assert "step 7/10 (run cluster.yml)" in error
+        assert "step 7/11 (run cluster.yml)" in error
         assert f"No SSH connection to ansible@{ANSIBLE_SERVER}" in error
         assert f"run {run} goes on" in error
         assert plays_on(lab, cluster)

@@ -1,11 +1,14 @@
 """What fails through Tacker's v2 API: retry, rollback, a conductor that is killed."""
 
+import contextlib
 import json
+import re
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
+from lab import client
 from tests.integration.cluster_checks import check
 from tests.integration.conftest import PHASE, VM_ACCOUNT, eventually
 from tests.integration.interruptions import attached, plays_on, wait_until_attached
@@ -20,6 +23,7 @@ GO = f"/tmp/go-{uuid.uuid4().hex}"
 MENDED = f"/tmp/mended-{uuid.uuid4().hex}"
 NO_ROOM = {"task": PHASE, "host": "worker-*", "message": "no room"}
 PASSWORD = {"password": VM_ACCOUNT.password}
+PODS = "10.233.64.0/18"
 HANG = {"task": PHASE, "host": "worker-*", "until": GO}
 
 
@@ -37,6 +41,23 @@ def cluster(lab: LabV2) -> Iterator[ClusterV2]:
         # The one that is not kept, so that later requests have to say it again.
         made.parameters["worker_node"] = said
         yield made
+
+
+@contextlib.contextmanager
+def on_members(cluster: ClusterV2, change: str, undo: str) -> Iterator[None]:
+    """Run ``ip`` on the workers that the cluster has, and undo it."""
+    members = [
+        server
+        for address, server in cluster.workers().items()
+        if f"worker-{address.replace('.', '-')}" in cluster.routes()
+    ]
+    for server in members:
+        client.on_host(server, "ip", *change.split())
+    try:
+        yield
+    finally:
+        for server in members:
+            client.on_host(server, "ip", *undo.split())
 
 
 class TestInstantiation:
@@ -111,8 +132,34 @@ class TestScaling:
         )
         assert "scale_end failed" in error
         assert "no room" in error
+        self._fail_by_the_pod_network(cluster)
         cluster.handle("retry", "COMPLETED")
+        assert "tacker-k8s-mgmt-pod-network" not in cluster.kubectl("get", "namespaces")
         consistent(cluster, 3)
+
+    def _fail_by_the_pod_network(self, cluster):
+        old = names(cluster)
+        with on_members(cluster, "link set eth1 mtu 1600", "link set eth1 mtu 1500"):
+            error = cluster.handle("retry", "FAILED_TEMP")
+        assert "verify the pod network of the new workers" in error
+        found = re.search(
+            r"from a pod on (worker\S+) to one on (worker\S+) packets of (\d+) bytes "
+            "arrive, but with DF set none of 1600",
+            error,
+        )
+        assert found
+        assert found[1] in old
+        assert found[2] not in old
+        # The bridge lets 4 bytes of a VLAN tag pass.
+        assert 1500 <= int(found[3]) <= 1504
+        # As port security does: nothing that comes from other nodes' pods gets in.
+        rule = f"from {PODS} iif eth1 blackhole"
+        with on_members(cluster, f"rule add {rule}", f"rule delete {rule}"):
+            error = cluster.handle("retry", "FAILED_TEMP")
+        assert f"from a pod on {found[2]} to one on {found[1]} no UDP" in error
+        assert f"from a pod on {found[1]} to one on {found[2]} no UDP" not in error
+        assert names(cluster) == old | {found[2]}
+        assert cluster.routes() == old
 
     def test_rollback_of_a_failed_scale_out_leaves_nothing(self, cluster):
         before = consistent(cluster, 3)

@@ -11,11 +11,13 @@ from dataclasses import replace
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt.kubespray import runs
+from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import (
     inventory,
     load_balancer,
     playbooks,
+    pod_network,
     readiness,
 )
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import belongs
@@ -144,6 +146,15 @@ class ControlPlaneJoin:
         if missing:
             return f"the certificate of its API server is not for {', '.join(missing)}"
         return ""
+
+    def network_steps(self) -> tuple[Step, ...]:
+        """Verify its pod network, if the request wants it."""
+        return pod_network.steps(
+            self._state,
+            lambda: self._join.newcomers[:1] if self._join.plane else (),
+            "the control plane",
+            without=lambda: self._join.unreachable,
+        )
 
     def balance(self) -> None:
         """Put it behind the load balancer, and record it as a full member.

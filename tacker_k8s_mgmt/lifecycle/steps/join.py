@@ -12,11 +12,13 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
+from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import (
     inventory,
     load_balancer,
     playbooks,
+    pod_network,
     readiness,
 )
 from tacker_k8s_mgmt.lifecycle.steps.leave import delete_nodes
@@ -157,6 +159,15 @@ class Join:
             load_balancer.expect(self._state)
             seen = readiness.wait_ready(self._state, self.nodes)
             readiness.verify_identity(self._state.site, seen, self.nodes)
+
+    def network_steps(self) -> tuple[Step, ...]:
+        """Verify the workers' pod network, if the request wants it."""
+        return pod_network.steps(
+            self._state,
+            lambda: self.nodes,
+            "the new workers",
+            without=lambda: self.unreachable,
+        )
 
     def route(self) -> None:
         """Add the workers' routes, and record the workers as full members."""

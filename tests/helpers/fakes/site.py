@@ -12,6 +12,7 @@ from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.fakes.load_balancer import FakeBalancer
 from tests.helpers.fakes.playbooks import FakePlaybooks
+from tests.helpers.fakes.pod_network import FakePodNetwork
 from tests.helpers.fakes.state import SiteState
 from tests.helpers.fakes.vims import FakeVims
 from tests.helpers.fakes.work_directory import FakeWorkDir
@@ -123,6 +124,9 @@ class FakeSite(SiteState):
                 reason="no",
             )
         return FakeCluster(self)
+
+    def pod_network(self, control_plane: Node) -> FakePodNetwork:
+        return FakePodNetwork(self)
 
     def balancer(self, machine: Machine) -> FakeBalancer:
         return FakeBalancer(self)

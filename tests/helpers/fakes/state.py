@@ -43,6 +43,9 @@ class SiteState:
     :ivar stored: the same, as last stored on the Ansible server.
     :ivar present: the ports in the Heat stack.
     :ivar fixed: groups that keep Tacker from changing them.
+    :ivar pod_probes: the hub and the other nodes of each look at the pod network.
+    :ivar pod_sizes: size of what arrives between pods, where it is not everything.
+    :ivar pod_service: why pods do not reach the API's Service, "" if they do.
     :ivar budget: what keeps pods from leaving, "" for nothing.
     """
 
@@ -88,6 +91,9 @@ class SiteState:
         self.stored: dict[str, str] = {}
         self.present: list[Attachment] = []
         self.fixed: tuple[str, ...] = ()
+        self.pod_probes: list[tuple[str, list[str]]] = []
+        self.pod_sizes: dict[tuple[str, str], int] = {}
+        self.pod_service = ""
 
     def touch(self, call: str) -> None:
         self.calls.append(call)

@@ -37,6 +37,7 @@ EFFECTS = (
     "run cluster",
     "cluster.nodes",
     "workdir.write joined.json",
+    "pod_network.measure",
     "cluster.admin_access",
     "vims.register",
 )
@@ -203,7 +204,7 @@ class TestInstantiate:
         with pytest.raises(errors.StepFailed) as caught:
             instantiate(site)
         text = str(caught.value)
-        assert "instantiate_end: step 7/10 (run cluster.yml) failed" in text
+        assert "instantiate_end: step 7/11 (run cluster.yml) failed" in text
         assert "3 node VM(s) and the directory /srv/clusters/one on 192.0.2.5" in text
 
     def test_error_is_reported_although_the_ansible_server_is_gone(self):
