@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tacker_k8s_mgmt.cli.render.timeline import Operation, Step
+from tacker_k8s_mgmt.model.timeline import Operation, Step
 
 _PLAYBOOK = re.compile(r"run \S+\.yml|gather the facts ")
 _WAIT = ("wait until ", "drain ")

@@ -15,7 +15,7 @@ from lab import client, settings
 from lab.cloud.addresses import ANSIBLE_SERVER_ADDRESS, CONTROLLER_ADDRESS
 from lab.settings import ROOT
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.cli.render.timeline import Timeline
+from tacker_k8s_mgmt.model.timeline import Timeline
 
 REQUESTS = ROOT / "samples" / "requests"
 PARAMETERS = "k8s_cluster_installation_param"

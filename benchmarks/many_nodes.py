@@ -14,7 +14,6 @@ from typing import Any, cast
 
 from benchmarks import figures
 from benchmarks.figures import OperationFigures
-from tacker_k8s_mgmt.cli.render.timeline import Timeline
 from tacker_k8s_mgmt.hooks.entry import Operation
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
@@ -25,6 +24,7 @@ from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.model.timeline import Timeline
 from tacker_k8s_mgmt.remote import heat
 from tacker_k8s_mgmt.remote.clock import SystemClock
 from tacker_k8s_mgmt.topology import heat_stack

@@ -19,7 +19,7 @@ from lab.real.site import Site
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import main as command_line
 from tacker_k8s_mgmt.cli.render.console import Console, Reporter
-from tacker_k8s_mgmt.cli.render.timeline import Timeline
+from tacker_k8s_mgmt.model.timeline import Timeline
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUESTS = ROOT / "samples" / "requests"

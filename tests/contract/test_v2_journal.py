@@ -7,7 +7,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.cli.render.timeline import Timeline
+from tacker_k8s_mgmt.model.timeline import Timeline
 from tests.contract.v2_operations import instantiate, scale, terminate
 from tests.helpers.requests import VNF
 

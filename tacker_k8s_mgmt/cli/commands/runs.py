@@ -11,7 +11,7 @@ from typing import Any
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import common
 from tacker_k8s_mgmt.cli.render.console import Console, Reporter
-from tacker_k8s_mgmt.cli.render.timeline import Operation, Timeline, clock, in_words
+from tacker_k8s_mgmt.model.timeline import Operation, Timeline, clock, in_words
 
 _POLL_SECONDS = 0.5
 NAME = "runs"

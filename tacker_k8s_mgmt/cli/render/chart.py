@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from tacker_k8s_mgmt.cli.render.timeline import (
+from tacker_k8s_mgmt.model.timeline import (
     Look,
     Operation,
     SlowTask,

@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from tacker_k8s_mgmt.cli.render.timeline import (
+from tacker_k8s_mgmt.model.timeline import (
     Look,
     Operation,
     Step,

@@ -8,7 +8,7 @@ from importlib import resources
 import jinja2
 
 from tacker_k8s_mgmt.cli.render import chart
-from tacker_k8s_mgmt.cli.render.timeline import Timeline, clock
+from tacker_k8s_mgmt.model.timeline import Timeline, clock
 
 _TEMPLATE = "page.html.j2"
 

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks import figures
 from benchmarks.figures import HookFigures, OperationFigures, PlaybookRun
-from tacker_k8s_mgmt.cli.render.timeline import Timeline
+from tacker_k8s_mgmt.model.timeline import Timeline
 
 SCALE_OUT = (
     ("compare Heat, inventory and cluster", 0.5),

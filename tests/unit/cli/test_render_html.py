@@ -8,7 +8,7 @@ import pytest
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.cli.render import chart, html
-from tacker_k8s_mgmt.cli.render.timeline import Timeline, in_words
+from tacker_k8s_mgmt.model.timeline import Timeline, in_words
 from tests.unit.cli.journals import ERROR, VNF, Recorder, completed, failed
 
 VOID = {"meta", "br", "hr", "link", "img", "input"}
