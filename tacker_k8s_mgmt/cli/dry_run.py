@@ -17,6 +17,7 @@ from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
 from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.model.pod_network import Measurement
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
@@ -71,6 +72,9 @@ class _Site:
     def cluster(self, control_plane: Node) -> "_Site":
         return self
 
+    def pod_network(self, control_plane: Node) -> "_Site":
+        return self
+
     def balancer(self, machine: Machine) -> "_Site":
         return self
 
@@ -83,6 +87,9 @@ class _Site:
         return ()
 
     server_findings = package_findings
+
+    def measure(self, nodes: Sequence[Node], hub: Node) -> Sequence[Measurement]:
+        return ()
 
     def name_taken(self, name: str) -> bool:
         return False

@@ -72,6 +72,7 @@ class Site(context.V1Site):
             "identity",
             "unreachable",
             "cluster",
+            "pod_network",
             "balancer",
             "group_sizes",
         ):

@@ -197,7 +197,7 @@ def test_datagrams_reach_all_workers_and_answers_come_back(site: Site) -> None:
     (service,) = site.report().services
     assert (service.protocol, service.health_port) == ("udp", int(HEALTH_PORT))
     assert site.report().udp_active is True
-    assert set(site.states().values()) == {"UP"}
+    wait_until(lambda: set(site.states().values()) == {"UP"})
 
 
 def test_a_flow_goes_on_while_others_come_and_go(site: Site) -> None:
