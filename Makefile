@@ -3,14 +3,16 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # Without byte code: what root leaves in somebody's tree, its owner cannot remove.
 PYTHON := /usr/bin/python3 -B
 
-.PHONY: help demo demo-real test test-real docs lab-up lab-down lab-status lab-shell
+.PHONY: help demo demo-real test test-real lint docs changelog lab-up lab-down lab-status lab-shell
 
 help:
 	@echo 'make demo        start the lab and instantiate a Kubernetes cluster VNF in it'
 	@echo 'make test        lint, unit, contract and integration tests, one summary'
 	@echo 'make demo-real   the same with the real kubespray: KUBESPRAY=v2.31.0 MIRROR=/dir'
 	@echo 'make test-real   a whole life with the real kubespray; takes hours'
+	@echo 'make lint        only what looks at the source: ruff, mypy and others'
 	@echo 'make docs        build the documentation into doc/build'
+	@echo 'make changelog   write the release notes into CHANGELOG.rst'
 	@echo 'make lab-up      start the lab only     make lab-status  what runs in it'
 	@echo 'make lab-shell   a shell inside it      make lab-down    stop and remove it'
 
@@ -30,8 +32,14 @@ test:
 test-real:
 	@$(SUDO) $(PYTHON) -m tests.real $(REAL) $(SCENARIOS)
 
+lint:
+	@$(PYTHON) -m tests lint
+
 docs:
-	@sphinx-build -W -b html doc/source doc/build
+	@$(PYTHON) -m tests docs
+
+changelog:
+	@$(PYTHON) -m tests changelog
 
 lab-up:
 	@$(SUDO) $(PYTHON) -m lab up

@@ -24,8 +24,10 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--cache", help=f"what labs share ($LAB_CACHE, {CACHE})")
     verbs = top.add_subparsers(dest="verb", required=True, metavar="COMMAND")
     install = verbs.add_parser("install", help="install what is missing")
-    install.add_argument("--with-tests", action="store_true", help="test tools as well")
-    install.set_defaults(run=lambda lab, args: lab.install(with_tests=args.with_tests))
+    what = install.add_mutually_exclusive_group()
+    what.add_argument("--with-tests", action="store_true", help="test tools as well")
+    what.add_argument("--docs", action="store_true", help="only what builds the docs")
+    install.set_defaults(run=_install)
     databases = verbs.add_parser("databases", help="make what every new lab copies")
     databases.set_defaults(run=lambda lab, args: lab.make_databases())
     _add_up(verbs)
@@ -61,6 +63,13 @@ def _add_up(verbs: "argparse._SubParsersAction[argparse.ArgumentParser]") -> Non
     )
     artifacts.add_kubespray(up)
     up.set_defaults(run=_up)
+
+
+def _install(lab: Lab, args: argparse.Namespace) -> None:
+    if args.docs:
+        lab.install_docs()
+    else:
+        lab.install(with_tests=args.with_tests)
 
 
 def _up(lab: Lab, args: argparse.Namespace) -> None:

@@ -24,6 +24,8 @@ NAMES = ("openstack", TACKER, "ansible")
 LOWEST = "lowest"
 #: The environments that tests run in.
 TESTED = (TACKER, LOWEST)
+#: What builds the documentation.
+DOCS = "docs"
 TOOLS = "tools"
 TESTS = "tests"
 COMPLETE = ".complete"
@@ -66,7 +68,9 @@ def has_tests(settings: Settings, name: str) -> bool:
 
 
 def prepare(settings: Settings, report: Report, names: Sequence[str] = NAMES) -> None:
-    """Build the environments that are missing, and remove those of former pins.
+    """Build the environments that are missing.
+
+    With those of a lab among them, environments of former pins are removed.
 
     :raises LabError: an installation failed.
     """
@@ -77,7 +81,7 @@ def prepare(settings: Settings, report: Report, names: Sequence[str] = NAMES) ->
     with ThreadPoolExecutor(len(wanted)) as pool:
         # A list, to see the exceptions.
         list(pool.map(lambda name: _build(settings, report, name), wanted))
-    if not _in_use(settings):
+    if set(NAMES) <= set(names) and not _in_use(settings):
         _remove_former(settings)
 
 
@@ -171,7 +175,7 @@ def uv_variables(settings: Settings) -> dict[str, str]:
 
 
 def _remove_former(settings: Settings) -> None:
-    current = {path(settings, name) for name in (*NAMES, LOWEST, TOOLS)}
+    current = {path(settings, name) for name in (*NAMES, LOWEST, DOCS, TOOLS)}
     for found in (settings.cache / "envs").iterdir():
         if found not in current:
             shutil.rmtree(found)

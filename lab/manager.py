@@ -46,7 +46,7 @@ class Lab:
         tools, names = [*packages.TOOLS], [*environments.NAMES]
         if with_tests:
             tools += packages.TEST_TOOLS
-            names.append(environments.LOWEST)
+            names += [environments.LOWEST, environments.DOCS]
         missing = packages.missing(tools)
         self._settings.cache.mkdir(parents=True, exist_ok=True)
         with files.locked(self._settings.cache / "lock", self._busy):
@@ -56,13 +56,26 @@ class Lab:
                 if with_tests:
                     environments.add_tests(self._settings, self._report, name)
 
-    def _install(self, missing: Sequence[packages.Tool], names: Sequence[str]) -> None:
-        settings, log = self._settings, self._settings.cache / "install.log"
-        ready = all(environments.is_ready(settings, name) for name in names)
-        # Environments need this one only, so they are built while apt does the rest.
+    def install_docs(self) -> None:
+        """Install what builds the documentation, and nothing else.
+
+        :raises LabError: as :meth:`install`.
+        """
+        self._settings.cache.mkdir(parents=True, exist_ok=True)
+        with files.locked(self._settings.cache / "lock", self._busy):
+            self._require_venv([environments.DOCS])
+            environments.prepare(self._settings, self._report, [environments.DOCS])
+
+    def _require_venv(self, names: Sequence[str]) -> None:
+        ready = all(environments.is_ready(self._settings, name) for name in names)
         if not ready and packages.lacks_venv():
             with self._report.step(packages.VENV.package):
-                packages.install([packages.VENV], log)
+                packages.install([packages.VENV], self._settings.cache / "install.log")
+
+    def _install(self, missing: Sequence[packages.Tool], names: Sequence[str]) -> None:
+        settings, log = self._settings, self._settings.cache / "install.log"
+        # Environments need this one only, so they are built while apt does the rest.
+        self._require_venv(names)
         work = [
             tasks.Task("kubectl", lambda: kubectl.prepare(settings)),
             tasks.Task(

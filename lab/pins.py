@@ -26,6 +26,7 @@ _WORDS: Mapping[str, Sequence[str]] = MappingProxyType(
         environments.TACKER: (_PROJECT,),
         environments.TESTS: (),
         "ansible": (),
+        environments.DOCS: (_PROJECT,),
         environments.LOWEST: (_PROJECT, "--resolution", "lowest-direct"),
     }
 )

@@ -5,6 +5,7 @@ the environment that the checks run in. Where it may not become root it leaves o
 needs the lab and reports that.
 """
 
+import argparse
 import contextlib
 import os
 import queue
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -156,6 +157,30 @@ def variables(settings: Settings, scratch: str, name: str) -> dict[str, str]:
     }
 
 
+def lint_checks(env: dict[str, str]) -> list[Check]:
+    """What ``make lint`` runs, and the hook of pre-commit."""
+    return [
+        Check("ruff check", ("ruff", "check", "--no-cache", *SOURCES), env=env),
+        Check(
+            "ruff format",
+            ("ruff", "format", "--no-cache", "--check", *SOURCES),
+            env=env,
+        ),
+        Check("mypy", ("mypy", "--cache-dir=/dev/null"), env=env),
+        Check("import-linter", ("lint-imports", "--no-cache"), env=env),
+        Check("shellcheck", ("shellcheck", *scripts()), env=env),
+    ]
+
+
+def docs_check(settings: Settings, scratch: str, target: str) -> Check:
+    """The documentation, in an environment of its own; warnings are errors.
+
+    :param target: the directory that gets the pages.
+    """
+    argv = ("sphinx-build", "-q", "-W", "-b", "html", "doc/source", target)
+    return Check("docs", argv, env=variables(settings, scratch, environments.DOCS))
+
+
 def quick_checks(settings: Settings, scratch: str) -> list[Check]:
     """Lint, documentation, unit and contract tests.
 
@@ -172,20 +197,8 @@ def quick_checks(settings: Settings, scratch: str) -> list[Check]:
     )
     return [
         *([databases] if os.geteuid() == 0 else []),
-        Check("ruff check", ("ruff", "check", "--no-cache", *SOURCES), env=env),
-        Check(
-            "ruff format",
-            ("ruff", "format", "--no-cache", "--check", *SOURCES),
-            env=env,
-        ),
-        Check("mypy", ("mypy", "--cache-dir=/dev/null"), env=env),
-        Check("import-linter", ("lint-imports", "--no-cache"), env=env),
-        Check("shellcheck", ("shellcheck", *scripts()), env=env),
-        Check(
-            "docs",
-            ("sphinx-build", "-q", "-W", "-b", "html", "doc/source", f"{scratch}/docs"),
-            env=env,
-        ),
+        *lint_checks(env),
+        docs_check(settings, scratch, f"{scratch}/docs"),
         Check("unit tests", (*pytest, "tests/unit"), shown=True, env=env),
         Check("contract tests", (*pytest, "tests/contract"), shown=True, env=env),
         Check("lowest versions", (*pytest, *VERSIONED), shown=True, env=lowest),
@@ -223,34 +236,96 @@ def summary(checks: Sequence[Check]) -> int:
     return 1 if failed else 0
 
 
+def install(*options: str) -> Check:
+    """Have the lab install what checks run in."""
+    argv = (sys.executable, "-m", "lab", "install", *options)
+    return Check("install", argv, shown=True)
+
+
+def everything(processes: children.Children) -> int:
+    """Set up and run every check; the exit code."""
+    installed = install("--with-tests")
+    installed.run(processes)
+    if not installed.ok:
+        return summary([installed])
+    settings = from_environment()
+    with tempfile.TemporaryDirectory() as scratch:
+        checks = quick_checks(settings, scratch)
+        run_all(checks, processes)
+    return summary([installed, *checks, in_labs(settings, processes)])
+
+
+def lint(processes: children.Children) -> int:
+    """Set up and run the linters alone; the exit code."""
+    installed = install("--with-tests")
+    installed.run(processes)
+    if not installed.ok:
+        return summary([installed])
+    with tempfile.TemporaryDirectory() as scratch:
+        env = variables(from_environment(), scratch, environments.TACKER)
+        checks = lint_checks(env)
+        run_all(checks, processes)
+    return summary(checks)
+
+
+def docs(processes: children.Children) -> int:
+    """Set up what builds the documentation, and build it; the exit code."""
+    target = ROOT / "doc" / "build" / "html"
+
+    def check(settings: Settings, scratch: str) -> Check:
+        return docs_check(settings, scratch, str(target))
+
+    return documents(processes, check, target / "index.html")
+
+
+def changelog(processes: children.Children) -> int:
+    """Write the release notes of all versions into one file; the exit code."""
+    target = ROOT / "CHANGELOG.rst"
+    argv = ("reno", "report", "--output", str(target), str(ROOT))
+
+    def check(settings: Settings, scratch: str) -> Check:
+        env = variables(settings, scratch, environments.DOCS)
+        return Check("changelog", argv, env=env)
+
+    return documents(processes, check, target)
+
+
+def documents(
+    processes: children.Children, make: Callable[[Settings, str], Check], target: Path
+) -> int:
+    """Set up what builds the documentation, and use it; the exit code.
+
+    :param make: the check that makes *target*, from settings and a scratch directory.
+    """
+    installed = install("--docs")
+    installed.run(processes)
+    if not installed.ok:
+        return summary([installed])
+    with tempfile.TemporaryDirectory() as scratch:
+        check = make(from_environment(), scratch)
+        check.run(processes)
+    if check.ok:
+        _say(str(target))
+    return 0 if check.ok else 1
+
+
+JOBS = {"all": everything, "lint": lint, "docs": docs, "changelog": changelog}
+
+
 def main() -> int:
-    """Run everything; the exit code, as of a shell when a signal ended it."""
+    """Run everything, or what is named; the exit code, as of a shell at a signal."""
+    parser = argparse.ArgumentParser(prog="python3 -m tests")
+    parser.add_argument("job", nargs="?", choices=JOBS, default="all")
+    job = JOBS[parser.parse_args().job]
     processes = children.Children()
     try:
         children.stop_on_signals()
-        return everything(processes)
+        return job(processes)
     except children.Stopped as stopped:
         processes.stop()
         children.kill_descendants()
         print(f"{stopped}: the checks and their laboratories are gone", flush=True)
         return 128 + stopped.number
-
-
-def everything(processes: children.Children) -> int:
-    """Set up and run every check; the exit code."""
-    install = Check(
-        "install",
-        (sys.executable, "-m", "lab", "install", "--with-tests"),
-        shown=True,
-    )
-    install.run(processes)
-    if not install.ok:
-        return summary([install])
-    settings = from_environment()
-    with tempfile.TemporaryDirectory() as scratch:
-        checks = quick_checks(settings, scratch)
-        run_all(checks, processes)
-    return summary([install, *checks, in_labs(settings, processes)])
 
 
 if __name__ == "__main__":

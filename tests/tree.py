@@ -6,7 +6,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # What .gitignore leaves out of a checkout.
-_BY_PRODUCTS = ("__pycache__", "build", "dist", ".hypothesis")
+_BY_PRODUCTS = (
+    *("__pycache__", "build", "dist", ".hypothesis", ".tox", ".venv"),
+    "CHANGELOG.rst",
+)
 _SUFFIXES = ("_cache", ".egg-info", ".zip")
 
 

@@ -48,7 +48,7 @@ class TestThePins:
         used = {package for name in pins.BOUNDED for package in pinned(name)}
         assert pinned(pins.UPPER).keys() <= used
 
-    @pytest.mark.parametrize("name", environments.TESTED)
+    @pytest.mark.parametrize("name", [*environments.TESTED, environments.DOCS])
     def test_every_need_of_the_project_is_met(self, name):
         chosen = pinned(name)
         for need in needs():
