@@ -16,12 +16,13 @@ def read(path: str, directory: str, *, kept: str, option: str, largest: int) -> 
     Requests come from tenants, so links must not lead out of the directory, and the
     error for a file outside is the same whether it exists or not.
 
+    :param path: absolute, or relative to *directory*.
     :param directory: "" if no file may be read.
     :param kept: what the directory is for, for the message.
     :param option: the configuration option that names the directory, for the message.
     :raises Refused: the file may not or cannot be read.
     """
-    real = os.path.realpath(path)
+    real = os.path.realpath(os.path.join(directory, path))
     if not directory or not real.startswith(os.path.realpath(directory) + os.sep):
         raise Refused(
             "is not below the directory that Tacker's operator has set aside for "

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt.request import field_types
+
 SSH_PORT = 22
 
 
@@ -17,7 +19,8 @@ class PrivateKey:
     """A private key of the request.
 
     :param attribute: its dotted name in the request, for messages.
-    :param given: its text, or the absolute path of a file on the conductor.
+    :param given: its text, or the path of a file on the conductor: absolute, or
+        beginning with ``./`` and relative to the operator's directory for keys.
     """
 
     attribute: str
@@ -28,7 +31,7 @@ class PrivateKey:
     def path(self) -> str | None:
         """The path; None for a key that is given as text."""
         given = self.given.get_secret_value()
-        return given if given.startswith("/") else None
+        return given if field_types.is_path(given) else None
 
     @property
     def file_name(self) -> str:

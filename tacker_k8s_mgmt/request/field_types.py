@@ -57,8 +57,11 @@ class SecretForm:
 
 
 def is_path(text: str) -> bool:
-    """Whether a private key is the path of a file."""
-    return text.strip().startswith("/")
+    """Whether a private key is the path of a file.
+
+    ``./`` begins one below the operator's directory for keys.
+    """
+    return text.strip().startswith(("/", "./"))
 
 
 SECRET = SecretForm()
@@ -96,13 +99,14 @@ def _secret(value: SecretStr) -> SecretStr:
 def _private_key(value: SecretStr) -> SecretStr:
     """A path, or a key with Unix line ends and without surrounding blanks."""
     text = value.get_secret_value().strip()
-    if text.startswith("/"):
-        return SecretStr(absolute_path(text))
+    if is_path(text):
+        path = conductor_path(text)
+        return SecretStr(path if path.startswith("/") else f"./{path}")
     lines = "\n".join(line.strip() for line in text.splitlines())
     if len(lines) > LONGEST_KEY or not _PEM.fullmatch(lines):
         raise ValueError(
             "must be the text of a private key (-----BEGIN ... PRIVATE KEY-----) or "
-            "the absolute path of a file with one on Tacker's conductor"
+            "the path of a file with one on Tacker's conductor (beginning with / or ./)"
         )
     return SecretStr(f"{lines}\n")
 
@@ -151,6 +155,21 @@ def absolute_path(value: str) -> str:
     if ".." in PurePosixPath(value).parts:
         raise ValueError("must not contain '..'")
     return "/" + posixpath.normpath(value).lstrip("/")
+
+
+def conductor_path(value: str) -> str:
+    """Normalise the path of a file below one of the operator's directories.
+
+    :returns: the path: absolute, or relative to that directory.
+    :raises ValueError: the path contains ``..`` or names no file.
+    """
+    if _plain(value).startswith("/"):
+        return absolute_path(value)
+    # As an absolute one, it would be below the file system's root.
+    path = absolute_path(f"/{value}").lstrip("/")
+    if not path:
+        raise ValueError("must name a file")
+    return path
 
 
 def _owned_directory(value: str) -> str:

@@ -36,9 +36,9 @@ _PrivateKey = Annotated[
     CHANGEABLE,
     Field(
         description="SSH private key of that user: its text (RSA, ECDSA or Ed25519, in "
-        "OpenSSH's or a PEM format), or the absolute path of a file with it on "
-        "Tacker's conductor, below the directory that the option [k8s_mgmt] "
-        "key_directory names."
+        "OpenSSH's or a PEM format), or the path of a file with it on Tacker's "
+        "conductor, below the directory that the option [k8s_mgmt] key_directory "
+        "names: absolute, or relative to that directory and beginning with ./."
     ),
 ]
 _Passphrase = Annotated[

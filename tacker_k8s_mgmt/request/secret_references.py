@@ -33,7 +33,8 @@ class Reference:
     """A reference to a secret.
 
     :param kind: ``secret_ref`` or ``file``.
-    :param target: the secret's URL in Barbican, or the file's absolute path.
+    :param target: the secret's URL in Barbican, or the file's path; a relative one is
+        below the operator's directory.
     """
 
     kind: str
@@ -174,7 +175,9 @@ def resolve(
             return value
         if place.form.by_path and value.kind == FILE:
             opened.uses.append(Use(place.location, name, value, is_known=True))
-            return value.target
+            # Without the prefix it would be taken for the key's text.
+            is_absolute = value.target.startswith("/")
+            return value.target if is_absolute else f"./{value.target}"
         try:
             secret = resolver(value) if resolver and is_needed else None
         except Unresolved as reason:
@@ -205,7 +208,7 @@ def _parsed(value: Mapping[Any, Any]) -> Reference | NotKept:
     if not isinstance(target, str):
         raise ValueError(f"must be a reference with text in it, {_FORMS}")
     try:
-        check = _secret_url if kind == SECRET_REF else field_types.absolute_path
+        check = _secret_url if kind == SECRET_REF else field_types.conductor_path
         return Reference(kind, check(target.strip()))
     except ValueError as error:
         raise ValueError(f"{kind} {error}") from None

@@ -21,7 +21,7 @@ PEM = KEY.replace("OPENSSH ", "ENCRYPTED ")
 ACCOUNTS = ("ansible", "master_node", "worker_node", "external_lb_param")
 SHAPE = (
     "must be the text of a private key (-----BEGIN ... PRIVATE KEY-----) or the "
-    "absolute path of a file with one on Tacker's conductor"
+    "path of a file with one on Tacker's conductor (beginning with / or ./)"
 )
 
 

@@ -86,6 +86,16 @@ class TestReferences:
         assert compared(made) == by_path
 
     @pytest.mark.parametrize("name", VALUES)
+    def test_a_file_may_be_relative_to_the_operators_directory(self, name):
+        body = request(with_secret(name, {"file": "site-a/./worker"}))
+        made = params.parse(body, dictionary({"site-a/worker": value_of(name)}))
+        (use,) = made.references
+        assert use.reference == Reference("file", "site-a/worker")
+        if name.endswith("private_key"):
+            (key,) = [a.private_key for a in made.accounts() if a.private_key]
+            assert key.path == "./site-a/worker"
+
+    @pytest.mark.parametrize("name", VALUES)
     def test_without_a_resolver_it_is_checked_and_not_followed(self, name):
         made = params.parse(request(with_secret(name, BY_URL)))
         assert [use.reference.as_given() for use in made.references] == [BY_URL]
@@ -143,8 +153,9 @@ MALFORMED = {
     "other": ({"vault": MARKER}, "must be text or a reference"),
     "number": ({"file": 5}, "must be a reference with text"),
     "nested": ({"secret_ref": {"file": MARKER}}, "must be a reference with text"),
-    "relative": ({"file": MARKER}, "file must be an absolute path"),
+    "directory": ({"file": "./"}, "file must name a file"),
     "upwards": ({"file": f"/etc/../{MARKER}"}, "file must not contain '..'"),
+    "out": ({"file": f"../{MARKER}"}, "file must not contain '..'"),
     "control": ({"file": f"/{MARKER}\n/b"}, "file must not contain control"),
     "blank": ({"file": " "}, "file must not be empty"),
     "kept": ({"not_kept": "yes"}, "must be text or a reference"),
@@ -265,12 +276,10 @@ class TestVariables:
         assert made.kubespray_vars == {"some_download": variable}
 
     def test_one_that_is_written_wrongly_is_a_problem(self):
-        given = self.vars(a={"secret_ref": "x"}, tokens=[{"file": "relative"}])
+        given = self.vars(a={"secret_ref": "x"}, tokens=[{"file": "../other"}])
         first, second = problems(params.parse, given, never)
         assert first.startswith("kubespray_vars.a: secret_ref must be the URL")
-        assert second.startswith(
-            "kubespray_vars.tokens.0: file must be an absolute path"
-        )
+        assert second.startswith("kubespray_vars.tokens.0: file must not contain '..'")
 
     def test_no_depth_breaks_it(self):
         deep = json.loads("[" * 900 + "]" * 900)

@@ -148,6 +148,7 @@ class TestFiles:
         (directory / "site" / "one").write_text("another")
         assert private_keys.read(f"{directory}/worker", str(directory)) == "the key"
         assert private_keys.read(f"{directory}/site/one", f"{directory}/") == "another"
+        assert private_keys.read("./site/one", str(directory)) == "another"
 
     @pytest.mark.parametrize("path", ["secret", "nothing", "keys", "keys-2/worker", ""])
     def test_files_outside_the_directory_are_neither_read_nor_reported(
