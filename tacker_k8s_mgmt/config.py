@@ -51,6 +51,13 @@ OPTIONS: tuple[cfg.Opt, ...] = (
         help="Limit for all new VMs to accept SSH logins.",
     ),
     cfg.FloatOpt(
+        "login_timeout",
+        default=60,
+        min=0,
+        help="Limit for a new VM that refuses the SSH login: cloud-init may install it "
+        "after the SSH server has started.",
+    ),
+    cfg.FloatOpt(
         "load_balancer_timeout",
         default=900,
         min=1,

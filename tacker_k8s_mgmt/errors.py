@@ -130,8 +130,18 @@ class ConnectionLost(ConnectError):
 class AuthError(RemoteError):
     """The host refused the credentials."""
 
-    message = "{host}:{port} refused the SSH login of user {user}."
+    message = "{host}:{port} refused the SSH login of user {user}: {reason}."
     default_hint = "Correct the user name, password or key in the parameters."
+
+
+class PasswordsRefused(AuthError):
+    """The host accepts no password at all, as stock cloud images do."""
+
+    default_hint = (
+        "Give a private key in place of the password, and the VM its public key: a "
+        "stock cloud image takes the key pair that `key_name` names in the Base HOT. "
+        "Or have the VM's user data allow passwords (ssh_pwauth)."
+    )
 
 
 class PrivateKeyError(RemoteError):

@@ -3,9 +3,9 @@
 One file per VNF instance: ``<state path>/journal/<VNF instance id>.jsonl``. Each line
 is one record with the time (seconds since the epoch), the operation's run id, the
 hook, Tacker's API and an event: ``operation-start``, ``step-start``, ``progress``,
-``step-end``, ``operation-end``. One that has completed names in ``followed_by`` the
-hook of the same operation that is recorded next, if there is one. Texts are redacted
-by their sources.
+``note``, ``step-end``, ``operation-end``. One that has completed names in
+``followed_by`` the hook of the same operation that is recorded next, if there is one.
+Texts are redacted by their sources.
 
 A journal keeps the newest operations only. The rest is written to a new file, which
 replaces the old one. Each writer locks the file and then checks that the path still

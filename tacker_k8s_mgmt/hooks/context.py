@@ -122,6 +122,11 @@ class Hook(abc.ABC, Generic[S]):
             LOG.info("%s: %s", self.name, "; ".join(texts))
         self._journal.record("progress", text=progress.where(), **_fields(progress))
 
+    def note(self, text: str) -> None:
+        """Record what delays the operation, in the journal and in the log."""
+        LOG.warning("%s: %s", self.name, text)
+        self._journal.record("note", text=text)
+
 
 def _fields(progress: Progress) -> dict[str, Any]:
     """The journal's fields of a progress record, besides its text."""

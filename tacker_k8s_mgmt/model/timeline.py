@@ -101,6 +101,7 @@ class Operation:
     :param outcome: ``completed`` or ``failed``; "" until it has ended.
     :param next_hook: of the same operation, which is recorded next; "" for none, and
         until it has ended.
+    :param notes: of what delayed it.
     """
 
     hook: str
@@ -114,6 +115,7 @@ class Operation:
     seconds: float = 0.0
     error: str = ""
     next_hook: str = ""
+    notes: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -204,6 +206,8 @@ class Timeline:
                 if operation.current:
                     operation.current.looks.append(_look(record))
                     operation.current.slowest += tuple(_slowest(record))
+            case "note":
+                operation.notes.append(_text(record, "text"))
             case "step-end":
                 _end_step(operation, record)
             case "operation-end":

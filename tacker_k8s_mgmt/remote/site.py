@@ -7,7 +7,7 @@ playbook may run for hours), and closed with the site.
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -82,6 +82,8 @@ class Site(Vnf):
 
     #: Host keys of hosts that outlive the cluster.
     key_file: type[KeyFile] = KeyFile
+    #: Records what delays the operation, for those who follow it.
+    note: Callable[[str], None] = staticmethod(LOG.warning)
 
     def __init__(
         self,
@@ -182,6 +184,8 @@ class Site(Vnf):
     def wait_reachable(self, machines: Sequence[Machine]) -> None:
         """Wait until every VM accepts a login and sudo, in parallel.
 
+        A VM whose SSH server refuses the login is given up after ``login_timeout``.
+
         :raises RemoteError: names every VM that did not within ``boot_timeout``.
         """
         waiting = Backoff(self._options.boot_timeout)
@@ -190,16 +194,26 @@ class Site(Vnf):
         def probe(machine: Machine) -> str:
             # One time limit for all: later VMs have been booting meanwhile.
             limit = max(_LAST_TRY, self._options.boot_timeout - waiting.elapsed())
-            session = None
+            session, name = None, f"{machine.role.value} VM {machine.server_id}"
+            grace = self._options.login_timeout
+            user = self._params.account(machine.role).username
+
+            def refused(why: str) -> None:
+                self.note(
+                    f"{name}, {machine.ssh_address}, refuses the SSH login of {user}: "
+                    f"{why}; it is tried again for up to {grace:g} s, because "
+                    "cloud-init may not have ended"
+                )
+
             try:
-                session = self._vms.open(machine, limit, auth_grace=60)
+                session = self._vms.open(machine, limit, grace, refused)
                 self._identities[machine.server_id] = _identity(session, machine)
             except bastion_errors.BastionError:
                 raise  # reported once, not for each VM
             except errors.RemoteError as error:
                 if session is not None:
                     session.close()
-                return f"{machine.role.value} VM {machine.server_id}: {error}"
+                return f"{name}: {error}"
             if machine.role is Role.WORKER:
                 session.close()
             else:

@@ -29,7 +29,7 @@ def one(monkeypatch, tmp_path):
     monkeypatch.setattr(vim, "_plugin", lambda: None)
     instance = types.SimpleNamespace(id="vnf", tenant_id="tenant", vnf_metadata={})
     options = types.SimpleNamespace(
-        boot_timeout=0.2, connect_timeout=1, key_directory=""
+        boot_timeout=0.2, connect_timeout=1, key_directory="", login_timeout=60
     )
     monkeypatch.setattr(v1_context.V1Site, "_keys", lambda _: None)
     return v1_context.V1Site(hook(instance, options, tmp_path), params())
@@ -38,7 +38,7 @@ def one(monkeypatch, tmp_path):
 def test_all_vms_share_one_boot_timeout_and_each_gets_a_try(one, monkeypatch):
     limits = {}
 
-    def silent(machine, limit, auth_grace):
+    def silent(machine, limit, auth_grace, on_refused):
         limits[machine.server_id] = limit
         time.sleep(limit)
         raise errors.RemoteError(detail=f"no answer from {machine.ssh_address}")
@@ -52,6 +52,30 @@ def test_all_vms_share_one_boot_timeout_and_each_gets_a_try(one, monkeypatch):
     assert sorted(limits.values())[-9] == pytest.approx(0.01, abs=0.005)
     for machine in MACHINES:
         assert f"worker VM {machine.server_id}: no answer" in str(caught.value)
+
+
+def test_a_refused_login_is_noted_at_once_and_given_up_early(one, monkeypatch):
+    notes = []
+    machine = MACHINES[0]
+
+    def refusing(machine, limit, auth_grace, on_refused):
+        assert auth_grace == 60
+        on_refused("it takes no passwords")
+        assert len(notes) == 1
+        place = {"user": "ubuntu", "host": machine.ssh_address, "port": 22}
+        raise errors.PasswordsRefused(reason="it takes no passwords", **place)
+
+    monkeypatch.setattr(one._vms, "open", refusing)
+    one.note = notes.append
+    with pytest.raises(errors.RemoteError, match="key_name") as caught:
+        one.wait_reachable([machine])
+    assert f"worker VM {machine.server_id}: {machine.ssh_address}:22" in str(
+        caught.value
+    )
+    (note,) = notes
+    assert machine.ssh_address in note
+    assert "it takes no passwords" in note
+    assert "60 s" in note
 
 
 class Directory:
@@ -115,7 +139,7 @@ class TestBastion:
         bastion_errors.BastionUnreachable(
             user="u", host="b", port=22, seconds=1, reason="-"
         ),
-        bastion_errors.BastionRefused(user="u", host="b", port=22),
+        bastion_errors.BastionRefused(user="u", host="b", port=22, reason="no"),
         bastion_errors.BastionForbids(host="b", target="192.0.2.1"),
     )
 
@@ -156,7 +180,8 @@ class TestExpected:
         found = []
 
         def login(machine):
-            refused = errors.AuthError(user="u", host=machine.ssh_address, port=22)
+            place = {"host": machine.ssh_address, "port": 22}
+            refused = errors.AuthError(user="u", reason="no", **place)
             found.append(refused if machine is self.REFUSED else Session())
             if machine is self.REFUSED:
                 raise refused

@@ -27,6 +27,7 @@ def hook(vnf_instance, options, state_path, context=None):
         options=options,
         state_path=str(state_path),
         name="scale_end",
+        note=print,
     )
 
 

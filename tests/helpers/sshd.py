@@ -54,6 +54,7 @@ class Sshd:
         self.deaf = False  # exec requests are never answered
         self.authorized: set[str] = set()  # public keys, as in authorized_keys
         self.wants_both = False  # a password after the key
+        self.passwords = True  # accepts them, which stock cloud images do not
         self.tried: list[str] = []  # the ways of each try to log in
         self.forwards = True  # passes connections on
         self.forwarded: list[tuple[str, int]] = []
@@ -195,7 +196,7 @@ class Login(paramiko.ServerInterface):
         self.targets: dict[int, socket.socket] = {}
 
     def get_allowed_auths(self, username: str) -> str:
-        return "publickey,password"
+        return "publickey,password" if self.sshd.passwords else "publickey"
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
         self.sshd.tried.append("publickey")
@@ -210,6 +211,7 @@ class Login(paramiko.ServerInterface):
     def check_auth_password(self, username: str, password: str) -> int:
         self.sshd.tried.append("password")
         good = password == self.sshd.password and username in (USER, "root")
+        good = good and self.sshd.passwords
         if good and self.sshd.refuse_logins:
             self.sshd.refuse_logins -= 1
             good = False

@@ -94,6 +94,8 @@ class Reporter:
                 self.begin(operation)
             case "progress" if operation.current and not self._live:
                 self._progress(operation.current)
+            case "note":
+                self.say(f"{'':>7} {operation.notes[-1]}", "yellow")
             case "step-end":
                 self.step(operation.steps[-1])
             case "operation-end":

@@ -104,6 +104,7 @@ class V1Site(Site):
         self.context, self.instance = hook.context, hook.instance
         owner = self.instance.id, self.instance.tenant_id
         super().__init__(*owner, params, hook.options, hook.state_path, hook.name)
+        self.note = hook.note
         self.vims = VimRegistry(self.context, self.instance)
 
     def _stack(self) -> tuple[str, Sequence[StackResource]]:

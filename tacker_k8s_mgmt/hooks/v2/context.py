@@ -95,6 +95,7 @@ class V2Site(Site):
         self._call = hook.call
         owner = self._call.vnf_id, _PROJECT
         super().__init__(*owner, params, hook.options, hook.state_path, hook.name)
+        self.note = hook.note
         self.vims = Connections(self._call.instance)
 
     def _stack(self) -> tuple[str, Sequence[StackResource]]:

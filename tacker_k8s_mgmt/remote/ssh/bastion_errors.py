@@ -28,7 +28,9 @@ class BastionLost(BastionError, errors.ConnectionLost):
 class BastionRefused(BastionError, errors.AuthError):
     """The bastion refused the credentials."""
 
-    message = "The bastion {host}:{port} refused the SSH login of user {user}."
+    message = (
+        "The bastion {host}:{port} refused the SSH login of user {user}: {reason}."
+    )
     default_hint = (
         "Correct user name, password or key of the structure `bastion` in the "
         "parameters."

@@ -7,6 +7,7 @@ No credentials are sent before the host's key has been verified. Only this modul
 import io
 import logging
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 
 import paramiko
@@ -32,7 +33,15 @@ logging.getLogger(_WIRE_LOG).setLevel(logging.CRITICAL)
 
 
 class Refused(Exception):
-    """The host answered and did not accept user, password or key."""
+    """The host answered and did not accept user, password or key; the text says why."""
+
+    error: type[errors.AuthError] = errors.AuthError
+
+
+class _PasswordsRefused(Refused):
+    """It accepts no passwords."""
+
+    error = errors.PasswordsRefused
 
 
 def connect(
@@ -43,13 +52,15 @@ def connect(
     deadline: float,
     connect_timeout: float = CONNECT_TIMEOUT,
     auth_grace: float = 0.0,
+    on_refused: Callable[[str], None] = lambda _: None,
 ) -> Session:
     """Log in, retrying while the host may still be booting.
 
     :param deadline: seconds for all attempts together.
     :param connect_timeout: seconds for one attempt.
     :param auth_grace: seconds from the first refused login during which it is retried:
-        on a new VM sshd may answer before cloud-init has set the password.
+        on a new VM sshd may answer before cloud-init has installed the login.
+    :param on_refused: is called with the reason before the first of these retries.
     :raises ConnectError: no attempt succeeded within the deadline.
     :raises AuthError: the host answered and refused user, password or key.
     :raises HostKeyError: the host's key is neither recorded nor given.
@@ -62,9 +73,13 @@ def connect(
         try:
             return Session(_log_in(endpoint, host_keys, limit), endpoint, redact)
         except Refused as error:
-            refused = refused or Backoff(auth_grace)
+            is_first, refused = refused is None, refused or Backoff(auth_grace)
+            why = str(error)
             if refused.spent() or attempts.spent():
-                raise errors.AuthError(host=host, port=port, user=user) from error
+                fields = {"host": host, "port": port, "user": user, "reason": why}
+                raise error.error(**fields) from error
+            if is_first:
+                on_refused(why)
         except _TRANSIENT as error:
             if attempts.spent() or backoff.is_unknown_name(error):
                 reason = backoff.reason(error)
@@ -126,18 +141,26 @@ def _distrust(
 def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:
     user, password = endpoint.username, endpoint.revealed_password()
     key = endpoint.revealed_key()
+    further = ["password"]
     try:
-        further = transport.auth_publickey(user, _key(key)) if key else ["password"]
+        if key:
+            further = transport.auth_publickey(user, _key(key))
         if "password" in further and password is not None:
             transport.auth_password(user, password)
+    except paramiko.BadAuthenticationType as error:
+        taken = ", ".join(error.allowed_types)
+        if key:
+            raise Refused(f"it takes no private keys, only {taken}") from error
+        raise _PasswordsRefused(f"it takes no passwords, only {taken}") from error
     except paramiko.AuthenticationException as error:
         # paramiko raises the same class if the peer hangs up or times out, as a booting
         # host does (pam_nologin). After a refusal the connection stays open.
         if transport.is_active() and "timeout" not in str(error):
-            raise Refused from error
+            tried = "private key" if key else "password"
+            raise Refused(f"the {tried} is not accepted") from error
         raise
     if not transport.is_authenticated():
-        raise Refused
+        raise Refused(f"beside the private key it requires: {', '.join(further)}")
 
 
 def _key(text: str) -> paramiko.PKey:
@@ -146,4 +169,4 @@ def _key(text: str) -> paramiko.PKey:
         with suppress(paramiko.SSHException):
             key: paramiko.PKey = kind.from_private_key(io.StringIO(text))
             return key
-    raise Refused
+    raise Refused("the private key is of no kind that paramiko knows")

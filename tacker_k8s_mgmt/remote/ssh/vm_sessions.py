@@ -36,12 +36,16 @@ class VmSessions:
         self._expected: dict[str, Future[Session]] = {}
 
     def open(
-        self, machine: Machine | Node, limit: float | None = None, auth_grace: float = 0
+        self,
+        machine: Machine | Node,
+        limit: float | None = None,
+        auth_grace: float = 0,
+        on_refused: Callable[[str], None] = lambda _: None,
     ) -> Session:
         """Open a further session, which the caller closes or passes to :meth:`keep`.
 
         :param limit: seconds; None for the usual timeout.
-        :raises RemoteError: see :func:`.login.connect`, which has ``auth_grace``, too.
+        :raises RemoteError: see :func:`.login.connect`, which has the other parameters.
         """
         account = self._params.account(machine.role)
         return login.connect(
@@ -50,6 +54,7 @@ class VmSessions:
             redact=self._logins.redact,
             deadline=self._timeout if limit is None else limit,
             auth_grace=auth_grace,
+            on_refused=on_refused,
         )
 
     def keep(self, machine: Machine | Node, session: Session) -> None:

@@ -37,6 +37,9 @@ class Recorder:
         found |= {"task": task, "tasks": tasks, "results": 21, **more}
         self._journal.record("progress", **found)
 
+    def note(self, text):
+        self._journal.record("note", text=text)
+
     def step_end(self, outcome="done", seconds=4.2):
         self._journal.record("step-end", **self._step, outcome=outcome, seconds=seconds)
 

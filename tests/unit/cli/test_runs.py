@@ -84,6 +84,17 @@ def test_show_shows_the_slowest_tasks_of_a_playbook(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("verb", ["show", "follow"])
+def test_what_delays_an_operation_is_shown(tmp_path, capsys, verb):
+    one = Recorder(tmp_path).begin(1)
+    one.step_start()
+    one.note("worker VM 7 refuses the SSH login of ubuntu")
+    one.step_end()
+    one.end()
+    assert runs(tmp_path, verb, VNF) == 0
+    assert " worker VM 7 refuses the SSH login of ubuntu\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", ["show", "follow"])
 def test_a_failed_operation_is_shown_with_its_error(tmp_path, capsys, verb):
     error = "no [bold]brackets[/bold] are taken away"
     failed(tmp_path, error=error)

@@ -72,6 +72,12 @@ def test_without_a_former_run_there_is_no_estimate(hook):
     assert not {"left", "former_runs"} & record.keys()
 
 
+def test_the_journal_has_what_delays_the_operation(hook):
+    hook.note("a VM refuses the login")
+    (record,) = recorded(hook)
+    assert (record["event"], record["text"]) == ("note", "a VM refuses the login")
+
+
 def test_the_end_has_the_slowest_tasks(hook):
     hook.progress(changed(recap={}))
     (record,) = recorded(hook)

@@ -111,6 +111,23 @@ def test_login_refused_while_cloud_init_runs_is_retried_when_asked(sshd, log_in)
     assert sshd.logins == 1
 
 
+def test_refusal_is_reported_before_it_is_tried_again(sshd, log_in):
+    sshd.refuse_logins = 2
+    reasons = []
+    log_in(auth_grace=5, on_refused=reasons.append)
+    assert reasons == ["the password is not accepted"]
+    assert sshd.tried == ["password"] * 3
+
+
+def test_host_that_takes_no_passwords_is_named_as_such(sshd, log_in):
+    sshd.passwords = False
+    with pytest.raises(errors.PasswordsRefused) as caught:
+        log_in(deadline=60)
+    assert sshd.tried == ["password"]
+    assert "it takes no passwords, only publickey" in str(caught.value)
+    assert "key_name" in str(caught.value)
+
+
 def test_grace_for_refused_logins_begins_when_the_host_answers(sshd, log_in):
     # Booting alone takes longer than the grace.
     sshd.refuse_connections, sshd.refuse_logins = 2, 1
@@ -223,6 +240,7 @@ def test_refused_key_fails_at_once_and_nothing_else_is_tried(sshd, log_in):
     with pytest.raises(errors.AuthError) as caught:
         log_in(endpoint=sshd.key_endpoint(made.private, PASSWORD), deadline=60)
     assert sshd.tried == ["publickey"]
+    assert "the private key is not accepted" in str(caught.value)
     assert "name, password or key" in str(caught.value)
     assert not [line for line in made.private.splitlines() if line in str(caught.value)]
 
@@ -246,7 +264,7 @@ def test_host_that_wants_key_and_password_gets_both(sshd, log_in):
 def test_host_that_wants_a_password_besides_refuses_a_key_alone(sshd, log_in):
     made, sshd.wants_both = ssh_keys.make("ed25519"), True
     sshd.authorized.add(made.public)
-    with pytest.raises(errors.AuthError):
+    with pytest.raises(errors.AuthError, match=r"beside the private key .* password"):
         log_in(endpoint=sshd.key_endpoint(made.private), deadline=60)
 
 
