@@ -18,16 +18,16 @@ UPPER = "upper-constraints"
 #: Installed beside Tacker in one environment, in versions of OpenStack's list.
 BOUNDED = (environments.TACKER, environments.TESTS)
 LIMIT = 600
-_PROJECT = str(ROOT / "pyproject.toml")
+_PROJECT = (str(ROOT / "pyproject.toml"), "--extra", "csar")
 #: What uv is given besides NAME.in. In this order: the later ones read the former.
 _WORDS: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "openstack": (),
-        environments.TACKER: (_PROJECT,),
+        environments.TACKER: _PROJECT,
         environments.TESTS: (),
         "ansible": (),
-        environments.DOCS: (_PROJECT,),
-        environments.LOWEST: (_PROJECT, "--resolution", "lowest-direct"),
+        environments.DOCS: _PROJECT,
+        environments.LOWEST: (*_PROJECT, "--resolution", "lowest-direct"),
     }
 )
 NAMES = tuple(_WORDS)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ FLAVOR = (
     "properties",
     "requested_additional_capability_name",
 )
+#: The packages that read a VNFD, by a module of each; the extra ``csar`` has them.
+_PARSERS = {"toscaparser": "tosca-parser", "translator": "heat-translator"}
 _OCCURRENCES = re.compile(r'Relationship "(.+)" in .* wrong number of occurrences')
 
 
@@ -186,6 +189,11 @@ def without_occurrences(definitions: Path) -> Iterator[tuple[str, str]]:
                     if node_at(value, "occurrences") is None:
                         line = key.start_mark.line + 1
                         yield key.value, f"{path.name}, line {line}"
+
+
+def missing_parsers() -> tuple[str, ...]:
+    """The packages of the extra ``csar`` that are not installed."""
+    return tuple(name for module, name in _PARSERS.items() if find_spec(module) is None)
 
 
 def parse_package(entry: Path, package: Path | None) -> tuple[set[str], list[str]]:

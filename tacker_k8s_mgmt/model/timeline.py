@@ -70,6 +70,7 @@ class Step:
     :param outcome: ``done``, ``already so`` or ``failed``; "" until it has ended.
     :param seconds: its duration by the operation's own clock.
     :param slowest: of its playbook, the longest first; none until that has ended.
+    :param notes: what delayed it.
     """
 
     number: int
@@ -81,6 +82,7 @@ class Step:
     seconds: float = 0.0
     looks: list[Look] = field(default_factory=list)
     slowest: tuple[SlowTask, ...] = ()
+    notes: list[str] = field(default_factory=list)
 
     @property
     def failed(self) -> bool:
@@ -101,7 +103,6 @@ class Operation:
     :param outcome: ``completed`` or ``failed``; "" until it has ended.
     :param next_hook: of the same operation, which is recorded next; "" for none, and
         until it has ended.
-    :param notes: of what delayed it.
     """
 
     hook: str
@@ -115,7 +116,6 @@ class Operation:
     seconds: float = 0.0
     error: str = ""
     next_hook: str = ""
-    notes: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -206,8 +206,8 @@ class Timeline:
                 if operation.current:
                     operation.current.looks.append(_look(record))
                     operation.current.slowest += tuple(_slowest(record))
-            case "note":
-                operation.notes.append(_text(record, "text"))
+            case "note" if operation.current:
+                operation.current.notes.append(_text(record, "text"))
             case "step-end":
                 _end_step(operation, record)
             case "operation-end":

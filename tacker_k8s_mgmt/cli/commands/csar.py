@@ -8,7 +8,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.cli import common, documents
 from tacker_k8s_mgmt.cli.common import UsageError
-from tacker_k8s_mgmt.csar import cnf, sources
+from tacker_k8s_mgmt.csar import cnf, sources, vnfd
 from tacker_k8s_mgmt.csar.api import APIS, V1
 from tacker_k8s_mgmt.csar.build import build
 from tacker_k8s_mgmt.csar.check import check
@@ -132,7 +132,16 @@ def _add_build(verbs: Any) -> None:
     )
 
 
+def _need_parsers() -> None:
+    if missing := vnfd.missing_parsers():
+        raise UsageError(
+            f"packages are read with {' and '.join(missing)}, not installed here: "
+            "pip install 'tacker-k8s-mgmt[csar]', or '.[csar]' in a source tree"
+        )
+
+
 def _build(args: argparse.Namespace) -> int:
+    _need_parsers()
     output = args.output or Path(f"{args.flavour}.zip")
     _check_usage(args, output)
     names = Site(
@@ -184,6 +193,7 @@ def _by_vdu(values: Iterable[str]) -> dict[str, str]:
 
 
 def _check(args: argparse.Namespace) -> int:
+    _need_parsers()
     if not args.package.is_file():
         raise UsageError(f"there is no file {args.package}")
     requests = [documents.load(path) for path in args.request]

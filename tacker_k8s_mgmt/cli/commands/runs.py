@@ -190,6 +190,7 @@ def _catch_up(reader: journal.Reader, timeline: Timeline, reporter: Reporter) ->
     for operation in chain.from_iterable(timeline.occurrences()[-1:]):
         reporter.begin(operation)
         for step in operation.steps:
+            reporter.notes(step.notes)
             if step.ended is not None:
                 reporter.step(step)
         if operation.ended is not None:

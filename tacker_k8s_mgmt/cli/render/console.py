@@ -94,8 +94,8 @@ class Reporter:
                 self.begin(operation)
             case "progress" if operation.current and not self._live:
                 self._progress(operation.current)
-            case "note":
-                self.say(f"{'':>7} {operation.notes[-1]}", "yellow")
+            case "note" if operation.current:
+                self.notes(operation.current.notes[-1:])
             case "step-end":
                 self.step(operation.steps[-1])
             case "operation-end":
@@ -110,6 +110,11 @@ class Reporter:
         at = clock(operation.started)
         steps = "1 step" if operation.total == 1 else f"{operation.total} steps"
         self.say(f"{operation.hook}  {at}  ({steps})", "bold")
+
+    def notes(self, texts: Sequence[str]) -> None:
+        """Print what delays a step."""
+        for text in texts:
+            self.say(f"{'':>7} {text}", "yellow")
 
     def step(self, step: Step) -> None:
         """Print how a step has ended."""

@@ -76,8 +76,9 @@ def connect(
             is_first, refused = refused is None, refused or Backoff(auth_grace)
             why = str(error)
             if refused.spent() or attempts.spent():
-                fields = {"host": host, "port": port, "user": user, "reason": why}
-                raise error.error(**fields) from error
+                raise error.error(
+                    host=host, port=port, user=user, reason=why
+                ) from error
             if is_first:
                 on_refused(why)
         except _TRANSIENT as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.csar import sources, vnfd
 
 
 def test_a_built_package_passes_its_check(tmp_path, capsys):
@@ -144,3 +144,17 @@ def test_no_secret_of_a_request_is_shown(package, tmp_path, capsys):
     said = capsys.readouterr()
     assert "ansible.port: must be a whole number" in said.out
     assert secret not in said.out + said.err
+
+
+@pytest.mark.parametrize("command", [["build", "simple"], ["check", "simple.zip"]])
+def test_without_the_parsers_the_remedy_is_named(
+    tmp_path, monkeypatch, capsys, command
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "simple.zip").touch()
+    monkeypatch.setattr(vnfd, "find_spec", lambda name: None)
+    assert main(["csar", *command, *(["--force"] if "build" in command else [])]) == 2
+    said = capsys.readouterr().err
+    assert "tosca-parser and heat-translator" in said
+    assert "pip install 'tacker-k8s-mgmt[csar]'" in said
+    assert (tmp_path / "simple.zip").read_bytes() == b""
