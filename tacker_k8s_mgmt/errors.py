@@ -7,7 +7,7 @@ where they are raised, as ``detail`` and ``hint``. Fields are plain values witho
 secrets: remote output is redacted before it becomes one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 
@@ -228,6 +228,8 @@ class PlaybookFailed(PlaybookError, ProblemList):
     """Ansible ended with failed or unreachable hosts.
 
     :param failures: ``host: task: message`` of each failing host and task.
+    :param tasks: the same for programs, kept in :attr:`tasks`: ``host``, ``task`` and
+        ``message`` of each.
     """
 
     message = (
@@ -236,7 +238,14 @@ class PlaybookFailed(PlaybookError, ProblemList):
     )
     default_hint = "Mend the cause; kubespray can be run again."
 
-    def __init__(self, *, failures: Sequence[str], **fields: Any) -> None:
+    def __init__(
+        self,
+        *,
+        failures: Sequence[str],
+        tasks: Sequence[Mapping[str, str]] = (),
+        **fields: Any,
+    ) -> None:
+        self.tasks = tuple(tasks)
         super().__init__(failures, **fields)
 
 

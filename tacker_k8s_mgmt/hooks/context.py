@@ -2,7 +2,7 @@
 
 import abc
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from oslo_config import cfg
@@ -81,6 +81,10 @@ class Hook(abc.ABC, Generic[S]):
     def site(self, params: InstallParams) -> S:
         """What an operation on this VNF instance may touch."""
 
+    def details(self) -> Mapping[str, Any]:
+        """What the journal records of the operation at its start."""
+        return {}
+
     def run(
         self,
         steps: Sequence[Step],
@@ -97,7 +101,9 @@ class Hook(abc.ABC, Generic[S]):
         :param followed_by: the hook of the same operation that is recorded next.
         """
         redact, place = Redactor(secrets), (self._journal, self.clock)
-        Runner(self.name, *place, redact, left, advice, followed_by).run(steps)
+        details = self.details()
+        runner = Runner(self.name, *place, redact, left, advice, followed_by, details)
+        runner.run(steps)
 
     def dependencies(self, params: InstallParams, site: ports.Site) -> Dependencies:
         """The dependencies of an operation on the cluster."""
@@ -126,6 +132,17 @@ class Hook(abc.ABC, Generic[S]):
         """Record what delays the operation, in the journal and in the log."""
         LOG.warning("%s: %s", self.name, text)
         self._journal.record("note", text=text)
+
+
+def scale_details(kind: str, aspect: str, steps: int | None) -> dict[str, Any]:
+    """What the journal records of a scale.
+
+    :param kind: ``SCALE_OUT`` or ``SCALE_IN``.
+    :param steps: their number; None: one, as in Tacker's API.
+    """
+    direction = "out" if kind == "SCALE_OUT" else "in"
+    scale = {"direction": direction, "aspect": aspect, "steps": steps or 1}
+    return {"scale": scale}
 
 
 def _fields(progress: Progress) -> dict[str, Any]:

@@ -5,8 +5,8 @@ the outcome. So each hook can be run again, which Tacker's retry needs.
 """
 
 import traceback
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from oslo_log import log as logging
@@ -53,6 +53,7 @@ class Runner:
     :param advice: returns what to send to Tacker after this error.
     :param followed_by: the hook of the same operation that is recorded next; "" for
         none.
+    :param details: what the journal records of the operation at its start.
     """
 
     operation: str
@@ -62,6 +63,7 @@ class Runner:
     on_failure: Callable[[], str] = lambda: ""
     advice: Callable[[Exception], str] = lambda error: ""
     followed_by: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def run(self, steps: Sequence[Step]) -> None:
         """Take *steps* in order; a step may append others to the list.
@@ -70,16 +72,19 @@ class Runner:
             chained, any other cause is logged without secrets.
         """
         name, began = self.operation, self.clock.now()
-        self.journal.record("operation-start", operation=name, steps=len(steps))
+        self.journal.record(
+            "operation-start", operation=name, steps=len(steps), **self.details
+        )
         try:
             for number, step in enumerate(steps, 1):
                 self._take(step, number, len(steps))
         except errors.StepFailed as exc:
-            self._end("failed", began, error=str(exc))
+            details = _details(exc, self.redact)
+            self._end("failed", began, error=str(exc), **details)
             raise
         self._end("completed", began, followed_by=self.followed_by)
 
-    def _end(self, outcome: str, began: float, **fields: str) -> None:
+    def _end(self, outcome: str, began: float, **fields: Any) -> None:
         seconds = round(self.clock.now() - began, 1)
         self.journal.record(
             "operation-end",
@@ -127,3 +132,17 @@ class Runner:
             left=f" {left}" if left else "",
             hint=f"{hint}{self.redact(self.advice(exc))}".rstrip(),
         )
+
+
+def _details(failure: errors.StepFailed, redact: Redactor) -> dict[str, Any]:
+    """What the text of a failure says, as the journal's fields for lists."""
+    cause = failure.__cause__
+    hint = redact(cause.hint) if isinstance(cause, errors.K8sMgmtError) else ""
+    details: dict[str, Any] = {"advice": f"{hint} {failure.hint}".strip()}
+    if isinstance(cause, errors.PlaybookFailed) and cause.tasks:
+        details["failed_tasks"] = [
+            {key: redact(text) for key, text in task.items()} for task in cause.tasks
+        ]
+    elif isinstance(cause, errors.ProblemList):
+        details["problems"] = [redact(problem) for problem in cause.problems]
+    return details

@@ -185,6 +185,14 @@ class Progress:
         return f'{place}, task {self.tasks} "{self.task}"' if self.task else place
 
 
+def listed(failures: Iterable[Failure]) -> list[dict[str, str]]:
+    """The failures for programs."""
+    return [
+        {"host": failure.host, "task": failure.task, "message": failure.message}
+        for failure in failures
+    ]
+
+
 def described(failures: Iterable[Failure]) -> tuple[str, ...]:
     """The first failures in full, and number and hosts of the others."""
     every = tuple(failures)

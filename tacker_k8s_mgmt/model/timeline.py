@@ -4,13 +4,12 @@ A journal may be of an older release, cut off or damaged: every field of a recor
 missing or of another type.
 """
 
-import math
 import time
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tacker_k8s_mgmt.model import journal_fields as fields
 from tacker_k8s_mgmt.model import playbook_estimates
 
 FAILED = "failed"
@@ -62,6 +61,15 @@ class SlowTask:
     seconds: float
 
 
+@dataclass(frozen=True)
+class FailedTask:
+    """A task of a playbook that failed on a host."""
+
+    host: str
+    task: str
+    message: str
+
+
 @dataclass
 class Step:
     """One step of an operation.
@@ -98,13 +106,21 @@ class Step:
 class Operation:
     """The work of one hook.
 
+    :param run: the id of its records.
     :param api: Tacker's, ``v1`` or ``v2``.
     :param last: time of the last record.
     :param outcome: ``completed`` or ``failed``; "" until it has ended.
     :param next_hook: of the same operation, which is recorded next; "" for none, and
         until it has ended.
+    :param failed_tasks: of the playbook that failed.
+    :param problems: one sentence each; what failed otherwise.
+    :param advice: what to do next; it is a part of ``error``, too.
+    :param scale: direction, aspect and number of steps of a scale, in words.
+    :param vnf_name: of the VNF instance.
+    :param occurrence: id of Tacker's LCM operation occurrence.
     """
 
+    run: str
     hook: str
     api: str
     started: float
@@ -116,6 +132,12 @@ class Operation:
     seconds: float = 0.0
     error: str = ""
     next_hook: str = ""
+    failed_tasks: tuple[FailedTask, ...] = ()
+    problems: tuple[str, ...] = ()
+    advice: str = ""
+    scale: str = ""
+    vnf_name: str = ""
+    occurrence: str = ""
 
     @property
     def name(self) -> str:
@@ -173,6 +195,12 @@ class Timeline:
         """The operation that began last."""
         return next(reversed(self._runs.values()), None)
 
+    @property
+    def vnf_name(self) -> str:
+        """The latest recorded name of the VNF instance."""
+        names = (operation.vnf_name for operation in reversed(self.operations))
+        return next(filter(None, names), "")
+
     def occurrences(self) -> list[list[Operation]]:
         """The hooks of each operation together, with those of its retries.
 
@@ -194,10 +222,13 @@ class Timeline:
         :returns: the operation that it belongs to.
         """
         operation = self._operation(record)
-        operation.last = max(operation.last, _number(record, "time"))
+        operation.last = max(operation.last, fields.number(record, "time"))
         match record.get("event"):
             case "operation-start":
-                operation.total = int(_number(record, "steps"))
+                operation.vnf_name = fields.text(record, "vnf_name")
+                operation.occurrence = fields.text(record, "lcm_op_occ_id")
+                operation.scale = _scale(record)
+                operation.total = int(fields.number(record, "steps"))
             case "step-start":
                 operation.steps.append(_step(record))
                 # Their number may be known only after the first ones.
@@ -207,38 +238,52 @@ class Timeline:
                     operation.current.looks.append(_look(record))
                     operation.current.slowest += tuple(_slowest(record))
             case "note" if operation.current:
-                operation.current.notes.append(_text(record, "text"))
+                operation.current.notes.append(fields.text(record, "text"))
             case "step-end":
                 _end_step(operation, record)
             case "operation-end":
                 operation.ended = operation.last
-                operation.outcome = _text(record, "outcome")
-                operation.seconds = _number(record, "seconds")
-                operation.error = _text(record, "error")
+                operation.outcome = fields.text(record, "outcome")
+                operation.seconds = fields.number(record, "seconds")
+                operation.error = fields.text(record, "error")
                 operation.next_hook = _next_hook(operation, record)
+                operation.failed_tasks = tuple(_failed_tasks(record))
+                operation.problems = tuple(fields.texts(record, "problems"))
+                operation.advice = fields.text(record, "advice")
         return operation
 
     def _operation(self, record: Mapping[str, Any]) -> Operation:
-        run = _text(record, "run")
+        run = fields.text(record, "run")
         if run not in self._runs:
-            at = _number(record, "time")
-            hook, api = _text(record, "hook"), _text(record, "api") or "v1"
-            self._runs[run] = Operation(hook, api, started=at, last=at)
+            at = fields.number(record, "time")
+            hook, api = fields.text(record, "hook"), fields.text(record, "api") or "v1"
+            self._runs[run] = Operation(run, hook, api, started=at, last=at)
         return self._runs[run]
 
 
+def _scale(record: Mapping[str, Any]) -> str:
+    scale = record.get("scale")
+    if not isinstance(scale, Mapping):
+        return ""
+    steps, aspect = int(fields.number(scale, "steps")), fields.text(scale, "aspect")
+    number = f"{steps} step" if steps == 1 else f"{steps} steps"
+    return f"{fields.text(scale, 'direction')} by {number} of {aspect}"
+
+
 def _step(record: Mapping[str, Any]) -> Step:
-    number, total = (int(_number(record, key)) for key in ("number", "total"))
-    return Step(number, total, _text(record, "step"), _number(record, "time"))
+    number, total = (int(fields.number(record, key)) for key in ("number", "total"))
+    return Step(
+        number, total, fields.text(record, "step"), fields.number(record, "time")
+    )
 
 
 def _end_step(operation: Operation, record: Mapping[str, Any]) -> None:
     if operation.current is None:
         operation.steps.append(_step(record))
     step = operation.steps[-1]
-    step.ended = _number(record, "time")
-    step.outcome = _text(record, "outcome")
-    step.seconds = _number(record, "seconds")
+    step.ended = fields.number(record, "time")
+    step.outcome = fields.text(record, "outcome")
+    step.seconds = fields.number(record, "seconds")
 
 
 def _next_hook(operation: Operation, record: Mapping[str, Any]) -> str:
@@ -247,22 +292,22 @@ def _next_hook(operation: Operation, record: Mapping[str, Any]) -> str:
     # Former releases did not record it. The v1 API has scale_start for a scale-in only.
     is_last = (operation.api, operation.hook) == ("v1", "scale_start")
     formerly = "" if is_last else f"{operation.name}_end"
-    return _text({"followed_by": formerly, **record}, "followed_by")
+    return fields.text({"followed_by": formerly, **record}, "followed_by")
 
 
 def _look(record: Mapping[str, Any]) -> Look:
     play, plays, tasks, results, runs = (
-        int(_number(record, key))
+        int(fields.number(record, key))
         for key in ("play", "plays", "tasks", "results", "former_runs")
     )
-    left = _number(record, "left")
+    left = fields.number(record, "left")
     return Look(
-        time=_number(record, "time"),
-        text=_text(record, "text"),
+        time=fields.number(record, "time"),
+        text=fields.text(record, "text"),
         play=play,
         plays=plays,
-        play_name=_text(record, "play_name"),
-        task=_text(record, "task"),
+        play_name=fields.text(record, "play_name"),
+        task=fields.text(record, "task"),
         tasks=tasks,
         results=results,
         estimate=playbook_estimates.in_words(left, runs) if runs > 0 else "",
@@ -270,27 +315,20 @@ def _look(record: Mapping[str, Any]) -> Look:
 
 
 def _slowest(record: Mapping[str, Any]) -> Iterator[SlowTask]:
-    tasks = record.get("slowest")
-    for task in tasks if isinstance(tasks, list) else ():
+    for task in fields.values(record, "slowest"):
         if isinstance(task, Mapping):
-            seconds = _number(task, "seconds")
-            yield SlowTask(_text(task, "task"), _text(task, "play"), seconds)
+            seconds = fields.number(task, "seconds")
+            yield SlowTask(
+                fields.text(task, "task"), fields.text(task, "play"), seconds
+            )
 
 
-def _number(record: Mapping[str, Any], key: str) -> float:
-    value = record.get(key)
-    if isinstance(value, int | float) and math.isfinite(value):
-        return float(value)
-    return 0.0
-
-
-def _text(record: Mapping[str, Any], key: str) -> str:
-    """A text without control characters, which names of tasks may have."""
-    value = record.get(key)
-    return "".join(
-        " " if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character
-        for character in (value if isinstance(value, str) else "")
-    )
+def _failed_tasks(record: Mapping[str, Any]) -> Iterator[FailedTask]:
+    for task in fields.values(record, "failed_tasks"):
+        if isinstance(task, Mapping):
+            yield FailedTask(
+                *(fields.text(task, key) for key in ("host", "task", "message"))
+            )
 
 
 def in_words(seconds: float) -> str:

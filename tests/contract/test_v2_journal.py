@@ -35,6 +35,14 @@ def test_hooks_with_nothing_to_record_are_not_waited_for(tacker):
         ["scale_start", "scale_end"],
         ["terminate_start"],
     ]
+    records, _ = journal.read(journal.path_of(str(tacker.state), VNF))
+    assert [operation.scale for operation in Timeline(records).operations] == [
+        *("", ""),
+        *("out by 1 step of worker_instance",) * 2,
+        "in by 1 step of worker_instance",
+        *("out by 1 step of worker_instance",) * 2,
+        "",
+    ]
 
 
 def test_rollbacks_end_with_their_first_hook(tacker):

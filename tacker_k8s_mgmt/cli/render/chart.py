@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from tacker_k8s_mgmt.cli.render import failure
 from tacker_k8s_mgmt.model.timeline import (
     Look,
     Operation,
@@ -54,6 +55,17 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Consecutive steps.
+
+    :param folded: what stands for them until they are unfolded; "" shows them.
+    """
+
+    rows: tuple[Row, ...]
+    folded: str = ""
+
+
+@dataclass(frozen=True)
 class HookChart:
     """The work of one hook.
 
@@ -69,11 +81,11 @@ class HookChart:
     state: str
     took: str
     started: str
-    error: str
+    failure: failure.Failure | None
     gap: str
     share: float
     ticks: tuple[tuple[float, str], ...]
-    rows: tuple[Row, ...]
+    steps: tuple[Rows, ...]
     tasks: tuple[Row, ...]
 
 
@@ -81,43 +93,64 @@ class HookChart:
 class OperationChart:
     """One operation with all its hooks and retries.
 
+    :param anchor: its place in the page.
     :param note: the progress of an operation that has not ended.
+    :param occurrence: id of Tacker's LCM operation occurrence, if it is known.
+    :param failure: of its last hook, if that failed.
     """
 
+    anchor: str
     name: str
     state: str
     took: str
     started: str
     note: str
+    occurrence: str
+    failure: failure.Failure | None
     hooks: tuple[HookChart, ...]
 
 
-def draw(timeline: Timeline, now: float) -> tuple[OperationChart, ...]:
+def draw(vnf_id: str, timeline: Timeline, now: float) -> tuple[OperationChart, ...]:
     """The charts of all operations, the newest first.
 
     :param now: seconds since the epoch, for what is under way.
     """
-    charts = [_operation(hooks, timeline, now) for hooks in timeline.occurrences()]
+    charts = [
+        _operation(vnf_id, hooks, timeline, now) for hooks in timeline.occurrences()
+    ]
     return tuple(reversed(charts))
 
 
 def _operation(
-    hooks: Sequence[Operation], timeline: Timeline, now: float
+    vnf_id: str, hooks: Sequence[Operation], timeline: Timeline, now: float
 ) -> OperationChart:
     last = hooks[-1]
     is_newest = last is timeline.last
     total = sum(map(_length, hooks))
     return OperationChart(
-        name=last.name.replace("_", " ").capitalize() or "Unknown operation",
+        anchor=_anchor(hooks[0].run),
+        name=_name(last),
         state=_UNDER_WAY if is_newest and not last.final else _state(last, is_newest),
         took=in_words(last.last - hooks[0].started),
         started=clock(hooks[0].started, zone=True),
         note=_note(last, is_newest, now),
+        occurrence=last.occurrence,
+        failure=failure.of(last, vnf_id if is_newest else ""),
         hooks=tuple(
             _hook(hooks, number, 100 * _length(hook) / total, hook is timeline.last)
             for number, hook in enumerate(hooks)
         ),
     )
+
+
+def _name(last: Operation) -> str:
+    name = last.name.replace("_", " ").capitalize() or "Unknown operation"
+    return f"{name} {last.scale}".rstrip()
+
+
+def _anchor(run: str) -> str:
+    """Journals may be damaged: whatever the id is, one word."""
+    return "o-" + "".join(filter(str.isalnum, run))
 
 
 def _length(hook: Operation) -> float:
@@ -153,11 +186,11 @@ def _hook(
         state=_state(hook, is_newest),
         took=in_words(_length(hook)),
         started=clock(hook.started, zone=True),
-        error=hook.error,
+        failure=None if hook is hooks[-1] else failure.of(hook),
         gap=_gap(before[-1], hook) if before else "",
         share=round(share, 3),
         ticks=tuple(axis.ticks()),
-        rows=tuple(_step(step, axis, hook) for step in hook.steps),
+        steps=tuple(_folded([_step(step, axis, hook) for step in hook.steps])),
         tasks=tuple(_tasks(hook)),
     )
 
@@ -197,6 +230,14 @@ def _short(seconds: float) -> str:
         return f"{seconds / 3600:g} h"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02} min" if rest else f"{minutes} min"
+
+
+def _folded(rows: Sequence[Row]) -> Iterator[Rows]:
+    """The rows in their order, with several in a row that had nothing to do folded."""
+    for is_same, group in groupby(rows, key=lambda row: row.bar.kind == "same"):
+        together = tuple(group)
+        fold = is_same and len(together) > 1
+        yield Rows(together, f"{len(together)} steps already so" if fold else "")
 
 
 def _end(step: Step, hook: Operation) -> float:

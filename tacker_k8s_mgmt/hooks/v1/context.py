@@ -7,7 +7,7 @@ from typing import Any
 from oslo_config import cfg
 from tacker.vnflcm import utils as vnflcm_utils
 
-from tacker_k8s_mgmt.hooks.context import Hook
+from tacker_k8s_mgmt.hooks.context import Hook, scale_details
 from tacker_k8s_mgmt.hooks.secrets import Secrets
 from tacker_k8s_mgmt.hooks.v1 import checkpoint, database, openstack, requests
 from tacker_k8s_mgmt.hooks.v1.vim import VimRegistry
@@ -78,6 +78,13 @@ class V1Hook(Hook["V1Site"]):
         point = checkpoint.START_POINT if begins else checkpoint.END_POINT
         checkpoint.save(self.context, self.instance, point, self._vnf)
         database.release(self.context)
+
+    def details(self) -> Mapping[str, Any]:
+        """See :meth:`Hook.details`."""
+        if not self.name.startswith("scale_"):
+            return {}
+        scale = self.request
+        return scale_details(scale.type, scale.aspect_id, scale.number_of_steps)
 
     def site(self, params: InstallParams) -> "V1Site":
         """What an operation on this VNF instance may touch."""

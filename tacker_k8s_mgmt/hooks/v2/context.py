@@ -7,7 +7,7 @@ from typing import Any
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.context import Hook
+from tacker_k8s_mgmt.hooks.context import Hook, scale_details
 from tacker_k8s_mgmt.hooks.secrets import Secrets
 from tacker_k8s_mgmt.hooks.v2.heat import login_of, resources_of
 from tacker_k8s_mgmt.hooks.v2.request import Call
@@ -77,6 +77,15 @@ class V2Hook(Hook["V2Site"]):
         stored, secrets = self.call.stored, self._secrets()
         parse = partial(parameters.completed, stored, requests, secrets)
         return self._read(parse, advice, retried=False)
+
+    def details(self) -> Mapping[str, Any]:
+        """See :meth:`Hook.details`."""
+        if not self.name.startswith("scale_"):
+            return {}
+        scale = self.call.request
+        return scale_details(
+            scale["type"], scale["aspectId"], scale.get("numberOfSteps")
+        )
 
     def site(self, params: InstallParams) -> "V2Site":
         """What an operation on this VNF instance may touch."""

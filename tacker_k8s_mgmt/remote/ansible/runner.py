@@ -221,12 +221,14 @@ class PlaybookRunner:
         if view.rc != 0:
             # A run that was killed did not end because of a failed task.
             killed = 128 < view.rc <= 192
-            failures = () if killed else playbook_runs.described(end.failures)
+            failed = () if killed else end.failures
+            described = playbook_runs.described(failed)
             raise errors.PlaybookFailed(
                 playbook=request.playbook,
                 host=session.host,
                 rc=view.rc,
-                failures=failures or (self._dirs.log_tail(session, view.run),),
+                failures=described or (self._dirs.log_tail(session, view.run),),
+                tasks=playbook_runs.listed(failed),
                 log=log,
             )
         return self._dirs.record(session, view)

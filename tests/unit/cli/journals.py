@@ -20,8 +20,9 @@ class Recorder:
         self._number = 0
         self.path = journal.path_of(path, vnf_id)
 
-    def begin(self, steps=2):
-        self._journal.record("operation-start", operation=self._hook, steps=steps)
+    def begin(self, steps=2, **details):
+        start = {"operation": self._hook, "steps": steps, **details}
+        self._journal.record("operation-start", **start)
         self._steps = steps
         return self
 

@@ -7,10 +7,12 @@ import pytest
 
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cli.render import chart, html
-from tacker_k8s_mgmt.model.timeline import Timeline, in_words
+from tacker_k8s_mgmt.cli.render import chart, failure, html
+from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.model.timeline import Operation, Timeline, in_words
 from tests.unit.cli.journals import ERROR, VNF, Recorder, completed, failed
 
+WHOLE = re.compile(r'<span class="whole(?: long)?">(.*?)</span>')
 VOID = {"meta", "br", "hr", "link", "img", "input"}
 
 
@@ -23,7 +25,8 @@ class Page(HTMLParser):
         self.attributes = []
         self.texts = []
         self._open = []
-        self.feed(text)
+        # No text ends with such a word.
+        self.feed(WHOLE.sub(r"\1", text))
         self.close()
         assert self._open == []
 
@@ -55,8 +58,13 @@ def written(tmp_path, *options):
 
 def drawn(records):
     """The newest operation's chart of these records."""
-    (newest, *_) = chart.draw(Timeline(records), now=2000)
+    (newest, *_) = chart.draw(VNF, Timeline(records), now=2000)
     return newest
+
+
+def rows(hook):
+    """All rows of a hook's chart."""
+    return [row for group in hook.steps for row in group.rows]
 
 
 def record(event, at, run="r", hook="instantiate_end", **fields):
@@ -108,12 +116,15 @@ def test_it_shows_steps_plays_tasks_and_the_failure(tmp_path):
 
 
 def test_it_loads_nothing_and_runs_nothing(tmp_path):
-    failed(tmp_path)
+    completed(tmp_path)
+    failed(tmp_path, "heal_end")
     text = written(tmp_path)
     shown = Page(text)
     assert not {"script", "link", "img", "iframe", "object", "base"} & set(shown.tags)
     named = {name for _, name, _ in shown.attributes}
-    assert not {"src", "href", "srcset", "action"} & named
+    assert not {"src", "srcset", "action"} & named
+    targets = {value for _, name, value in shown.attributes if name == "href"}
+    assert all(target.startswith("#o-") for target in targets)
     assert not [name for name in named if name.startswith("on")]
     assert not re.search(r"url\(|@import|https?:", text)
     (policy,) = [v for t, n, v in shown.attributes if "default-src" in v]
@@ -149,7 +160,7 @@ def test_every_text_is_escaped(tmp_path):
 
 def test_bars_stand_where_the_time_was(tmp_path):
     (hook,) = drawn(PLAYBOOK).hooks
-    first, second = hook.rows
+    first, second = rows(hook)
     assert (first.bar.left, first.bar.width, first.bar.kind) == (0, 20, "done")
     assert (second.bar.left, second.bar.width, second.bar.kind) == (20, 80, "failed")
     assert [(play.label, play.bar.left, play.bar.width) for play in second.plays] == [
@@ -205,7 +216,7 @@ def test_retries_stand_below_each_other_on_one_scale(tmp_path):
         "6 min 40 s until the retry",
     ]
     # 20 s are the same length in both tries.
-    assert [hook.rows[0].bar.width for hook in operation.hooks[1:]] == [20, 20]
+    assert [rows(hook)[0].bar.width for hook in operation.hooks[1:]] == [20, 20]
     assert operation.state == "under way"
 
 
@@ -234,10 +245,10 @@ def test_hooks_of_one_operation_stand_together(hooks, together):
 def test_what_was_cut_off_is_not_under_way():
     cut = PLAYBOOK[:5]
     after = [{**one, "run": "next", "hook": "heal_end"} for one in PLAYBOOK]
-    newest, cut_off = chart.draw(Timeline([*cut, *after]), now=2000)
+    newest, cut_off = chart.draw(VNF, Timeline([*cut, *after]), now=2000)
     assert newest.state == "failed"
     assert cut_off.state == cut_off.hooks[0].state == "cut off"
-    assert chart.draw(Timeline(cut), now=2000)[0].state == "under way"
+    assert chart.draw(VNF, Timeline(cut), now=2000)[0].state == "under way"
 
 
 def test_an_operation_under_way_shows_its_last_sign_of_life():
@@ -279,7 +290,7 @@ def test_between_two_hooks_the_work_of_tacker_is_named():
 def test_clocks_that_jump_keep_bars_on_the_page():
     jumped = [{**one, "time": 3000 - one["time"]} for one in PLAYBOOK]
     (hook,) = drawn(jumped).hooks
-    for row in hook.rows:
+    for row in rows(hook):
         assert row.bar.left >= 0
         assert row.bar.width >= 0
         assert row.bar.left + row.bar.width <= 100.001
@@ -346,3 +357,224 @@ def test_steps_that_show_only_later_are_counted():
     last = Timeline(records).last
     assert last is not None
     assert last.total == 9
+
+
+# Failures
+
+UNREACHABLE = "No route to host"
+LONG = "demo-worker-group-3kxq7a2mvb5t-0"
+
+
+def a_failure(tmp_path, api="v2", hook="scale_end", **end):
+    """A page of an operation that failed."""
+    one = Recorder(tmp_path, hook, api=api)
+    one.begin(1, **end.pop("start", {}))
+    one.step("run scale.yml", outcome="failed")
+    one.end("failed", **{"error": f"All of it: {ERROR}", **end})
+    return written(tmp_path)
+
+
+def test_a_failed_playbook_is_a_list_of_hosts_tasks_and_messages(tmp_path):
+    tasks = [
+        {"host": host, "task": "Download", "message": UNREACHABLE}
+        for host in ("worker-1", LONG)
+    ]
+    tasks.append({"host": "worker-3", "task": "Start", "message": "no"})
+    shown = Page(a_failure(tmp_path, failed_tasks=tasks))
+    for line in (
+        f"worker-1 | {LONG} | Download | {UNREACHABLE}",
+        "worker-3 | Start | no",
+    ):
+        assert line in shown.text
+    assert shown.text.index("Host") < shown.text.index("All of it:")
+
+
+def test_a_task_that_failed_on_many_hosts_names_some(tmp_path):
+    tasks = [
+        {"host": f"worker-{number}", "task": "T", "message": "m"}
+        for number in range(1, 31)
+    ]
+    shown = Page(a_failure(tmp_path, failed_tasks=tasks))
+    assert "worker-20" in shown.texts
+    assert "worker-21" not in shown.texts
+    assert "and 10 more" in shown.text
+
+
+def test_other_problems_are_a_list_as_well(tmp_path):
+    text = a_failure(tmp_path, problems=["first of all", "another one"])
+    assert '<ol class="problems">' in text
+    assert "<li>first of all</li>" in text
+
+
+ADVICE = "`retry` goes on from here; `fail` gives the operation up."
+
+
+def commands(text):
+    return re.findall(r"<pre>(.*?)</pre>", WHOLE.sub(r"\1", text))
+
+
+def test_the_next_commands_can_be_copied(tmp_path):
+    known = {"lcm_op_occ_id": "c0ffee00-0000-4000-8000-000000000001"}
+    text = a_failure(tmp_path, advice=ADVICE, start=known)
+    assert commands(text) == [
+        f"openstack vnflcm op {verb} {known['lcm_op_occ_id']} --os-tacker-api-version 2"
+        for verb in ("retry", "fail")
+    ]
+    assert "script" not in Page(text).tags
+
+
+def test_a_former_journal_has_commands_without_the_operations_id(tmp_path):
+    text = a_failure(tmp_path, "v1", error=f"It failed. {ADVICE}")
+    assert commands(text) == [
+        f"openstack vnflcm op list --filter &#39;(eq,vnfInstanceId,{VNF})&#39;",
+        "openstack vnflcm op retry OPERATION_ID",
+        "openstack vnflcm op fail OPERATION_ID",
+    ]
+
+
+def test_an_operation_that_no_longer_waits_has_no_commands(tmp_path):
+    failed(tmp_path, "scale_end", error=ADVICE)
+    completed(tmp_path, "heal_end")
+    assert commands(written(tmp_path)) == []
+
+
+def test_a_failure_that_a_retry_has_mended_is_folded(tmp_path):
+    failed(tmp_path, error=ADVICE)
+    completed(tmp_path)
+    text = written(tmp_path)
+    assert re.search(r"<details>\s*<summary>Why it failed</summary>", text)
+    assert commands(text) == []
+
+
+@pytest.mark.parametrize("verb", ["retry", "rollback", "fail"])
+def test_the_advice_of_hooks_has_commands(verb):
+    texts = [
+        *(text for text in vars(hints).values() if isinstance(text, str)),
+        *(
+            advice.failed
+            for advice in vars(hints).values()
+            if isinstance(advice, hints.Advice)
+        ),
+    ]
+    named = [text for text in texts if f"`{verb}`" in text]
+    assert named
+    for text in named:
+        one = Operation("r", "heal_end", "v1", started=0, last=0, error=text)
+        shown = failure.of(one, VNF)
+        assert shown is not None
+        assert f"openstack vnflcm op {verb} OPERATION_ID" in shown.commands
+
+
+# What is said of an operation
+
+
+def test_the_vnf_its_operation_and_a_scale_are_named(tmp_path):
+    start = {
+        "vnf_name": "edge-4",
+        "lcm_op_occ_id": "c0ffee00-0000-4000-8000-000000000001",
+        "scale": {"direction": "out", "aspect": "worker_instance", "steps": 2},
+    }
+    one = Recorder(tmp_path, "scale_end").begin(0, **start)
+    one.end()
+    shown = Page(written(tmp_path))
+    assert shown.texts[0] == "Operations of edge-4"
+    for text in (
+        VNF,
+        start["lcm_op_occ_id"],
+        "Scale out by 2 steps of worker_instance",
+    ):
+        assert text in shown.text
+
+
+@pytest.mark.parametrize("scale", ["out", {}, {"steps": "two"}, None, [1]])
+def test_a_damaged_scale_is_no_obstacle(tmp_path, scale):
+    Recorder(tmp_path, "scale_end").begin(0, scale=scale).end()
+    assert "Scale" in Page(written(tmp_path)).text
+
+
+def test_steps_that_were_already_so_are_folded():
+    outcomes = ["already so", "already so", "done", "already so", "failed"]
+    records = [record("operation-start", 1000, steps=5)]
+    for number, outcome in enumerate(outcomes, 1):
+        records.append(step("step-start", 1000 + number, number))
+        records.append(step("step-end", 1001 + number, number, outcome=outcome))
+    (hook,) = drawn(records).hooks
+    assert [(len(group.rows), group.folded) for group in hook.steps] == [
+        (2, "2 steps already so"),
+        (1, ""),
+        (1, ""),
+        (1, ""),
+    ]
+
+
+def test_names_of_nodes_are_never_broken(tmp_path):
+    name = "n" * 30 + "-" + "x" * 30
+    one = Recorder(tmp_path, "scale_end").begin(1)
+    one.step(f"empty {LONG}, {name}")
+    one.end("failed", error=f"{name}: no")
+    text = written(tmp_path)
+    assert f'<span class="whole">{LONG},</span>' in text
+    assert f'<span class="whole long">{name}</span>' in text
+    assert f'<span class="whole long">{name}:</span>' in text
+    assert ".whole { white-space: nowrap; }" in text
+
+
+# All VNF instances
+
+OTHER = "11111111-5a0a-4f0e-9a55-3a1c1f1d2e3f"
+
+
+def test_an_index_has_all_operations_and_the_open_failures_first():
+    mended = [
+        {**one, "run": f"m{one['run']}", "time": one["time"] - 500} for one in PLAYBOOK
+    ]
+    after = [
+        record("operation-start", 900, "ok", "instantiate_end", steps=0),
+        record("operation-end", 901, "ok", "instantiate_end", outcome="completed"),
+    ]
+    failing = [{**one, "hook": "scale_end", "vnf_name": "edge-4"} for one in PLAYBOOK]
+    timelines = {OTHER: Timeline([*mended, *after]), VNF: Timeline(failing)}
+    text = html.render_index(timelines, now=2000)
+    shown = Page(text)
+    links = [value for tag, name, value in shown.attributes if name == "href"]
+    assert links == [f"{VNF}.html#o-r", f"{VNF}.html#o-r", f"{OTHER}.html#o-mr"]
+    assert shown.texts[:2] == ["Operations of Kubernetes clusters"] * 2
+    assert shown.text.count("why") == 1
+    assert "edge-4" in shown.text
+
+
+# Contrast, as WCAG 2.2 defines it
+
+_PAIRS = [
+    *((text, back) for text in ("text", "faint", "link") for back in ("page", "card")),
+    *((text, "bad-back") for text in ("text", "faint", "failed")),
+    *(("good", "good-back"), ("running", "wait-back"), ("faint", "cut-back")),
+    ("failed", "card"),
+]
+_BARS = ["done", "done-2", "same", "failed", "running", "task"]
+
+
+def _luminance(colour):
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in channels
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one, other):
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_and_bars_can_be_told_from_what_is_behind_them(scheme):
+    light, dark = re.findall(r":root \{(.*?)\}", html.render(VNF, Timeline(), 0), re.S)
+    colours = dict(re.findall(r"--([\w-]+): (#\w{6});", light))
+    if scheme == "dark":
+        colours |= dict(re.findall(r"--([\w-]+): (#\w{6});", dark))
+    for text, back in _PAIRS:
+        assert _contrast(colours[text], colours[back]) >= 4.5, (text, back)
+    for bar in _BARS:
+        assert _contrast(colours[bar], colours["track"]) >= 3, bar

@@ -8,7 +8,7 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.runner import Runner
+from tacker_k8s_mgmt.lifecycle.runner import Runner, Step
 from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
 from tacker_k8s_mgmt.model.nodes import Role
@@ -249,6 +249,51 @@ class TestInstantiate:
         site.cluster = never
         with pytest.raises(errors.StepFailed, match="refused"):
             instantiate(site)
+
+    @pytest.mark.parametrize(
+        ("error", "recorded"),
+        [
+            (
+                errors.PlaybookFailed(
+                    playbook="cluster.yml",
+                    host="h",
+                    rc=2,
+                    log="/log",
+                    failures=["w1: Join: n0de-secret"],
+                    tasks=[{"host": "w1", "task": "Join", "message": "n0de-secret"}],
+                ),
+                {
+                    "failed_tasks": [{"host": "w1", "task": "Join", "message": "***"}],
+                    "advice": "Mend the cause; kubespray can be run again. `retry` it.",
+                },
+            ),
+            (
+                errors.DrainError(
+                    failed=1, outcomes=["w1: drained", "w2: n0de-secret"]
+                ),
+                {"problems": ["w1: drained", "w2: ***"], "advice": "`retry` it."},
+            ),
+            (
+                errors.ClusterError(detail="It is n0de-secret."),
+                {"advice": "`retry` it."},
+            ),
+        ],
+        ids=lambda value: type(value).__name__,
+    )
+    def test_failure_is_recorded_as_a_list_without_secrets(self, error, recorded):
+        def fail():
+            raise error
+
+        journal, redact = FakeJournal(), Redactor(["n0de-secret"])
+        runner = Runner(
+            "heal_end", journal, FakeClock(), redact, advice=lambda _: "`retry` it."
+        )
+        with pytest.raises(errors.StepFailed) as caught:
+            runner.run([Step("join", fail)])
+        last = journal.records[-1]
+        known = {"event", "operation", "outcome", "seconds"}
+        details = {key: value for key, value in last.items() if key not in known}
+        assert details == {"error": str(caught.value), **recorded}
 
     def test_unforeseen_error_is_wrapped_and_redacted(self, caplog):
         site = FakeSite()

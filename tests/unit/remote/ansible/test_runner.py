@@ -489,6 +489,9 @@ def test_failure_names_host_task_and_message_without_secrets(site):
     with pytest.raises(errors.PlaybookFailed) as caught:
         site.run()
     assert caught.value.problems == ("w2: etcd : Start: login with *** failed",)
+    assert caught.value.tasks == (
+        {"host": "w2", "task": "etcd : Start", "message": "login with *** failed"},
+    )
     assert caught.value.fields["rc"] == 2
     assert f"{site.workdir}/runs/" in str(caught.value)
 
