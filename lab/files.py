@@ -81,3 +81,11 @@ def remove(directory: Path) -> None:
     if not is_ours(directory):
         raise LabError(f"{directory} is not a lab's: not removed", 2)
     shutil.rmtree(directory)
+
+
+def put_program(source: Path, target: Path) -> None:
+    """Copy a program to where others may be starting it."""
+    temporary = target.with_suffix(f".{os.getpid()}")
+    shutil.copyfile(source, temporary)
+    temporary.chmod(0o755)
+    temporary.replace(target)

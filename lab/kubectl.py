@@ -5,13 +5,12 @@ elsewhere, Debian's package would be in conflict with it.
 """
 
 import json
-import os
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
-from lab import LabError, command
+from lab import LabError, command, files
 from lab.settings import Settings
 
 PACKAGE = "kubernetes-client"
@@ -29,10 +28,10 @@ def prepare(settings: Settings) -> None:
     settings.programs.mkdir(parents=True, exist_ok=True)
     own = shutil.which("kubectl")
     if own and version(own) >= OLDEST:
-        _put(Path(own), settings.kubectl)
+        files.put_program(Path(own), settings.kubectl)
         return
     with tempfile.TemporaryDirectory(dir=settings.cache) as name:
-        _put(_download(Path(name)), settings.kubectl)
+        files.put_program(_download(Path(name)), settings.kubectl)
 
 
 def version(program: str) -> tuple[int, int]:
@@ -69,10 +68,3 @@ def _download(directory: Path) -> Path:
     except LabError as error:
         raise LabError(f"{error}\nWithout apt: {fix}", error.code) from error
     return directory / "usr/bin/kubectl"
-
-
-def _put(source: Path, target: Path) -> None:
-    temporary = target.with_suffix(f".{os.getpid()}")
-    shutil.copyfile(source, temporary)
-    temporary.chmod(0o755)
-    temporary.replace(target)

@@ -9,6 +9,7 @@ from lab import (
     LabError,
     environments,
     files,
+    helm,
     kind,
     kubectl,
     packages,
@@ -76,8 +77,10 @@ class Lab:
         settings, log = self._settings, self._settings.cache / "install.log"
         # Environments need this one only, so they are built while apt does the rest.
         self._require_venv(names)
+        environments.prepare_tools(settings, self._report)
         work = [
             tasks.Task("kubectl", lambda: kubectl.prepare(settings)),
+            tasks.Task("helm", lambda: helm.prepare(settings)),
             tasks.Task(
                 "environments",
                 lambda: environments.prepare(settings, self._report, names),

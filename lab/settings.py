@@ -104,6 +104,11 @@ class Settings:
         """The real kubectl, for the lab, its hosts and its users."""
         return self.programs / "kubectl"
 
+    @property
+    def helm(self) -> Path:
+        """The real Helm, for the conductor and the control planes."""
+        return self.programs / "helm"
+
 
 def from_environment(
     state: str | None = None,

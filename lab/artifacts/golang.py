@@ -45,6 +45,7 @@ _VERSIONS: Mapping[str, str] = {
     "flannel": "-X github.com/flannel-io/flannel/pkg/version.Version=v{version}",
     "crictl": "-X sigs.k8s.io/cri-tools/pkg/version.Version=v{version}",
     "nerdctl": "-X github.com/containerd/nerdctl/v2/pkg/version.Version=v{version}",
+    "helm": "-X helm.sh/helm/v3/internal/version.version=v{version}",
     "registry": "-X github.com/distribution/distribution/v3/version.version=v{version}",
 }
 _TAGS: Mapping[str, str] = {

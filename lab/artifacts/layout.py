@@ -13,6 +13,7 @@ from lab.artifacts.releases import VARIABLES
 
 GITHUB = "github.com"
 KUBERNETES = "dl.k8s.io"
+HELM = "get.helm.sh"
 REGISTRY, DOCKER = "registry.k8s.io", "docker.io"
 _KUBERNETES = f"{KUBERNETES}/release/v{{version}}/bin/linux/amd64"
 _RELEASES = "releases/download/v{version}"
@@ -102,6 +103,11 @@ FILES = (
         *("nerdctl", "nerdctl"),
         f"containerd/nerdctl/{_RELEASES}/nerdctl-{{version}}-linux-amd64.tar.gz",
         *("nerdctl_archive_checksum", ""),
+    ),
+    File(
+        *("helm", "helm"),
+        f"{HELM}/helm-v{{version}}-linux-amd64.tar.gz",
+        *("helm_archive_checksum", "linux-amd64/"),
     ),
 )
 IMAGES = (

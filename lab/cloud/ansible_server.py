@@ -91,7 +91,8 @@ def _kubespray(settings: Settings, release: str) -> bytes:
     """The tree that goes to :data:`KUBESPRAY`, as a tar archive."""
     if settings.kubespray:
         return pack(settings.kubespray, {})
-    extra = {"lab.json": json.dumps({"kubectl": str(settings.kubectl)})}
+    programs = {"kubectl": str(settings.kubectl), "helm": str(settings.helm)}
+    extra = {"lab.json": json.dumps(programs)}
     with tempfile.TemporaryDirectory() as directory:
         return pack(lay_out(Path(directory), release), extra)
 

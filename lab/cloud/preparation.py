@@ -33,6 +33,7 @@ def prepare(state: Path, masks: list[Path]) -> None:
         masks=(lab.state, *masks),
         ansible_environment=ansible,
         kubectl=lab.kubectl,
+        helm=lab.helm,
         root=root.path(lab) if real else None,
         memory=real.memory if real else 0,
         kubespray=Path(site.kubespray) if site else None,

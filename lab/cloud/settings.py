@@ -21,6 +21,7 @@ class Settings:
     :ivar masks: directories of the machine that hosts must not see.
     :ivar ansible_environment: virtual environment with Ansible, inside the cache.
     :ivar kubectl: the program, inside the cache.
+    :ivar helm: the program, inside the cache.
     :ivar root: Debian root file system of VMs that boot systemd; None: ordinary VMs.
     :ivar memory: limit of each such VM in bytes.
     :ivar kubespray: a checkout of the real kubespray; None: the stand-in.
@@ -31,6 +32,7 @@ class Settings:
     masks: tuple[Path, ...]
     ansible_environment: Path
     kubectl: Path
+    helm: Path
     root: Path | None = None
     memory: int = 0
     kubespray: Path | None = None
@@ -75,6 +77,7 @@ class Settings:
             "masks": [str(mask) for mask in self.masks],
             "ansible_environment": str(self.ansible_environment),
             "kubectl": str(self.kubectl),
+            "helm": str(self.helm),
             "root": str(self.root) if self.root else None,
             "memory": self.memory,
             "kubespray": str(self.kubespray) if self.kubespray else None,
@@ -97,6 +100,7 @@ class Settings:
             masks=tuple(map(Path, values["masks"])),
             ansible_environment=Path(values["ansible_environment"]),
             kubectl=Path(values["kubectl"]),
+            helm=Path(values["helm"]),
             root=Path(values["root"]) if values["root"] else None,
             memory=values["memory"],
             kubespray=Path(values["kubespray"]) if values["kubespray"] else None,

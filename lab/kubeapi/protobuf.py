@@ -1,10 +1,12 @@
 """The little protobuf that kubectl cannot do without.
 
 Newer kubectl sends the objects of a few typed commands as protobuf (``create ns``,
-``create sa``, ``create token``, ``auth can-i``, options of a delete). Those kinds are
-decoded; anything else is answered with 415.
+``create sa``, ``create token``, ``auth can-i``, options of a delete), and Helm sends
+the Secrets in which it keeps its releases. Those kinds are decoded; anything else is
+answered with 415.
 """
 
+import base64
 from typing import Any
 
 from .errors import ApiError
@@ -117,6 +119,8 @@ def decode(raw: bytes) -> dict[str, Any]:
     api_version, kind = type_meta[1], type_meta[2]
     if kind == "DeleteOptions":
         return _delete_options(envelope[2])
+    if kind == "Secret":
+        return {"apiVersion": api_version, "kind": kind, **_secret(envelope[2])}
     if kind not in _SPECS:
         text = f"the stand-in does not decode {kind} from protobuf; send JSON"
         raise ApiError(415, "UnsupportedMediaType", text)
@@ -131,6 +135,20 @@ def decode(raw: bytes) -> dict[str, Any]:
         return {**decoded, "deleteOptions": _delete_options(spec)}
     is_message = isinstance(spec, bytes)
     return {**decoded, "spec": _message(spec, _SPECS[kind]) if is_message else {}}
+
+
+def _secret(data: bytes) -> dict[str, Any]:
+    secret: dict[str, Any] = {"data": {}}
+    for number, value in fields(data):
+        if number == 1:
+            secret["metadata"] = _metadata(value)
+        elif number == 2:
+            entry = dict(fields(value))
+            content = base64.b64encode(entry.get(2, b""))
+            secret["data"][entry[1].decode()] = content.decode()
+        elif number == 3:
+            secret["type"] = value.decode()
+    return secret
 
 
 def _delete_options(data: bytes) -> dict[str, Any]:

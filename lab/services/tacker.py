@@ -12,6 +12,7 @@ from lab.services.rest import Session
 from lab.settings import (
     IDENTITY_URL,
     PASSWORD,
+    PATH,
     PROJECT,
     USER,
     VIM,
@@ -133,6 +134,8 @@ def _service(
         vacant=vacant,
         environment={
             "PYTHONPATH": str(WSGI),
+            # The v2 API runs helm on the conductor.
+            "PATH": f"{settings.programs}:{PATH}",
             # Scripts of the v2 API do not get the conductor's configuration files.
             "TACKER_K8S_MGMT_CONFIG": ":".join(map(str, configs)),
         },

@@ -14,7 +14,10 @@ from pathlib import Path
 from lab.artifacts import layout, releases
 from lab.artifacts.registry import Start, Storage
 
-HOSTS = ("dl.k8s.io", "github.com", "registry.k8s.io", "registry-1.docker.io")
+HOSTS = (
+    *("dl.k8s.io", "get.helm.sh", "github.com"),
+    *("registry.k8s.io", "registry-1.docker.io"),
+)
 REGISTRIES = ("registry.k8s.io", "docker.io")
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 

@@ -203,6 +203,7 @@ class TestChoice:
             *(
                 "/containerd/nerdctl/releases/download/v2.2.2/nerdctl-2.2.2-linux-amd64.tar.gz",
             ),
+            "/helm-v3.18.4-linux-amd64.tar.gz",
             *("/release/v1.35.4/bin/linux/amd64/kubeadm", "/v2/", "/v2/"),
         ]
 

@@ -12,7 +12,7 @@ from lab.artifacts.golang import MODULES
 from tacker_k8s_mgmt.request import option_metadata
 from tacker_k8s_mgmt.request.cluster_options import Offline
 
-#: By release, what its own ``downloads`` are with flannel and containerd, without
+#: By release, what its own ``downloads`` are with flannel, containerd and Helm, without
 #: nodelocaldns, as Ansible evaluates them; ``cluster.offline`` is set.
 DOWNLOADS = Path(__file__).parent / "downloads"
 RELEASES = list(releases.RELEASES.values())
@@ -26,6 +26,7 @@ PROJECTS = {
     "runc": "github.com/opencontainers/runc",
     "crictl": "sigs.k8s.io/cri-tools",
     "nerdctl": "github.com/containerd/nerdctl/v2",
+    "helm": "helm.sh/helm/v3",
     "cni-plugins": "github.com/containernetworking/plugins",
     "flannel-cni-plugin": "github.com/containernetworking/plugins",
     "coredns": "github.com/coredns/coredns",

@@ -213,6 +213,7 @@ def test_settings_are_those_passed_to_prepare(tmp_path):
         masks=(tmp_path, tmp_path / "secret"),
         ansible_environment=tmp_path / "cache/envs/ansible-1",
         kubectl=tmp_path / "cache/bin/kubectl",
+        helm=tmp_path / "cache/bin/helm",
     )
     told.save()
     assert Settings.load(tmp_path) == told
@@ -224,7 +225,7 @@ def test_a_cloud_that_is_not_prepared_says_so(tmp_path):
 
 
 def test_an_unknown_role_is_refused(tmp_path):
-    settings = Settings(tmp_path, tmp_path, (), tmp_path, tmp_path)
+    settings = Settings(tmp_path, tmp_path, (), tmp_path, tmp_path, tmp_path)
     settings.layer("common").mkdir(parents=True)
     with pytest.raises(CloudError, match="No file layer for role vm"):
         settings.layers("vm")
@@ -252,7 +253,7 @@ def test_who_has_no_password_logs_in_with_the_key(tmp_path, monkeypatch):
 
 def test_a_host_key_is_kept_with_the_state(tmp_path):
     """The layers lie in memory, and who knows the host's key outlives them."""
-    settings = Settings(tmp_path, tmp_path, (), tmp_path, tmp_path)
+    settings = Settings(tmp_path, tmp_path, (), tmp_path, tmp_path, tmp_path)
     key = settings.layer("server") / base.HOST_KEY
     base.make_host_key(settings, "server")
     first = key.read_text()

@@ -276,13 +276,15 @@ def test_python_finds_no_modules_in_a_kernel_without_any(tmp_path):
 
 
 def test_the_layers_of_vms_lie_on_the_debian_root(tmp_path):
-    plain = CloudSettings(tmp_path, tmp_path, (), tmp_path, tmp_path)
+    plain = CloudSettings(tmp_path, tmp_path, (), tmp_path, tmp_path, tmp_path)
     plain.save()
     assert CloudSettings.load(tmp_path) == plain
     assert not plain.boots_systemd("vm")
     debian = tmp_path / "debian"
     real = CloudSettings(
-        tmp_path, tmp_path, (), tmp_path, tmp_path, root=debian, memory=2**30
+        *(tmp_path, tmp_path, (), tmp_path, tmp_path, tmp_path),
+        root=debian,
+        memory=2**30,
     )
     real.save()
     assert CloudSettings.load(tmp_path) == real
