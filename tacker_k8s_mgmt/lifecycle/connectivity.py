@@ -16,6 +16,7 @@ from tacker_k8s_mgmt.kubespray import runs, variables
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
+    exposures,
     inventory,
     load_balancer,
     playbooks,
@@ -64,6 +65,10 @@ class ConnectivityEnd:
             self._install_balancer,
             verify=lambda: load_balancer.verify(state),
         )
+        publish = Step(
+            "write its address into the status of exposed Services",
+            lambda: exposures.publish_again(state),
+        )
         return (
             Step("see that Heat has changed the ports", self._see_changed),
             Step("compare Heat and inventory", self._find),
@@ -88,6 +93,7 @@ class ConnectivityEnd:
                 verify=self._see_certified,
             ),
             Step("wait until the nodes are Ready", self._see_ready),
+            *((publish,) if state.params.load_balancer else ()),
             Step(
                 "register the cluster at its address",
                 self._register_vim,

@@ -3,7 +3,7 @@
 It works on the cluster, on behalf of the CNF; both hold the cluster's lock meanwhile.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 
 from oslo_log import log as logging
 
@@ -12,7 +12,7 @@ from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import exposures, load_balancer
 from tacker_k8s_mgmt.model.exposure import Exposure
-from tacker_k8s_mgmt.model.services import LOAD_BALANCER, Cnf, Service
+from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 
 LOG = logging.getLogger(__name__)
@@ -105,23 +105,27 @@ class Expose(_OnCluster):
         )
 
     def _find(self) -> None:
-        found = self._state.cluster().services(self._cnf.namespace)
-        self._services = tuple(one for one in found if self._cnf.owns(one))
+        present = self._state.cluster().services(self._cnf.namespace)
+        self._services = tuple(filter(self._cnf.owns, present))
         self._wanted = self._params.exposures(self._cnf.vnf_id, self._services)
-        pending = [one.service for one in self._wanted if not one.node_port]
+        pending = [
+            exposure.service for exposure in self._wanted if not exposure.node_port
+        ]
         if pending:
             raise errors.ExposureError(
                 [f"Service {name} has no node port" for name in pending],
                 vnf_id=self._cnf.vnf_id,
                 hint="Leave spec.allocateLoadBalancerNodePorts at true.",
             )
-        for one in self._wanted:
-            outer = f"{one.port}/{one.protocol} -> node port {one.node_port}"
-            LOG.info("CNF %s: Service %s: %s", one.owner, one.service, outer)
+        for exposure in self._wanted:
+            outer = (
+                f"{exposure.port}/{exposure.protocol} -> node port {exposure.node_port}"
+            )
+            LOG.info("CNF %s: Service %s: %s", exposure.owner, exposure.service, outer)
 
     def _publish(self) -> None:
-        exposed = {one.service for one in self._wanted}
-        _publish(self._state, self._services, exposed)
+        exposed = {exposure.service for exposure in self._wanted}
+        exposures.publish(self._state, self._services, exposed)
 
 
 class Unexpose(_OnCluster):
@@ -155,36 +159,10 @@ class Unexpose(_OnCluster):
         )
 
     def _find(self) -> None:
-        found = exposures.recorded(self._state)
-        self._exposed = tuple(one for one in found if one.owner == self._owner)
+        recorded = exposures.recorded(self._state)
+        self._exposed = tuple(e for e in recorded if e.owner == self._owner)
 
     def _withdraw(self) -> None:
         """Not by what Tacker lists: after a failure that may be another CNF's."""
-        names = {(one.namespace, one.service) for one in self._exposed}
-        for namespace in {namespace for namespace, _ in names}:
-            services = self._state.cluster().services(namespace)
-            ours = [one for one in services if (namespace, one.name) in names]
-            _publish(self._state, ours, ())
-
-
-def _publish(
-    state: ClusterState, services: Iterable[Service], exposed: Collection[str]
-) -> None:
-    """See that the status of these Services has the address if they are exposed.
-
-    That of another implementation of load balancers is left alone.
-    """
-    machine = state.machines.load_balancer
-    address = machine.ssh_address if machine else ""
-    for service in services:
-        wanted = address if service.name in exposed else ""
-        if service.type != LOAD_BALANCER or service.published == wanted:
-            continue
-        if service.ingress and not service.published:
-            LOG.warning(
-                "Service %s has the address of another load balancer: %s",
-                service.name,
-                ", ".join(service.ingress),
-            )
-            continue
-        state.cluster().publish(service, wanted)
+        for service in exposures.services(self._state, self._exposed):
+            exposures.publish(self._state, [service], ())

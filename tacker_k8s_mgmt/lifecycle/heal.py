@@ -189,6 +189,11 @@ class HealEnd:
                 self._see_back,
                 probe=self._is_well,
             ),
+            Step(
+                "write its address into the status of exposed Services",
+                lambda: exposures.publish_again(self._state),
+                probe=self._is_well,
+            ),
             Step("remove what VMs that are gone left behind", join.clear),
             Step("wait until the new VMs accept SSH logins", join.reach_new),
             Step("write inventory and variables", join.write),

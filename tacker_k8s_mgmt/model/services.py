@@ -91,8 +91,8 @@ class Service:
             sources=tuple(spec.get("loadBalancerSourceRanges") or ()),
             balancer_class=spec.get("loadBalancerClass") or "",
             ingress=tuple(
-                str(one.get("ip") or one.get("hostname"))
-                for one in balancer.get("ingress") or ()
+                str(entry.get("ip") or entry.get("hostname"))
+                for entry in balancer.get("ingress") or ()
             ),
             published=annotations.get(PUBLISHED_ANNOTATION, ""),
             instance=(metadata.get("labels") or {}).get(INSTANCE_LABEL, ""),

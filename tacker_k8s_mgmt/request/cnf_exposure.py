@@ -101,18 +101,18 @@ class ExposureParams(Structure):
             )
         problems: list[str] = []
         found: list[Exposure] = []
-        for one in wanted:
-            service = known.get(one.name)
+        for entry in wanted:
+            service = known.get(entry.name)
             if service is None:
                 have = ", ".join(sorted(known)) or "none"
-                problems.append(f"the CNF has no Service {one.name}; it has {have}")
+                problems.append(f"the CNF has no Service {entry.name}; it has {have}")
             elif service.type not in NODE_PORT_TYPES:
                 problems.append(
-                    f"Service {one.name} is of type {service.type} and has no node "
+                    f"Service {entry.name} is of type {service.type} and has no node "
                     "ports; its type must be NodePort or LoadBalancer"
                 )
             else:
-                found += _of_service(owner, one, service, problems)
+                found += _of_service(owner, entry, service, problems)
         problems += _twice(found)
         if problems:
             raise errors.ExposureError(problems, vnf_id=owner)
@@ -175,8 +175,8 @@ def _ports(
     }
     if not wanted.ports:
         yield from usual.items()
-    for one in wanted.ports:
-        shown = f"{one.port}/{one.protocol.lower()}"
+    for entry in wanted.ports:
+        shown = f"{entry.port}/{entry.protocol.lower()}"
         port = next((port for port in usual if str(port) == shown), None)
         if port is None:
             have = ", ".join(map(str, usual))
@@ -184,16 +184,14 @@ def _ports(
                 f"Service {service.name} has no port {shown}; it has {have}"
             )
         else:
-            yield port, one.external_port or usual[port]
+            yield port, entry.external_port or usual[port]
 
 
 def _twice(found: Sequence[Exposure]) -> Iterator[str]:
-    uses = Counter((one.protocol, one.port) for one in found)
+    uses = Counter(exposure.outer_port for exposure in found)
     for (protocol, port), count in uses.items():
         if count > 1:
-            names = [
-                o.service for o in found if (o.protocol, o.port) == (protocol, port)
-            ]
+            names = [e.service for e in found if e.outer_port == (protocol, port)]
             yield (
                 f"port {port}/{protocol} of the load balancer is wanted for "
                 f"{' and '.join(names)}; give one of them another external_port"
@@ -231,16 +229,16 @@ def parse(raw: Any) -> ExposureParams:
 
 
 def _repeated(params: ExposureParams) -> Iterator[str]:
-    names = Counter(one.name for one in params.services)
+    names = Counter(service.name for service in params.services)
     yield from (
         f"services: {name} is given {count} times"
         for name, count in names.items()
         if count > 1
     )
-    for one in params.services:
-        ports = Counter((port.port, port.protocol) for port in one.ports)
+    for service in params.services:
+        ports = Counter((port.port, port.protocol) for port in service.ports)
         yield from (
-            f"services: port {port}/{protocol.lower()} of {one.name} is given "
+            f"services: port {port}/{protocol.lower()} of {service.name} is given "
             f"{count} times"
             for (port, protocol), count in ports.items()
             if count > 1

@@ -92,8 +92,11 @@ def _all(read: Callable[[Any], Iterator[tuple[str, str]]], context: Any) -> Any:
     return list(read(context))
 
 
-def _same(one: str, other: str) -> bool:
+def _same(url: str, other: str) -> bool:
     """Whether two URLs lead to the same API server."""
-    parts = (urlsplit(url) for url in (one, other))
-    first, second = ((part.hostname, part.port or _HTTPS) for part in parts)
-    return first == second
+    return _server(url) == _server(other)
+
+
+def _server(url: str) -> tuple[str | None, int]:
+    parts = urlsplit(url)
+    return parts.hostname, parts.port or _HTTPS

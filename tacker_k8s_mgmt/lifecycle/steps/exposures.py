@@ -4,8 +4,10 @@ The record is part of the cluster's state: it says what is wanted, the load bala
 brought in agreement with it. All of this is done with the cluster's lock.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
@@ -13,7 +15,10 @@ from tacker_k8s_mgmt.lifecycle.steps import load_balancer
 from tacker_k8s_mgmt.lifecycle.steps.records import EXPOSURES_FILE, rebuilt
 from tacker_k8s_mgmt.model.exposure import Exposure, of_service
 from tacker_k8s_mgmt.model.load_balancer import STATISTICS_PORT
+from tacker_k8s_mgmt.model.services import LOAD_BALANCER, Service
 from tacker_k8s_mgmt.request.accounts import SSH_PORT
+
+LOG = logging.getLogger(__name__)
 
 
 def recorded(state: ClusterState) -> tuple[Exposure, ...]:
@@ -39,10 +44,11 @@ def refuse_conflicts(
     """
     users = dict(_users(state, owner))
     problems = []
-    for one in wanted:
-        if user := users.get(one.outer_port):
-            problems.append(f"port {one.title} is in use by {user}")
-        users[one.outer_port] = f"Service {one.namespace}/{one.service} of this CNF"
+    for exposure in wanted:
+        if user := users.get(exposure.outer_port):
+            problems.append(f"port {exposure.title} is in use by {user}")
+        service = f"{exposure.namespace}/{exposure.service}"
+        users[exposure.outer_port] = f"Service {service} of this CNF"
     if problems:
         raise errors.ExposureError(
             problems,
@@ -73,13 +79,13 @@ def set_exposures(state: ClusterState, owner: str, wanted: Sequence[Exposure]) -
     former = recorded(state)
     if wanted:
         refuse_conflicts(state, owner, wanted)
-    record = (*(one for one in former if one.owner != owner), *wanted)
+    record = (*(e for e in former if e.owner != owner), *wanted)
     _write(state, record)
     if not wanted and not load_balancer.exists(state):
         return
-    present = {one.name: one for one in _on_balancer(state)}
-    gone = [name for name in present if name not in {one.name for one in record}]
-    new = [one.on_balancer() for one in wanted if present.get(one.name) != one]
+    present = {exposure.name: exposure for exposure in _on_balancer(state)}
+    gone = [*(present.keys() - {exposure.name for exposure in record})]
+    new = [e.on_balancer() for e in wanted if present.get(e.name) != e]
     if not new and not gone:
         return
     try:
@@ -89,8 +95,51 @@ def set_exposures(state: ClusterState, owner: str, wanted: Sequence[Exposure]) -
         raise
 
 
+def services(state: ClusterState, exposures: Iterable[Exposure]) -> Iterator[Service]:
+    """The Services of these exposures, as far as they are in the cluster."""
+    names = {(exposure.namespace, exposure.service) for exposure in exposures}
+    for namespace in {namespace for namespace, _ in names}:
+        for service in state.cluster().services(namespace):
+            if (namespace, service.name) in names:
+                yield service
+
+
+def publish(
+    state: ClusterState, services: Iterable[Service], exposed: Collection[str]
+) -> None:
+    """See that the status of these Services has the address if they are exposed.
+
+    That of another implementation of load balancers is left alone.
+
+    :param exposed: their names.
+    """
+    machine = state.machines.load_balancer
+    address = machine.ssh_address if machine else ""
+    for service in services:
+        wanted = address if service.name in exposed else ""
+        if service.type != LOAD_BALANCER or service.published == wanted:
+            continue
+        if service.ingress and not service.published:
+            LOG.warning(
+                "Service %s has the address of another load balancer: %s",
+                service.name,
+                ", ".join(service.ingress),
+            )
+            continue
+        state.cluster().publish(service, wanted)
+
+
+def publish_again(state: ClusterState) -> None:
+    """Write the address of a load balancer that may be new into all their Services.
+
+    Without a change nothing is written.
+    """
+    for service in services(state, recorded(state)):
+        publish(state, [service], [service.name])
+
+
 def _write(state: ClusterState, exposures: Sequence[Exposure]) -> None:
-    content = [asdict(one) for one in sorted(exposures, key=lambda one: one.name)]
+    content = [asdict(e) for e in sorted(exposures, key=lambda e: e.name)]
     state.write_json(EXPOSURES_FILE, content)
 
 
@@ -98,8 +147,8 @@ def _on_balancer(state: ClusterState) -> tuple[Exposure, ...]:
     """What the load balancer exposes for CNFs; nothing if there is none."""
     if not load_balancer.exists(state):
         return ()
-    found = map(of_service, load_balancer.report(state).services)
-    return tuple(one for one in found if one is not None)
+    exposures = map(of_service, load_balancer.report(state).services)
+    return tuple(exposure for exposure in exposures if exposure is not None)
 
 
 def _users(state: ClusterState, owner: str) -> Iterator[tuple[tuple[str, int], str]]:
@@ -109,10 +158,10 @@ def _users(state: ClusterState, owner: str) -> Iterator[tuple[tuple[str, int], s
         if of_service(service) is None:
             by_hand = f"{service.name}, which was exposed by hand"
             yield (service.protocol, service.port), by_hand
-    for one in recorded(state):
-        if one.owner != owner:
-            user = f"Service {one.namespace}/{one.service} of the CNF {one.owner}"
-            yield one.outer_port, user
+    for exposure in recorded(state):
+        if exposure.owner != owner:
+            name = f"{exposure.namespace}/{exposure.service}"
+            yield exposure.outer_port, f"Service {name} of the CNF {exposure.owner}"
     if report.api_port is not None:
         yield ("tcp", report.api_port), "the Kubernetes API"
     yield ("tcp", STATISTICS_PORT), "HAProxy's statistics"

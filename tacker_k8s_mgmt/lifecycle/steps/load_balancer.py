@@ -146,7 +146,7 @@ def expose_again(state: ClusterState) -> None:
     for service in state.records.services():
         change_services(state, [service])
     if exposures := state.records.exposures():
-        change_services(state, [one.on_balancer() for one in exposures])
+        change_services(state, [e.on_balancer() for e in exposures])
 
 
 def _proxies(state: ClusterState) -> tuple[tuple[str, ...], str]:

@@ -5,12 +5,19 @@ from dataclasses import replace
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
 from tacker_k8s_mgmt.model.exposure import of_service
 from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.request import cnf_exposure
 from tests.helpers.cnf import CNF, service
-from tests.helpers.operations import instantiated, run
+from tests.helpers.operations import (
+    heal_end,
+    heal_start,
+    instantiated,
+    rebuild,
+    run,
+)
 from tests.helpers.requests import BALANCER, params
 
 WANTED = params(external_lb_param=BALANCER)
@@ -186,3 +193,33 @@ def test_service_of_another_cnf_keeps_its_address(site):
     run(Unexpose, site, WANTED, owner=OTHER_CNF)
     assert ingress(site)["lb"] == (site.load_balancer.ssh_address,)
     assert kept(site) == [("web", 30080), ("lb", 443)]
+
+
+def test_service_gets_the_address_of_a_healed_load_balancer(site):
+    exposed(site)
+    old = site.load_balancer.server_id
+    heal_start(site, old, wanted=WANTED)
+    (new,) = rebuild(site, old)
+    site.load_balancer = replace(site.load_balancer, ssh_address=ADDRESS)
+    heal_end(site, new, wanted=WANTED)
+    assert ingress(site) == {"web": (), "lb": (ADDRESS,), "others": ()}
+
+
+def test_service_gets_the_address_that_the_load_balancer_was_moved_to(site):
+    exposed(site)
+    site.known = dict(site.stored)
+    site.load_balancer = replace(site.load_balancer, ssh_address=ADDRESS)
+    run(ConnectivityEnd, site, WANTED)
+    assert ingress(site) == {"web": (), "lb": (ADDRESS,), "others": ()}
+
+
+def test_heal_goes_on_by_retry_when_the_api_is_away(site):
+    exposed(site)
+    old = site.load_balancer.server_id
+    heal_start(site, old, wanted=WANTED)
+    (new,) = rebuild(site, old)
+    site.faults.add("cluster.services")
+    step = "write its address into the status of exposed Services"
+    with pytest.raises(errors.StepFailed, match=step):
+        heal_end(site, new, wanted=WANTED)
+    heal_end(site, new, wanted=WANTED)
