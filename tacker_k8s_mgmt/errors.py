@@ -318,6 +318,16 @@ class LoadBalancerError(K8sMgmtError):
     message = "The load balancer on {host} refused `{verb}`: {reason}"
 
 
+class HelmLoginError(K8sMgmtError):
+    """Tacker's login for Helm does not work on a control plane."""
+
+    message = "The login with which Tacker runs Helm does not work on {host}: {reason}"
+    default_hint = (
+        "Mend that on the control plane. Tacker's v1 API logs in with a password, at "
+        "port 22."
+    )
+
+
 class VimError(K8sMgmtError):
     """A request to Tacker's VIM registry failed or is not possible."""
 

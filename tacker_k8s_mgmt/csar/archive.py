@@ -1,7 +1,10 @@
-"""Zip files: reproducible when written, and not trusted when read."""
+"""Archives: reproducible when written, and not trusted when read."""
 
+import gzip
+import io
 import os
 import stat
+import tarfile
 import tempfile
 import zipfile
 import zlib
@@ -30,6 +33,20 @@ def write(path: Path, files: Mapping[str, bytes]) -> None:
             mode = 0o755 if name.endswith(".sh") else 0o644
             info.external_attr = (stat.S_IFREG | mode) << 16
             package.writestr(info, files[name])
+
+
+def tgz(files: Mapping[str, bytes]) -> bytes:
+    """A compressed tar archive of *files* with fixed order, times and modes."""
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as package,
+    ):
+        for name in sorted(files):
+            info = tarfile.TarInfo(name)
+            info.size = len(files[name])
+            package.addfile(info, io.BytesIO(files[name]))
+    return packed.getvalue()
 
 
 def read(path: Path) -> dict[str, bytes]:

@@ -1,9 +1,12 @@
 """Packages of CNFs for the driver that exposes them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import yaml
+
 from tacker_k8s_mgmt.csar import archive, build, customize, meta, sources
+from tacker_k8s_mgmt.errors import PackageError
 
 #: The driver's file in a package by Tacker's API, and the same as a VNFD names it.
 DRIVER_FILES: Mapping[str, tuple[str, str]] = {
@@ -11,6 +14,7 @@ DRIVER_FILES: Mapping[str, tuple[str, str]] = {
     "v2": ("Scripts/cnf_exposure_mgmt_v2.py", "../Scripts/cnf_exposure_mgmt_v2.py"),
 }
 _NOT_PACKED = "requests/"
+_CHART = "/Chart.yaml"
 
 
 def pack(
@@ -18,7 +22,9 @@ def pack(
 ) -> tuple[str, ...]:
     """Pack a directory as the package of a CNF.
 
-    The driver's file, the SOL001 types and TOSCA.meta are the driver's own.
+    The driver's file, the SOL001 types and TOSCA.meta are the driver's own. Tacker's v1
+    API wants charts as Helm packs them, so it gets ``NAME-VERSION.tgz`` beside each
+    chart's directory.
 
     :param source: laid out as a package; default: ``samples/cnf``.
     :param vnfd_id: another id for the VNFD.
@@ -37,9 +43,36 @@ def pack(
             if name.startswith("Definitions/"):
                 old, new = f"file: {other}\n".encode(), f"file: {named}\n".encode()
                 files[name] = files[name].replace(old, new)
+    if api == "v1":
+        files |= dict(_charts(files))
     files = {**sources.types(), **files, path: sources.own_file(Path(path).name)}
     files = customize.fit(files, customize.Site(vnfd_id=vnfd_id))
     files[meta.PATH] = meta.render(files, build.entry("of the CNF", files, source))
     with archive.replacing(output) as temporary:
         archive.write(temporary, files)
     return tuple(sorted(files))
+
+
+def _charts(files: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    """The charts among these files, packed, by their names.
+
+    :raises PackageError: a chart has no name or version.
+    """
+    for name in files:
+        if not name.endswith(_CHART):
+            continue
+        root = name.removesuffix("Chart.yaml")
+        try:
+            chart = yaml.safe_load(files[name])
+            title, packed = str(chart["name"]), f"{chart['name']}-{chart['version']}"
+        except (yaml.YAMLError, KeyError, TypeError):
+            raise PackageError(name, ["it has no name and version"]) from None
+        members = {
+            f"{title}/{path.removeprefix(root)}": content
+            for path, content in files.items()
+            if path.startswith(root)
+        }
+        yield (
+            f"{root.rstrip('/').rpartition('/')[0]}/{packed}.tgz",
+            archive.tgz(members),
+        )

@@ -17,6 +17,7 @@ from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
     exposures,
+    helm,
     inventory,
     load_balancer,
     readiness,
@@ -214,6 +215,7 @@ class HealEnd:
                 plane.balance,
                 probe=plane.none_joins,
             ),
+            *self._helm_steps(),
             Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
             Step("wait until the new workers are Ready", join.see_ready),
             *join.network_steps(),
@@ -240,6 +242,19 @@ class HealEnd:
 
     def _is_target(self, node: Node) -> bool:
         return node.server_id in self._servers
+
+    def _helm_steps(self) -> tuple[Step, ...]:
+        """For a control plane; only where Helm is asked for."""
+        state = self._state
+        prepare = Step(
+            "prepare the control plane for Helm",
+            lambda: helm.prepare(state, state.cluster().admin_access()),
+            probe=lambda: not self._heals_plane(),
+        )
+        return (prepare,) if state.params.cluster.helm else ()
+
+    def _heals_plane(self) -> bool:
+        return any(self._is_target(node) for node in self._state.planes())
 
     def _see_built(self) -> None:
         """Check that Heat has rebuilt the VMs: Tacker only logs it if it has not."""

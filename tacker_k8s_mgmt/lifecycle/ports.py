@@ -11,6 +11,7 @@ from typing import Protocol
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
+from tacker_k8s_mgmt.model.helm import HelmLogin
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
 from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest, Progress
@@ -159,14 +160,30 @@ class Balancer(StatusReader, Protocol):
     def call(self, call: Call) -> str: ...
 
 
+class HelmHost(Protocol):
+    """A control plane on which Tacker runs Helm."""
+
+    def prepare(self, password: SecretStr, access: ClusterAccess) -> bool: ...
+
+    def verify(self, password: SecretStr) -> None: ...
+
+    def charts(self) -> str: ...
+
+    def restore(self, charts: str) -> None: ...
+
+
 @dataclass(frozen=True)
 class VimSpec:
-    """The cluster as it is registered in Tacker."""
+    """The cluster as it is registered in Tacker.
+
+    :param helm: None: Tacker needs no login to run Helm, or cannot.
+    """
 
     name: str
     auth_url: str
     token: SecretStr
     ca_certificate: str
+    helm: HelmLogin | None = None
 
 
 class VimFinder(Protocol):
@@ -179,6 +196,8 @@ class Vims(VimFinder, Protocol):
     """Tacker's VIM registry, for one VNF instance."""
 
     def name_taken(self, name: str) -> bool: ...
+
+    def helm_password(self) -> SecretStr | None: ...
 
     def register(self, spec: VimSpec) -> str: ...
 
@@ -254,6 +273,8 @@ class Site(Stack, Preconditions, Vms, HostKeys, AnsibleServer, Protocol):
     def etcd(self, control_plane: Node) -> Etcd: ...
 
     def pod_network(self, control_plane: Node) -> PodNetwork: ...
+
+    def helm(self, control_plane: Node) -> HelmHost: ...
 
     def balancer(self, machine: Machine) -> Balancer: ...
 

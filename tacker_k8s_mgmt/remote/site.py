@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from oslo_log import log as logging
@@ -22,6 +23,7 @@ from tacker_k8s_mgmt.remote.ansible.lock import LockedSession
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner, Playbooks
 from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
 from tacker_k8s_mgmt.remote.backoff import Backoff
+from tacker_k8s_mgmt.remote.helm import HelmHost
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
@@ -323,6 +325,11 @@ class Site(Vnf):
         """Return the pod network, through a control-plane node."""
         client = KubeClient(*self._kubectl(control_plane))
         return PodNetwork(client, self._vms.open, self._options.pod_network_timeout)
+
+    def helm(self, control_plane: Node) -> HelmHost:
+        """Return what Tacker needs to run Helm on a control-plane node."""
+        session, server, _ = self._kubectl(control_plane)
+        return HelmHost(session, server, partial(self._vms.log_in, control_plane))
 
     def etcd(self, control_plane: Node) -> EtcdClient:
         """Return etcd, through a control-plane node."""

@@ -140,7 +140,8 @@ class Cluster(Structure):
     )
     """Further users of the API."""
     helm: Annotated[Flag, Becomes("helm_enabled"), _SET_UP] = False
-    """Install Helm on the control plane. Default: false."""
+    """Install Helm on the control plane, and have Tacker's v1 API install charts there:
+    the VIM gets a login for it. Default: false."""
     local_registry: Annotated[Flag, Becomes("registry_enabled"), _SET_UP] = False
     """Run an image registry in the cluster. Default: false."""
     metrics_server: Annotated[Flag, Becomes("metrics_server_enabled"), _SET_UP] = False

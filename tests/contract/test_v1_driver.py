@@ -23,11 +23,13 @@ from tacker.common import driver_manager
 from tacker.extensions import nfvo
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnflcm import vnflcm_driver
+from tacker.vnfm.infra_drivers.kubernetes import kubernetes_driver
 
 import tacker_k8s_mgmt.kubespray_mgmt
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import driver, vim
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
+from tacker_k8s_mgmt.model.helm import HelmLogin
 from tests.contract.v1_instances import GOOD, NAME, instance, saved_instance
 
 objects.register_all()
@@ -232,6 +234,38 @@ class TestVims:
             "bearer_token": "t0ken",
             "ssl_ca_cert": "CA",
         }
+
+    def test_vim_has_what_tacker_reads_of_helm(self, plugin):
+        one = saved_instance()
+        registry = vim.VimRegistry(CONTEXT, one)
+        login = HelmLogin(("192.0.2.4", "192.0.2.5"), registry.helm_password())
+        ours = registry.register(dataclasses.replace(spec(), helm=login))
+        given = types.SimpleNamespace(extra=plugin.vims[ours]["extra"])
+        driver = kubernetes_driver.Kubernetes
+        ips, user, password = driver._get_helm_info(object(), given)
+        assert (ips, user) == (["192.0.2.4", "192.0.2.5"], "tacker-helm")
+        assert password == login.password.get_secret_value()
+        assert len(password) >= 32
+        # The same as long as there is the VIM, and one of its own for each.
+        assert vim.VimRegistry(CONTEXT, one).helm_password() == login.password
+        assert vim.VimRegistry(CONTEXT, saved_instance()).helm_password() != (
+            login.password
+        )
+        # What Tacker shows of the cluster itself has no password.
+        assert one.vim_connection_info[-1].extra == {}
+
+    def test_error_has_no_password_of_helm(self, plugin, monkeypatch):
+        registry = vim.VimRegistry(CONTEXT, saved_instance())
+        login = HelmLogin(("192.0.2.4",), registry.helm_password())
+
+        def refuse(context, body):
+            raise ValueError(f"wrong: {body}")
+
+        monkeypatch.setattr(plugin, "create_vim", refuse)
+        with pytest.raises(errors.VimError) as caught:
+            registry.register(dataclasses.replace(spec(), helm=login))
+        assert "wrong" in str(caught.value)
+        assert login.password.get_secret_value() not in str(caught.value)
 
     def test_vim_is_found_again_when_its_id_was_never_saved(self, plugin):
         one = saved_instance()

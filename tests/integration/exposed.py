@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import socket
 import uuid
 from collections.abc import Iterator
@@ -9,18 +10,47 @@ from pathlib import Path
 from typing import Any
 
 from lab import client
+from lab.cloud.addresses import CONTROLLER_ADDRESS
 from tacker_k8s_mgmt.csar import cnf as csar_cnf
+from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.model.services import RELEASE_ANNOTATION
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.integration import cnf
 from tests.integration.cluster import Cluster, eventually
 
-NODE_PORT, BALANCED = 30080, 8080
+NODE_PORT, BALANCED, UDP_PORT = 30080, 8080, 30053
+ASPECT = "web_aspect"
+_HELLO = b"web"
+# Greets, then sends back what it gets; datagrams, too.
 _SERVER = """
-import socket, sys
-listener = socket.create_server(("", int(sys.argv[1])))
-while True:
-    with listener.accept()[0] as connection:
-        connection.sendall(b"web")
+import socketserver, sys, threading
+port = int(sys.argv[1])
+class Tcp(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request.sendall(b"web")
+        while data := self.request.recv(100):
+            self.request.sendall(data)
+class Udp(socketserver.BaseRequestHandler):
+    def handle(self):
+        self.request[1].sendto(self.request[0], self.client_address)
+socketserver.ThreadingTCPServer.allow_reuse_address = True
+datagrams = socketserver.ThreadingUDPServer(("", port), Udp)
+threading.Thread(target=datagrams.serve_forever, daemon=True).start()
+socketserver.ThreadingTCPServer(("", port), Tcp).serve_forever()
+"""
+_UDP_SERVICE = f"""---
+apiVersion: v1
+kind: Service
+metadata:
+  name: echo
+spec:
+  type: NodePort
+  selector:
+    app: web
+  ports:
+    - port: 7
+      protocol: UDP
+      nodePort: {UDP_PORT}
 """
 
 
@@ -28,9 +58,14 @@ class Web(cnf.Cnf):
     """A VNF instance of the sample."""
 
     api = "v1"
+    _vnfcs = "vnfcResourceInfo"
 
     def _build(self, csar: Path, vnfd_id: str, manifest: str | None) -> None:
-        csar_cnf.pack(csar, api=self.api, vnfd_id=vnfd_id)
+        source = csar.with_suffix("")
+        shutil.copytree(sources.samples() / "cnf", source)
+        with (source / cnf.MANIFEST).open("a") as file:
+            file.write(_UDP_SERVICE)
+        csar_cnf.pack(csar, source=source, api=self.api, vnfd_id=vnfd_id)
 
     @property
     def _vims(self) -> Any:
@@ -46,6 +81,17 @@ class Web(cnf.Cnf):
         given = {"lcm-kubernetes-def-files": [cnf.MANIFEST], "namespace": cnf.NAMESPACE}
         if wanted is not None:
             given[ATTRIBUTE] = wanted
+        return self._instantiate(given, state)
+
+    def install(self) -> None:
+        """Instantiate it from its chart."""
+        self._instantiate(self._of_chart())
+
+    def _of_chart(self) -> dict[str, Any]:
+        sample = sources.samples() / "cnf" / "requests" / "instantiate-helm.json"
+        return dict(json.loads(sample.read_text())["additionalParams"])
+
+    def _instantiate(self, given: dict[str, Any], state: str = "COMPLETED") -> str:
         body = {
             "flavourId": "web",
             "instantiationLevelId": "one",
@@ -54,11 +100,21 @@ class Web(cnf.Cnf):
         }
         return self.do("instantiate", body, state)
 
+    def scale(self, direction: str) -> None:
+        """By one pod: ``OUT`` or ``IN``."""
+        body = {"type": f"SCALE_{direction}", "aspectId": ASPECT, "numberOfSteps": 1}
+        self.do("scale", body)
+
     def do(self, verb: str, body: dict[str, Any], state: str = "COMPLETED") -> str:
         """Run an operation; returns its error, if it has one."""
         operation = self._tacker.operate(self.id, verb, body)
         found = self._tacker.wait(operation, state)
         return str((found.get("error") or {}).get("detail") or "")
+
+    def heal(self) -> None:
+        """One of its pods."""
+        vnfc = self._tacker.show(self.id)["instantiatedVnfInfo"][self._vnfcs][0]["id"]
+        self.do("heal", {"vnfcInstanceId": [vnfc]})
 
     def undo(self) -> None:
         """Roll the operation back that has failed."""
@@ -76,17 +132,23 @@ class WebV2(Web):
     """The same of the v2 API."""
 
     api = "v2"
+    _vnfcs = "vnfcInfo"
 
     @property
     def _vims(self) -> Any:
         return {"cluster": self._vim}
+
+    def _of_chart(self) -> dict[str, Any]:
+        self._vim = {**self._vim, "vimType": "ETSINFV.HELM.V_3"}
+        sample = sources.samples() / "cnf" / "requests" / "instantiate-helm-v2.json"
+        return dict(json.loads(sample.read_text())["additionalParams"])
 
 
 @contextlib.contextmanager
 def answering(servers: list[str], port: int) -> Iterator[None]:
     """Have a program answer at a node port of these workers, as kube-proxy would."""
     line = f"python3 -c '{_SERVER}' {port} >/dev/null 2>&1 & echo $!"
-    pids = {one: client.on_host(one, "sh", "-c", line).strip() for one in servers}
+    pids = {name: client.on_host(name, "sh", "-c", line).strip() for name in servers}
     try:
         yield
     finally:
@@ -97,7 +159,8 @@ def answering(servers: list[str], port: int) -> Iterator[None]:
 def ports(cluster: Cluster) -> dict[int, int]:
     """Node ports by the port on the load balancer."""
     return {
-        one["port"]: one["node_port"] for one in cluster.balancer("status")["services"]
+        service["port"]: service["node_port"]
+        for service in cluster.balancer("status")["services"]
     }
 
 
@@ -105,7 +168,7 @@ def ingress(cluster: Cluster, service: str) -> list[str]:
     """The addresses in the status of a Service."""
     found = json.loads(cluster.kubectl("get", "service", service, "-o", "json"))
     balancer = found.get("status", {}).get("loadBalancer", {})
-    return [one["ip"] for one in balancer.get("ingress") or ()]
+    return [entry["ip"] for entry in balancer.get("ingress") or ()]
 
 
 def answers(cluster: Cluster, port: int) -> bool:
@@ -113,25 +176,107 @@ def answers(cluster: Cluster, port: int) -> bool:
     with contextlib.suppress(OSError):
         address = (cluster.balancer_address(), port)
         with socket.create_connection(address, 5) as connection:
-            return connection.recv(10) == b"web"
+            return connection.recv(10).startswith(_HELLO)
     return False
+
+
+@contextlib.contextmanager
+def held_open(cluster: Cluster, port: int) -> Iterator[socket.socket]:
+    """Hold a connection through the load balancer, and see that it works at the end."""
+    address = (cluster.balancer_address(), port)
+    with socket.create_connection(address, 5) as connection:
+        assert connection.recv(3) == _HELLO
+        yield connection
+        connection.sendall(b"still there?")
+        assert connection.recv(100) == b"still there?"
+
+
+def sends_datagrams_back(cluster: Cluster, port: int) -> bool:
+    """Whether a CNF answers a datagram on this port of the load balancer."""
+    with contextlib.suppress(OSError), socket.socket(type=socket.SOCK_DGRAM) as flow:
+        flow.settimeout(5)
+        flow.connect((cluster.balancer_address(), port))
+        flow.send(b"hello")
+        return flow.recv(100) == b"hello"
+    return False
+
+
+def pods(cluster: Cluster, name: str) -> list[dict[str, Any]]:
+    """The pods of a Deployment that are not on their way out."""
+    return [
+        pod
+        for pod in cluster.pods(f"app={name}")
+        if "deletionTimestamp" not in pod["metadata"]
+    ]
+
+
+def follow_chart(cluster: Cluster, web: Web, servers: list[str]) -> None:
+    """Expose a CNF that Tacker installs from a chart, scale it, and see it go."""
+    web.install()
+    (service,) = (
+        item["metadata"]["name"]
+        for item in json.loads(cluster.kubectl("get", "services", "-o", "json"))[
+            "items"
+        ]
+        if RELEASE_ANNOTATION in item["metadata"].get("annotations", {})
+    )
+    ((port, node_port),) = ports(cluster).items()
+    assert port == node_port
+    with answering(servers, node_port):
+        assert eventually(lambda: answers(cluster, port))
+        with held_open(cluster, port):
+            web.scale("OUT")
+            assert len(pods(cluster, service)) == 2
+            web.scale("IN")
+            assert len(pods(cluster, service)) == 1
+        assert ports(cluster) == {port: node_port}
+    web.terminate()
+    assert ports(cluster) == {}
+    assert eventually(lambda: not cluster.pods(f"app={service}"))
+    assert service not in cluster.kubectl("get", "services")
 
 
 def follow(cluster: Cluster, web: Web, other: Web, servers: list[str]) -> None:
     """Expose a CNF, change that, and see it go; another one wants the same port."""
-    wanted = {"services": [{"name": "web", "ports": [{"port": 80}]}]}
+    wanted = {
+        "services": [
+            {
+                "name": "web",
+                "ports": [{"port": 80}],
+                "sources": [f"{CONTROLLER_ADDRESS}/32"],
+            },
+            {"name": "echo", "ports": [{"port": 7, "protocol": "UDP"}]},
+        ]
+    }
     web.expose(wanted)
-    assert ports(cluster) == {NODE_PORT: NODE_PORT}
-    with answering(servers, NODE_PORT):
+    assert ports(cluster) == {NODE_PORT: NODE_PORT, UDP_PORT: UDP_PORT}
+    with answering(servers, NODE_PORT), answering(servers, UDP_PORT):
         assert eventually(lambda: answers(cluster, NODE_PORT))
-    # The node port in its manifest is taken in the cluster, too.
-    error = other.expose(wanted, "FAILED_TEMP")
-    assert str(NODE_PORT) in error
-    assert web.id in error
-    other.undo()
-    outer = {"services": [*wanted["services"], {"name": "web-balanced"}]}
-    web.modify(json.dumps(outer))
-    eventually(lambda: BALANCED in ports(cluster))
+        assert eventually(lambda: sends_datagrams_back(cluster, UDP_PORT))
+        with held_open(cluster, NODE_PORT):
+            # The node port in its manifest is taken in the cluster, too.
+            error = other.expose(wanted, "FAILED_TEMP")
+            assert str(NODE_PORT) in error
+            assert web.id in error
+            other.undo()
+            web.scale("OUT")
+            assert len(pods(cluster, "web")) == 2
+            outer = {
+                "services": [
+                    {**wanted["services"][0], "sources": ["192.0.2.0/24"]},
+                    {"name": "web-balanced", "proxy_protocol": True},
+                ]
+            }
+            web.modify(json.dumps(outer))
+            eventually(lambda: set(ports(cluster)) == {NODE_PORT, BALANCED})
+        assert not answers(cluster, NODE_PORT)
+        assert not sends_datagrams_back(cluster, UDP_PORT)
     eventually(lambda: ingress(cluster, "web-balanced") == [cluster.balancer_address()])
+    with answering(servers, ports(cluster)[BALANCED]):
+        assert eventually(lambda: answers(cluster, BALANCED))
+        with held_open(cluster, BALANCED) as connection:
+            # The header of the PROXY protocol comes first, and back.
+            assert connection.recv(100).startswith(b"\r\n\r\n\0\r\nQUIT\n")
+            web.heal()
     web.terminate()
     assert ports(cluster) == {}

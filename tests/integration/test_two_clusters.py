@@ -44,7 +44,7 @@ def trusted(lab: Lab) -> str:
 @pytest.fixture(scope="module")
 def clusters(lab: Lab, watch: Watch, trusted: str) -> Iterator[tuple[Cluster, Cluster]]:
     with (
-        lab.instance("one", secret=True) as one,
+        lab.instance("one", secret=True, cluster={"helm": True}) as one,
         lab.instance("two", secret=True) as two,
     ):
         with watch:
@@ -197,6 +197,21 @@ def test_cnf_is_exposed_on_the_load_balancer_of_its_cluster(lab, one):
     workers = list(one.workers().values())
     with lab.exposed(one.vim_name) as web, lab.exposed(one.vim_name) as other:
         exposed.follow(one, web, other, workers)
+
+
+def test_chart_is_installed_with_the_login_of_the_registered_vim(lab, one):
+    (vim,) = (vim for vim in lab.tacker.vims() if vim["name"] == one.vim_name)
+    login = vim["extra"]["helm_info"]
+    assert login["masternode_ip"] == [one.address(one.server("masterNode"))]
+    with lab.exposed(one.vim_name) as web:
+        exposed.follow_chart(one, web, list(one.workers().values()))
+    assert login["masternode_password"] not in lab.logs()
+    # It is no way to root's rights.
+    line = "sudo -n id -un; sudo -n -u root id -un"
+    told = client.on_host(
+        one.server("masterNode"), "su", "tacker-helm", "-c", f"{line}; true"
+    )
+    assert told.split() == ["tacker-helm"]
 
 
 def test_cnf_on_the_cluster_keeps_it_from_being_terminated(lab, one, guide):

@@ -100,6 +100,10 @@ class TestLife:
         with lab.exposed_on(vim) as web, lab.exposed_on(vim) as other:
             exposed.follow(cluster, web, other, workers)
 
+    def test_cnf_from_a_chart_is_exposed(self, lab, cluster):
+        with lab.exposed_on(cluster.vim_for_a_cnf()) as web:
+            exposed.follow_chart(cluster, web, list(cluster.workers().values()))
+
     def test_scale_in_blocked_by_a_budget_goes_on_by_retry(self, cluster, guide):
         cluster.kubectl("apply", "-f", "-", stdin=WORKLOADS)
         old = consistent(cluster, 2)

@@ -5,12 +5,14 @@ operation was interrupted before that was saved, by the mark in its description.
 by its name: another project, or another VNF, may use the same one.
 """
 
+import secrets
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeVar
 
 from oslo_log import log as logging
 from oslo_utils import uuidutils
+from pydantic import SecretStr
 from tacker import manager, objects
 from tacker.common import exceptions
 from tacker.extensions import nfvo
@@ -20,6 +22,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database
 from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model.helm import USER
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.status.facts import Vim
 
@@ -35,6 +38,21 @@ T = TypeVar("T")
 
 # Begins the description of a cluster's VIM; the id of its VNF instance follows.
 _MARK = "Kubernetes cluster of VNF instance "
+
+
+# What Tacker's v1 API needs to run Helm (kubernetes_driver.py, _get_helm_info).
+_HELM, _PASSWORD = "helm_info", "masternode_password"
+
+
+def _extra(spec: ports.VimSpec) -> dict[str, Any]:
+    if spec.helm is None:
+        return {}
+    info = {
+        "masternode_ip": list(spec.helm.hosts),
+        "masternode_username": USER,
+        _PASSWORD: spec.helm.password.get_secret_value(),
+    }
+    return {_HELM: info}
 
 
 def _plugin() -> Any:
@@ -83,6 +101,15 @@ class VimRegistry:
             if vim["tenant_id"] == self._instance.tenant_id
         )
 
+    def helm_password(self) -> SecretStr:
+        """The password of Tacker's login for Helm: the registered one, or a new one.
+
+        A CNF keeps a copy of it, so it never changes while there is the VIM.
+        """
+        vim = self._ask(self._look) or {}
+        info = (vim.get("extra") or {}).get(_HELM) or {}
+        return SecretStr(info.get(_PASSWORD) or secrets.token_urlsafe(24))
+
     def register(self, spec: ports.VimSpec) -> str:
         """Get or create the VIM, and name it in the VNF instance.
 
@@ -99,7 +126,8 @@ class VimRegistry:
         except Exception as exc:
             # Not chained: Tacker logs the chain, and the client's error may quote the
             # token.
-            reason = Redactor([spec.token.get_secret_value()])(str(exc))
+            known = [spec.token, *([spec.helm.password] if spec.helm else [])]
+            reason = Redactor(one.get_secret_value() for one in known)(str(exc))
             raise errors.VimError(
                 detail=f"Tacker did not register the cluster at {spec.auth_url} as VIM "
                 f"{spec.name!r}: {reason}",
@@ -191,7 +219,7 @@ class VimRegistry:
                 "ssl_ca_cert": spec.ca_certificate,
             },
             "is_default": False,
-            "extra": {},
+            "extra": _extra(spec),
         }
         vim = self._plugin.create_vim(context, {"vim": body})
         LOG.info("Registered VIM %s for %s", vim["id"], spec.auth_url)

@@ -31,6 +31,9 @@ class Connections:
         """False: in the v2 API, VIMs may have the same name."""
         return False
 
+    def helm_password(self) -> None:
+        """None: Tacker runs Helm on its conductor, with the VIM's token."""
+
     def register(self, spec: ports.VimSpec) -> str:
         """Name the cluster in the VNF instance.
 

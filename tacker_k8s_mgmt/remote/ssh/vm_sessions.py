@@ -9,6 +9,7 @@ from tacker_k8s_mgmt.remote.ssh.connector import Ways
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tacker_k8s_mgmt.remote.ssh.session import Session
+from tacker_k8s_mgmt.request.accounts import Account
 from tacker_k8s_mgmt.request.params import InstallParams
 
 
@@ -48,6 +49,17 @@ class VmSessions:
         :raises RemoteError: see :func:`.login.connect`, which has the other parameters.
         """
         account = self._params.account(machine.role)
+        return self.log_in(machine, account, limit, auth_grace, on_refused)
+
+    def log_in(
+        self,
+        machine: Machine | Node,
+        account: Account,
+        limit: float | None = None,
+        auth_grace: float = 0,
+        on_refused: Callable[[str], None] = lambda _: None,
+    ) -> Session:
+        """As :meth:`open`, with another account than the request's."""
         return login.connect(
             self._ways.machine(account, machine.ssh_address),
             host_keys=self._keys(),

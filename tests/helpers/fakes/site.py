@@ -10,6 +10,7 @@ from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.helpers.fakes.cluster import FakeCluster
+from tests.helpers.fakes.helm import FakeHelmHost
 from tests.helpers.fakes.load_balancer import FakeBalancer
 from tests.helpers.fakes.playbooks import FakePlaybooks
 from tests.helpers.fakes.pod_network import FakePodNetwork
@@ -124,6 +125,10 @@ class FakeSite(SiteState):
                 reason="no",
             )
         return FakeCluster(self)
+
+    def helm(self, control_plane: Node) -> FakeHelmHost:
+        self.cluster(control_plane)
+        return FakeHelmHost(self, control_plane)
 
     def pod_network(self, control_plane: Node) -> FakePodNetwork:
         return FakePodNetwork(self)

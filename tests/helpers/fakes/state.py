@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import SecretStr
+
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle import ports
@@ -74,6 +76,8 @@ class SiteState:
         self.services: list[Service] = []
         self.vim: ports.VimSpec | None = None
         self.vim_in_use = False
+        self.helm_password: SecretStr | None = SecretStr("of-helm")
+        self.helm_hosts: dict[str, str] = {}
         self.foreign_vims: set[str] = set()
         self.groups: dict[str, GroupSize] = {}
         self.counted: tuple[Count, ...] = ()

@@ -1,5 +1,7 @@
 """Tacker's VIM connections."""
 
+from pydantic import SecretStr
+
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.status.facts import Vim
 from tests.helpers.fakes.state import SiteState
@@ -11,6 +13,9 @@ class FakeVims:
 
     def name_taken(self, name: str) -> bool:
         return name in self._site.foreign_vims
+
+    def helm_password(self) -> SecretStr | None:
+        return self._site.helm_password
 
     def register(self, spec: ports.VimSpec) -> str:
         self._site.touch("vims.register")

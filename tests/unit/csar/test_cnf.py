@@ -1,5 +1,10 @@
 """Packages of CNFs: what is put into them, and what is refused."""
 
+import io
+import json
+import shutil
+import tarfile
+
 import pytest
 import yaml
 
@@ -25,6 +30,36 @@ def test_sample_has_the_drivers_file_as_its_vnfd_names_it(tmp_path, api):
     listed = meta.parse(files[meta.PATH].decode())
     assert listed.entry_definitions == "Definitions/web.vnfd.yaml"
     assert not list(meta.problems(listed, files))
+
+
+def test_v1_package_has_the_chart_as_helm_packs_it(tmp_path):
+    output = tmp_path / "web.zip"
+    cnf.pack(output, api="v1")
+    files = archive.read(output)
+    packed = io.BytesIO(files["Files/helm/web-0.1.0.tgz"])
+    with tarfile.open(fileobj=packed) as chart:
+        members = {m.name: chart.extractfile(m).read() for m in chart}
+    directory = "Files/helm/"
+    assert members == {
+        name.removeprefix(directory): content
+        for name, content in files.items()
+        if name.startswith(f"{directory}web/")
+    }
+    # Tacker takes what is before the last hyphen for the chart's directory.
+    assert {name.partition("/")[0] for name in members} == {"web"}
+    request = json.loads(
+        (sources.samples() / "cnf/requests/instantiate-helm.json").read_text()
+    )
+    (release,) = request["additionalParams"]["using_helm_install_param"]
+    assert release["helmchartfile_path"] in files
+
+
+def test_chart_without_a_version_is_refused(tmp_path):
+    source = tmp_path / "source"
+    shutil.copytree(sources.samples() / "cnf", source)
+    (source / "Files/helm/web/Chart.yaml").write_text("name: web\n")
+    with pytest.raises(PackageError, match="no name and version"):
+        cnf.pack(tmp_path / "web.zip", source=source, api="v1")
 
 
 def test_directory_without_a_vnfd_is_refused(tmp_path):

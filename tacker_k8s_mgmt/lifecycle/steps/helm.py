@@ -1,0 +1,72 @@
+"""Helm on the control planes for Tacker, where its API runs it over SSH (v1)."""
+
+from collections.abc import Mapping
+
+from oslo_log import log as logging
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.state import ClusterState
+from tacker_k8s_mgmt.model.cluster import ClusterAccess
+from tacker_k8s_mgmt.model.helm import CHARTS, HelmLogin
+from tacker_k8s_mgmt.model.nodes import Node, names_of
+
+LOG = logging.getLogger(__name__)
+
+
+def prepare(state: ClusterState, access: ClusterAccess) -> HelmLogin | None:
+    """Have Tacker's login on every control plane, and its charts on new ones.
+
+    A control plane that does not answer is left to its own heal.
+
+    :param access: what the cluster is registered with.
+    :returns: None: Helm is not asked for, or Tacker needs or can have no login.
+    :raises HelmLoginError: a control plane refuses it.
+    :raises RemoteError: no control plane answers, or another error of one.
+    """
+    if not state.params.cluster.helm:
+        return None
+    password = state.site.vims.helm_password()
+    if password is None:
+        return None
+    bastion = state.params.bastion
+    if bastion and "vms" in bastion.used_for:
+        LOG.warning(
+            "The VIM gets no helm_info: Tacker cannot log in to the control planes "
+            "through a bastion. Charts can be installed through its v2 API."
+        )
+        return None
+    hosts: dict[Node, ports.HelmHost] = {}
+    new: dict[Node, ports.HelmHost] = {}
+    for plane in state.planes():
+        try:
+            host = state.site.helm(plane)
+        except errors.ConnectError as error:
+            LOG.warning("%s is not prepared for Helm: %s", plane.name, error)
+            continue
+        (new if host.prepare(password, access) else hosts)[plane] = host
+        host.verify(password)
+    if not hosts and not new:
+        raise errors.ClusterError(detail="No control plane answers.")
+    _share_charts(hosts, new)
+    return HelmLogin(tuple(node.ssh_address for node in state.planes()), password)
+
+
+def _share_charts(
+    hosts: Mapping[Node, ports.HelmHost], new: Mapping[Node, ports.HelmHost]
+) -> None:
+    """Tacker copies a chart to the control planes of its installation only."""
+    if not hosts or not new:
+        return
+    try:
+        charts = next(iter(hosts.values())).charts()
+        for host in new.values():
+            host.restore(charts)
+    except errors.RemoteError as error:
+        LOG.warning(
+            "CNFs that were installed from a chart can be scaled only when %s is "
+            "copied to %s: %s",
+            CHARTS,
+            names_of(tuple(new)),
+            error,
+        )
