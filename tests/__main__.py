@@ -37,6 +37,7 @@ VERSIONED = (
     *("tests/unit/status", "tests/unit/topology", "tests/unit/kubespray"),
     *("tests/unit/request", "tests/unit/model", "tests/contract/test_package.py"),
     *("tests/contract/test_v1_life.py", "tests/contract/test_v2_life.py"),
+    "--ignore=tests/unit/cli/test_openstack.py",
     "--ignore=tests/unit/request/test_params_properties.py",
     "--ignore=tests/unit/remote/kubernetes/test_drain.py",
     "--ignore=tests/unit/remote/kubernetes/test_node_cleanup.py",

@@ -1,12 +1,11 @@
-"""Shared by all commands: help, exit codes, error messages, files."""
+"""Shared by all commands: exit codes, error messages, arguments, files."""
 
 import argparse
 import difflib
 import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tacker_k8s_mgmt.csar import archive
 
@@ -17,76 +16,25 @@ EXAMPLE_ID = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
 PROGRAM = "tacker-k8s-mgmt"
 OK, PROBLEMS, USAGE = 0, 1, 2
 
-#: Arguments in, exit code out.
-Function = Callable[[argparse.Namespace], int]
-
-_EXIT_CODES = "0 all is well, 1 problems were found, 2 wrong or unreadable input"
+EXIT_CODES = "0 all is well, 1 problems were found, 2 wrong or unreadable input"
 
 
 class UsageError(Exception):
     """The command line is wrong, or an input cannot be read: exit code 2."""
 
 
-def add_group(
-    subparsers: Any, name: str, text: str, examples: Mapping[str, Sequence[str]]
-) -> Any:
-    """Add a group of commands; the result is passed to :func:`add_verb`.
-
-    :param examples: command lines of each verb, for the group's own help.
-    """
-    lines = [lines[0] for lines in examples.values()]
-    group = _parser(subparsers, name, text, lines)
-
-    def show_help(_: argparse.Namespace) -> int:
-        group.print_help(sys.stderr)
-        return USAGE
-
-    group.set_defaults(function=show_help)
-    return group.add_subparsers(metavar="COMMAND", title="commands")
+class NotDone(Exception):
+    """There is nothing to show, or what was asked for did not happen: exit code 1."""
 
 
-def add_verb(
-    verbs: Any,
-    name: str,
-    function: Function,
-    text: str,
-    examples: Sequence[str],
-    exit_codes: str = _EXIT_CODES,
-) -> argparse.ArgumentParser:
-    """Add one command to a group."""
-    verb = _parser(verbs, name, text, examples, f"\nexit codes: {exit_codes}\n")
-    verb.set_defaults(function=function)
-    return verb
-
-
-def _parser(
-    subparsers: Any, name: str, text: str, examples: Sequence[str], epilog: str = ""
-) -> argparse.ArgumentParser:
-    listed = "".join(f"  {line}\n" for line in examples)
-    parser: argparse.ArgumentParser = subparsers.add_parser(
-        name,
-        help=text,
-        description=f"{text[0].upper()}{text[1:]}.",
-        epilog=f"examples:\n{listed}{epilog}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    return parser
-
-
-def add_directory(verb: argparse.ArgumentParser, option: str, default: str) -> None:
+def add_directory(parser: argparse.ArgumentParser, option: str, default: str) -> None:
     """Add an option for a directory that the conductor's configuration names."""
-    verb.add_argument(
+    parser.add_argument(
         f"--{option.replace('_', '-')}",
         default=default,
         metavar="DIR",
         help=f"[k8s_mgmt] {option} of the conductor (default: %(default)s)",
     )
-
-
-def add_json(verb: Any, content: str) -> None:
-    """Add the option for output as one JSON object."""
-    text = f"{content} as one JSON object"
-    verb.add_argument("--json", action="store_true", help=text)
 
 
 def unknown(argv: Sequence[str], known: Mapping[str, Sequence[str]]) -> str:

@@ -48,7 +48,7 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "openstack vnflcm op list",
         "openstack vnflcm op show OPERATION_ID -c *",
         "openstack vnflcm show VNF_INSTANCE_ID",
-        "tacker-k8s-mgmt runs list",
+        "tacker-k8s-mgmt runs list*",
         "tacker-k8s-mgmt runs show *",
         "tacker-k8s-mgmt cluster check *",
         "tacker-k8s-mgmt preflight *",

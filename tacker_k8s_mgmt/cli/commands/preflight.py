@@ -1,7 +1,6 @@
 """``tacker-k8s-mgmt preflight``: the checks of instantiate_start, without Tacker."""
 
 import argparse
-import json
 import uuid
 from collections.abc import Sequence
 from functools import partial
@@ -10,9 +9,9 @@ from typing import Any
 from rich.text import Text
 
 from tacker_k8s_mgmt import config
-from tacker_k8s_mgmt.cli import common, passwords
+from tacker_k8s_mgmt.cli import common, passwords, request_input
+from tacker_k8s_mgmt.cli.base import Outcome, Report
 from tacker_k8s_mgmt.cli.checks import Check, Site
-from tacker_k8s_mgmt.cli.commands import params
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.cli.render.console import Console
 from tacker_k8s_mgmt.csar import request
@@ -20,98 +19,94 @@ from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.remote import restricted_files
 from tacker_k8s_mgmt.request.secret_references import FILE, Reference, Unresolved
 
-NAME = "preflight"
-#: It is a command by itself.
-EXAMPLES: dict[str, tuple[str, ...]] = {}
-_LINES = (
-    "tacker-k8s-mgmt preflight instantiate.json",
-    "tacker-k8s-mgmt preflight instantiate.json --package simple.zip --json",
-    "tacker-k8s-mgmt preflight instantiate.json --ask-passwords \\\n"
-    "      --machines machines.json",
-)
-_DESCRIPTION = """\
-Run the checks of the hook instantiate_start without Tacker, before a request is sent:
-the parameters, the private keys, the Ansible server with its kubespray and its Ansible,
-and the directory of the cluster. Nothing is changed anywhere.
 
-Run it on a conductor's host: what matters is what can be reached from there. Host keys
-that the conductor has recorded are compared; those of other hosts are neither compared
-nor recorded, as when an operation first sees a host. Only Tacker knows whether the
-VIM's name is free. Secrets that the request names are read from files; Barbican is not
-asked, so logins with secrets from there are tried only with --ask-passwords."""
+class Preflight(Report):
+    """Check everything that a request needs, without Tacker.
 
+    Run the checks of the hook instantiate_start without Tacker, before a request is
+    sent: the parameters, the private keys, the Ansible server with its kubespray and
+    its Ansible, and the directory of the cluster. Nothing is changed anywhere.
 
-def add_parser(subparsers: Any) -> None:
-    """Add the command to the command line."""
-    verb = common.add_verb(
-        subparsers,
-        NAME,
-        _preflight,
-        "check everything that a request needs, without Tacker",
-        _LINES,
-    )
-    verb.description = _DESCRIPTION
-    verb.set_defaults(stored=None)
-    verb.add_argument(
-        "request",
-        metavar="REQUEST.json",
-        help="an instantiate request, its additionalParams, or "
-        "k8s_cluster_installation_param alone; - reads standard input",
-    )
-    verb.add_argument(
-        "--package", metavar="CSAR", help="look for the load balancer's script in it"
-    )
-    verb.add_argument(
-        "--machines",
-        metavar="FILE",
-        help="VMs to log in to, as for inventory preview: login and sudo from here, "
-        "and their SSH port from the Ansible server",
-    )
-    verb.add_argument(
-        "--vnf-instance-id",
-        type=uuid.UUID,
-        metavar="ID",
-        help="VNF instance that may own the cluster's directory, before a retry",
-    )
-    verb.add_argument(
-        "--ask-passwords",
-        action="store_true",
-        help="ask for passwords that are not in the request, or are in Barbican",
-    )
-    for option, default in (
-        ("state_path", common.STATE_PATH),
-        ("key_directory", config.KEY_DIRECTORY),
-        ("secret_directory", config.SECRET_DIRECTORY),
-    ):
-        common.add_directory(verb, option, default)
-    verb.add_argument(
-        "--connect-timeout",
-        type=common.seconds,
-        default=30.0,
-        metavar="SECONDS",
-        help="for each login (default: %(default)g)",
-    )
-    common.add_json(verb, "the findings")
+    Run it on a conductor's host: what matters is what can be reached from there. Host
+    keys that the conductor has recorded are compared; those of other hosts are neither
+    compared nor recorded, as when an operation first sees a host. Only Tacker knows
+    whether the VIM's name is free. Secrets that the request names are read from files;
+    Barbican is not asked, so logins with secrets from there are tried only with
+    --ask-passwords.
+    """
 
-
-def _preflight(args: argparse.Namespace) -> int:
-    console = Console()
-    checked = params.read_request(
-        args,
-        partial(_amended, ask_passwords=args.ask_passwords),
-        partial(_secret, args.secret_directory),
+    examples = (
+        "tacker-k8s-mgmt preflight instantiate.json",
+        "tacker-k8s-mgmt preflight instantiate.json --package simple.zip --json",
+        "tacker-k8s-mgmt preflight instantiate.json --ask-passwords \\\n"
+        "      --machines machines.json",
     )
-    checks = [Check("request", checked.name, checked.problems)]
-    warnings = list(checked.warnings)
-    if checked.params:
-        with Console(stderr=True).status("Asking …"):
-            checks += Site(checked.params, args, warnings).checks()
-    count = sum(len(check.findings) for check in checks)
-    if args.json:
-        print(json.dumps(_document(checked.name, count, checks, warnings), indent=2))
-    else:
-        _print(console, count, checks, warnings)
-    return common.PROBLEMS if count else common.OK
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        parser.set_defaults(stored=None)
+        parser.add_argument(
+            "request",
+            metavar="REQUEST.json",
+            help="an instantiate request, its additionalParams, or "
+            "k8s_cluster_installation_param alone; - reads standard input",
+        )
+        parser.add_argument(
+            "--package",
+            metavar="CSAR",
+            help="look for the load balancer's script in it",
+        )
+        parser.add_argument(
+            "--machines",
+            metavar="FILE",
+            help="VMs to log in to, as for inventory preview: login and sudo from "
+            "here, and their SSH port from the Ansible server",
+        )
+        parser.add_argument(
+            "--vnf-instance-id",
+            type=uuid.UUID,
+            metavar="ID",
+            help="VNF instance that may own the cluster's directory, before a retry",
+        )
+        parser.add_argument(
+            "--ask-passwords",
+            action="store_true",
+            help="ask for passwords that are not in the request, or are in Barbican",
+        )
+        for option, default in (
+            ("state_path", common.STATE_PATH),
+            ("key_directory", config.KEY_DIRECTORY),
+            ("secret_directory", config.SECRET_DIRECTORY),
+        ):
+            common.add_directory(parser, option, default)
+        parser.add_argument(
+            "--connect-timeout",
+            type=common.seconds,
+            default=30.0,
+            metavar="SECONDS",
+            help="for each login (default: %(default)g)",
+        )
+        return parser
+
+    def find(self, parsed_args: argparse.Namespace) -> Outcome:
+        """Check it."""
+        checked = request_input.read_request(
+            parsed_args,
+            partial(_amended, ask_passwords=parsed_args.ask_passwords),
+            partial(_secret, parsed_args.secret_directory),
+        )
+        checks = [Check("request", checked.name, checked.problems)]
+        warnings = list(checked.warnings)
+        if checked.params:
+            with self.status("Asking …"):
+                checks += Site(checked.params, parsed_args, warnings).checks()
+        count = sum(len(check.findings) for check in checks)
+        return Outcome(
+            _document(checked.name, count, checks, warnings),
+            partial(_print, count, checks, warnings),
+            common.PROBLEMS if count else common.OK,
+        )
 
 
 def _secret(directory: str, reference: Reference) -> str | None:
@@ -151,9 +146,8 @@ def _document(
     }
 
 
-def _print(
-    console: Console, count: int, checks: Sequence[Check], warnings: Sequence[str]
-) -> None:
+def _print(count: int, checks: Sequence[Check], warnings: Sequence[str]) -> None:
+    console = Console()
     console.table(("CHECK", "WHERE", "RESULT"), [_cells(check) for check in checks])
     for check in checks:
         for finding in check.findings:

@@ -3,19 +3,25 @@
 import re
 import shlex
 
-import pytest
-
-from tacker_k8s_mgmt import cli
 from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.cli.app import App, Commands
 
-VERBS = [(group.NAME, verb) for group in cli.groups() for verb in group.EXAMPLES]
+COMMANDS = [tuple(name.split()) for name, _ in sorted(Commands())]
+VERBS = [words for words in COMMANDS if len(words) == 2]
 
 
 def help_of(capsys, *words):
-    with pytest.raises(SystemExit) as caught:
-        main([*words, "--help"])
-    assert caught.value.code == 0
+    assert main(["help", *words]) == 0
     return capsys.readouterr().out
+
+
+def parsed(words):
+    """The arguments of a command line, and its command; it must be a right one."""
+    app = App()
+    app.options, rest = app.parser.parse_known_args(words)
+    factory, name, arguments = app.command_manager.find_command(rest)
+    command = factory(app, app.options)
+    return command, command.get_parser(name).parse_args(arguments)
 
 
 def commands_in(text):

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import logging
 import os
 import runpy
 import subprocess
@@ -11,36 +12,61 @@ from pathlib import Path
 import pytest
 import setuptools
 
-from tacker_k8s_mgmt import cli
 from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.cli.commands.runs_list import RunsList
 from tacker_k8s_mgmt.errors import ClusterError
 from tests.unit.cli.bodies import installation, simple
-from tests.unit.cli.command_line import VERBS, commands_in, help_of
+from tests.unit.cli.command_line import COMMANDS, VERBS, commands_in, help_of, parsed
+from tests.unit.cli.journals import completed
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULE = [sys.executable, "-m", "tacker_k8s_mgmt.cli"]
 
 
-def test_a_command_needs_its_own_group_alone():
-    assert [group.NAME for group in cli.groups()] == list(cli.GROUPS)
-    for name in cli.GROUPS:
-        (group,) = cli.groups([name, "list"])
-        assert name == group.NAME
-
-
-@pytest.mark.parametrize("words", [(), *((n,) for n, _ in VERBS), *VERBS], ids=str)
+@pytest.mark.parametrize(
+    "words", [(), *{(group,) for group, _ in VERBS}, *COMMANDS], ids=str
+)
 def test_every_help_has_examples_that_the_command_line_takes(capsys, words):
     text = help_of(capsys, *words)
     examples = list(commands_in(text.split("examples:\n")[1]))
     assert examples
     for example in examples:
-        if "--help" not in example:
-            assert callable(cli.parser().parse_args(example).function)
+        assert "--help" in example or parsed(example)
 
 
-@pytest.mark.parametrize("words", VERBS, ids=str)
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_command_shows_its_exit_codes(capsys, words):
     assert "\nexit codes: 0 " in help_of(capsys, *words)
+
+
+@pytest.mark.parametrize("words", [["runs", "list"], ["runs"], []])
+def test_help_is_an_option_as_well(capsys, words):
+    shown = help_of(capsys, *words)
+    try:
+        code = main([*words, "--help"])
+    except SystemExit as end:
+        code = end.code
+    assert code == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_help_may_be_asked_for_at_the_end_of_a_long_command_line(capsys):
+    shown = help_of(capsys, "csar", "build")
+    assert main(["csar", "build", "simple", "-o", "x.zip", "--force", "-h"]) == 0
+    assert capsys.readouterr().out == shown
+
+
+def test_a_command_imports_no_other():
+    program = (
+        "import sys; from tacker_k8s_mgmt import cli; cli.main(['runs', 'list', '-h']);"
+        "print(*(n for n in sys.modules if n.startswith('tacker_k8s_mgmt.cli.comm')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    names = [f"tacker_k8s_mgmt.cli.{n}" for n in ("common", "commands")]
+    names.append("tacker_k8s_mgmt.cli.commands.runs_list")
+    assert sorted(done.stdout.splitlines()[-1].split()) == sorted(names)
 
 
 def test_the_version_is_that_of_the_installation(capsys):
@@ -76,8 +102,8 @@ def test_everything_that_is_no_python_is_installed_as_well(monkeypatch):
 
 
 UNKNOWN = {
-    "a group": (["run"], "has no command 'run'; did you mean runs? It has: csar, "),
-    "nothing like a group": (["xyz"], "has no command 'xyz'. It has: csar, "),
+    "a group": (["run"], "has no command 'run'; did you mean runs? It has: cluster, "),
+    "nothing like a group": (["xyz"], "has no command 'xyz'. It has: cluster, "),
     "a verb": (["runs", "lst"], "runs has no command 'lst'; did you mean list? It has"),
     "nothing like a verb": (["csar", "xyz"], "csar has no command 'xyz'. It has: "),
 }
@@ -92,7 +118,9 @@ def test_an_unknown_command_is_reported_with_the_nearest_one(capsys, words, said
     assert len(captured.err.splitlines()) == 1
 
 
-@pytest.mark.parametrize("words", [[], *([name] for name in dict(VERBS))])
+@pytest.mark.parametrize(
+    "words", [[], *([name] for name in {group for group, _ in VERBS})]
+)
 def test_without_a_command_the_help_is_shown(capsys, words):
     assert main(words) == 2
     captured = capsys.readouterr()
@@ -100,11 +128,16 @@ def test_without_a_command_the_help_is_shown(capsys, words):
     assert "examples:" in captured.err
 
 
-@pytest.mark.parametrize("words", [["--nonsense"], ["csar", "check"], ["runs", "-x"]])
+WRONG = (["--nonsense"], ["csar", "check"], ["runs", "-x"], ["runs", "list", "-x"])
+
+
+@pytest.mark.parametrize("words", WRONG, ids=" ".join)
 def test_a_wrong_option_is_exit_code_2(words):
-    with pytest.raises(SystemExit) as caught:
-        main(words)
-    assert caught.value.code == 2
+    try:
+        code = main(words)
+    except SystemExit as end:
+        code = end.code
+    assert code == 2
 
 
 ERRORS = {
@@ -116,14 +149,71 @@ ERRORS = {
 
 @pytest.mark.parametrize(("error", "code"), ERRORS.values(), ids=ERRORS.keys())
 def test_an_error_is_one_line_and_an_exit_code(monkeypatch, capsys, error, code):
-    def fail(args):
+    def fail(self, args):
         raise error
 
-    monkeypatch.setattr("tacker_k8s_mgmt.cli.commands.runs._list", fail)
+    monkeypatch.setattr(RunsList, "take_action", fail)
     assert main(["runs", "list"]) == code
     said = capsys.readouterr().err
     assert len(said.splitlines()) == (0 if code == 130 else 1)
     assert "Traceback" not in said
+
+
+def test_what_nobody_has_foreseen_is_named(monkeypatch, capsys):
+    def fail(self, args):
+        raise KeyError("x")
+
+    monkeypatch.setattr(RunsList, "take_action", fail)
+    assert main(["runs", "list"]) == 1
+    assert capsys.readouterr().err == "KeyError: 'x'\n"
+    assert main(["--debug", "runs", "list"]) == 1
+    assert "in fail\n" in capsys.readouterr().err
+
+
+NEAREST = {
+    "--jsn": "unrecognized arguments: --jsn; did you mean --json?\n",
+    "--stat-pat=/x": "--stat-pat=/x; did you mean --state-path?\n",
+    "--xyzzy": "unrecognized arguments: --xyzzy\n",
+}
+
+
+@pytest.mark.parametrize("option", NEAREST)
+def test_an_unknown_option_is_reported_with_the_nearest_one(capsys, option):
+    with pytest.raises(SystemExit) as caught:
+        main(["runs", "list", option])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.endswith(NEAREST[option])
+
+
+def test_an_unknown_column_is_reported_with_those_there_are(tmp_path, capsys):
+    completed(tmp_path)
+    assert main(["runs", "list", "--state-path", str(tmp_path), "-c", "x"]) == 2
+    assert "Recognized columns are ('VNF Instance ID'," in capsys.readouterr().err
+
+
+LOGGED = {
+    (): "a warning\n",
+    ("-q",): "",
+    ("-v",): "a warning\nnews\n",
+    ("-vv",): "a warning\nnews\nours\n",
+}
+
+
+@pytest.mark.parametrize("options", LOGGED, ids=str)
+def test_as_much_is_logged_as_asked_for(monkeypatch, capsys, options):
+    def log(self, args):
+        logging.getLogger("library").warning("a warning")
+        logging.getLogger("library").info("news")
+        logging.getLogger("library").debug("a secret")
+        logging.getLogger("tacker_k8s_mgmt.x").debug("ours")
+        return ("Name",), ()
+
+    for name in (None, "tacker_k8s_mgmt"):
+        monkeypatch.setattr(logging.getLogger(name), "level", logging.WARNING)
+    monkeypatch.setattr(RunsList, "take_action", log)
+    for words in ([*options, "runs", "list"], ["runs", "list", *options]):
+        assert main(words) == 0
+    assert capsys.readouterr().err == LOGGED[options] * 2
 
 
 def test_what_a_terminal_cannot_write_does_no_harm(tmp_path):

@@ -1,5 +1,6 @@
 """``tacker-k8s-mgmt runs``: what is said of operations, live and afterwards."""
 
+import json
 import os
 import pty
 import re
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.cli.commands import runs as runs_module
+from tacker_k8s_mgmt.cli.commands import runs_follow
 from tests.unit.cli.journals import ERROR, VNF, Recorder, completed, failed
 
 COMMAND = [sys.executable, "-m", "tacker_k8s_mgmt.cli", "runs"]
@@ -24,7 +25,7 @@ LIMIT = 60
 
 @pytest.fixture(autouse=True)
 def short_polls(monkeypatch):
-    monkeypatch.setattr(runs_module, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(runs_follow, "_POLL_SECONDS", 0.01)
 
 
 def runs(state_path, verb, *arguments):
@@ -47,7 +48,7 @@ def test_list_shows_the_step_of_an_operation(tmp_path, capsys):
     Recorder(tmp_path).begin(9).step_start("run cluster.yml")
     assert runs(tmp_path, "list") == 0
     out = capsys.readouterr().out
-    assert f"{VNF}  " in out
+    assert f" {VNF} " in out
     assert "at step 1/9 run cluster.yml, last sign of life " in out
 
 
@@ -105,9 +106,10 @@ def test_a_failed_operation_is_shown_with_its_error(tmp_path, capsys, verb):
 def test_show_json_gives_the_records(tmp_path, capsys):
     completed(tmp_path)
     assert runs(tmp_path, "show", "--json") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 8
-    assert '"event": "progress"' in lines[2]
+    document = json.loads(capsys.readouterr().out)
+    assert document["vnf_instance_id"] == VNF
+    assert len(document["records"]) == 8
+    assert document["records"][2]["event"] == "progress"
 
 
 @pytest.mark.parametrize("verb", ["list", "show", "follow"])

@@ -1,15 +1,10 @@
-"""``tacker-k8s-mgmt params``: check request parameters before they are sent."""
+"""The request of a command line: read, checked, and its problems printed."""
 
 import argparse
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network
-from typing import Any
 
-from pydantic import BaseModel, SecretStr
-
-from tacker_k8s_mgmt.cli import common, documents, masking
+from tacker_k8s_mgmt.cli import documents
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.csar import request
 from tacker_k8s_mgmt.csar.request import Request
@@ -18,42 +13,18 @@ from tacker_k8s_mgmt.request import params
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.secret_references import Resolver
 
-NAME = "params"
-EXAMPLES = {
-    "check": (
-        "tacker-k8s-mgmt params check instantiate.json",
-        "tacker-k8s-mgmt params check - --json <instantiate.json",
-        "tacker-k8s-mgmt params check heal.json --stored instantiate.json",
-    ),
-}
 RESOLVED_LATER = "resolved when a hook begins"
 
 
-def add_parser(subparsers: Any) -> None:
-    """Add the group to the command line."""
-    verbs = common.add_group(
-        subparsers, NAME, "check request parameters before they are sent", EXAMPLES
-    )
-    verb = common.add_verb(
-        verbs,
-        "check",
-        _check,
-        "list every problem of a request, or how it is understood; never a secret",
-        EXAMPLES["check"],
-    )
-    add_request(verb)
-    common.add_json(verb, "the findings")
-
-
-def add_request(verb: argparse.ArgumentParser) -> None:
+def add_request(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of :func:`read_request`."""
-    verb.add_argument(
+    parser.add_argument(
         "request",
         metavar="REQUEST.json",
         help="a request body, its additionalParams, or k8s_cluster_installation_param "
         "alone; - reads standard input",
     )
-    verb.add_argument(
+    parser.add_argument(
         "--stored",
         metavar="INSTANTIATE.json",
         help="the instantiate request of the VNF that a later request is for",
@@ -177,20 +148,6 @@ def _nothing(body: Request) -> str:
     )
 
 
-def _check(args: argparse.Namespace) -> int:
-    checked = read_request(args)
-    entries = _entries(masking.masked(checked.params)) if checked.params else []
-    if args.json:
-        print(json.dumps(_document(checked, entries), indent=2))
-    else:
-        print_findings(checked)
-        if entries:
-            _summarise(entries)
-        elif checked.absent:
-            print(checked.absent)
-    return common.PROBLEMS if checked.problems else common.OK
-
-
 def print_findings(checked: CheckedRequest) -> None:
     """Print the problems and warnings, one per line."""
     counts = _counted(len(checked.problems), "problem")
@@ -205,76 +162,3 @@ def print_findings(checked: CheckedRequest) -> None:
 
 def _counted(number: int, word: str) -> str:
     return f"{number or 'no'} {word}{'' if number == 1 else 's'}"
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """One attribute as it is understood.
-
-    :param is_secret: whether the value is a reference to a secret.
-    """
-
-    name: str
-    value: Any
-    is_default: bool
-    is_secret: bool = False
-
-
-def _summarise(entries: Sequence[_Entry]) -> None:
-    print("\nUnderstood as:")
-    width = max(len(entry.name) for entry in entries)
-    for entry in entries:
-        value, note = entry.value, ""
-        if entry.is_secret:
-            note = f"  ({RESOLVED_LATER})"
-        elif value is None:
-            value = "(not given)"
-        elif entry.is_default:
-            note = "  (default)"
-        text = value if isinstance(value, str) else json.dumps(value)
-        print(f"  {entry.name:<{width}}  {text}{note}")
-
-
-def _entries(shown: InstallParams) -> list[_Entry]:
-    """Every attribute, with references in place of secrets."""
-    references = {".".join(use.location): use.reference for use in shown.references}
-    return [
-        _Entry(name, references[name].as_given(), is_default, is_secret=True)
-        if name in references
-        else _Entry(name, value, is_default)
-        for name, value, is_default in _attributes(shown)
-    ]
-
-
-def _attributes(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any, bool]]:
-    """Dotted name, value, and whether it is the default; depth first."""
-    for name, info in type(model).model_fields.items():
-        if info.exclude:
-            continue
-        dotted = f"{prefix}{info.alias or name}"
-        value = getattr(model, name)
-        if isinstance(value, BaseModel):
-            yield from _attributes(value, f"{dotted}.")
-        elif isinstance(value, tuple) and value and isinstance(value[0], BaseModel):
-            for number, item in enumerate(value):
-                yield from _attributes(item, f"{dotted}.{number}.")
-        else:
-            yield dotted, _plain(value), name not in model.model_fields_set
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()  # already masked
-    if isinstance(value, IPv4Network | IPv6Network):
-        return str(value)
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _document(checked: CheckedRequest, entries: Sequence[_Entry]) -> dict[str, Any]:
-    return {
-        "request": checked.name,
-        "problems": checked.problems,
-        "warnings": checked.warnings,
-        "parameters": {entry.name: entry.value for entry in entries},
-        "defaults": [entry.name for entry in entries if entry.is_default],
-    }

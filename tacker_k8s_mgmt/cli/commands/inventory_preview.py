@@ -1,14 +1,13 @@
-"""``tacker-k8s-mgmt inventory``: preview of what an instantiation would write."""
+"""``tacker-k8s-mgmt inventory preview``: what an instantiation would write."""
 
 import argparse
 import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from tacker_k8s_mgmt.cli import common, dry_run, masking, vm_input
-from tacker_k8s_mgmt.cli.commands import params
+from tacker_k8s_mgmt.cli import common, dry_run, masking, request_input, vm_input
+from tacker_k8s_mgmt.cli.base import Command
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model import redaction
@@ -16,93 +15,100 @@ from tacker_k8s_mgmt.model.nodes import Machine
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
-NAME = "inventory"
-EXAMPLES = {
-    "preview": (
+_SHOWN = ("hosts.yaml", "vars.json")
+
+
+class InventoryPreview(Command):
+    """Show inventory, variables, load balancer and VIM; secrets are masked."""
+
+    examples = (
         "tacker-k8s-mgmt inventory preview instantiate.json",
         "tacker-k8s-mgmt inventory preview instantiate.json --workers 5",
         "tacker-k8s-mgmt inventory preview instantiate.json \\\n"
         "      --machines machines.json --output-dir preview --reveal",
-    ),
-}
-_SHOWN = ("hosts.yaml", "vars.json")
-
-
-def add_parser(subparsers: Any) -> None:
-    """Add the group to the command line."""
-    verbs = common.add_group(
-        subparsers, NAME, "what an instantiation would write", EXAMPLES
     )
-    verb = common.add_verb(
-        verbs,
-        "preview",
-        _preview,
-        "show inventory, variables, load balancer and VIM; secrets are masked",
-        EXAMPLES["preview"],
-    )
-    params.add_request(verb)
-    for option, number, text in (
-        ("--control-planes", 1, "control-plane VMs"),
-        ("--workers", 2, "worker VMs"),
-    ):
-        verb.add_argument(
-            option,
-            type=common.count,
-            metavar="N",
-            help=f"assume so many {text}, at example addresses (default: {number})",
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        request_input.add_request(parser)
+        for option, number, text in (
+            ("--control-planes", 1, "control-plane VMs"),
+            ("--workers", 2, "worker VMs"),
+        ):
+            parser.add_argument(
+                option,
+                type=common.count,
+                metavar="N",
+                help=f"assume so many {text}, at example addresses (default: {number})",
+            )
+        parser.add_argument(
+            "--machines",
+            metavar="FILE",
+            help="the VMs, as a JSON list of objects with role (control-plane, worker "
+            "or load-balancer), ssh_address and, where they differ, address and "
+            "server_id",
         )
-    verb.add_argument(
-        "--machines",
-        metavar="FILE",
-        help="the VMs, as a JSON list of objects with role (control-plane, worker or "
-        "load-balancer), ssh_address and, where they differ, address and server_id",
-    )
-    verb.add_argument(
-        "--output-dir",
-        type=Path,
-        metavar="DIR",
-        help="write the files to DIR, mode 0600, instead of showing them",
-    )
-    verb.add_argument(
-        "--force", action="store_true", help="replace existing files in DIR"
-    )
-    verb.add_argument(
-        "--reveal", action="store_true", help="with --output-dir: do not mask secrets"
-    )
+        parser.add_argument(
+            "--output-dir",
+            type=Path,
+            metavar="DIR",
+            help="write the files to DIR, mode 0600, instead of showing them",
+        )
+        parser.add_argument(
+            "--force", action="store_true", help="replace existing files in DIR"
+        )
+        parser.add_argument(
+            "--reveal",
+            action="store_true",
+            help="with --output-dir: do not mask secrets",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Show it."""
+        args = parsed_args
+        _check_usage(args)
+        checked = request_input.read_request(args)
+        request_params = checked.params
+        if checked.absent:
+            raise UsageError(f"{checked.name} cannot be previewed. {checked.absent}")
+        if request_params is None:
+            request_input.print_findings(checked)
+            return common.PROBLEMS
+        listed = _machines(args, request_params)
+        try:
+            machines = vm_input.search(request_params, listed)
+        except DiscoveryError as error:
+            for problem in error.problems:
+                print(f"problem: {problem}")
+            return common.PROBLEMS
+        files, record = _rehearsed(request_params, machines, reveal=args.reveal)
+        for warning in checked.warnings:
+            print(f"warning: {warning}")
+        if args.output_dir:
+            _write(args.output_dir, files, force=args.force)
+        _print_files(args.output_dir, request_params, files)
+        _print_rest(request_params, machines, record)
+        return common.OK
 
 
-def _preview(args: argparse.Namespace) -> int:
+def _check_usage(args: argparse.Namespace) -> None:
     if args.reveal and not args.output_dir:
         raise UsageError("--reveal needs --output-dir: secrets are never shown")
     if args.machines and (args.control_planes, args.workers) != (None, None):
         raise UsageError("--machines says how many VMs there are; leave out the others")
-    checked = params.read_request(args)
-    request_params = checked.params
-    if checked.absent:
-        raise UsageError(f"{checked.name} cannot be previewed. {checked.absent}")
-    if request_params is None:
-        params.print_findings(checked)
-        return common.PROBLEMS
-    listed = _machines(args, request_params)
-    try:
-        machines = vm_input.search(request_params, listed)
-    except DiscoveryError as error:
-        for problem in error.problems:
-            print(f"problem: {problem}")
-        return common.PROBLEMS
-    files, record = _rehearsed(request_params, machines, reveal=args.reveal)
-    for warning in checked.warnings:
-        print(f"warning: {warning}")
+
+
+def _print_files(
+    directory: Path | None, request_params: InstallParams, files: Mapping[str, str]
+) -> None:
     place = f"{request_params.ansible.directory} on {request_params.ansible.host}"
-    if args.output_dir:
-        _write(args.output_dir, files, force=args.force)
     for name, text in files.items():
-        if args.output_dir:
-            print(f"{name}: in {args.output_dir}, for {place}")
+        if directory:
+            print(f"{name}: in {directory}, for {place}")
         else:
             print(f"==> {name} in {place}\n{text}")
-    _print_rest(request_params, machines, record)
-    return common.OK
 
 
 def _rehearsed(
@@ -154,7 +160,9 @@ def _print_rest(
     for use in request_params.references:
         if not use.is_known:
             reference = json.dumps(use.reference.as_given())
-            print(f"secret: {use.attribute}: {reference}, {params.RESOLVED_LATER}")
+            print(
+                f"secret: {use.attribute}: {reference}, {request_input.RESOLVED_LATER}"
+            )
 
 
 def _machines(args: argparse.Namespace, request_params: InstallParams) -> list[Machine]:

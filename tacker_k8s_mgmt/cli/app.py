@@ -1,0 +1,227 @@
+"""The program ``tacker-k8s-mgmt``: its own options, its commands, its logs."""
+
+import argparse
+import importlib.metadata
+import logging
+import pkgutil
+import sys
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Any
+
+import cliff.app
+import cliff.command
+import cliff.commandmanager
+import cliff.help
+
+from tacker_k8s_mgmt.cli import commands, common
+from tacker_k8s_mgmt.cli.complete import Complete
+
+_DESCRIPTION = "Kubernetes cluster VNFs with Tacker and kubespray."
+_EXAMPLES = """examples:
+  tacker-k8s-mgmt csar build simple -o simple.zip
+  tacker-k8s-mgmt runs follow
+  tacker-k8s-mgmt csar check --help
+"""
+_LEVELS = (logging.ERROR, logging.WARNING, logging.INFO)
+
+
+class Commands(cliff.commandmanager.CommandManager):
+    """All modules of :mod:`.commands`, each imported when it is used."""
+
+    def __init__(self) -> None:
+        super().__init__(commands.__name__)
+
+    def _load_commands(self) -> None:
+        for module in pkgutil.iter_modules(commands.__path__):
+            name = module.name.replace("_", " ")
+            self.commands[name] = importlib.metadata.EntryPoint(
+                name, commands.target(module.name), commands.__name__
+            )
+
+    def groups(self) -> dict[str, list[str]]:
+        """The verbs of each group; none for a command by itself."""
+        found: dict[str, list[str]] = {}
+        for name in sorted(self.commands):
+            group, _, verb = name.partition(" ")
+            found.setdefault(group, []).extend([verb] if verb else [])
+        return found
+
+
+class Help(cliff.help.HelpCommand):
+    """Show the help of the program, or of a group of commands, or of a command."""
+
+    app: "App"
+
+    def _load_hooks(self) -> None:
+        self._hooks = []
+
+    def get_epilog(self) -> str:
+        """Return nothing: a search for the command's package takes seconds."""
+        return ""
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Print it."""
+        words = parsed_args.cmd
+        known = self.app.groups()
+        if text := common.unknown(words, known):
+            common.complain(text)
+            return common.USAGE
+        if not words or (len(words) == 1 and known[words[0]]):
+            self.app.print_overview(sys.stdout, *words)
+            return common.OK
+        return super().take_action(parsed_args)
+
+
+class App(cliff.app.App):
+    """The program, for one command line."""
+
+    NAME = common.PROGRAM
+    LOG = logging.getLogger(common.PROGRAM)
+    command_manager: Commands
+
+    def __init__(self) -> None:
+        super().__init__(_DESCRIPTION, _version(), Commands(), deferred_help=True)
+        self._handler: logging.Handler | None = None
+        self.command_manager.add_command("help", Help)
+        self.command_manager.add_command("complete", Complete)
+
+    def build_option_parser(
+        self,
+        description: str | None,
+        version: str | None,
+        argparse_kwargs: dict[str, Any] | None = None,
+    ) -> argparse.ArgumentParser:
+        """Return the parser of the options that all commands have."""
+        # They may be anywhere among those of a command, so none may be abbreviated.
+        parser = argparse.ArgumentParser(
+            self.NAME, description=description, add_help=False, allow_abbrev=False
+        )
+        parser.add_argument(
+            "--version", action="version", version=f"{self.NAME} {version}"
+        )
+        group = parser.add_mutually_exclusive_group()
+        group.add_argument(
+            "-v",
+            "--verbose",
+            action="count",
+            dest="verbose_level",
+            default=self.DEFAULT_VERBOSE_LEVEL,
+            help="show what is logged; twice: with the details of this program",
+        )
+        group.add_argument(
+            "-q",
+            "--quiet",
+            action="store_const",
+            const=0,
+            dest="verbose_level",
+            help="show neither warnings of libraries nor that a command is at work",
+        )
+        parser.add_argument(
+            "--debug", action="store_true", help="show where an error comes from"
+        )
+        parser.add_argument(
+            "-h",
+            "--help",
+            action="store_true",
+            dest="deferred_help",
+            help="show the help of the program, or of a command",
+        )
+        return parser
+
+    def configure_logging(self) -> None:
+        """Send logs to standard error, as far as they were asked for.
+
+        Details are this program's alone: those of Tacker would show secrets.
+        """
+        level = self.options.verbose_level
+        self._handler = logging.StreamHandler(self.stderr)
+        self._handler.setFormatter(logging.Formatter(self.CONSOLE_MESSAGE_FORMAT))
+        root = logging.getLogger()
+        root.addHandler(self._handler)
+        root.setLevel(_LEVELS[min(level, len(_LEVELS) - 1)])
+        if level >= len(_LEVELS):
+            logging.getLogger("tacker_k8s_mgmt").setLevel(logging.DEBUG)
+
+    def prepare_to_run_command(self, cmd: Any) -> None:
+        """Keep logs of libraries off the screen, unless they were asked for."""
+        silent = getattr(cmd, "reports_failures", False)
+        default = self.options.verbose_level <= self.DEFAULT_VERBOSE_LEVEL
+        if silent and default and self._handler:
+            self._handler.setLevel(logging.CRITICAL + 1)
+
+    def initialize_app(self, argv: list[str]) -> None:
+        """Drop the options of a command whose help is asked for."""
+        if argv[:1] == ["help"]:
+            options = (i for i, word in enumerate(argv) if word.startswith("-"))
+            del argv[next(options, len(argv)) :]
+
+    def groups(self) -> dict[str, list[str]]:
+        """The verbs of each group; none for a command by itself."""
+        return self.command_manager.groups()
+
+    def print_help_if_requested(self) -> None:
+        """Print the help of the program, and end."""
+        if self.options.deferred_help:
+            self.print_overview(sys.stdout)
+            raise SystemExit(common.OK)
+
+    def interact(self) -> None:
+        """Show the help: there is no shell."""
+        self.print_overview(sys.stderr)
+
+    def run(self, argv: list[str]) -> int:
+        """Run the command of this command line, and return the exit code."""
+        try:
+            code = super().run(argv)
+        finally:
+            if self._handler:
+                logging.getLogger().removeHandler(self._handler)
+        return common.USAGE if self.interactive_mode else code
+
+    def run_subcommand(self, argv: list[str]) -> int:
+        """Run a command, or name those that there are."""
+        words = list(takewhile(lambda word: not word.startswith("-"), argv))
+        known = self.groups()
+        if text := common.unknown(words, known):
+            common.complain(text)
+            return common.USAGE
+        if not words:
+            self.parser.error(f"unrecognized arguments: {' '.join(argv)}")
+        if len(words) == 1 and known[words[0]]:
+            self.print_overview(sys.stderr, words[0])
+            return common.USAGE
+        return super().run_subcommand(argv)
+
+    def print_overview(self, file: Any, group: str = "") -> None:
+        """Print what commands there are, in all or of one group."""
+        listed = dict(self._listed(group))
+        width = max(map(len, listed))
+        if not group:
+            self.parser.print_help(file)
+        lines = ["", "commands:"] if not group else ["commands:"]
+        examples = []
+        for name, command in listed.items():
+            lines.append(f"  {name:<{width}}  {_line(command)}")
+            examples += [f"  {line}" for line in getattr(command, "examples", ())[:1]]
+        print("\n".join(lines), end="\n\n", file=file)
+        print(
+            "\n".join(["examples:", *examples]) if group else _EXAMPLES.rstrip(),
+            file=file,
+        )
+
+    def _listed(self, group: str) -> Iterator[tuple[str, Any]]:
+        for name, point in sorted(self.command_manager):
+            if not group or name.split()[0] == group:
+                yield name, point.load()
+
+
+def _line(command: Any) -> str:
+    return (command.__doc__ or "").strip().splitlines()[0].rstrip(".")
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("tacker-k8s-mgmt")
+    except importlib.metadata.PackageNotFoundError:
+        return "(not installed)"

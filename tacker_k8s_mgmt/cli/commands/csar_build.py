@@ -1,0 +1,125 @@
+"""``tacker-k8s-mgmt csar build``: a package of a sample or of own files."""
+
+import argparse
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+from tacker_k8s_mgmt.cli import common, packages
+from tacker_k8s_mgmt.cli.base import Command
+from tacker_k8s_mgmt.cli.common import UsageError
+from tacker_k8s_mgmt.csar import sources
+from tacker_k8s_mgmt.csar.api import APIS, V1
+from tacker_k8s_mgmt.csar.build import build
+from tacker_k8s_mgmt.csar.customize import Site
+from tacker_k8s_mgmt.errors import PackageError
+
+
+class CsarBuild(Command):
+    """Build a package and check it."""
+
+    examples = (
+        "tacker-k8s-mgmt csar build simple -o simple.zip",
+        "tacker-k8s-mgmt csar build simple -o simple.zip --force \\\n"
+        "      --image ubuntu-24.04 --flavor m1.large --flavor externalLB=m1.small",
+        "tacker-k8s-mgmt csar build simple --api v2 -o simple-v2.zip",
+    )
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("flavour", help="deployment flavour, for instance: simple")
+        parser.add_argument(
+            "-o", "--output", type=Path, metavar="FILE", help="default: FLAVOUR.zip"
+        )
+        parser.add_argument(
+            "--force", action="store_true", help="replace an existing FILE"
+        )
+        parser.add_argument(
+            "--api",
+            choices=sorted(APIS),
+            default=V1.name,
+            help="Tacker's API that operates the VNF (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--types",
+            type=Path,
+            metavar="DIR",
+            help=f"SOL001 types to use instead of ours: {', '.join(sources.TYPES)}",
+        )
+        parser.add_argument(
+            "--source",
+            type=Path,
+            metavar="DIR",
+            help="your own VNFD and HOT: vnfd/FLAVOUR and hot/FLAVOUR, laid out as in "
+            f"{sources.samples()}, or the directory of a package, with Definitions and "
+            "BaseHOT/FLAVOUR; its scripts are replaced where this driver needs its own",
+        )
+        for option, text in (("--image", "image"), ("--flavor", "Nova flavour")):
+            parser.add_argument(
+                option,
+                action="append",
+                default=[],
+                metavar="[VDU=]NAME",
+                help=f"your site's name of the {text}, for one VDU or for all others",
+            )
+        parser.add_argument(
+            "--vnfd-id",
+            type=uuid.UUID,
+            metavar="UUID",
+            help="another VNFD id: Tacker takes only one package of each",
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Build it."""
+        packages.need_parsers()
+        args = parsed_args
+        output = args.output or Path(f"{args.flavour}.zip")
+        _check_usage(args, output)
+        names = Site(
+            images=_by_vdu(args.image),
+            flavors=_by_vdu(args.flavor),
+            vnfd_id=str(args.vnfd_id) if args.vnfd_id else None,
+        )
+        try:
+            built = build(
+                args.flavour,
+                output,
+                source=args.source,
+                types=args.types,
+                api=APIS[args.api],
+                names=names,
+            )
+        except PackageError as error:
+            packages.print_problems(f"{output} was not written", error.problems)
+            return common.PROBLEMS
+        print(f"{built.path}: {len(built.files)} files, SHA-256 {built.sha256}")
+        for name in built.replaced:
+            print(f"replaced by this driver's: {name}")
+        return common.OK
+
+
+def _check_usage(args: argparse.Namespace, output: Path) -> None:
+    source = args.source or sources.samples(APIS[args.api])
+    known = sources.flavours(source)
+    if not known:
+        raise UsageError(
+            f"{source} has no deployment flavour: there is neither vnfd/FLAVOUR/"
+            "Definitions with hot/FLAVOUR, nor Definitions with BaseHOT/FLAVOUR"
+        )
+    if args.flavour not in known:
+        listed = ", ".join(known)
+        raise UsageError(f"no flavour {args.flavour} in {source} (it has: {listed})")
+    if output.exists() and not args.force:
+        raise UsageError(f"{output} exists; --force replaces it")
+    if not output.parent.is_dir():
+        raise UsageError(f"there is no directory {output.parent}")
+    if args.types and not args.types.is_dir():
+        raise UsageError(f"--types: there is no directory {args.types}")
+
+
+def _by_vdu(values: Iterable[str]) -> dict[str, str]:
+    """``["NAME", "VDU=NAME"]`` by VDU, "" for the one without."""
+    pairs = [value.rpartition("=") for value in values]
+    return {vdu: name for vdu, _, name in pairs}

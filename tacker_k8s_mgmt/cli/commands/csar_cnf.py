@@ -1,0 +1,55 @@
+"""``tacker-k8s-mgmt csar cnf``: the package of a CNF that the driver exposes."""
+
+import argparse
+import uuid
+from pathlib import Path
+
+from tacker_k8s_mgmt.cli import common, packages
+from tacker_k8s_mgmt.cli.base import Command
+from tacker_k8s_mgmt.cli.common import UsageError
+from tacker_k8s_mgmt.csar import cnf
+from tacker_k8s_mgmt.csar.api import V1
+from tacker_k8s_mgmt.errors import PackageError
+
+
+class CsarCnf(Command):
+    """Pack a CNF that the driver exposes."""
+
+    examples = ("tacker-k8s-mgmt csar cnf -o web.zip",)
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "source",
+            type=Path,
+            nargs="?",
+            metavar="DIR",
+            help="the package's directory, whose VNFD names the driver's file in "
+            "Scripts; default: the sample",
+        )
+        parser.add_argument("-o", "--output", type=Path, metavar="FILE", required=True)
+        parser.add_argument(
+            "--force", action="store_true", help="replace an existing FILE"
+        )
+        parser.add_argument("--api", choices=sorted(cnf.DRIVER_FILES), default=V1.name)
+        parser.add_argument("--vnfd-id", type=uuid.UUID, metavar="UUID")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Pack it."""
+        args = parsed_args
+        if args.source and not args.source.is_dir():
+            raise UsageError(f"there is no directory {args.source}")
+        if args.output.exists() and not args.force:
+            raise UsageError(f"{args.output} exists; --force replaces it")
+        vnfd_id = str(args.vnfd_id) if args.vnfd_id else None
+        try:
+            files = cnf.pack(
+                args.output, source=args.source, api=args.api, vnfd_id=vnfd_id
+            )
+        except PackageError as error:
+            packages.print_problems(f"{args.output} was not written", error.problems)
+            return common.PROBLEMS
+        print(f"{args.output}: {len(files)} files")
+        return common.OK
