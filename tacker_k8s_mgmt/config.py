@@ -113,6 +113,13 @@ OPTIONS: tuple[cfg.Opt, ...] = (
         min=1,
         help="How many operations of a VNF instance its journal keeps.",
     ),
+    cfg.StrOpt(
+        "metrics_directory",
+        default="",
+        help="Directory of node exporter's textfile collector, in which the end of "
+        "each hook writes tacker_k8s_mgmt.prom; the conductor's user must be able to "
+        "write there. Empty: no metrics are written.",
+    ),
 )
 
 

@@ -103,7 +103,24 @@ class Hook(abc.ABC, Generic[S]):
         redact, place = Redactor(secrets), (self._journal, self.clock)
         details = self.details()
         runner = Runner(self.name, *place, redact, left, advice, followed_by, details)
-        runner.run(steps)
+        try:
+            runner.run(steps)
+        finally:
+            self._write_metrics()
+
+    def _write_metrics(self) -> None:
+        """Add the operation to the metrics; it does not fail because of them."""
+        directory = self.options.metrics_directory
+        if not directory:
+            return
+        try:
+            # Imported late: most sites have no use for it.
+            from tacker_k8s_mgmt.metrics import textfile
+
+            textfile.write(self.state_path, directory)
+        except Exception as error:
+            # Whatever there may be in a file.
+            LOG.warning("The metrics in %s cannot be written: %s", directory, error)
 
     def dependencies(self, params: InstallParams, site: ports.Site) -> Dependencies:
         """The dependencies of an operation on the cluster."""

@@ -26,12 +26,14 @@ class Step:
     :param act: does it, idempotently; raises if it cannot.
     :param probe: whether it is already done; None: act every time.
     :param verify: raises if the outcome is not as it should be.
+    :param kind: the name for statistics, if the name differs with the cluster.
     """
 
     name: str
     act: Callable[[], object]
     probe: Callable[[], bool] | None = None
     verify: Callable[[], None] | None = None
+    kind: str = ""
 
     def take(self) -> str:
         """Take the step; returns the outcome for log and journal."""
@@ -99,7 +101,8 @@ class Runner:
         place = f"{self.operation} step {number}/{total}"
         LOG.info("%s: %s", place, step.name)
         fields = {"number": number, "total": total, "step": step.name}
-        self.journal.record("step-start", **fields)
+        kind = step.kind or step.name
+        self.journal.record("step-start", **fields, kind=kind)
         began = self.clock.now()
         outcome, trace = "failed", ""
         try:

@@ -124,13 +124,19 @@ class Upgrade:
                 f"{place}: empty {names_of(batch)}",
                 lambda: self._empty(batch),
                 lambda: self._state.site.playbooks.live(self._run_of(batch)),
+                kind="empty a batch of workers",
             ),
             Step(
                 f"{place}: run {runs.UPGRADE}",
                 lambda: self._begin(batch, self._run_of(batch)),
                 verify=lambda: self._see(batch),
+                kind=f"run {runs.UPGRADE} for a batch of workers",
             ),
-            Step(f"{place}: take them into use again", lambda: self._end_batch(batch)),
+            Step(
+                f"{place}: take them into use again",
+                lambda: self._end_batch(batch),
+                kind="take a batch of workers into use again",
+            ),
         )
 
     def left(self) -> str:

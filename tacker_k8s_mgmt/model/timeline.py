@@ -5,12 +5,13 @@ missing or of another type.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tacker_k8s_mgmt.model import journal_fields as fields
-from tacker_k8s_mgmt.model import playbook_estimates
+from tacker_k8s_mgmt.model import playbook_records
+from tacker_k8s_mgmt.model.playbook_records import FailedTask, Look, SlowTask
 
 FAILED = "failed"
 
@@ -26,55 +27,12 @@ _HEAT: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True)
-class Look:
-    """One look at a playbook that is under way.
-
-    :param play: number among ``plays``, from 1; 0 before the first.
-    :param tasks: number of tasks that have started.
-    :param results: number of hosts' results.
-    :param estimate: the time left, in words; "" if it is not known.
-    """
-
-    time: float
-    text: str
-    play: int
-    plays: int
-    play_name: str
-    task: str
-    tasks: int
-    results: int
-    estimate: str = ""
-
-    @property
-    def place(self) -> str:
-        """The number of its play, and of the task that has started last."""
-        return f"play {self.play}/{self.plays}, task {self.tasks}"
-
-
-@dataclass(frozen=True)
-class SlowTask:
-    """One of the tasks of a playbook that took longest, as Ansible timed it."""
-
-    task: str
-    play: str
-    seconds: float
-
-
-@dataclass(frozen=True)
-class FailedTask:
-    """A task of a playbook that failed on a host."""
-
-    host: str
-    task: str
-    message: str
-
-
 @dataclass
 class Step:
     """One step of an operation.
 
     :param ended: None while it is under way, and for good if it was cut off.
+    :param kind: its name without those of nodes; "" in journals of former releases.
     :param outcome: ``done``, ``already so`` or ``failed``; "" until it has ended.
     :param seconds: its duration by the operation's own clock.
     :param slowest: of its playbook, the longest first; none until that has ended.
@@ -85,6 +43,7 @@ class Step:
     total: int
     name: str
     started: float
+    kind: str = ""
     ended: float | None = None
     outcome: str = ""
     seconds: float = 0.0
@@ -235,8 +194,8 @@ class Timeline:
                 operation.total = max(operation.total, operation.steps[-1].total)
             case "progress":
                 if operation.current:
-                    operation.current.looks.append(_look(record))
-                    operation.current.slowest += tuple(_slowest(record))
+                    operation.current.looks.append(playbook_records.look(record))
+                    operation.current.slowest += tuple(playbook_records.slowest(record))
             case "note" if operation.current:
                 operation.current.notes.append(fields.text(record, "text"))
             case "step-end":
@@ -247,7 +206,7 @@ class Timeline:
                 operation.seconds = fields.number(record, "seconds")
                 operation.error = fields.text(record, "error")
                 operation.next_hook = _next_hook(operation, record)
-                operation.failed_tasks = tuple(_failed_tasks(record))
+                operation.failed_tasks = tuple(playbook_records.failed_tasks(record))
                 operation.problems = tuple(fields.texts(record, "problems"))
                 operation.advice = fields.text(record, "advice")
         return operation
@@ -272,9 +231,8 @@ def _scale(record: Mapping[str, Any]) -> str:
 
 def _step(record: Mapping[str, Any]) -> Step:
     number, total = (int(fields.number(record, key)) for key in ("number", "total"))
-    return Step(
-        number, total, fields.text(record, "step"), fields.number(record, "time")
-    )
+    name, kind = fields.text(record, "step"), fields.text(record, "kind")
+    return Step(number, total, name, fields.number(record, "time"), kind)
 
 
 def _end_step(operation: Operation, record: Mapping[str, Any]) -> None:
@@ -293,42 +251,6 @@ def _next_hook(operation: Operation, record: Mapping[str, Any]) -> str:
     is_last = (operation.api, operation.hook) == ("v1", "scale_start")
     formerly = "" if is_last else f"{operation.name}_end"
     return fields.text({"followed_by": formerly, **record}, "followed_by")
-
-
-def _look(record: Mapping[str, Any]) -> Look:
-    play, plays, tasks, results, runs = (
-        int(fields.number(record, key))
-        for key in ("play", "plays", "tasks", "results", "former_runs")
-    )
-    left = fields.number(record, "left")
-    return Look(
-        time=fields.number(record, "time"),
-        text=fields.text(record, "text"),
-        play=play,
-        plays=plays,
-        play_name=fields.text(record, "play_name"),
-        task=fields.text(record, "task"),
-        tasks=tasks,
-        results=results,
-        estimate=playbook_estimates.in_words(left, runs) if runs > 0 else "",
-    )
-
-
-def _slowest(record: Mapping[str, Any]) -> Iterator[SlowTask]:
-    for task in fields.values(record, "slowest"):
-        if isinstance(task, Mapping):
-            seconds = fields.number(task, "seconds")
-            yield SlowTask(
-                fields.text(task, "task"), fields.text(task, "play"), seconds
-            )
-
-
-def _failed_tasks(record: Mapping[str, Any]) -> Iterator[FailedTask]:
-    for task in fields.values(record, "failed_tasks"):
-        if isinstance(task, Mapping):
-            yield FailedTask(
-                *(fields.text(task, key) for key in ("host", "task", "message"))
-            )
 
 
 def in_words(seconds: float) -> str:

@@ -6,15 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from tacker_k8s_mgmt.cli.render import failure
-from tacker_k8s_mgmt.model.timeline import (
-    Look,
-    Operation,
-    SlowTask,
-    Step,
-    Timeline,
-    clock,
-    in_words,
-)
+from tacker_k8s_mgmt.model.playbook_records import Look, SlowTask
+from tacker_k8s_mgmt.model.timeline import Operation, Step, Timeline, clock, in_words
 
 _SLOWEST = 8
 _LEAST_TICKS = 4

@@ -12,14 +12,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from tacker_k8s_mgmt.model.timeline import (
-    Look,
-    Operation,
-    Step,
-    Timeline,
-    clock,
-    in_words,
-)
+from tacker_k8s_mgmt.model.playbook_records import Look
+from tacker_k8s_mgmt.model.timeline import Operation, Step, Timeline, clock, in_words
 
 _PIPE_SECONDS = 10.0
 _BAR_WIDTH = 30

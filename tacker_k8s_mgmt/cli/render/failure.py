@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tacker_k8s_mgmt.model.timeline import FailedTask, Operation
+from tacker_k8s_mgmt.model.playbook_records import FailedTask
+from tacker_k8s_mgmt.model.timeline import Operation
 
 # As the hooks write them in their advice.
 _VERB = re.compile(r"`(retry|rollback|fail)`")

@@ -26,10 +26,10 @@ class Recorder:
         self._steps = steps
         return self
 
-    def step_start(self, name="run cluster.yml"):
+    def step_start(self, name="run cluster.yml", **fields):
         self._number += 1
         self._step = {"number": self._number, "total": self._steps, "step": name}
-        self._journal.record("step-start", **self._step)
+        self._journal.record("step-start", **self._step, **fields)
 
     def progress(self, play=1, plays=3, task="Gather facts", tasks=7, **more):
         name = "Bootstrap hosts"

@@ -1,12 +1,14 @@
 """What a hook records of a playbook that is under way."""
 
 import logging
+from types import SimpleNamespace
 
 import pytest
 from oslo_config import cfg
 
-from tacker_k8s_mgmt import config, journal
+from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.hooks.context import Hook
+from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.model.playbook_estimates import Former
 from tacker_k8s_mgmt.model.playbook_runs import Progress, TaskTime
 
@@ -105,3 +107,50 @@ def test_the_log_has_a_line_for_each_play_and_for_each_minute(hook, caplog):
         f"instantiate_end: {text} (two former runs)" for text in texts
     ]
     assert len(recorded(hook)) == 4
+
+
+# Metrics
+
+
+def options(hook, **changed):
+    """The options of a hook, with some changed."""
+    return SimpleNamespace(**{**dict(hook.options), **changed})
+
+
+def text_of_metrics(directory):
+    return (directory / "tacker_k8s_mgmt.prom").read_text()
+
+
+def refuse():
+    raise ValueError("no")
+
+
+def test_each_end_of_a_hook_writes_metrics(hook, tmp_path):
+    hook.options = options(hook, metrics_directory=str(tmp_path))
+    hook.run([Step("rest", int)], (), lambda error: "")
+    text = text_of_metrics(tmp_path)
+    assert (
+        'hook="instantiate_end",operation="instantiate",outcome="completed"} 1.0'
+        in (text)
+    )
+
+
+def test_a_failed_hook_writes_them_as_well(hook, tmp_path):
+    hook.options = options(hook, metrics_directory=str(tmp_path))
+    with pytest.raises(errors.StepFailed):
+        hook.run([Step("rest", refuse)], (), lambda error: "")
+    assert 'outcome="failed"} 1.0' in text_of_metrics(tmp_path)
+    assert 'step="rest"} 1.0' in text_of_metrics(tmp_path)
+
+
+def test_metrics_that_cannot_be_written_fail_no_operation(hook, tmp_path, caplog):
+    hook.options = options(hook, metrics_directory=str(tmp_path / "absent"))
+    hook.run([Step("rest", int)], (), lambda error: "")
+    assert "cannot be written: [Errno 2]" in caplog.text
+    (tmp_path / "metrics" / "totals.json").mkdir()
+    hook.run([Step("rest", int)], (), lambda error: "")
+
+
+def test_without_a_directory_no_metrics_are_kept(hook, tmp_path):
+    hook.run([Step("rest", int)], (), lambda error: "")
+    assert [path.name for path in tmp_path.iterdir()] == ["journal"]

@@ -1,0 +1,137 @@
+"""The file with the totals, which all processes of a host share."""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from oslo_log import log as logging
+
+from tacker_k8s_mgmt import journal
+from tacker_k8s_mgmt.metrics.totals import Totals, latest
+from tacker_k8s_mgmt.model.timeline import Timeline
+
+LOG = logging.getLogger(__name__)
+
+_DIRECTORY = "metrics"
+_FILE, _LOCK = "totals.json", "lock"
+_LOCK_SECONDS, _PAUSE_SECONDS = 10.0, 0.05
+
+
+@dataclass
+class State:
+    """What is known of all VNF instances.
+
+    :ivar vnfs: by id: ``stamp`` of the journal that was read last, the ids of the
+        ``runs`` in it that are in the totals, and what is known of the ``last`` one.
+    :ivar checks: by id: ``time``, number of ``differences`` by source, and the sources
+        that could not be read (``unread``) of the last comparison.
+    """
+
+    totals: Totals = field(default_factory=Totals)
+    vnfs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    checks: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def add_journals(self, state_path: str) -> None:
+        """Add what the journals have had since the last time."""
+        found = journal.instances(state_path)
+        for vnf_id in found:
+            with suppress(FileNotFoundError):
+                self._add_journal(vnf_id, journal.path_of(state_path, vnf_id))
+        for vnf_id in self.vnfs.keys() - found:
+            del self.vnfs[vnf_id]
+        for vnf_id, vnf in self.vnfs.items():
+            if vnf["last"] is None:
+                self.checks.pop(vnf_id, None)
+
+    def _add_journal(self, vnf_id: str, path: str) -> None:
+        status = os.stat(path)
+        stamp = [status.st_mtime_ns, status.st_size]
+        known = self.vnfs.setdefault(vnf_id, {"stamp": [], "runs": [], "last": None})
+        if known["stamp"] != stamp:
+            timeline = Timeline(journal.read(path)[0])
+            runs = self.totals.add(timeline, known["runs"])
+            last = latest(timeline)
+            self.vnfs[vnf_id] = {"stamp": stamp, "runs": runs, "last": last}
+
+    def record_check(
+        self, vnf_id: str, differences: Mapping[str, int], unread: Collection[str]
+    ) -> None:
+        """Record a comparison of a cluster's sources.
+
+        :param differences: their number by source.
+        :param unread: the sources that could not be read.
+        """
+        self.checks[vnf_id] = {
+            "time": round(time.time(), 3),
+            "differences": dict(differences),
+            "unread": list(unread),
+        }
+
+    @classmethod
+    def read(cls, text: str) -> "State":
+        """The state as it was stored; a new one if the text is damaged."""
+        try:
+            document = json.loads(text)
+            totals = Totals.read(document["totals"])
+            return cls(totals, dict(document["vnfs"]), dict(document["checks"]))
+        except (ValueError, KeyError, TypeError):
+            LOG.warning("The totals for metrics are damaged and begin anew")
+            return cls()
+
+    def text(self) -> str:
+        """The state to be stored."""
+        return json.dumps({**vars(self), "totals": self.totals.document()})
+
+
+@contextmanager
+def changed(state_path: str) -> Iterator[State]:
+    """The state, which is stored at the end; other processes wait meanwhile.
+
+    :raises OSError: it cannot be read or written, or another process keeps it.
+    """
+    directory = Path(state_path, _DIRECTORY)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _hand_over(directory)
+    path, new = directory / _FILE, directory / f".{_FILE}"
+    with open(directory / _LOCK, "a", opener=_private) as lock:
+        _hand_over(directory / _LOCK)
+        _acquire(lock)
+        state = State.read(path.read_text()) if path.exists() else State()
+        yield state
+        with open(new, "w", opener=_private) as file:
+            file.write(state.text())
+        _hand_over(new)
+        new.replace(path)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _hand_over(path: Path) -> None:
+    """Let the conductor's user own what root creates below its directory."""
+    if os.geteuid() == 0:
+        owner = path.parent.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def _acquire(lock: TextIO) -> None:
+    """Wait for other processes of this host, which need only moments.
+
+    :raises OSError: it takes too long.
+    """
+    until = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(_PAUSE_SECONDS)

@@ -1,0 +1,268 @@
+"""The file for node exporter: what is in it, and what happens around it."""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tacker_k8s_mgmt import journal
+from tacker_k8s_mgmt.metrics import state, textfile
+from tests.unit.cli.journals import VNF, Recorder, completed, failed
+
+OTHER = "11111111-5a0a-4f0e-9a55-3a1c1f1d2e3f"
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """Of the textfile collector; the state is beside it."""
+    made = tmp_path / "textfile"
+    made.mkdir()
+    return made
+
+
+def written(directory):
+    """The samples of the file: values by names and labels."""
+    path = textfile.write(str(directory.parent), str(directory))
+    return samples(Path(path).read_text())
+
+
+def samples(text):
+    return {
+        (sample.name.removeprefix("tacker_k8s_mgmt_"), *sample.labels.values()): (
+            sample.value
+        )
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def runs(found):
+    """How many hooks ended, by operation, hook and outcome, if any did."""
+    return {
+        (key[2], key[1], key[3]): value
+        for key, value in found.items()
+        if key[0] == "hook_runs_total" and value
+    }
+
+
+def test_hooks_are_counted_by_operation_and_outcome(directory):
+    completed(directory.parent, "instantiate_start")
+    failed(directory.parent)
+    completed(directory.parent)
+    completed(directory.parent, vnf_id=OTHER)
+    found = written(directory)
+    assert runs(found) == {
+        ("instantiate", "instantiate_start", "completed"): 1,
+        ("instantiate", "instantiate_end", "failed"): 1,
+        ("instantiate", "instantiate_end", "completed"): 2,
+    }
+    # So that the first of them increases it.
+    assert found["hook_runs_total", "instantiate_end", "instantiate", "cut_off"] == 0
+
+
+def test_durations_are_in_buckets_as_is_the_playbooks_share(directory):
+    for seconds in (0.5, 1, 1.1, 9000):
+        one = Recorder(directory.parent, "heal_end").begin(2)
+        one.step_start("wait")
+        one.step_end(seconds=0.1)
+        one.step_start("run scale.yml")
+        one.progress()
+        one.step_end(seconds=0.25)
+        one.end(seconds=seconds)
+    found = written(directory)
+    name = "hook_duration_seconds"
+    limits = {"1.0": 2, "5.0": 3, "7200.0": 3, "+Inf": 4}
+    for limit, count in limits.items():
+        assert found[f"{name}_bucket", "heal_end", limit, "heal"] == count
+    assert found[f"{name}_count", "heal_end", "heal"] == 4
+    assert found[f"{name}_sum", "heal_end", "heal"] == 9002.6
+    assert found["playbook_seconds_total", "heal_end", "heal"] == 1.0
+
+
+def test_failed_hooks_have_no_part_in_durations(directory):
+    failed(directory.parent)
+    assert not [key for key in written(directory) if "duration_seconds_sum" in key[0]]
+
+
+def test_steps_have_durations_and_failures_by_kind(directory):
+    one = Recorder(directory.parent, "scale_end").begin(4)
+    for batch in (1, 2):
+        one.step_start(f"batch {batch}/2: empty worker-{batch}", kind="empty a batch")
+        one.step_end(seconds=batch)
+    one.step_start("join", kind="join")
+    one.step_end("already so", seconds=1)
+    one.step_start("run", kind="run")
+    one.step_end("failed", seconds=50)
+    one.end("failed", error="why")
+    found = written(directory)
+    steps = {key: value for key, value in found.items() if key[0].startswith("step_")}
+    assert steps == {
+        ("step_duration_seconds_count", "scale_end", "empty a batch"): 2,
+        ("step_duration_seconds_sum", "scale_end", "empty a batch"): 3,
+        ("step_failures_total", "scale_end", "empty a batch"): 0,
+        ("step_failures_total", "scale_end", "run"): 1,
+    }
+
+
+def test_steps_of_former_journals_make_no_series_of_their_own(directory):
+    one = Recorder(directory.parent, "change_current_package_end").begin(1)
+    one.step("batch 1/2 of workers: empty worker-1, worker-2")
+    one.end()
+    found = written(directory)
+    assert runs(found)
+    assert not [key for key in found if key[0].startswith("step_")]
+
+
+def test_a_hook_that_was_cut_off_counts_once_the_next_one_runs(directory):
+    Recorder(directory.parent).begin().step_start()
+    assert runs(written(directory)) == {}
+    completed(directory.parent)
+    assert runs(written(directory)) == {
+        ("instantiate", "instantiate_end", "cut_off"): 1,
+        ("instantiate", "instantiate_end", "completed"): 1,
+    }
+
+
+def test_nothing_counts_twice_and_nothing_is_forgotten_with_the_journal(directory):
+    keep = journal.Journal(str(directory.parent), VNF, "heal_end", pytest.fail, keep=1)
+    completed(directory.parent)
+    failed(directory.parent, "heal_end")
+    before = runs(written(directory))
+    assert runs(written(directory)) == before
+    keep.record("operation-start", steps=0)
+    keep.record("operation-end", outcome="completed", seconds=1)
+    path = Path(journal.path_of(str(directory.parent), VNF))
+    assert path.read_text().count("operation-start") == 1
+    assert runs(written(directory)) == {
+        **before,
+        ("heal", "heal_end", "completed"): 1,
+    }
+    path.unlink()
+    found = written(directory)
+    assert len(runs(found)) == 3
+    assert ("last_hook_failed", VNF) not in found
+
+
+def last(found, vnf_id=VNF):
+    names = ("last_hook_failed", "operation_under_way")
+    return tuple(found[name, vnf_id] for name in names)
+
+
+def test_each_vnf_has_its_last_hook(directory):
+    Recorder(directory.parent).begin(vnf_name="edge-4").step_start()
+    found = written(directory)
+    assert found["vnf_info", VNF, "edge-4"] == 1
+    assert last(found) == (0, 1)
+    assert found["last_record_timestamp_seconds", VNF] > 1e9
+    failed(directory.parent)
+    assert last(written(directory)) == (1, 0)
+    completed(directory.parent)
+    found = written(directory)
+    assert last(found) == (0, 0)
+    assert found["last_hook_duration_seconds", VNF] == 4.5
+
+
+def test_a_vnf_that_waits_for_its_next_hook_is_under_way(directory):
+    completed(directory.parent, "heal_start", {"followed_by": "heal_end"})
+    assert last(written(directory)) == (0, 1)
+
+
+def test_a_terminated_vnf_has_no_series_of_its_own(directory):
+    completed(directory.parent)
+    place = str(directory.parent), str(directory)
+    textfile.write_check(*place, VNF, {"heat": 1}, [])
+    assert written(directory)["check_differences", "heat", VNF] == 1
+    completed(directory.parent, "terminate_end", {"followed_by": ""})
+    found = written(directory)
+    assert not [key for key in found if VNF in key]
+    assert len(runs(found)) == 2
+
+
+def test_a_check_shows_its_differences_until_the_next_one(directory):
+    completed(directory.parent)
+    place = str(directory.parent), str(directory), VNF
+    textfile.write_check(*place, {"heat": 0, "cluster": 2}, ["heat"])
+    found = written(directory)
+    assert found["check_differences", "cluster", VNF] == 2
+    assert found["check_source_unread", "heat", VNF] == 1
+    assert found["check_source_unread", "cluster", VNF] == 0
+    textfile.write_check(*place, {"heat": 0, "cluster": 0}, [])
+    found = written(directory)
+    assert found["check_differences", "cluster", VNF] == 0
+    assert found["check_source_unread", "heat", VNF] == 0
+    assert found["check_timestamp_seconds", VNF] > 1e9
+
+
+def test_the_collector_may_read_the_file_and_nobody_the_state(directory):
+    completed(directory.parent)
+    former = os.umask(0o077)
+    try:
+        textfile.write(str(directory.parent), str(directory))
+    finally:
+        os.umask(former)
+    assert [path.name for path in directory.iterdir()] == [textfile.FILE]
+    assert (directory / textfile.FILE).stat().st_mode & 0o777 == 0o644
+    own = directory.parent / "metrics"
+    assert own.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in own.iterdir()} == {0o600}
+
+
+def test_text_is_the_same_without_a_file(directory):
+    completed(directory.parent)
+    assert runs(samples(textfile.text(str(directory.parent)))) == runs(
+        written(directory)
+    )
+    assert textfile.text(str(directory.parent)).endswith("\n")
+
+
+def test_writers_at_the_same_time_lose_nothing(directory):
+    ids = [f"{number:08d}-5a0a-4f0e-9a55-3a1c1f1d2e3f" for number in range(8)]
+
+    def record(vnf_id):
+        completed(directory.parent, vnf_id=vnf_id)
+        textfile.write(str(directory.parent), str(directory))
+
+    threads = [threading.Thread(target=record, args=(vnf_id,)) for vnf_id in ids]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = samples((directory / textfile.FILE).read_text())
+    assert runs(found) == {("instantiate", "instantiate_end", "completed"): 8}
+
+
+def test_a_writer_that_never_ends_is_not_waited_for(directory, monkeypatch):
+    monkeypatch.setattr(state, "_LOCK_SECONDS", 0.1)
+    with (
+        state.changed(str(directory.parent)),
+        pytest.raises(BlockingIOError),
+        state.changed(str(directory.parent)),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"totals": {}}', "null"])
+def test_a_damaged_state_begins_anew(directory, text, caplog):
+    completed(directory.parent)
+    before = written(directory)
+    (directory.parent / "metrics" / "totals.json").write_text(text)
+    assert written(directory) == before
+    assert "begin anew" in caplog.text
+
+
+def test_a_failed_write_leaves_the_state_as_it_was(directory):
+    completed(directory.parent)
+    with pytest.raises(OSError, match="absent"):
+        textfile.write(str(directory.parent), str(directory / "absent"))
+    assert not (directory.parent / "metrics" / "totals.json").exists()
+    assert len(runs(written(directory))) == 1
+
+
+def test_the_state_is_json_without_objects_of_python(directory):
+    completed(directory.parent)
+    written(directory)
+    document = json.loads((directory.parent / "metrics" / "totals.json").read_text())
+    assert set(document) == {"totals", "vnfs", "checks"}
