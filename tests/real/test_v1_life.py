@@ -1,10 +1,12 @@
 """The life of a cluster through Tacker's v1 API."""
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from lab import client
 from tests.integration.cluster import Cluster
 from tests.real import workloads
 from tests.real.cluster import (
@@ -24,6 +26,9 @@ pytestmark = pytest.mark.lab
 
 #: Where flannel of the other nodes sends packets to.
 FLANNEL_ADDRESS = "flannel.alpha.coreos.com/public-ip"
+LARGER = ("-m", "length", "--length", "1451:")
+#: Packets of flannel that a network for VMs with a smaller MTU drops.
+TOO_LARGE = ("INPUT", "-p", "udp", "--dport", "8472", *LARGER, "-j", "DROP")
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +77,30 @@ class TestInstantiated:
         assert len(answering_pods(cluster)) >= 2
 
 
+@contextlib.contextmanager
+def smaller_mtu(cluster: Cluster) -> Iterator[None]:
+    """The network of the VMs drops what their interfaces' MTU allows."""
+    servers = cluster.workers().values()
+    for server in servers:
+        client.on_host(server, "iptables", "-I", *TOO_LARGE)
+    try:
+        yield
+    finally:
+        for server in servers:
+            client.on_host(server, "iptables", "-D", *TOO_LARGE)
+
+
 class TestScaled:
+    def test_out_by_one_fails_while_the_mtu_is_wrong(self, cluster: Cluster) -> None:
+        before = uids(cluster)
+        with smaller_mtu(cluster):
+            error = cluster.scale("OUT", expect="FAILED_TEMP")
+        assert "verify the pod network" in error
+        assert "with DF set none of 1450 bytes" in error
+        assert uids(cluster) == before
+        cluster.handle("rollback", "ROLLED_BACK")
+        consistent(cluster, 2)
+
     def test_out_by_one(self, cluster: Cluster) -> None:
         before = uids(cluster)
         cluster.scale("OUT")
