@@ -10,6 +10,7 @@ import yaml
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
+from oslo_config import cfg
 from tacker import context as tacker_context
 from tacker import objects
 from tacker.common import driver_manager, exceptions
@@ -23,6 +24,7 @@ from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call
 from tacker_k8s_mgmt.hooks.v1 import openstack, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
+from tacker_k8s_mgmt.hooks.v2.context import V2Hook
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
@@ -356,6 +358,18 @@ class TestV2:
     def test_it_is_removed(self, done, hook):
         driver.perform(V2Call(v2_call(hook)))
         assert [one[2] for one in done] == [Unexpose]
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        lambda name: V1Hook(name, CONTEXT, instance()),
+        lambda name: V2Hook(Call(name, {}, {"id": ONE}, {}, package=""), cfg.CONF),
+    ],
+    ids=["v1", "v2"],
+)
+def test_scaling_of_the_cnf_is_none_of_its_cluster(cluster):
+    assert cluster(f"scale_end of CNF {CNF}").details() == {}
 
 
 def test_every_hook_of_the_sample_is_in_the_table():

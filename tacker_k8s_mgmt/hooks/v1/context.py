@@ -81,9 +81,10 @@ class V1Hook(Hook["V1Site"]):
 
     def details(self) -> Mapping[str, Any]:
         """See :meth:`Hook.details`."""
-        if not self.name.startswith("scale_"):
-            return {}
         scale = self.request
+        # Work for a CNF that is scaled has no request of the cluster.
+        if scale is None or not self.name.startswith("scale_"):
+            return {}
         return scale_details(scale.type, scale.aspect_id, scale.number_of_steps)
 
     def site(self, params: InstallParams) -> "V1Site":

@@ -80,9 +80,10 @@ class V2Hook(Hook["V2Site"]):
 
     def details(self) -> Mapping[str, Any]:
         """See :meth:`Hook.details`."""
-        if not self.name.startswith("scale_"):
-            return {}
         scale = self.call.request
+        # Work for a CNF that is scaled has no request of the cluster.
+        if not scale or not self.name.startswith("scale_"):
+            return {}
         return scale_details(
             scale["type"], scale["aspectId"], scale.get("numberOfSteps")
         )
