@@ -2,6 +2,7 @@
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from entries import entry
 from sphinx.application import Sphinx
 
 from tacker_k8s_mgmt import config
@@ -12,13 +13,12 @@ class OptionTable(Directive):
 
     def run(self) -> list[nodes.Node]:
         """The list."""
+        env = self.state.document.settings.env
         items = []
         for option in config.OPTIONS:
-            term = nodes.term("", "", nodes.literal(text=option.name))
-            if option.default is not None:
-                term += nodes.Text(f"  (default {option.default})")
-            text = nodes.definition("", nodes.paragraph(text=option.help))
-            items.append(nodes.definition_list_item("", term, text))
+            known = option.default is not None
+            remark = f"default {option.default}" if known else ""
+            items.append(entry(env, "option", option.name, remark, option.help or ""))
         return [nodes.definition_list("", *items)]
 
 

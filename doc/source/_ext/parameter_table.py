@@ -5,6 +5,7 @@ from typing import get_origin
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from entries import entry
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from sphinx.application import Sphinx
@@ -18,14 +19,17 @@ _MODELS: dict[str, type[Structure]] = {
 }
 
 
-def rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
-    """Attribute, cardinality and description of every parameter, depth first."""
+def rows(
+    model: type[BaseModel], prefix: str = ""
+) -> Iterator[tuple[str, str, str, str]]:
+    """Attribute, cardinality, default and text of every parameter, depth first."""
     for name, field in model.model_fields.items():
         if field.exclude:
             continue
         attribute = f"{prefix}{field.alias or name}"
         inner = structure(field.annotation)
-        yield attribute, cardinality(field), field.description or ""
+        text = field.description or ""
+        yield attribute, cardinality(field), default(field, text, inner), text
         if inner is not None:
             yield from rows(inner, f"{attribute}.")
 
@@ -35,6 +39,17 @@ def cardinality(field: FieldInfo) -> str:
     if get_origin(field.annotation) is tuple:
         return "1..N" if field.is_required() else "0..N"
     return "1" if field.is_required() else "0..1"
+
+
+def default(field: FieldInfo, text: str, inner: type[BaseModel] | None) -> str:
+    """What is used if an attribute is not given, unless its text states that.
+
+    :param inner: the model of a structure, whose attributes have defaults of their own.
+    """
+    if field.is_required() or inner is not None or "Default:" in text:
+        return ""
+    value = field.get_default(call_default_factory=True)
+    return "no default" if value in (None, (), {}) else f"default {value}"
 
 
 def structure(annotation: object) -> type[BaseModel] | None:
@@ -63,12 +78,12 @@ class ParameterTable(Directive):
             ".".join(part for part in location if part != "*")
             for location, _ in secret_fields.attributes(model)
         }
-        for attribute, cardinality, description in rows(model):
-            term = nodes.term("", "", nodes.literal(text=attribute))
-            kind = ", secret" if attribute in secrets else ""
-            term += nodes.Text(f"  ({cardinality}{kind})")
-            text = nodes.definition("", nodes.paragraph(text=description))
-            items.append(nodes.definition_list_item("", term, text))
+        env = self.state.document.settings.env
+        for attribute, *remarks, description in rows(model):
+            if attribute in secrets:
+                remarks.append("secret")
+            remark = ", ".join(filter(None, remarks))
+            items.append(entry(env, "parameter", attribute, remark, description))
         return [nodes.definition_list("", *items)]
 
 
