@@ -5,9 +5,10 @@ import uuid
 from functools import partial
 from typing import Any
 
+from oslo_config import cfg
 from rich.text import Text
 
-from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cli import common, tacker_records
 from tacker_k8s_mgmt.cli.base import Outcome, Report
 from tacker_k8s_mgmt.cli.common import UsageError
@@ -34,7 +35,8 @@ class ClusterCheck(Report):
     again.
 
     Run it on a conductor's host as the user of the conductor, or as root: it reads
-    tacker.conf, Tacker's database, the VNF package and the recorded host keys.
+    tacker.conf, Tacker's database, the VNF package and the recorded host keys. Where
+    [k8s_mgmt] metrics_directory is set, the numbers of differences are written there.
     """
 
     examples = (
@@ -63,11 +65,32 @@ class ClusterCheck(Report):
         except errors.K8sMgmtError as error:
             # Exit code 1 is for differences.
             raise UsageError(str(error)) from error
+        _write_metrics(instance.vnf_id, report)
         return Outcome(
             _document(instance, report),
             partial(_print, instance, report),
             _code(report),
         )
+
+
+def _write_metrics(vnf_id: str, report: Comparison) -> None:
+    config.register(cfg.CONF)
+    directory = cfg.CONF[config.GROUP].metrics_directory
+    if not directory:
+        return
+    # Imported late, as most sites have no use for it.
+    from tacker_k8s_mgmt.metrics import textfile
+
+    differences = {
+        source.value: sum(len(row.cells[source].findings) for row in report.rows)
+        for source in report.sources
+    }
+    unread = [source.value for source in report.failures]
+    place = config.state_path(cfg.CONF), directory
+    try:
+        textfile.write_check(*place, vnf_id, differences, unread)
+    except OSError as error:
+        common.complain(f"The metrics in {directory} cannot be written: {error}")
 
 
 def _code(report: Comparison) -> int:

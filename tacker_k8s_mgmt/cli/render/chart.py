@@ -38,6 +38,7 @@ class Row:
     """One line of a chart: a step, a play or a task.
 
     :param plays: the plays of the playbook that the step runs.
+    :param remarks: what else is recorded of the step.
     """
 
     label: str
@@ -45,6 +46,7 @@ class Row:
     bar: Bar
     note: str = ""
     plays: tuple["Row", ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -247,6 +249,7 @@ def _step(step: Step, axis: _Axis, hook: Operation) -> Row:
         bar=axis.bar(step.started, end, kind, f"{step.place} {step.name}: {took}"),
         note="" if step.outcome == "done" else step.outcome or _state(hook, True),
         plays=tuple(_plays(step, axis, end)),
+        remarks=tuple(step.notes),
     )
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from oslo_config import cfg
 
-from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cli import main, tacker_records
 from tacker_k8s_mgmt.cli.commands import cluster_check as command
 from tacker_k8s_mgmt.cli.render.console import Console
@@ -70,6 +71,45 @@ def test_a_cluster_that_agrees(opened, capsys):
         f"kubernetes_vim_{VNF}",
         "They agree.",
     ]
+
+
+@pytest.fixture
+def metrics(tmp_path):
+    config.register(cfg.CONF)
+    for option in ("metrics_directory", "state_path"):
+        cfg.CONF.set_override(option, str(tmp_path), config.GROUP)
+    yield tmp_path / "tacker_k8s_mgmt.prom"
+    cfg.CONF.clear_override("metrics_directory", config.GROUP)
+    cfg.CONF.clear_override("state_path", config.GROUP)
+
+
+def test_numbers_of_differences_become_metrics(opened, metrics):
+    cordon(opened.view)
+    opened.view.faults.add("vims.registered")
+    assert check() == 2
+    text = metrics.read_text()
+    for line in (
+        'check_differences{source="cluster"',
+        'check_source_unread{source="vim"',
+    ):
+        (found,) = re.findall(rf"_{line}.*", text)
+        assert found == f'_{line},vnf_instance_id="{VNF}"}} 1.0'
+    # A fault shows once.
+    assert check() == 1
+    assert f'unread{{source="vim",vnf_instance_id="{VNF}"}} 0.0' in metrics.read_text()
+
+
+def test_metrics_that_cannot_be_written_are_one_line(opened, metrics, capsys):
+    cfg.CONF.set_override("metrics_directory", "/absent", config.GROUP)
+    assert check() == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("The metrics in /absent cannot be written: [Errno 2]")
+
+
+def test_without_a_directory_nothing_is_written(opened, metrics):
+    cfg.CONF.set_override("metrics_directory", "", config.GROUP)
+    assert check() == 0
+    assert list(metrics.parent.iterdir()) == []
 
 
 def test_a_difference_is_reported_with_its_remedy(opened, capsys):

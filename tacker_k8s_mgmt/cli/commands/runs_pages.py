@@ -1,0 +1,63 @@
+"""``tacker-k8s-mgmt runs pages``: all operations as pages for a browser."""
+
+import argparse
+import time
+from pathlib import Path
+
+from tacker_k8s_mgmt import journal
+from tacker_k8s_mgmt.cli import common, recorded
+from tacker_k8s_mgmt.cli.base import Command
+from tacker_k8s_mgmt.cli.common import UsageError
+from tacker_k8s_mgmt.model.timeline import Timeline
+
+
+class RunsPages(Command):
+    """Write an index page of all operations, and the timeline of each VNF instance.
+
+    The index has the operations that failed last first, with what to do next, then all
+    of them, the newest first. The pages load nothing else and are for their owner only.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt runs pages timelines",
+        "tacker-k8s-mgmt runs pages timelines --force",
+    )
+    exit_codes = "0 all is well, 1 nothing is recorded, 2 a page cannot be written"
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        recorded.add_state_path(parser)
+        parser.add_argument(
+            "directory", type=Path, metavar="DIR", help="it is made if it is missing"
+        )
+        parser.add_argument(
+            "--force", action="store_true", help="replace existing pages"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Write them."""
+        args, now = parsed_args, time.time()
+        timelines = {
+            vnf_id: Timeline(journal.read(journal.path_of(args.state_path, vnf_id))[0])
+            for vnf_id in journal.instances(args.state_path)
+        }
+        if not timelines:
+            raise recorded.nothing(args.state_path)
+        # Imported late, as in `runs show`.
+        from tacker_k8s_mgmt.cli.render import html
+
+        pages = {html.INDEX: html.render_index(timelines, now)}
+        for vnf_id, timeline in timelines.items():
+            page = html.render(vnf_id, timeline, now, html.INDEX)
+            pages[html.page_name(vnf_id)] = page
+        try:
+            args.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            reason = f"{args.directory} cannot be made: {error.strerror}"
+            raise UsageError(reason) from error
+        for name, page in pages.items():
+            common.write_new(args.directory / name, page, force=args.force)
+        count = len(timelines)
+        print(f"{args.directory / html.INDEX}: {count} VNF instance(s)")

@@ -1,0 +1,35 @@
+"""``runs metrics``, and the metrics of ``cluster check``."""
+
+import pytest
+
+from tacker_k8s_mgmt.cli import main
+from tests.unit.cli.journals import completed
+
+COUNTED = (
+    'tacker_k8s_mgmt_hook_runs_total{hook="instantiate_end",operation="instantiate",'
+    'outcome="completed"} 1.0\n'
+)
+
+
+@pytest.fixture
+def command(tmp_path):
+    completed(tmp_path)
+    return ["runs", "metrics", "--state-path", str(tmp_path)]
+
+
+def test_they_are_printed(command, capsys):
+    assert main(command) == 0
+    assert COUNTED in capsys.readouterr().out
+
+
+def test_they_are_written(command, tmp_path, capsys):
+    assert main([*command, "--metrics-directory", str(tmp_path)]) == 0
+    path = tmp_path / "tacker_k8s_mgmt.prom"
+    assert capsys.readouterr().out == f"{path}\n"
+    assert COUNTED in path.read_text()
+
+
+def test_a_directory_that_is_missing_is_one_line(command, tmp_path, capsys):
+    assert main([*command, "--metrics-directory", str(tmp_path / "absent")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "No such file or directory" in line
