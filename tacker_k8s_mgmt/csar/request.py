@@ -3,7 +3,7 @@
 :mod:`tacker_k8s_mgmt.request.params` checks the contents of ``additionalParams``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from tacker_k8s_mgmt.csar import request_schemas
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.request import key_aliases, params
 
 CREATE = request_schemas.CREATE
@@ -27,6 +28,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     request_schemas.CHANGE_EXT_CONN: ("extVirtualLinks",),
     request_schemas.SCALE: ("aspectId", "numberOfSteps", "type"),
     request_schemas.HEAL: ("vnfcInstanceId", "cause"),
+    request_schemas.MODIFY: ("metadata",),
     request_schemas.TERMINATE: ("terminationType", "gracefulTerminationTimeout"),
 }
 
@@ -81,7 +83,8 @@ def read(document: Any, api: Api | None = None) -> Request:
     models = request_schemas.MODELS[(api or _api_of(document)).name]
     operation = _operation(document)
     if operation in models:
-        return Request(operation, document, _problems(models[operation], document))
+        problems = _problems(models[operation], document)
+        return Request(operation, document, (*problems, *_settings(document)))
     if operation:
         return Request("", document, (f"the package's API has no {operation}",))
     if "additionalParams" in document:
@@ -138,6 +141,14 @@ def _problems(
     else:
         return ()
     return tuple(f"{'.'.join(map(str, d['loc']))}: {_sentence(d)}" for d in details)
+
+
+def _settings(body: Mapping[str, Any]) -> Sequence[str]:
+    """What is wrong with the settings of nodes in the metadata."""
+    _, problems = node_settings.parse(
+        node_settings.merged({}, mapping(body.get("metadata")))
+    )
+    return problems
 
 
 def _sentence(detail: Any) -> str:

@@ -18,10 +18,12 @@ HEAL = "heal"
 TERMINATE = "terminate"
 CHANGE_EXT_CONN = "change_ext_conn"
 CHANGE_VNFPKG = "change_vnfpkg"
+MODIFY = "modify"
 
 _Text = Annotated[StrictStr, Field(max_length=255)]
 _Name = Annotated[StrictStr, Field(min_length=1, max_length=255)]
 _Uuid = Annotated[UUID, Field(strict=False)]
+_Key = Annotated[StrictStr, Field(pattern=r"^[a-zA-Z0-9-_:. /]{1,1024}$")]
 
 
 class Body(BaseModel):
@@ -91,6 +93,10 @@ class _ChangeExtConn(Body):
     extVirtualLinks: list[_ExtLink]
     vimConnectionInfo: list[_Vim] = Field(default=[], max_length=1)
     additionalParams: dict[str, Any] = {}
+
+
+class _Modify(Body):
+    metadata: dict[_Key, Any]
 
 
 class _AddressesV2(Body):
@@ -184,6 +190,7 @@ MODELS: Mapping[str, Mapping[str, type[Body]]] = {
         HEAL: _Heal,
         TERMINATE: _Terminate,
         CHANGE_EXT_CONN: _ChangeExtConn,
+        MODIFY: _Modify,
     },
     "v2": {
         CREATE: _CreateV2,
@@ -193,6 +200,7 @@ MODELS: Mapping[str, Mapping[str, type[Body]]] = {
         TERMINATE: _TerminateV2,
         CHANGE_EXT_CONN: _ChangeExtConnV2,
         CHANGE_VNFPKG: _ChangeVnfPkgV2,
+        MODIFY: _Modify,
     },
 }
 """The body of each operation, by the name of the API."""

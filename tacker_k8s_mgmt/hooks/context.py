@@ -17,6 +17,7 @@ from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.remote.clock import SystemClock
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology.node_settings import Settings
 
 LOG = logging.getLogger(__name__)
 
@@ -77,6 +78,10 @@ class Hook(abc.ABC, Generic[S]):
     def begin(self) -> None:
         """Prepare for work; called once the parameters are read."""
 
+    def settings(self) -> Settings:
+        """The settings of nodes that the VNF instance's metadata have."""
+        return Settings()
+
     @abc.abstractmethod
     def site(self, params: InstallParams) -> S:
         """What an operation on this VNF instance may touch."""
@@ -132,6 +137,7 @@ class Hook(abc.ABC, Generic[S]):
             ready_timeout=self.options.ready_timeout,
             poll_interval=self.options.poll_interval,
             on_progress=self.progress,
+            settings=self.settings(),
         )
 
     def progress(self, progress: Progress) -> None:

@@ -183,7 +183,7 @@ def _host_vars(
         f"access_ip{suffix}": node.address,
         "etcd_member_name": node.etcd_member_name,
         **{name: _text(value) for name, value in login.items()},
-        **_kubelet_vars(node, params),
+        **kubelet_vars(node, params),
         "tacker_server_id": node.server_id,
         "tacker_aspect_id": node.aspect_id,
         "tacker_compute_host": node.compute_host,
@@ -191,7 +191,7 @@ def _host_vars(
     return {name: value for name, value in host.items() if value}
 
 
-def _kubelet_vars(node: Node, params: InstallParams) -> dict[str, Any]:
+def kubelet_vars(node: Node, params: InstallParams) -> dict[str, Any]:
     """The kubelet's registration: labels, taints and provider id."""
     is_worker = node.role is Role.WORKER
     group = params.workers if is_worker else params.control_plane

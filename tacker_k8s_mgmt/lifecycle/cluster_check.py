@@ -3,7 +3,7 @@
 Each source is read on its own: the failure of one hides no other.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
@@ -14,12 +14,15 @@ from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
+from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Node, Role, name_nodes
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.status import report
+from tacker_k8s_mgmt.status import report, settings_report
 from tacker_k8s_mgmt.status.facts import Answers, Report, Source
+from tacker_k8s_mgmt.status.settings_report import SettingsReport
 from tacker_k8s_mgmt.topology.heat_stack import Machines
+from tacker_k8s_mgmt.topology.node_settings import Settings
 
 Answer = TypeVar("Answer")
 Listing = tuple[tuple[Node, ...], frozenset[str] | None, tuple[Exposure, ...]]
@@ -28,10 +31,17 @@ Listing = tuple[tuple[Node, ...], frozenset[str] | None, tuple[Exposure, ...]]
 class Survey:
     """The comparison of one VNF instance's cluster."""
 
-    def __init__(self, params: InstallParams, vnf_id: str, view: ports.View) -> None:
+    def __init__(
+        self,
+        params: InstallParams,
+        vnf_id: str,
+        view: ports.View,
+        settings: Settings | None = None,
+    ) -> None:
         self._params = params
         self._vnf_id = vnf_id
         self._view = view
+        self._settings = settings or Settings()
         self._redact = Redactor(params.secrets())
         self._failures: dict[Source, str] = {}
 
@@ -61,16 +71,28 @@ class Survey:
             status = None
             if self._params.load_balancer:
                 status = self._read(Source.BALANCER, lambda: self._status(machines))
+            seen, marks = nodes.result() or (None, None)
             return Answers(
                 machines=machines,
                 inventory=listed,
                 joined=joined,
-                nodes=nodes.result(),
+                nodes=seen,
                 balancer=status,
                 vims=vims,
                 counts=counts,
                 exposures=exposures,
+                marks=marks,
+                settings=self._settings,
             )
+
+    def compare_settings(self) -> SettingsReport:
+        """Compare the settings of the nodes only, with those of the Node objects."""
+        listing = self._read(Source.INVENTORY, self._listing)
+        listed = listing[0] if listing else ()
+        planes = _control_planes(listed, None)
+        _, marks = self._read(Source.CLUSTER, lambda: self._nodes(planes)) or ((), {})
+        rows = settings_report.rows(listed, marks, self._settings, self._params)
+        return SettingsReport(tuple(rows), self._settings.problems, self._failures)
 
     def _read(self, source: Source, read: Callable[[], Answer]) -> Answer | None:
         try:
@@ -101,14 +123,18 @@ class Survey:
         exposures = records.exposures() or ()
         return nodes_in(records.inventory()), records.joined(), exposures
 
-    def _nodes(self, control_planes: tuple[Node, ...]) -> tuple[NodeObject, ...]:
-        """The Node objects, through the first control plane that answers."""
+    def _nodes(
+        self, control_planes: tuple[Node, ...]
+    ) -> tuple[tuple[NodeObject, ...], Mapping[str, NodeMarks]]:
+        """The Node objects and their settings, through a control plane that answers."""
         error: errors.K8sMgmtError = errors.ClusterError(
             detail="Neither the inventory nor Heat has a control plane."
         )
         for plane in control_planes:
             try:
-                return tuple(self._view.cluster(plane).nodes())
+                cluster = self._view.cluster(plane)
+                marks = {one.name: one for one in cluster.marks()}
+                return tuple(cluster.nodes()), marks
             except errors.K8sMgmtError as caught:
                 error = caught
         raise error

@@ -20,6 +20,7 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     helm,
     inventory,
     load_balancer,
+    node_settings,
     readiness,
 )
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
@@ -209,6 +210,7 @@ class HealEnd:
                 plane.see_well,
                 probe=plane.none_joins,
             ),
+            *node_settings.steps(self._state, "the control plane"),
             *plane.network_steps(),
             Step(
                 "put the control plane behind the load balancer",
@@ -218,6 +220,7 @@ class HealEnd:
             *self._helm_steps(),
             Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
             Step("wait until the new workers are Ready", join.see_ready),
+            *node_settings.steps(self._state, "the new workers"),
             *join.network_steps(),
             Step("add the new workers to the load balancer", join.route),
             Step("end the heal", self._end),

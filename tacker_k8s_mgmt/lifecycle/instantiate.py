@@ -12,6 +12,7 @@ from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
     inventory,
     load_balancer,
+    node_settings,
     playbooks,
     pod_network,
     preflight,
@@ -58,6 +59,7 @@ class Instantiate:
                 probe=lambda: state.site.playbooks.done(self._request()),
             ),
             Step("wait until all nodes are Ready", self._see_ready),
+            *node_settings.steps(state, "all nodes"),
             *pod_network.steps(state, lambda: state.nodes, "all nodes"),
             Step("read the cluster's token and CA certificate", self._read_access),
             Step(

@@ -4,16 +4,18 @@
 fakes. Nothing in this package imports an effect.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.helm import HelmLogin
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
+from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Machine, Node
+from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest, Progress
 from tacker_k8s_mgmt.model.pod_network import Measurement
 from tacker_k8s_mgmt.model.quorum import EtcdMember
@@ -94,6 +96,24 @@ class NodeLister(Protocol):
     def nodes(self) -> Sequence[NodeObject]: ...
 
 
+class MarksReader(Protocol):
+    """What the Node objects have of their settings, read-only."""
+
+    def marks(self) -> Sequence[NodeMarks]: ...
+
+
+class NodeReader(NodeLister, MarksReader, Protocol):
+    """The cluster's nodes with their settings, read-only."""
+
+
+class Marks(MarksReader, Protocol):
+    """The settings of the Node objects, and the workloads that need their labels."""
+
+    def mark(self, changes: Mapping[str, Mapping[str, Any]]) -> None: ...
+
+    def workloads(self) -> Sequence[Workload]: ...
+
+
 class Nodes(NodeLister, Protocol):
     """The cluster's nodes and the pods on them."""
 
@@ -130,7 +150,7 @@ class Services(Protocol):
     def publish(self, service: Service, address: str) -> None: ...
 
 
-class Cluster(Nodes, ApiServer, Services, Protocol):
+class Cluster(Nodes, Marks, ApiServer, Services, Protocol):
     """The cluster through one of its control planes."""
 
 
@@ -292,6 +312,6 @@ class View(Protocol):
     @property
     def vims(self) -> VimFinder: ...
 
-    def cluster(self, control_plane: Node) -> NodeLister: ...
+    def cluster(self, control_plane: Node) -> NodeReader: ...
 
     def balancer(self, machine: Machine) -> StatusReader: ...

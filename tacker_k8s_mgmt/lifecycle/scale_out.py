@@ -14,7 +14,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
-from tacker_k8s_mgmt.lifecycle.steps import inventory, load_balancer
+from tacker_k8s_mgmt.lifecycle.steps import inventory, load_balancer, node_settings
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.leave import delete_nodes
@@ -54,6 +54,7 @@ class ScaleOut:
             Step("gather the facts of all hosts", join.gather, probe=join.has_begun),
             Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
             Step("wait until the new workers are Ready", join.see_ready),
+            *node_settings.steps(self._state, "the new workers"),
             *join.network_steps(),
             Step("add the new workers to the load balancer", join.route),
         )

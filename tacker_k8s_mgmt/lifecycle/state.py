@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.request import option_types
 from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
 from tacker_k8s_mgmt.topology.heal_record import Healing
 from tacker_k8s_mgmt.topology.heat_stack import Machines
+from tacker_k8s_mgmt.topology.node_settings import Settings
 
 LOG = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ class Dependencies:
     :param ready_timeout: limit in seconds for nodes to become Ready.
     :param poll_interval: longest pause between two probes, seconds.
     :param on_progress: receives the progress of a playbook.
+    :param settings: of the nodes.
     """
 
     params: InstallParams
@@ -42,6 +44,7 @@ class Dependencies:
     ready_timeout: float
     poll_interval: float
     on_progress: Callable[[Progress], None]
+    settings: Settings = field(default_factory=Settings)
 
 
 @dataclass
@@ -59,6 +62,8 @@ class ClusterState:
     :param members: server ids of the full members when the operation began.
     :param healing: the heal that is under way or was given up.
     :param inputs: texts of inventory and variables as last written.
+    :param kept_in_service: names of the members that are not in maintenance, and stay
+        so whatever the settings want: only a modification takes them out of service.
     """
 
     deps: Dependencies
@@ -71,6 +76,7 @@ class ClusterState:
     members: frozenset[str] = frozenset()
     healing: Healing = field(default_factory=Healing)
     inputs: tuple[str, ...] = ()
+    kept_in_service: frozenset[str] = frozenset()
 
     @property
     def params(self) -> InstallParams:
@@ -128,6 +134,11 @@ class ClusterState:
         vms = self.machines
         balancer = (vms.load_balancer,) if vms.load_balancer else ()
         return (*vms.control_planes, *vms.workers, *balancer)
+
+    def in_maintenance(self, node: Node) -> bool:
+        """Whether this node is in maintenance, or is to be when it has joined."""
+        wanted = self.deps.settings.of(node, self.params).maintenance
+        return wanted and node.name not in self.kept_in_service
 
     def nic_mtus(self) -> Sequence[int]:
         """The recorded MTU of the interfaces, where the MTU of the pods follows it."""

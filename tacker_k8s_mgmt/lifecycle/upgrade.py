@@ -250,7 +250,9 @@ class Upgrade:
         ours = [
             node.name
             for node in (seen[node.name] for node in nodes if node.name in seen)
-            if node.unschedulable and (node.cordoned_by_us or node.name in former)
+            if node.unschedulable
+            and (node.cordoned_by_us or node.name in former)
+            and not node.in_maintenance
         ]
         if ours:
             self._state.cluster().uncordon(ours)

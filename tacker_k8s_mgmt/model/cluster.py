@@ -17,6 +17,7 @@ class NodeObject:
     :param unschedulable: whether it is cordoned.
     :param tainted: whether a taint (NoSchedule, NoExecute) other than the cordon's
         repels ordinary pods.
+    :param in_maintenance: whether it has the taint of a node in maintenance.
     :param provider_id: the cloud provider's id of its VM; "" without a provider.
     :param uid: of the Node object; a recreated object has another one.
     :param created: creation time of the Node object (RFC 3339).
@@ -35,6 +36,7 @@ class NodeObject:
     uid: str = ""
     created: str = ""
     cordoned_by_us: bool = False
+    in_maintenance: bool = False
 
 
 @dataclass(frozen=True)

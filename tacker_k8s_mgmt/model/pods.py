@@ -167,12 +167,13 @@ def _selected(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> 
         return False
     pairs = (selector.get("matchLabels") or {}).items()
     return all(labels.get(key) == value for key, value in pairs) and all(
-        _matches(expression, labels)
+        matches(expression, labels)
         for expression in selector.get("matchExpressions") or ()
     )
 
 
-def _matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+def matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    """Apply one of the ``matchExpressions`` of a selector."""
     key, values = expression["key"], expression.get("values") or ()
     match expression["operator"]:
         case "In":

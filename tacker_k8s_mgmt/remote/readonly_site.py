@@ -13,6 +13,7 @@ from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status.facts import Count
+from tacker_k8s_mgmt.topology.node_settings import Settings
 
 
 class NoSuchInstance(Exception):
@@ -24,6 +25,7 @@ class Instance:
     """A VNF instance that is a cluster.
 
     :param operation: its unfinished operation, as text; "" if there is none.
+    :param settings: of its nodes.
     """
 
     vnf_id: str
@@ -31,6 +33,7 @@ class Instance:
     operation: str
     params: InstallParams
     view: "SeenSite"
+    settings: Settings
 
 
 class SeenSite(Site):

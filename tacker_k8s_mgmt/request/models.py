@@ -49,7 +49,7 @@ _Passphrase = Annotated[
 
 _IN_THE_STACK = Fixed("it names what is in the Heat stack")
 _LABELLED = Fixed(
-    "nodes that are there would keep theirs; use kubectl label and kubectl taint"
+    "nodes that are there would keep theirs; modify the VNF instance's metadata"
 )
 # Host variables of the inventory, not extra variables.
 _LABELS = Becomes("node_labels", value=None)

@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, SecretStr
 
+from tacker_k8s_mgmt.model.node_settings import KEY, NAME
 from tacker_k8s_mgmt.request.field_types import URL_FORM, AbsolutePath, Optional
 
 LARGEST_MTU = 9216
@@ -20,13 +21,8 @@ NODES = "nodes"
 
 _TEMPLATE = re.compile(r"\{[{%#]")
 _VERSION = re.compile(r"v?(1\.\d{1,3}\.\d{1,3})")
-_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
-_DNS = (
-    r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
-)
-_KEY = rf"(?:{_DNS}/)?{_NAME}"
 #: The value of a label, unless it is empty.
-LABEL_VALUE = re.compile(_NAME)
+LABEL_VALUE = re.compile(NAME)
 _HOST_AND_PORT = (
     r"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?"
 )
@@ -140,15 +136,15 @@ OptionalImageHost = Optional[
     ]
 ]
 Label = Annotated[
-    str, _matching(f"{_KEY}=(?:{_NAME})?", "a label such as example.org/kind=fast")
+    str, _matching(f"{KEY}=(?:{NAME})?", "a label such as example.org/kind=fast")
 ]
 OptionalLabelKey = Optional[
-    Annotated[str, _matching(_KEY, "a label's key such as example.org/compute-host")]
+    Annotated[str, _matching(KEY, "a label's key such as example.org/compute-host")]
 ]
 Taint = Annotated[
     str,
     _matching(
-        f"{_KEY}(?:=(?:{_NAME})?)?:(?:NoSchedule|PreferNoSchedule|NoExecute)",
+        f"{KEY}(?:=(?:{NAME})?)?:(?:NoSchedule|PreferNoSchedule|NoExecute)",
         "a taint such as dedicated=video:NoSchedule, with the effect NoSchedule, "
         "PreferNoSchedule or NoExecute",
     ),

@@ -4,12 +4,14 @@ A source that could not be read proves nothing: no finding follows from its sile
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from posixpath import basename
 
+from tacker_k8s_mgmt.model import node_marks
 from tacker_k8s_mgmt.model.cluster import NodeObject
-from tacker_k8s_mgmt.model.exposure import Exposure, of_service
-from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ExposedService, Server
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Server
+from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.request.models import LoadBalancer
 from tacker_k8s_mgmt.status.facts import Answers, Cell, Count, Finding
@@ -34,6 +36,10 @@ _NOT_ADDED = (
     "supported, have Heat delete it."
 )
 _RESTORE = "Restore hosts.yaml in the cluster's directory, or heal the whole VNF."
+_SEND_AGAIN = (
+    "Modify the VNF instance again with that entry of its metadata, even an unchanged "
+    "one; `cluster labels` lists the entries."
+)
 _HEAL_BALANCER = "Heal its VNFC: the new VM gets every node and every service."
 
 
@@ -47,6 +53,8 @@ class Member:
     :param seen: its Node object.
     :param route: the load balancer's server for it.
     :param joins: the next scale-out or heal joins it.
+    :param settings: those that it is to have.
+    :param marks: what its Node object has of them; None where that is not known.
     """
 
     name: str
@@ -57,6 +65,8 @@ class Member:
     seen: NodeObject | None = None
     route: Server | None = None
     joins: bool = False
+    settings: NodeSettings = field(default_factory=NodeSettings)
+    marks: NodeMarks | None = None
 
     @property
     def is_worker(self) -> bool:
@@ -75,7 +85,8 @@ class Member:
         return len(ids) > 1
 
 
-def _differs(text: str, what: str, remedy: str) -> Cell:
+def differs(text: str, what: str, remedy: str) -> Cell:
+    """A cell with one finding."""
     return Cell(text, (Finding(what, remedy),))
 
 
@@ -88,25 +99,25 @@ def heat(member: Member, answers: Answers) -> Cell:
         text = f"Heat has not completed its VM: {member.unfinished}"
         remedy = _FAILED if member.unfinished.endswith("_FAILED") else _UNDER_WAY
         stack = answers.machines.stack_id
-        return _differs("unfinished", text, remedy.format(stack=stack))
+        return differs("unfinished", text, remedy.format(stack=stack))
     if vm is None:
         if listed is None:
             return ABSENT
         remedy = _CLEAR if is_worker else _ANEW
-        return _differs("-", "in the inventory, and its VM is gone", remedy)
+        return differs("-", "in the inventory, and its VM is gone", remedy)
     if listed and member.is_rebuilt:
         text = (
             f"a new VM: Heat has the server {vm.server_id}, the inventory "
             f"{listed.server_id}"
         )
-        return _differs("new VM", text, _JOIN if is_worker else _ANEW)
+        return differs("new VM", text, _JOIN if is_worker else _ANEW)
     return Cell("VM")
 
 
 def group(count: Count) -> Cell:
     """How many VMs Heat has of a group for which Tacker has another number."""
     text = f"Heat has {count.heat} VMs of it, and Tacker counts {count.tacker}"
-    return _differs(f"{count.heat} VMs", text, count.remedy)
+    return differs(f"{count.heat} VMs", text, count.remedy)
 
 
 def inventory(member: Member, answers: Answers) -> Cell:
@@ -121,28 +132,28 @@ def inventory(member: Member, answers: Answers) -> Cell:
     if vm and vm.address != listed.address:
         text = f"at {vm.address} in Heat, at {listed.address} in the inventory"
         remedy = "Heal its VNFC." if member.is_worker else _ANEW
-        return _differs("other address", text, remedy)
+        return differs("other address", text, remedy)
     if vm and vm.ssh_address != listed.ssh_address:
         text = (
             f"logins are at {vm.ssh_address} in Heat, at {listed.ssh_address} in the "
             "inventory"
         )
         remedy = "The next scale, or heal of a VNFC, corrects the inventory."
-        return _differs("other address", text, remedy)
+        return differs("other address", text, remedy)
     if member.joins and (member.seen or answers.nodes is None):
-        return _differs("not joined", "its join was not completed", _JOIN)
+        return differs("not joined", "its join was not completed", _JOIN)
     return Cell("listed")
 
 
 def _unlisted(member: Member, answers: Answers) -> Cell:
     if not answers.inventory:
-        return _differs("-", "in no inventory, for there is none", _RESTORE)
+        return differs("-", "in no inventory, for there is none", _RESTORE)
     if not member.is_worker:
         text = "a VM of the control plane that is not in the inventory"
-        return _differs("-", text, _NOT_ADDED)
+        return differs("-", text, _NOT_ADDED)
     if member.seen or answers.nodes is None:
-        return _differs("-", "not in the inventory", _JOIN)
-    return _differs("-", "a VM that is no node of the cluster", _JOIN)
+        return differs("-", "not in the inventory", _JOIN)
+    return differs("-", "a VM that is no node of the cluster", _JOIN)
 
 
 def cluster(member: Member, answers: Answers) -> Cell:
@@ -156,14 +167,15 @@ def cluster(member: Member, answers: Answers) -> Cell:
         if not expected or gone or member.is_rebuilt:
             return ABSENT
         remedy = _JOIN if member.joins else "Look at the log of its kubelet."
-        return _differs("-", "not in the cluster", remedy)
+        return differs("-", "not in the cluster", remedy)
     text = "Ready" if seen.ready else "NotReady"
     if seen.unschedulable:
-        text += ", cordoned"
+        wanted = member.settings.maintenance
+        text += ", maintenance" if wanted else ", cordoned"
     if gone and listed:
         return Cell(text)
     if gone and answers.inventory is not None:
-        return _differs(
+        return differs(
             text,
             "in the cluster, and neither in Heat nor in the inventory",
             f"If its machine is gone, `kubectl delete node {member.name}`; if not, "
@@ -177,12 +189,15 @@ def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
         heal = "; heal its VNFC if it is lost" if member.is_worker else ""
         remedy = f"Look at `journalctl -u kubelet` on it{heal}."
         yield Finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
-    if seen.unschedulable:
+    if seen.unschedulable and not member.settings.maintenance:
         remedy = f"`kubectl uncordon {member.name}`, unless it is cordoned on purpose."
         yield Finding("cordoned, gets no new pods", remedy)
     if member.place and seen.internal_ip not in ("", member.place.address):
         text = f"at {seen.internal_ip} in the cluster, not at {member.place.address}"
         yield Finding(text, "Look at `--node-ip` of its kubelet.")
+    if member.marks and not member.joins:
+        for text in node_marks.differences(member.marks, member.settings):
+            yield Finding(text, _SEND_AGAIN)
 
 
 def balancer(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
@@ -195,26 +210,31 @@ def balancer(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
     if route is None:
         return _unrouted(member, answers, wanted)
     state = route.state or "routed"
+    if member.settings.maintenance:
+        text = "in maintenance, and the load balancer routes to it"
+        return differs(state, text, _SEND_AGAIN)
     if place is None:
         if answers.machines is None or answers.inventory is None:
             return Cell(state)
         text = "the load balancer routes to it, and there is no such VM"
         remedy = _reroute(member, wanted, f"remove-worker {member.name}")
-        return _differs(state, text, remedy)
+        return differs(state, text, remedy)
     if route.address != place.address:
         text = (
             f"the load balancer sends its traffic to {route.address}, not to "
             f"{place.address}"
         )
-        return _differs("other address", text, _route_to(member, place, wanted))
+        return differs("other address", text, _route_to(member, place, wanted))
     if not member.is_worker and state.startswith(("DOWN", "MAINT")):
         text = f"the load balancer finds its API server {state}"
         remedy = f"Look whether it answers at https://{place.address}:6443/readyz."
-        return _differs(state, text, remedy)
+        return differs(state, text, remedy)
     return Cell(state)
 
 
 def _unrouted(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
+    if member.settings.maintenance:
+        return Cell("maintenance")
     place = member.place
     lacking = (
         answers.machines is not None and member.vm is None,
@@ -226,7 +246,7 @@ def _unrouted(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
         return ABSENT
     end = "it" if member.is_worker else "its API server"
     text = f"the load balancer has no route to {end}"
-    return _differs("-", text, _route_to(member, place, wanted))
+    return differs("-", text, _route_to(member, place, wanted))
 
 
 def _route_to(member: Member, place: Node, wanted: LoadBalancer) -> str:
@@ -246,7 +266,7 @@ def balancer_machine(answers: Answers) -> Cell:
     if answers.machines is None:
         return UNKNOWN
     if answers.machines.load_balancer is None:
-        return _differs("-", "no complete VM in Heat", _HEAL_BALANCER)
+        return differs("-", "no complete VM in Heat", _HEAL_BALANCER)
     return Cell("VM")
 
 
@@ -255,7 +275,7 @@ def balancer_state(status: BalancerStatus | None, wanted: LoadBalancer) -> Cell:
     if status is None:
         return UNKNOWN
     if status.api_port is None:
-        return _differs("not set up", "never set up", _HEAL_BALANCER)
+        return differs("not set up", "never set up", _HEAL_BALANCER)
     text = f"API at {status.api_port}" if status.active else "stopped"
     return Cell(text, tuple(_faults(status, wanted)))
 
@@ -278,45 +298,6 @@ def _faults(status: BalancerStatus, wanted: LoadBalancer) -> Iterator[Finding]:
         yield Finding("the service for UDP does not run, or not after a boot", remedy)
 
 
-def recorded(wanted: Exposure | None, answers: Answers) -> Cell:
-    """Whether a CNF's port is recorded in the cluster's directory."""
-    if answers.exposures is None:
-        return UNKNOWN
-    return Cell("recorded") if wanted else ABSENT
-
-
-def exposed(
-    wanted: Exposure | None, service: ExposedService | None, answers: Answers
-) -> Cell:
-    """Whether a CNF's port is as recorded, and the state of each worker behind it."""
-    if answers.balancer is None:
-        return UNKNOWN
-    if service is None:
-        text = "not exposed by the load balancer, although it is recorded"
-        remedy = "Heal the CNF, which exposes it, or the load balancer's VNFC."
-        return _differs("-", text, remedy)
-    states: dict[str, list[str]] = {}
-    for server in service.servers:
-        states.setdefault(server.state or "unknown", []).append(server.name)
-    text = "; ".join(f"{state}: {', '.join(states[state])}" for state in states)
-    present = of_service(service)
-    if wanted is None and answers.exposures is not None:
-        return _differs(
-            text or "exposed",
-            "exposed by the load balancer, and not recorded",
-            f"The next exposure of any CNF removes it; or `unexpose {service.name}` of "
-            "the load balancer's script.",
-        )
-    if wanted and wanted != present:
-        what = "exposed with another node port, check, source or PROXY protocol"
-        return _differs(text or "exposed", f"{what} than recorded", "Heal the CNF.")
-    if not any(state.startswith("UP") for state in states):
-        what = "no worker is healthy for it"
-        remedy = "See that the CNF's pods are Ready and its node port is not filtered."
-        return _differs(text or "no worker", what, remedy)
-    return Cell(text)
-
-
 def vim(answers: Answers, url: str | None) -> Cell:
     """Whether the cluster is a VIM in Tacker.
 
@@ -325,7 +306,7 @@ def vim(answers: Answers, url: str | None) -> Cell:
     if answers.vims is None:
         return UNKNOWN
     if not answers.vims:
-        return _differs(
+        return differs(
             "-",
             "the cluster is no VIM in Tacker",
             "`retry` of an instantiation registers it, and a heal of the whole VNF. A "

@@ -6,13 +6,15 @@ Tacker's VIM registry are read independently of each other.
 
 import enum
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
+from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.topology.heat_stack import Machines
+from tacker_k8s_mgmt.topology.node_settings import Settings
 
 
 class Source(enum.Enum):
@@ -70,6 +72,8 @@ class Answers:
     :param vims: none or one.
     :param counts: of the groups of VMs.
     :param exposures: the recorded ports of CNFs; empty where there is no record.
+    :param marks: what the Node objects have of their settings, by name.
+    :param settings: of the nodes, in the VNF instance's metadata.
     """
 
     machines: Machines | None = None
@@ -80,6 +84,8 @@ class Answers:
     vims: tuple[Vim, ...] | None = None
     counts: tuple[Count, ...] | None = None
     exposures: tuple[Exposure, ...] | None = None
+    marks: Mapping[str, NodeMarks] | None = None
+    settings: Settings = field(default_factory=Settings)
 
 
 @dataclass(frozen=True)

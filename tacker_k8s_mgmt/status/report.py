@@ -4,13 +4,11 @@ The rows are those of the :class:`~tacker_k8s_mgmt.topology.membership.Membershi
 which operations work; :mod:`.columns` makes their cells.
 """
 
-from collections.abc import Iterator
-
-from tacker_k8s_mgmt.model.exposure import of_service
+from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Role, api_url, name_nodes
 from tacker_k8s_mgmt.request.models import LoadBalancer
 from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
-from tacker_k8s_mgmt.status import columns
+from tacker_k8s_mgmt.status import columns, exposure_rows
 from tacker_k8s_mgmt.status.columns import BLANK, Member
 from tacker_k8s_mgmt.status.facts import Answers, Cell, Row, Source
 from tacker_k8s_mgmt.topology import membership
@@ -27,10 +25,10 @@ def compare(answers: Answers, params: InstallParams) -> tuple[Row, ...]:
     :raises ClusterError: if two VMs have one address.
     """
     wanted = params.load_balancer
-    rows = [_row(member, answers, wanted) for member in _members(answers)]
+    rows = [_row(member, answers, wanted) for member in _members(answers, params)]
     if wanted:
         rows.append(_balancer_row(answers, wanted))
-        rows += _exposure_rows(answers)
+        rows += exposure_rows.rows(answers)
     rows += [
         _plain_row(count.group, Role.WORKER, Source.HEAT, columns.group(count))
         for count in answers.counts or ()
@@ -51,7 +49,7 @@ def sources(params: InstallParams) -> tuple[Source, ...]:
     return tuple(s for s in Source if params.load_balancer or s is not Source.BALANCER)
 
 
-def _members(answers: Answers) -> list[Member]:
+def _members(answers: Answers, params: InstallParams) -> list[Member]:
     heat, members = answers.machines, _membership(answers)
     listed = {node.name: node for node in answers.inventory or ()}
     seen = {node.name: node for node in answers.nodes or ()}
@@ -83,6 +81,8 @@ def _members(answers: Answers) -> list[Member]:
             seen=seen.get(name),
             route=routes.get(name) or backends.get(name),
             joins=node in joining,
+            settings=answers.settings.of(place, params) if place else NodeSettings(),
+            marks=(answers.marks or {}).get(name),
         )
 
     there = {name: nodes[name] for name in nodes if nodes[name].server_id in complete}
@@ -141,26 +141,6 @@ def _balancer_row(answers: Answers, wanted: LoadBalancer) -> Row:
         address=machine.ssh_address if machine else "",
         cells=cells,
     )
-
-
-def _exposure_rows(answers: Answers) -> Iterator[Row]:
-    """A row for each port of a CNF that is recorded or exposed."""
-    recorded = {one.name: one for one in answers.exposures or ()}
-    services = answers.balancer.services if answers.balancer else ()
-    found = [(of_service(service), service) for service in services]
-    exposed = {one.name: (one, service) for one, service in found if one}
-    present = {name: one for name, (one, _) in exposed.items()}
-    for name, exposure in sorted({**present, **recorded}.items()):
-        wanted = recorded.get(name)
-        service = exposed[name][1] if name in exposed else None
-        cells = {
-            **dict.fromkeys(Source, BLANK),
-            Source.INVENTORY: columns.recorded(wanted, answers),
-            Source.BALANCER: columns.exposed(wanted, service, answers),
-        }
-        title = f"{exposure.port}/{exposure.protocol}"
-        title += f" -> {exposure.namespace}/{exposure.service}:{exposure.node_port}"
-        yield Row(f"{title} of CNF {exposure.owner}", Role.LOAD_BALANCER, "", "", cells)
 
 
 def _plain_row(name: str, role: Role, source: Source, cell: Cell) -> Row:

@@ -20,9 +20,8 @@ from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, vim
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
-from tests.contract.v1_instances import DEFINITIONS, GOOD, NAME, instance
+from tests.contract.v1_instances import DEFINITIONS, GOOD, NAME, OpenSite, instance
 from tests.helpers.fakes.nodes import machine
-from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import FIFTY_FIVE, FIVE, MASTER, SIX, instantiated
 from tests.helpers.requests import VNF
 
@@ -41,16 +40,6 @@ EXPOSED = json.dumps(
 )
 
 objects.register_all()
-
-
-class OpenSite(FakeSite):
-    """A fake site that is used as the hooks use the real one."""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
 
 
 @pytest.fixture

@@ -14,18 +14,11 @@ from tests.contract.v2_operations import (
     heal,
     instantiate,
     no_secrets,
+    reference,
     scale,
     terminate,
 )
 from tests.helpers.requests import additional_params
-
-
-def reference(tmp_path, name, secret):
-    """A secret in a file on the conductor."""
-    path = tmp_path / "secrets" / name
-    path.write_text(f"{secret}\n")
-    path.chmod(0o600)
-    return {"file": str(path)}
 
 
 def test_references_need_no_repetition(tacker, tmp_path):

@@ -3,7 +3,19 @@
 import types
 import uuid
 
+from tests.helpers.fakes.site import FakeSite
+
 NAME = "mgmt-drivers-kubespray"
+
+
+class OpenSite(FakeSite):
+    """A fake site that is used as the hooks use the real one."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
 
 
 def instance(additional_params=None):

@@ -89,7 +89,7 @@ def enter(path):
         site.runs.clear()
         Path(path).write_bytes(pickle.dumps(site))
 
-    vars(context).update(V2Site=made)
+    context.V2Hook.site = made
     for module in (driver, scale):
         vars(module).update(resources_of=lambda call: site.resources())
     atexit.register(keep)

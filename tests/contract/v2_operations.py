@@ -2,6 +2,9 @@
 
 import json
 
+from tacker.sol_refactored.api import validator
+from tacker.sol_refactored.api.schemas import vnflcm_v2
+
 from tests.contract import v2_world
 from tests.helpers.requests import additional_params
 
@@ -43,6 +46,22 @@ def heal(tacker, *vnfcs, params=REPEATED, **more):
 
 def terminate(tacker, kind="GRACEFUL", params=REPEATED):
     tacker.operate("TERMINATE", {"terminationType": kind, "additionalParams": params})
+
+
+def modify(tacker, **metadata):
+    """As the controller does: its schema first."""
+    body = {"metadata": metadata}
+    request = vnflcm_v2.VnfInfoModificationRequest_V200
+    validator.SolSchemaValidator(request).validate(body)
+    tacker.operate("MODIFY_INFO", body)
+
+
+def reference(tmp_path, name, secret):
+    """A secret in a file on the conductor."""
+    path = tmp_path / "secrets" / name
+    path.write_text(f"{secret}\n")
+    path.chmod(0o600)
+    return {"file": str(path)}
 
 
 def no_secrets(tacker):

@@ -275,12 +275,20 @@ class Tacker:
             "HEAL": objects.HealVnfRequest,
             "CHANGE_EXT_CONN": objects.ChangeExtVnfConnectivityRequest,
             "CHANGE_VNFPKG": objects.ChangeCurrentVnfPkgRequest,
+            "MODIFY_INFO": objects.VnfInfoModificationRequest,
         }
         req = kinds[operation].from_dict(request)
         lcmocc = objects.VnfLcmOpOccV2(
             id="occ", operation=operation, operationParams=req
         )
         lcmocc.operationState = "PROCESSING"
+        # A modification is not granted.
+        modifies = operation == "MODIFY_INFO"
+        self._last = (lcmocc, None if modifies else self._grant(operation, req))
+        self.data = {}
+        self.retry()
+
+    def _grant(self, operation, req):
         granted = objects.GrantRequestV1(
             vnfInstanceId=VNF,
             vnfLcmOpOccId="occ",
@@ -292,9 +300,7 @@ class Tacker:
         grant(granted, req, self._instance(), self._vnfd)
         for resource in granted.addResources if self._granted else ():
             resource.resourceTemplateId = self._granted
-        self._last = (lcmocc, granted)
-        self.data = {}
-        self.retry()
+        return granted
 
     def retry(self):
         """Do it again, with the grant and the data of the first time."""
@@ -307,7 +313,7 @@ class Tacker:
 
     def _run(self, work):
         lcmocc, granted = self._last
-        inst, grant = self._instance(), objects.GrantV1()
+        inst, grant = self._instance(), objects.GrantV1() if granted else None
         args = None, lcmocc, inst, granted, grant, self._vnfd
         self.driver.post_grant(*args)
         data = copy.deepcopy(self.data)

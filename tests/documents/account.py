@@ -52,6 +52,7 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "tacker-k8s-mgmt runs list*",
         "tacker-k8s-mgmt runs show *",
         "tacker-k8s-mgmt cluster check *",
+        "tacker-k8s-mgmt cluster labels *",
         "tacker-k8s-mgmt preflight *",
         "ssh-keyscan *",
     ),
@@ -81,6 +82,14 @@ LAB: Mapping[str, tuple[str, ...]] = {
     "heal of the VNF": ("openstack vnflcm heal VNF_INSTANCE_ID",),
     "scale-out": ("openstack vnflcm scale --type SCALE_OUT * 1 VNF_INSTANCE_ID",),
     "scale-in": ("openstack vnflcm scale --type SCALE_IN * 1 VNF_INSTANCE_ID",),
+    "settings": ("openstack vnflcm update VNF_INSTANCE_ID --I labels.json",),
+    "maintenance": ("openstack vnflcm update VNF_INSTANCE_ID --I maintenance.json",),
+    "end of the maintenance": (
+        "openstack vnflcm update VNF_INSTANCE_ID --I maintenance-end.json",
+    ),
+    "v2 settings": (
+        "openstack vnflcm update * --I labels.json --os-tacker-api-version 2",
+    ),
     "other network": (
         "openstack vnflcm change-ext-conn VNF_INSTANCE_ID change-ext-conn.json",
     ),

@@ -32,6 +32,7 @@ def dependencies(
         ready_timeout=60,
         poll_interval=5,
         on_progress=lambda progress: None,
+        settings=site.settings,
     )
 
 

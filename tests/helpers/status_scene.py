@@ -7,11 +7,13 @@ from typing import Any, cast
 from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ExposedService, Server
+from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, name_nodes
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status import report
 from tacker_k8s_mgmt.status.facts import Answers, Count, Row, Source, Vim
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
+from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.samples import REMOVED, machine, parsed
 
 CP, W5, W55 = "control-plane-10-10-0-4", "worker-10-10-0-5", "worker-10-10-0-55"
@@ -69,6 +71,8 @@ class Scene:
         self.port: int | None = 6443
         self.services: list[ExposedService] = []
         self.exposures: list[Exposure] = []
+        self.marks: dict[str, NodeMarks] = {}
+        self.settings = Settings()
 
     def node(self, name: str, **changes: Any) -> None:
         self.nodes[name] = replace(self.nodes[name], **changes)
@@ -108,8 +112,12 @@ class Scene:
             vims=tuple(self.vims),
             counts=self.counts,
             exposures=tuple(self.exposures),
+            marks=self.marks,
+            settings=self.settings,
         )
-        return replace(said, **dict.fromkeys(silent))
+        # The settings are Tacker's, which is no source of its own.
+        unread: Any = dict.fromkeys(set(silent) - {"settings"})
+        return replace(said, **unread)
 
 
 def rows(

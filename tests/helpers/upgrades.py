@@ -52,7 +52,6 @@ def check(site: "UpgradingSite", params: InstallParams | None = None) -> FakeJou
 @dataclass(frozen=True)
 class VersionedNode(FakeNode):
     kubelet_version: str = ""
-    cordoned_by_us: bool = False
 
 
 class UpgradingPlaybooks(FakePlaybooks):
@@ -148,7 +147,8 @@ class UpgradingCluster(FakeCluster):
                     tainted=node.tainted,
                     unschedulable=site.is_closed(node.name),
                     kubelet_version=f"v{site.kubelets.get(node.name, OLD)}",
-                    cordoned_by_us=node.name in site.cordoned,
+                    cordoned_by_us=node.cordoned_by_us,
+                    in_maintenance=node.in_maintenance,
                 )
             )
         return found

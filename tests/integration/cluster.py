@@ -81,8 +81,19 @@ class Cluster:
         """Wait for the operation that is started within."""
         before = self._operations()
         yield
-        (self._operation,) = self._operations() - before
+        # The conductor makes the operation of a modification, after Tacker's answer.
+        (self._operation,) = eventually(lambda: self._operations() - before)
+        eventually(self._is_shown)
         self.wait(expect)
+
+    def _is_shown(self) -> bool:
+        """Whether Tacker shows the last operation.
+
+        In its v1 API it shows none that modifies, until the driver's hook has begun.
+        """
+        with contextlib.suppress(RuntimeError):
+            return bool(self.occurrence())
+        return False
 
     def _operations(self) -> set[str]:
         path = f"{self._lab.tacker.LCM}/vnf_lcm_op_occs"
@@ -142,6 +153,13 @@ class Cluster:
             **overriding(changes),
         }
         self._operation = self._lab.tacker.operate(self.id, "scale", body)
+
+    def modify(self, metadata: dict[str, Any], expect: str = "COMPLETED") -> str:
+        """Modify the metadata of the VNF instance; the error text."""
+        path = f"{self._lab.tacker.LCM}/vnf_instances/{self.id}"
+        with self.by_command(expect):
+            self._lab.tacker.call("PATCH", path, json={"metadata": metadata})
+        return self.error()
 
     def heal(self, *servers: str, expect: str = "COMPLETED", **changes: Any) -> str:
         """Heal the VNFCs of these servers, or the whole VNF; the error text."""

@@ -21,6 +21,7 @@ from tests.integration.workloads import (
     consistent,
     machine_ids,
     names,
+    pods,
     running,
 )
 
@@ -30,7 +31,7 @@ NOT_NOTED = "Failed to update vnf_lcm_op_occ"
 
 @pytest.fixture(scope="module")
 def cluster(lab: Lab) -> Iterator[Cluster]:
-    with lab.instance("healed") as made:
+    with lab.instance("healed", drain={"timeout": 45}) as made:
         made.instantiate()
         made.kubectl("apply", "-f", "-", stdin=WORKLOADS)
         running(made)
@@ -77,7 +78,70 @@ def level(cluster: Cluster) -> int:
     return int(found["scaleLevel"])
 
 
+def labels(cluster: Cluster) -> dict[str, str]:
+    """The label ``disk`` of each node that has it."""
+    found = {n["metadata"]["name"]: n["metadata"]["labels"] for n in cluster.nodes()}
+    return {name: found[name]["disk"] for name in found if "disk" in found[name]}
+
+
+def assert_in_maintenance(cluster: Cluster, name: str) -> None:
+    """A node without routes and pods, cordoned and tainted."""
+    (node,) = (n for n in cluster.nodes() if n["metadata"]["name"] == name)
+    assert node["spec"]["unschedulable"] is True
+    taints = {(taint["key"], taint["effect"]) for taint in node["spec"]["taints"]}
+    assert ("tacker-k8s-mgmt/maintenance", "NoExecute") in taints
+    assert name not in cluster.routes()
+    eventually(
+        lambda: all(pod["node"] != name for pod in pods(cluster, "app in (web,agent)"))
+    )
+
+
 class TestHealing:
+    def test_settings_and_a_maintenance_that_a_budget_blocks_at_first(
+        self, cluster, guide
+    ):
+        before = consistent(cluster, 2)
+        (address, server), (_, other) = sorted(cluster.workers().items())
+        name = f"worker-{address.replace('.', '-')}"
+        out = f"k8s_nodes:vnfc:{cluster.vnfc(server)}:maintenance"
+        disk = "k8s_nodes:worker:label:disk"
+        wrong = {"k8s_nodes:worker:label:k8s.io/a": "b"}
+        wrong["k8s_nodes:vnfc:none:label:a"] = "b"
+        error = cluster.modify({**wrong, disk: "ssd"}, expect="FAILED_TEMP")
+        assert "The settings of nodes have 2 problem(s)" in error
+        cluster.handle("fail", "FAILED")
+        assert labels(cluster) == {}
+        guide.writes("labels.json", {"metadata": {disk: "ssd"}})
+        with cluster.by_command():
+            guide.does("settings", VNF_INSTANCE_ID=cluster.id)
+        assert labels(cluster) == dict.fromkeys(before, "ssd")
+        budget(cluster, at_least=4)
+        error = cluster.modify({out: "true"}, expect="FAILED_TEMP")
+        assert "web-budget" in error
+        assert consistent(cluster, 2) == before
+        cluster.handle("fail", "FAILED")
+        cluster.kubectl("delete", "pdb", "web-budget")
+        guide.writes("maintenance.json", {"metadata": {out: "true"}})
+        with cluster.by_command():
+            guide.does("maintenance", VNF_INSTANCE_ID=cluster.id)
+        assert_in_maintenance(cluster, name)
+        done = check(cluster)
+        assert (done.returncode, "Ready, maintenance" in done.stdout) == (0, True)
+        # Of another one, and of its own.
+        for one in (other, server):
+            cluster.heal(one)
+            assert_in_maintenance(cluster, name)
+            assert labels(cluster) == dict.fromkeys(before, "ssd")
+        cluster.kubectl("annotate", "node", name, "theirs=1")
+        guide.writes("maintenance-end.json", {"metadata": {out: None, disk: None}})
+        with cluster.by_command():
+            guide.does("end of the maintenance", VNF_INSTANCE_ID=cluster.id)
+        assert consistent(cluster, 2) == before
+        assert labels(cluster) == {}
+        assert check(cluster).returncode == 0
+        running(cluster)
+        agents_run(cluster)
+
     def test_living_worker_once_a_budget_lets_it_go(self, cluster):
         before = consistent(cluster, 2)
         identities = machine_ids(cluster)

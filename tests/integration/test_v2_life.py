@@ -104,6 +104,37 @@ class TestLife:
         with lab.exposed_on(cluster.vim_for_a_cnf()) as web:
             exposed.follow_chart(cluster, web, list(cluster.workers().values()))
 
+    def test_maintenance_follows_a_vnfc_that_is_healed(self, cluster, guide):
+        before = consistent(cluster, 2)
+        (address, server), _ = sorted(cluster.workers().items())
+        name = f"worker-{address.replace('.', '-')}"
+        entry = "k8s_nodes:vnfc:{}:maintenance".format
+        settings = {"k8s_nodes:worker:label:disk": "ssd"}
+        settings[entry(cluster.vnfc(server))] = "true"
+        guide.writes("labels.json", {"metadata": settings})
+        with cluster.by_command():
+            guide.does("v2 settings", VNF_INSTANCE_ID=cluster.id)
+        assert cluster.routes() == before - {name}
+        cluster.heal(server)
+        assert cluster.routes() == before - {name}
+        now = dict(cluster.workers())[address]
+        assert cluster.metadata[entry(cluster.vnfc(now))] == "true"
+        labels = {
+            n["metadata"]["name"]: n["metadata"]["labels"] for n in cluster.nodes()
+        }
+        assert labels[name]["disk"] == "ssd"
+        done = check(cluster)
+        assert (done.returncode, "Ready, maintenance" in done.stdout) == (0, True)
+        wrong = {"k8s_nodes:vnfc:none:label:a": "b"}
+        assert "has no node" in cluster.modify(wrong, expect="FAILED_TEMP")
+        cluster.handle("rollback", "ROLLED_BACK")
+        settings = dict.fromkeys(
+            n for n in cluster.metadata if n.startswith("k8s_nodes")
+        )
+        cluster.modify(settings)
+        assert consistent(cluster, 2) == before
+        assert check(cluster).returncode == 0
+
     def test_scale_in_blocked_by_a_budget_goes_on_by_retry(self, cluster, guide):
         cluster.kubectl("apply", "-f", "-", stdin=WORKLOADS)
         old = consistent(cluster, 2)

@@ -3,12 +3,13 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from lab import client
 from tests.integration.cluster import Cluster
-from tests.real import workloads
+from tests.real import settings, workloads
 from tests.real.cluster import (
     answering_pods,
     consistent,
@@ -35,7 +36,7 @@ TOO_LARGE = ("INPUT", "-p", "udp", "--dport", "8472", *LARGER, "-j", "DROP")
 def cluster(
     lab: RealLab, record_testsuite_property: Callable[[str, object], None]
 ) -> Iterator[Cluster]:
-    with lab.instance("real") as made:
+    with lab.instance("real", drain=settings.DRAIN) as made:
         made.instantiate()
         record_testsuite_property("versions", json.dumps(versions(made)))
         yield made
@@ -134,6 +135,18 @@ class TestScaled:
         assert len(answering_pods(cluster)) >= 2
 
 
+class TestModified:
+    def test_labels_and_taints(self, cluster: Cluster) -> None:
+        settings.label(cluster)
+
+    def test_maintenance_is_blocked_by_a_budget_first(self, cluster: Cluster) -> None:
+        def again(metadata: dict[str, Any]) -> None:
+            cluster.handle("fail", "FAILED")
+            cluster.modify(metadata)
+
+        settings.maintain(cluster, again)
+
+
 class TestHealed:
     def test_worker_that_lives(self, cluster: Cluster) -> None:
         before = uids(cluster)
@@ -144,6 +157,7 @@ class TestHealed:
         assert after.pop(named(address)) != before.pop(named(address))
         assert after == before
         settled(cluster)
+        settings.assert_labelled(cluster)
 
     def test_worker_that_was_killed(self, cluster: Cluster) -> None:
         before = uids(cluster)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.integration.v2 import KUBERNETES, OPENSTACK, ClusterV2
-from tests.real import workloads
+from tests.real import settings, workloads
 from tests.real.cluster import (
     answering_pods,
     consistent,
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.lab
 def cluster(
     lab_v2: RealLabV2, record_testsuite_property: Callable[[str, object], None]
 ) -> Iterator[ClusterV2]:
-    with lab_v2.instance("real-v2") as made:
+    with lab_v2.instance("real-v2", drain=settings.DRAIN) as made:
         assert isinstance(made, ClusterV2)
         lab_v2.keep_secrets_in_barbican(made.parameters)
         made.instantiate()
@@ -55,12 +55,21 @@ def test_workloads_answer_through_every_worker(cluster: ClusterV2) -> None:
     assert len(answering_pods(cluster)) >= 2
 
 
+def test_labels_and_taints(cluster: ClusterV2) -> None:
+    settings.label(cluster)
+
+
+def test_maintenance_is_blocked_by_a_budget_first(cluster: ClusterV2) -> None:
+    settings.maintain(cluster, lambda _: cluster.handle("retry", "COMPLETED"))
+
+
 def test_scaled_out(cluster: ClusterV2) -> None:
     before = uids(cluster)
     cluster.scale("OUT")
     consistent(cluster, 3)
     assert before.items() <= uids(cluster).items()
     settled(cluster)
+    settings.assert_labelled(cluster)
 
 
 def test_scaled_in(cluster: ClusterV2) -> None:

@@ -1,26 +1,21 @@
 """``tacker-k8s-mgmt cluster check``: a cluster as it is, against Tacker's records."""
 
-import argparse
-import uuid
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_config import cfg
 from rich.text import Text
 
-from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.cli import common, tacker_records
-from tacker_k8s_mgmt.cli.base import Outcome, Report
-from tacker_k8s_mgmt.cli.common import UsageError
+from tacker_k8s_mgmt import config
+from tacker_k8s_mgmt.cli import common
+from tacker_k8s_mgmt.cli.cluster_report import ClusterReport
 from tacker_k8s_mgmt.cli.render.console import Console
 from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
 from tacker_k8s_mgmt.status.facts import Report as Comparison
 from tacker_k8s_mgmt.status.facts import Row, Source
 
-_AGREE, _DIFFERS, _UNASKED = 0, 1, 2
 
-
-class ClusterCheck(Report):
+class ClusterCheck(ClusterReport):
     """Compare Heat, inventory, cluster, load balancer and VIM; changes nothing.
 
     Show what Heat, the inventory on the Ansible server, the cluster's API, the load
@@ -43,34 +38,30 @@ class ClusterCheck(Report):
         f"tacker-k8s-mgmt cluster check {common.EXAMPLE_ID}",
         f"tacker-k8s-mgmt cluster check {common.EXAMPLE_ID} --json",
     )
-    exit_codes = "0 they agree, 1 they differ, 2 something could not be asked"
-    reports_failures = True
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return the parser of its options."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("vnf", type=uuid.UUID, metavar="VNF_INSTANCE_ID")
-        tacker_records.add_config_file(parser)
-        return parser
+    def compare(self, survey: Survey, vnf_id: str) -> Comparison:
+        """Return the rows of all VMs."""
+        report = survey.take()
+        _write_metrics(vnf_id, report)
+        return report
 
-    def find(self, parsed_args: argparse.Namespace) -> Outcome:
-        """Ask all of them."""
-        vnf_id, files = str(parsed_args.vnf), parsed_args.config_file
-        try:
-            with (
-                self.status("Asking …"),
-                tacker_records.lookup().opened(vnf_id, files) as instance,
-            ):
-                report = Survey(instance.params, instance.vnf_id, instance.view).take()
-        except errors.K8sMgmtError as error:
-            # Exit code 1 is for differences.
-            raise UsageError(str(error)) from error
-        _write_metrics(instance.vnf_id, report)
-        return Outcome(
-            _document(instance, report),
-            partial(_print, instance, report),
-            _code(report),
+    def document(self, report: Comparison) -> Mapping[str, Any]:
+        """Return the rows with their differences."""
+        return {"rows": [_row_document(row, report) for row in report.rows]}
+
+    def show(self, console: Console, report: Comparison) -> None:
+        """Print a table of the rows, and the differences."""
+        console.table(
+            ["VM", *(source.title.upper() for source in report.sources)],
+            [
+                [Text(row.name), *(_cell(row, source) for source in report.sources)]
+                for row in report.rows
+            ],
         )
+        for row in report.rows:
+            for finding in row.findings:
+                console.say(f"{row.name}: {finding.text}.", "red")
+                console.say(f"  {finding.remedy}")
 
 
 def _write_metrics(vnf_id: str, report: Comparison) -> None:
@@ -93,26 +84,6 @@ def _write_metrics(vnf_id: str, report: Comparison) -> None:
         common.complain(f"The metrics in {directory} cannot be written: {error}")
 
 
-def _code(report: Comparison) -> int:
-    if report.failures:
-        return _UNASKED
-    return _DIFFERS if report.differs else _AGREE
-
-
-# For programs
-
-
-def _document(instance: Any, report: Comparison) -> dict[str, Any]:
-    return {
-        "vnf_instance_id": instance.vnf_id,
-        "vnf_instance_name": instance.name,
-        "open_operation": instance.operation or None,
-        "agree": _code(report) == _AGREE,
-        "not_asked": {source.value: why for source, why in report.failures.items()},
-        "rows": [_row_document(row, report) for row in report.rows],
-    }
-
-
 def _row_document(row: Row, report: Comparison) -> dict[str, Any]:
     return {
         "name": row.name,
@@ -124,36 +95,6 @@ def _row_document(row: Row, report: Comparison) -> dict[str, Any]:
             {"what": finding.text, "remedy": finding.remedy} for finding in row.findings
         ],
     }
-
-
-# For people
-
-
-def _print(instance: Any, report: Comparison) -> None:
-    console = Console()
-    name = f" ({instance.name})" if instance.name else ""
-    console.say(f"VNF instance {instance.vnf_id}{name}", "bold")
-    if instance.operation:
-        console.say(
-            f"Open operation: {instance.operation}. Differences may be its work.",
-            "yellow",
-        )
-    console.table(
-        ["VM", *(source.title.upper() for source in report.sources)],
-        [
-            [Text(row.name), *(_cell(row, source) for source in report.sources)]
-            for row in report.rows
-        ],
-    )
-    for row in report.rows:
-        for finding in row.findings:
-            console.say(f"{row.name}: {finding.text}.", "red")
-            console.say(f"  {finding.remedy}")
-    for source, text in report.failures.items():
-        console.say(f"Could not be asked: {source.title}.", "bold red")
-        console.say(f"  {text}")
-    if _code(report) == _AGREE:
-        console.say("They agree.", "bold green")
 
 
 def _cell(row: Row, source: Source) -> Text:

@@ -30,7 +30,12 @@ class Console(rich.console.Console):
     def say(self, text: str, style: str = "") -> None:
         """Print one line as it is, however long."""
         self.print(
-            text, style=style or None, markup=False, highlight=False, soft_wrap=True
+            text,
+            style=style or None,
+            markup=False,
+            emoji=False,
+            highlight=False,
+            soft_wrap=True,
         )
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:

@@ -11,6 +11,7 @@ from tacker_k8s_mgmt.hooks.context import Hook, scale_details
 from tacker_k8s_mgmt.hooks.secrets import Secrets
 from tacker_k8s_mgmt.hooks.v1 import checkpoint, database, openstack, requests
 from tacker_k8s_mgmt.hooks.v1.vim import VimRegistry
+from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.remote import heat
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request import params as parameters
@@ -18,6 +19,7 @@ from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.secret_references import Resolver
 from tacker_k8s_mgmt.topology import connection_points, scaling_groups
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.node_settings import Settings
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 
 
@@ -43,6 +45,8 @@ class V1Hook(Hook["V1Site"]):
         self.instance = vnf_instance
         self.request = request
         self.stacks = stacks
+        #: ``metadata`` of a request that modifies the VNF instance.
+        self.patch: Mapping[str, Any] = {}
         self._vnf = vnf
 
     def parsed(self, advice: str) -> InstallParams | None:
@@ -86,6 +90,11 @@ class V1Hook(Hook["V1Site"]):
         if scale is None or not self.name.startswith("scale_"):
             return {}
         return scale_details(scale.type, scale.aspect_id, scale.number_of_steps)
+
+    def settings(self) -> Settings:
+        """The settings of nodes; those of a request that is not stored yet, too."""
+        metadata = node_settings.merged(self.instance.vnf_metadata or {}, self.patch)
+        return Settings.read(metadata, requests.vnfcs(self.instance), self.patch)
 
     def site(self, params: InstallParams) -> "V1Site":
         """What an operation on this VNF instance may touch."""

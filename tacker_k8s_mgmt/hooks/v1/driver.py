@@ -16,6 +16,7 @@ from tacker_k8s_mgmt.hooks.entry import Entry, Plan
 from tacker_k8s_mgmt.hooks.v1 import (
     checkpoint,
     group_size,
+    modification,
     requests,
     rollback,
     scale_level,
@@ -27,11 +28,13 @@ from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_check import connectivity_start
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.modify import Modify
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
+from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.request.params import InstallParams
 
 TYPE = "mgmt-drivers-kubespray"
@@ -43,6 +46,15 @@ _SCALE_OUT_ADVICE = hints.Advice(
 )
 _CONNECTIVITY_END_ADVICE = hints.Advice(
     "`retry` goes on from here; after `fail`, the same request sent again does."
+)
+# Tacker has neither a retry nor a rollback of it.
+_MODIFY_START_ADVICE = hints.Advice(
+    "Send `fail` for this operation; when that is mended, or with a corrected request, "
+    "modify the VNF instance again."
+)
+_MODIFY_END_ADVICE = hints.Advice(
+    "Tacker has stored what the request wants. Send `fail` for this operation; the "
+    "same request sent again goes on, and one with the former values takes it back."
 )
 
 
@@ -115,6 +127,22 @@ def _connectivity_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
 def _connectivity_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     work = ConnectivityEnd(deps, points=requests.attachments(hook.request))
     return Plan(work.steps(), after=partial(checkpoint.clear, hook.instance))
+
+
+def _params_of_modification(hook: V1Hook, advice: str) -> InstallParams | None:
+    if not requests.is_cluster(hook.instance):
+        return None
+    hook.patch = modification.read(hook)
+    concerned = any(map(node_settings.is_entry, hook.patch))
+    return hook.merged(advice, retried=False) if concerned else None
+
+
+def _modify_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+    return Plan(Modify(deps).start_steps())
+
+
+def _modify_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
+    return Plan.of(Modify(deps))
 
 
 @dataclass(frozen=True)
@@ -203,8 +231,25 @@ HOOKS: Mapping[str, _Method] = {
             advice=_CONNECTIVITY_END_ADVICE,
         ),
     ),
-    "modify_information_start": _Method("modify_vnf_request", lambda hook: None),
-    "modify_information_end": _Method("modify_vnf_request", lambda hook: None),
+    "modify_information_start": _Method(
+        "modify_vnf_request",
+        _Entry(
+            _params_of_modification,
+            _modify_start,
+            param_advice=hints.UNCHANGED_SEND_FAIL,
+            advice=_MODIFY_START_ADVICE,
+            followed_by="modify_information_end",
+        ),
+    ),
+    "modify_information_end": _Method(
+        "modify_vnf_request",
+        _Entry(
+            _params_of_modification,
+            _modify_end,
+            param_advice=hints.SEND_FAIL,
+            advice=_MODIFY_END_ADVICE,
+        ),
+    ),
 }
 
 

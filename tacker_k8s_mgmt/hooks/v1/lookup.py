@@ -8,7 +8,7 @@ from tacker.common import exceptions
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import operation_states
-from tacker_k8s_mgmt.hooks.v1 import scale_level
+from tacker_k8s_mgmt.hooks.v1 import requests, scale_level
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook, V1Site
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -74,20 +74,13 @@ class Record:
         view = SeenV1Site(hook, params)
         name = str(self._instance.vnf_instance_name or "")
         vnf_id = str(self._instance.id)
-        return Instance(vnf_id, name, self.open_operation, params, view)
+        settings, operation = hook.settings(), self.open_operation
+        return Instance(vnf_id, name, operation, params, view, settings)
 
 
 def _open_operations(context: Any, vnf_id: str) -> str:
-    conditions = [
-        {"model": "VnfLcmOpOccs", "field": field, "op": operator, "value": value}
-        for field, operator, value in (
-            ("vnf_instance_id", "==", vnf_id),
-            ("operation_state", "not_in", operation_states.ENDED),
-        )
-    ]
-    occurrences = objects.VnfLcmOpOccList.get_by_filters(
-        context, read_deleted="no", filters={"and": conditions}
-    )
+    is_open = ("operation_state", "not_in", operation_states.ENDED)
+    occurrences = requests.occurrences(context, vnf_id, is_open)
     return operation_states.described(
         (row.operation, row.id, row.operation_state) for row in occurrences
     )

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tacker import objects
+
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.request import params
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -43,11 +45,30 @@ def servers(vnf_instance: Any, request: Any) -> dict[str, str]:
     Tacker's v1 API takes the ids of ``vnfcResourceInfo`` (not of ``vnfcInfo``).
     """
     wanted = set(request.vnfc_instance_id or ())
+    return {s: vnfc for vnfc, s in vnfcs(vnf_instance).items() if vnfc in wanted}
+
+
+def vnfcs(vnf_instance: Any) -> dict[str, str]:
+    """The server of each VNFC, by the VNFC's id, which a heal keeps."""
+    info = vnf_instance.instantiated_vnf_info
     return {
-        vnfc.compute_resource.resource_id: vnfc.id
-        for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info
-        if vnfc.id in wanted
+        vnfc.id: vnfc.compute_resource.resource_id
+        for vnfc in (info.vnfc_resource_info if info else None) or ()
     }
+
+
+def occurrences(context: Any, vnf_id: str, *conditions: tuple[str, str, Any]) -> Any:
+    """The operations of a VNF instance.
+
+    :param conditions: field, operator and value of each.
+    """
+    listed = [
+        {"model": "VnfLcmOpOccs", "field": field, "op": operator, "value": value}
+        for field, operator, value in (("vnf_instance_id", "==", vnf_id), *conditions)
+    ]
+    return objects.VnfLcmOpOccList.get_by_filters(
+        context, read_deleted="no", filters={"and": listed}
+    )
 
 
 def attachments(request: Any) -> tuple[Attachment, ...]:

@@ -12,10 +12,12 @@ from tacker_k8s_mgmt.hooks.secrets import Secrets
 from tacker_k8s_mgmt.hooks.v2.heat import login_of, resources_of
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.hooks.v2.vim import Connections
+from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.remote.site import Site
 from tacker_k8s_mgmt.request import params as parameters
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
+from tacker_k8s_mgmt.topology.node_settings import Settings
 
 # The v2 API does not pass the project of a request.
 _PROJECT = ""
@@ -87,6 +89,14 @@ class V2Hook(Hook["V2Site"]):
         return scale_details(
             scale["type"], scale["aspectId"], scale.get("numberOfSteps")
         )
+
+    def settings(self) -> Settings:
+        """The settings of nodes; those of a request that is not stored yet, too."""
+        metadata = self.call.instance.get("metadata") or {}
+        if self.name == "modify_information_start":
+            metadata = node_settings.merged(metadata, self.call.patch)
+        vnfcs = {vnfc: server for vnfc, server, _ in self.call.vnfcs()}
+        return Settings.read(metadata, vnfcs, self.call.patch)
 
     def site(self, params: InstallParams) -> "V2Site":
         """What an operation on this VNF instance may touch."""

@@ -14,7 +14,13 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
 from tacker_k8s_mgmt.hooks.entry import Entry, Plan
-from tacker_k8s_mgmt.hooks.v2 import scale, scale_status, settings, upgrade
+from tacker_k8s_mgmt.hooks.v2 import (
+    modification,
+    scale,
+    scale_status,
+    settings,
+    upgrade,
+)
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.hooks.v2.heat import resources_of
 from tacker_k8s_mgmt.hooks.v2.process import Streams
@@ -60,6 +66,10 @@ def perform(call: Call, streams: Streams) -> None:
         )
     # Before Tacker selects a VIM for its work between the hooks.
     Connections(call.instance).settle()
+    if call.operation.endswith("_start"):
+        call.note_places()
+    else:
+        call.follow_places()
     HOOKS[call.operation](hook)
 
 
@@ -246,10 +256,26 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = {
         followed_by="heal_end",
     ),
     "heal_end": _Entry(V2Hook.merged, _heal_end, param_advice=hints.SEND_FAIL),
-    "modify_information_start": _nothing,
-    "modify_information_end": _nothing,
+    "modify_information_start": _Entry(
+        modification.params,
+        modification.start,
+        param_advice=hints.UNCHANGED_SEND_FAIL,
+        advice=hints.CHECK,
+        followed_by="modify_information_end",
+    ),
+    "modify_information_end": _Entry(
+        modification.params,
+        modification.end,
+        param_advice=hints.SEND_FAIL,
+        advice=modification.END_ADVICE,
+    ),
     "modify_information_rollback_start": _nothing,
-    "modify_information_rollback_end": _nothing,
+    "modify_information_rollback_end": _Entry(
+        modification.params,
+        modification.rollback_end,
+        param_advice=hints.SEND_FAIL,
+        advice=_ROLLBACK_AGAIN_ADVICE,
+    ),
     "change_external_connectivity_start": _Entry(
         _merged_or_refused,
         _connectivity_start,

@@ -128,7 +128,8 @@ class Record:
         view = SeenV2Site(hook, params)
         name = str(self._instance.get("vnfInstanceName") or "")
         vnf_id = str(self._instance["id"])
-        return Instance(vnf_id, name, self.open_operation, params, view)
+        settings, operation = hook.settings(), self.open_operation
+        return Instance(vnf_id, name, operation, params, view, settings)
 
     def carried_out(self) -> list[Mapping[str, Any]]:
         """``additionalParams`` of the operations that ended well, latest first."""

@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import node_settings
 
 #: What is kept of a cluster in its VNF instance, and of an operation between its hooks.
 KEY = "k8s_mgmt"
 _VERSION = 1
 # Between the hooks of a heal.
 _HEALED = "healed"
+# Between the hooks of any operation.
+_PLACES = "places"
 _PARAMETERS = ("k8s_cluster_installation_param", "k8sClusterInstallationParam")
 
 #: Where a server is: id of its stack, and its name there, which is the VDU's.
@@ -78,6 +81,11 @@ class Call:
     def additional_params(self) -> Mapping[str, Any]:
         """``additionalParams`` of the request."""
         return self.request.get("additionalParams") or {}
+
+    @property
+    def patch(self) -> Mapping[str, Any]:
+        """``metadata`` of a request that modifies the VNF instance."""
+        return self.request.get("metadata") or {}
 
     @property
     def concerns_us(self) -> bool:
@@ -223,6 +231,43 @@ class Call:
         resources = self.grant_request.get(what) or ()
         return [resource for resource in resources if resource.get("type") == "COMPUTE"]
 
+    # VNFCs
+
+    def vnfcs(self) -> Iterator[tuple[str, str, Place]]:
+        """The VNFCs of ``vnfcInfo``: id, id of the server as Tacker lists it, place."""
+        resources = {vnfc["id"]: vnfc for vnfc in self.resources()}
+        for info in self._info.get("vnfcInfo") or ():
+            vnfc = resources.get(str(info.get("vnfcResourceInfoId")))
+            if vnfc is not None:
+                yield str(info["id"]), _server(vnfc), _place(vnfc)
+
+    def note_places(self) -> None:
+        """Keep the places of VNFCs that have settings, for :meth:`follow_places`."""
+        named = {name.split(":")[2] for name in self._settings()}
+        places = [[vnfc, *place] for vnfc, _, place in self.vnfcs() if vnfc in named]
+        if places:
+            self.between[_PLACES] = places
+
+    def follow_places(self) -> None:
+        """Give the settings of VNFCs the ids that these have now.
+
+        Tacker makes an id of the server's, so a rebuilt VNFC has another one.
+        """
+        now = {place: vnfc for vnfc, _, place in self.vnfcs()}
+        noted = self.between.get(_PLACES) or ()
+        ids = {vnfc: now.get((stack, name), vnfc) for vnfc, stack, name in noted}
+        metadata = self.instance.get("metadata") or {}
+        for entry in self._settings():
+            prefix, scope, vnfc, *rest = entry.split(":")
+            new = ":".join((prefix, scope, ids.get(vnfc, vnfc), *rest))
+            metadata[new] = metadata.pop(entry)
+
+    def _settings(self) -> list[str]:
+        """The entries of the metadata that are settings of single VNFCs."""
+        prefix = f"{node_settings.PREFIX}:{node_settings.Scope.VNFC.value}:"
+        metadata = self.instance.get("metadata") or {}
+        return [entry for entry in metadata if entry.startswith(prefix)]
+
     # A heal
 
     def healed(self) -> Iterator[tuple[str, str, Place]]:
@@ -233,12 +278,8 @@ class Call:
         :returns: id of each VNFC, id of its server as Tacker lists it, and its place. A
             retry rebuilds the server that is in this place by then.
         """
-        resources = {vnfc["id"]: vnfc for vnfc in self.resources()}
         wanted = set(self.request.get("vnfcInstanceId") or ())
-        for info in self._info.get("vnfcInfo") or ():
-            vnfc = resources.get(str(info.get("vnfcResourceInfoId")))
-            if info["id"] in wanted and vnfc is not None:
-                yield str(info["id"]), _server(vnfc), _place(vnfc)
+        return (vnfc for vnfc in self.vnfcs() if vnfc[0] in wanted)
 
     def note_healed(self) -> None:
         """Keep the healed VNFCs for the ``_end`` hook.

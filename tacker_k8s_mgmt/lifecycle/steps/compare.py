@@ -1,6 +1,6 @@
 """Compares Heat, the inventory and the cluster, with which an operation begins."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from oslo_log import log as logging
@@ -22,7 +22,9 @@ def compare(
 
     :param meanwhile: called before the cluster lists its nodes.
     :raises ClusterError: there is no inventory to compare with.
+    :raises SettingsError: the settings of nodes are wrong.
     """
+    state.deps.settings.check()
     with ThreadPoolExecutor(2) as pool:
         # Heat takes longer than two logins.
         listing = pool.submit(state.site.machines)
@@ -53,6 +55,7 @@ def compare(
         state.machines, previous, state.members, frozenset(seen), out
     )
     state.nodes, state.returning = members.nodes, members.returning
+    state.kept_in_service = frozenset(_in_service(state, seen))
     if members.returning:
         LOG.warning(
             "%s was taken out to be built anew and has not joined again; the next heal "
@@ -70,3 +73,14 @@ def compare(
             names_of(members.lost),
         )
     return members, seen
+
+
+def _in_service(state: ClusterState, seen: NodeObjects) -> Iterator[str]:
+    """The full members that are not in maintenance.
+
+    Where a request could not begin one, the pods of the node were not drained.
+    """
+    for node in state.nodes:
+        joined = node.server_id in state.members and node.name in seen
+        if joined and not seen[node.name].in_maintenance:
+            yield node.name

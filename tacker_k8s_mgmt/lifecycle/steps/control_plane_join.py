@@ -166,6 +166,7 @@ class ControlPlaneJoin:
             return
         if load_balancer.exists(state):
             load_balancer.balance(state, state.nodes)
+        if load_balancer.exists(state) and not state.in_maintenance(plane):
             readiness.wait_until_well(
                 state.deps,
                 lambda: _not_up(plane, load_balancer.status(state).control_planes),

@@ -1,4 +1,7 @@
-"""The external load balancer, by calls of its script; a cluster need not have one."""
+"""The external load balancer, by calls of its script; a cluster need not have one.
+
+Nodes in maintenance get no routes.
+"""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -15,7 +18,7 @@ from tacker_k8s_mgmt.model.load_balancer import (
     ExposedService,
     expose,
 )
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
 from tacker_k8s_mgmt.request.models import LoadBalancer
 
 
@@ -41,8 +44,11 @@ def install(state: ClusterState, nodes: Sequence[Node]) -> None:
     proxies, lines = _proxies(state)
     options = [
         ("--api-port", str(_target(state)[1].api_port)),
-        *(("--control-plane", plane) for plane in _servers(nodes, Role.CONTROL_PLANE)),
-        *(("--worker", worker) for worker in _servers(nodes, Role.WORKER)),
+        *(
+            ("--control-plane", plane)
+            for plane in _servers(state, nodes, Role.CONTROL_PLANE)
+        ),
+        *(("--worker", worker) for worker in _servers(state, nodes, Role.WORKER)),
     ]
     arguments = (*chain.from_iterable(options), *proxies)
     _remote(state).call(Call("install", arguments, lines, limit=None))
@@ -81,7 +87,7 @@ def add(state: ClusterState, workers: Sequence[Node]) -> None:
 
     Specification, "Scale-out Worker nodes", the new routes.
     """
-    servers = _servers(workers, Role.WORKER)
+    servers = _servers(state, workers, Role.WORKER)
     if servers and exists(state):
         _remote(state).call(Call("add-worker", servers))
 
@@ -172,6 +178,13 @@ def _target(state: ClusterState) -> tuple[Machine, LoadBalancer]:
     return machine, wanted
 
 
-def _servers(nodes: Sequence[Node], role: Role) -> tuple[str, ...]:
-    """NAME=ADDRESS of those with this role."""
-    return tuple(f"{node.name}={node.address}" for node in nodes if node.role is role)
+def _servers(state: ClusterState, nodes: Sequence[Node], role: Role) -> tuple[str, ...]:
+    """NAME=ADDRESS of those with this role, without nodes in maintenance.
+
+    While the only control plane in service is healed, the API is at the others.
+    """
+    ours = of_role(nodes, role)
+    in_service = [node for node in ours if not state.in_maintenance(node)]
+    if role is Role.CONTROL_PLANE:
+        in_service = in_service or [*ours]
+    return tuple(f"{node.name}={node.address}" for node in in_service)

@@ -45,6 +45,7 @@ def _verify(state: ClusterState, new: Sequence[Node], without: Collection[str]) 
         for node in state.nodes
         if node not in new
         and node.name not in without
+        and not state.in_maintenance(node)
         and not readiness.not_ready(seen.get(node.name))
     ]
     # A worker is like most nodes of the cluster.

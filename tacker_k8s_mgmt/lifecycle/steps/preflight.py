@@ -22,7 +22,7 @@ def check(deps: Dependencies) -> None:
     :raises PreflightError: with all findings.
     """
     name = vim_name(deps.params, deps.vnf_id)
-    findings = []
+    findings = [*deps.settings.problems]
     if deps.site.vims.name_taken(name):
         findings.append(
             f"vim_name: a VIM named {name!r} is registered already in this project; "

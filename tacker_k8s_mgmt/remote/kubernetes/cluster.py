@@ -10,10 +10,14 @@ import yaml
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
+from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
+from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
+from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.remote.kubernetes import (
     drain,
     node_cleanup,
+    node_settings,
     service_account,
     services,
 )
@@ -24,9 +28,6 @@ from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 _TOKEN_LIMIT = 120.0  # seconds until the cluster has filled in the token
 _GONE_LIMIT = 60.0  # seconds until deleted objects are gone
 
-# Marks a cordon of this driver, so that an operation that is retried after an
-# interruption knows which nodes it has to uncordon.
-_CORDONED = "tacker-k8s-mgmt/cordoned"
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _CLUSTER_INFO = ("configmap", "cluster-info", "--namespace=kube-public")
 # kubectl quotes the report of all checks, 2 kB of it on one line with literal "\n".
@@ -82,6 +83,21 @@ class KubeControl:
         """
         return service_account.admin_access(self._client, limit)
 
+    def marks(self) -> tuple[NodeMarks, ...]:
+        """Return what the Node objects have of their settings."""
+        return node_settings.marks(self._client)
+
+    def mark(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Change Node objects, by JSON merge patches by their names.
+
+        A patch with a ``resourceVersion`` that is out of date has no effect.
+        """
+        node_settings.mark(self._client, changes)
+
+    def workloads(self) -> Sequence[Workload]:
+        """Return the workloads that are bound to nodes by labels."""
+        return node_settings.workloads(self._client)
+
     def cordon(self, names: Sequence[str]) -> tuple[str, ...]:
         """Cordon these nodes.
 
@@ -92,7 +108,7 @@ class KubeControl:
         self._patch(
             [node.name for node in nodes if not node.unschedulable],
             {
-                "metadata": {"annotations": {_CORDONED: "true"}},
+                "metadata": {"annotations": {CORDONED: "true"}},
                 "spec": {"unschedulable": True},
             },
         )
@@ -105,7 +121,7 @@ class KubeControl:
         self._patch(
             [node.name for node in self._present(names)],
             {
-                "metadata": {"annotations": {_CORDONED: None}},
+                "metadata": {"annotations": {CORDONED: None}},
                 "spec": {"unschedulable": None},
             },
         )
@@ -196,7 +212,7 @@ _NODE_FIELDS = (
     ".metadata.name",
     ".metadata.uid",
     ".metadata.creationTimestamp",
-    f".metadata.annotations['{_CORDONED}']",
+    f".metadata.annotations['{CORDONED}']",
     ".spec.unschedulable",
     ".spec.providerID",
     ".spec.taints",
@@ -230,6 +246,7 @@ def _node(*row: str) -> NodeObject:
         uid=uid,
         created=created,
         cordoned_by_us=cordoned == "true",
+        in_maintenance=MAINTENANCE_TAINT in ((t["key"], t["effect"]) for t in taints),
     )
 
 

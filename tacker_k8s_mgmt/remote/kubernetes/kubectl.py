@@ -128,7 +128,11 @@ class KubeClient:
             return read(json.loads(text))
 
     def table(
-        self, kind: str, paths: Iterable[str], read: Callable[..., Answer]
+        self,
+        kind: str,
+        paths: Iterable[str],
+        read: Callable[..., Answer],
+        everywhere: bool = False,
     ) -> list[Answer]:
         """Get some fields of every object of a kind; return ``read``'s result per row.
 
@@ -137,12 +141,15 @@ class KubeClient:
 
         :param paths: JSONPath of each field. Lists and objects are returned as JSON,
             scalars as text, absent fields as "".
+        :param everywhere: of all namespaces.
         """
         row = r'{"\t"}'.join(f"{{{path}}}" for path in paths)
         # The first line distinguishes an empty list from a truncated answer.
         template = r'jsonpath={.kind}{"\n"}{range .items[*]}' + row + r'{"\n"}{end}'
         command = f"get {kind}"
-        text = self.run("get", kind, "-o", template, shown=f"kubectl {command}")
+        namespaces = ("--all-namespaces",) if everywhere else ()
+        args = ("get", kind, *namespaces, "-o", template)
+        text = self.run(*args, shown=f"kubectl {command}")
         with self._understanding(command):
             head, *lines = text.split("\n")
             if not head.endswith("List") or lines.pop():

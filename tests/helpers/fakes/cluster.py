@@ -1,11 +1,15 @@
 """The Kubernetes API."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pydantic import SecretStr
 
+from lab.kubeapi.patches import merge
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
+from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tests.helpers.fakes.nodes import FakeNode
@@ -24,7 +28,18 @@ class FakeCluster:
 
     def nodes(self) -> Sequence[FakeNode]:
         self._site.touch("cluster.nodes")
-        return self._site.cluster_nodes
+        return [
+            replace(
+                node,
+                unschedulable=node.unschedulable or marks.unschedulable,
+                cordoned_by_us=CORDONED in marks.annotations,
+                in_maintenance=marks.in_maintenance,
+            )
+            for node, marks in zip(self._site.cluster_nodes, self._marks(), strict=True)
+        ]
+
+    def api_problem(self) -> str:
+        return ""
 
     def version(self) -> str:
         return self._site.version
@@ -35,13 +50,66 @@ class FakeCluster:
 
     def cordon(self, names: Sequence[str]) -> tuple[str, ...]:
         self._site.touch("cluster.cordon")
+        marks = {one.name: one for one in self._marks() if one.name in names}
         new = set(names) - self._site.cordoned
         self._site.change("cordoned", self._site.cordoned | new)
-        return tuple(sorted(new))
+        self._mark(
+            {name: {"metadata": {"annotations": {CORDONED: "true"}}} for name in new}
+        )
+        ours = {one.name for one in marks.values() if CORDONED in one.annotations}
+        return tuple(sorted(new | ours))
 
     def uncordon(self, names: Sequence[str]) -> None:
         self._site.touch("cluster.uncordon")
         self._site.change("cordoned", self._site.cordoned - set(names))
+        self._mark(
+            {name: {"metadata": {"annotations": {CORDONED: None}}} for name in names}
+        )
+
+    def marks(self) -> Sequence[NodeMarks]:
+        self._site.touch("cluster.marks")
+        return self._marks()
+
+    def _marks(self) -> list[NodeMarks]:
+        return [
+            replace(
+                self._site.marks.get(node.name, NodeMarks(node.name)),
+                unschedulable=node.name in self._site.cordoned,
+            )
+            for node in self._site.cluster_nodes
+        ]
+
+    def mark(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        self._site.touch("cluster.mark")
+        if self._site.conflicts:
+            self._site.conflicts -= 1
+            return
+        self._mark(changes)
+        self._site.changes.append("marks")
+
+    def _mark(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        for marks in self._marks():
+            change = changes.get(marks.name)
+            if change is None:
+                continue
+            metadata, spec = change.get("metadata", {}), change.get("spec", {})
+            after = replace(
+                marks,
+                labels=merge(marks.labels, metadata.get("labels", {})),
+                annotations=merge(marks.annotations, metadata.get("annotations", {})),
+                taints=tuple(spec.get("taints", marks.taints)),
+            )
+            self._site.marks[marks.name] = after
+            if "unschedulable" in spec:
+                names = {marks.name}
+                cordoned = self._site.cordoned - names
+                self._site.cordoned = (
+                    cordoned | names if spec["unschedulable"] else cordoned
+                )
+
+    def workloads(self) -> Sequence[Workload]:
+        self._site.touch("cluster.workloads")
+        return self._site.workloads
 
     def drain(self, names: Sequence[str], policy: DrainPolicy) -> None:
         self._site.touch("cluster.drain")

@@ -22,5 +22,7 @@ class FakeNode:
     boot_id: str = "boot"
     unschedulable: bool = False
     tainted: bool = False
+    cordoned_by_us: bool = False
+    in_maintenance: bool = False
     internal_ip: str = ""
     kubelet_version: str = "v1.31.9"

@@ -9,11 +9,14 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
+from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.status.facts import Count
 from tacker_k8s_mgmt.topology.connection_points import Attachment
+from tacker_k8s_mgmt.topology.node_settings import Settings
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.helpers.fakes.nodes import FakeNode, machine
 
@@ -49,6 +52,10 @@ class SiteState:
     :ivar pod_sizes: size of what arrives between pods, where it is not everything.
     :ivar pod_service: why pods do not reach the API's Service, "" if they do.
     :ivar budget: what keeps pods from leaving, "" for nothing.
+    :ivar settings: of the nodes, which each operation gets.
+    :ivar marks: the Node objects' labels and so on, where there are any.
+    :ivar workloads: those that are bound to nodes.
+    :ivar conflicts: how often others change a Node object before it can be changed.
     """
 
     def __init__(self, load_balancer: bool = True) -> None:
@@ -98,6 +105,10 @@ class SiteState:
         self.pod_probes: list[tuple[str, list[str]]] = []
         self.pod_sizes: dict[tuple[str, str], int] = {}
         self.pod_service = ""
+        self.settings = Settings()
+        self.marks: dict[str, NodeMarks] = {}
+        self.workloads: list[Workload] = []
+        self.conflicts = 0
 
     def touch(self, call: str) -> None:
         self.calls.append(call)
@@ -114,6 +125,8 @@ class SiteState:
         """Take a Node object away, if it is there."""
         kept = [node for node in self.cluster_nodes if node.name != name]
         self.change("cluster_nodes", kept)
+        self.marks.pop(name, None)
+        self.cordoned -= {name}
 
     def kill(self, server: str) -> None:
         """The VM does not answer any more, and its kubelet does not report."""

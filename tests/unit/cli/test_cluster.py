@@ -1,4 +1,4 @@
-"""``tacker-k8s-mgmt cluster check``: what is shown of a comparison; exit codes."""
+"""``tacker-k8s-mgmt cluster``: what is shown of a comparison; exit codes."""
 
 import builtins
 import contextlib
@@ -12,10 +12,12 @@ import pytest
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.cli import cluster_report as command
 from tacker_k8s_mgmt.cli import main, tacker_records
-from tacker_k8s_mgmt.cli.commands import cluster_check as command
 from tacker_k8s_mgmt.cli.render.console import Console
+from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.fakes.site import FakeSite
+from tests.helpers.node_settings import DISK, modify, wants
 from tests.helpers.operations import instantiated
 from tests.helpers.requests import VNF, params
 
@@ -32,6 +34,10 @@ class Opened:
     name: str = "one"
     operation: str = ""
     params: Any = field(default_factory=params)
+
+    @property
+    def settings(self) -> Settings:
+        return self.view.settings
 
 
 @pytest.fixture
@@ -263,3 +269,38 @@ def test_the_help_shows_that_nothing_is_changed(capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "It changes nothing and takes no lock" in out
     assert "0 they agree, 1 they differ, 2 something could not be asked" in out
+
+
+class TestLabels:
+    def test_they_agree(self, opened, capsys):
+        modify(opened.view, {"k8s_nodes:vnfc:five:label:disk": "ssd"})
+        assert main(["cluster", "labels", VNF]) == 0
+        assert capsys.readouterr().out.splitlines() == [
+            f"VNF instance {VNF} (one)",
+            "NODE              SETTING     WANTED  ACTUAL  ENTRY OF METADATA",
+            "worker-10-10-0-5  label disk  ssd     ssd     "
+            "k8s_nodes:vnfc:five:label:disk",
+            "They agree.",
+        ]
+
+    def test_what_differs_and_what_is_wrong(self, opened, capsys):
+        modify(opened.view, {"k8s_nodes:vnfc:five:label:old": ""})
+        wrong = "k8s_nodes:worker:label:-"
+        wants(opened.view, {**DISK, wrong: "x", "k8s_nodes:vnfc:gone:label:a": "b"})
+        assert main(["cluster", "labels", VNF, "--json"]) == 1
+        document = json.loads(capsys.readouterr().out)
+        assert document["agree"] is False
+        assert document["problems"][0].startswith(f"{wrong} has no valid key")
+        rows = [tuple(row.values()) for row in document["settings"]]
+        disk = "k8s_nodes:worker:label:disk"
+        assert rows == [
+            ("worker-10-10-0-5", "label disk", "ssd", None, disk),
+            ("worker-10-10-0-5", "label old", None, "", None),
+            ("worker-10-10-0-55", "label disk", "ssd", None, disk),
+            (None, "label a", "b", None, "k8s_nodes:vnfc:gone:label:a"),
+        ]
+
+    def test_a_cluster_that_cannot_be_asked(self, opened, capsys):
+        opened.view.faults.add("cluster.marks")
+        assert main(["cluster", "labels", VNF]) == 2
+        assert "Could not be asked: " in capsys.readouterr().out

@@ -31,6 +31,7 @@ HOOKS = {
         "terminate",
         "change_external_connectivity",
         "change_current_package",
+        "modify_information",
     )
     for when in ("start", "end")
 } | {
@@ -40,6 +41,7 @@ HOOKS = {
     "change_external_connectivity_rollback_end",
     "change_current_package_rollback_start",
     "change_current_package_rollback_end",
+    "modify_information_rollback_end",
 }
 
 

@@ -203,7 +203,7 @@ class TestLogins:
         assert "worker-s3cret" not in secrets
 
 
-KUBECTL = "nodes that are there would keep theirs; use kubectl label and kubectl taint"
+KUBECTL = "nodes that are there would keep theirs; modify the VNF instance's metadata"
 CONTROL_PLANE = (
     "it is set up on the control plane, which scale and heal of workers leave as it is"
 )

@@ -1,0 +1,106 @@
+"""What the commands have in common that compare a cluster with Tacker's records."""
+
+import abc
+import argparse
+import uuid
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.cli import tacker_records
+from tacker_k8s_mgmt.cli.base import Outcome, Report
+from tacker_k8s_mgmt.cli.common import UsageError
+from tacker_k8s_mgmt.cli.render.console import Console
+from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
+from tacker_k8s_mgmt.status.facts import Source
+
+_AGREE, _DIFFERS, _UNASKED = 0, 1, 2
+
+
+class Comparison(Protocol):
+    """What was found of a cluster."""
+
+    @property
+    def failures(self) -> Mapping[Source, str]:
+        """Why a source could not be read."""
+
+    @property
+    def differs(self) -> bool: ...
+
+
+class ClusterReport(Report):
+    """A command that compares a cluster with Tacker's records, and changes nothing."""
+
+    exit_codes = "0 they agree, 1 they differ, 2 something could not be asked"
+    reports_failures = True
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("vnf", type=uuid.UUID, metavar="VNF_INSTANCE_ID")
+        tacker_records.add_config_file(parser)
+        return parser
+
+    @abc.abstractmethod
+    def compare(self, survey: Survey, vnf_id: str) -> Any:
+        """Return the comparison."""
+
+    @abc.abstractmethod
+    def document(self, report: Any) -> Mapping[str, Any]:
+        """Return what is particular to this command, for programs."""
+
+    @abc.abstractmethod
+    def show(self, console: Console, report: Any) -> None:
+        """Print it for people."""
+
+    def find(self, parsed_args: argparse.Namespace) -> Outcome:
+        """Ask what has to be asked."""
+        vnf_id, files = str(parsed_args.vnf), parsed_args.config_file
+        try:
+            with (
+                self.status("Asking …"),
+                tacker_records.lookup().opened(vnf_id, files) as one,
+            ):
+                survey = Survey(one.params, one.vnf_id, one.view, one.settings)
+                report = self.compare(survey, one.vnf_id)
+        except errors.K8sMgmtError as error:
+            # Exit code 1 is for differences.
+            raise UsageError(str(error)) from error
+        return Outcome(
+            {**_about(one, report), **self.document(report)},
+            partial(self._print, one, report),
+            _code(report),
+        )
+
+    def _print(self, instance: Any, report: Comparison) -> None:
+        console = Console()
+        name = f" ({instance.name})" if instance.name else ""
+        console.say(f"VNF instance {instance.vnf_id}{name}", "bold")
+        if instance.operation:
+            console.say(
+                f"Open operation: {instance.operation}. Differences may be its work.",
+                "yellow",
+            )
+        self.show(console, report)
+        for source, text in report.failures.items():
+            console.say(f"Could not be asked: {source.title}.", "bold red")
+            console.say(f"  {text}")
+        if _code(report) == _AGREE:
+            console.say("They agree.", "bold green")
+
+
+def _code(report: Comparison) -> int:
+    if report.failures:
+        return _UNASKED
+    return _DIFFERS if report.differs else _AGREE
+
+
+def _about(instance: Any, report: Comparison) -> dict[str, Any]:
+    return {
+        "vnf_instance_id": instance.vnf_id,
+        "vnf_instance_name": instance.name,
+        "open_operation": instance.operation or None,
+        "agree": _code(report) == _AGREE,
+        "not_asked": {source.value: why for source, why in report.failures.items()},
+    }

@@ -1,0 +1,81 @@
+"""Settings of Node objects through kubectl, and workloads that need their labels."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.placement import Workload
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
+
+_FIELDS = (
+    ".metadata.name",
+    ".metadata.resourceVersion",
+    ".metadata.labels",
+    ".metadata.annotations",
+    ".spec.taints",
+    ".spec.unschedulable",
+)
+_KINDS = {
+    "deployments.apps": "Deployment",
+    "statefulsets.apps": "StatefulSet",
+    "daemonsets.apps": "DaemonSet",
+}
+_POD = ".spec.template.spec"
+_WORKLOAD_FIELDS = (
+    ".metadata.namespace",
+    ".metadata.name",
+    f"{_POD}.nodeSelector",
+    f"{_POD}.affinity.nodeAffinity",
+)
+# Kubernetes refuses a change of an object that has another version by now.
+_CONFLICT = "Error from server (Conflict)"
+
+
+def marks(client: KubeClient) -> tuple[NodeMarks, ...]:
+    """What the Node objects have of their settings."""
+    return tuple(client.table("nodes", _FIELDS, read=_marks))
+
+
+def _marks(
+    name: str, version: str, labels: str, annotations: str, taints: str, cordon: str
+) -> NodeMarks:
+    return NodeMarks(
+        name,
+        version,
+        json.loads(labels or "{}"),
+        json.loads(annotations or "{}"),
+        tuple(json.loads(taints or "[]")),
+        cordon == "true",
+    )
+
+
+def mark(client: KubeClient, changes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Change Node objects, with one command for all that change alike."""
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name, change in changes.items():
+        alike[json.dumps(change)].append(name)
+    for patch, names in alike.items():
+        try:
+            client.run("patch", "node", *names, "--type=merge", "-p", patch)
+        except errors.CommandFailed as error:
+            if _CONFLICT not in error.fields["output"]:
+                raise
+
+
+def workloads(client: KubeClient) -> Sequence[Workload]:
+    """The workloads that are bound to nodes by labels."""
+    every = [
+        workload
+        for resource, kind in _KINDS.items()
+        for workload in client.table(
+            resource,
+            _WORKLOAD_FIELDS,
+            partial(Workload.read, kind),
+            everywhere=True,
+        )
+    ]
+    return [workload for workload in every if workload.selector or workload.terms]

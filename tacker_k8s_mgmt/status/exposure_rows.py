@@ -1,0 +1,68 @@
+"""The rows of the comparison for the ports of CNFs on the load balancer."""
+
+from collections.abc import Iterator
+
+from tacker_k8s_mgmt.model.exposure import Exposure, of_service
+from tacker_k8s_mgmt.model.load_balancer import ExposedService
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
+from tacker_k8s_mgmt.status.facts import Answers, Cell, Row, Source
+
+
+def rows(answers: Answers) -> Iterator[Row]:
+    """A row for each port of a CNF that is recorded or exposed."""
+    recorded = {one.name: one for one in answers.exposures or ()}
+    services = answers.balancer.services if answers.balancer else ()
+    found = [(of_service(service), service) for service in services]
+    exposed = {one.name: (one, service) for one, service in found if one}
+    present = {name: one for name, (one, _) in exposed.items()}
+    for name, exposure in sorted({**present, **recorded}.items()):
+        wanted = recorded.get(name)
+        service = exposed[name][1] if name in exposed else None
+        cells = {
+            **dict.fromkeys(Source, BLANK),
+            Source.INVENTORY: _recorded(wanted, answers),
+            Source.BALANCER: _exposed(wanted, service, answers),
+        }
+        title = f"{exposure.port}/{exposure.protocol}"
+        title += f" -> {exposure.namespace}/{exposure.service}:{exposure.node_port}"
+        yield Row(f"{title} of CNF {exposure.owner}", Role.LOAD_BALANCER, "", "", cells)
+
+
+def _recorded(wanted: Exposure | None, answers: Answers) -> Cell:
+    """Whether a CNF's port is recorded in the cluster's directory."""
+    if answers.exposures is None:
+        return UNKNOWN
+    return Cell("recorded") if wanted else ABSENT
+
+
+def _exposed(
+    wanted: Exposure | None, service: ExposedService | None, answers: Answers
+) -> Cell:
+    """Whether a CNF's port is as recorded, and the state of each worker behind it."""
+    if answers.balancer is None:
+        return UNKNOWN
+    if service is None:
+        text = "not exposed by the load balancer, although it is recorded"
+        remedy = "Heal the CNF, which exposes it, or the load balancer's VNFC."
+        return differs("-", text, remedy)
+    states: dict[str, list[str]] = {}
+    for server in service.servers:
+        states.setdefault(server.state or "unknown", []).append(server.name)
+    text = "; ".join(f"{state}: {', '.join(states[state])}" for state in states)
+    present = of_service(service)
+    if wanted is None and answers.exposures is not None:
+        return differs(
+            text or "exposed",
+            "exposed by the load balancer, and not recorded",
+            f"The next exposure of any CNF removes it; or `unexpose {service.name}` of "
+            "the load balancer's script.",
+        )
+    if wanted and wanted != present:
+        what = "exposed with another node port, check, source or PROXY protocol"
+        return differs(text or "exposed", f"{what} than recorded", "Heal the CNF.")
+    if not any(state.startswith("UP") for state in states):
+        what = "no worker is healthy for it"
+        remedy = "See that the CNF's pods are Ready and its node port is not filtered."
+        return differs(text or "no worker", what, remedy)
+    return Cell(text)

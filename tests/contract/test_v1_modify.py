@@ -1,0 +1,201 @@
+"""Settings of nodes through the v1 API: Tacker's own code and tables, fakes beyond."""
+
+import types
+import uuid
+
+import pytest
+
+pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
+
+import tacker.conf
+from oslo_db import options
+from oslo_utils import timeutils
+from tacker import context as tacker_context
+from tacker import objects
+from tacker.api.views.vnf_lcm import ViewBuilder
+from tacker.common import driver_manager
+from tacker.db import api, model_base
+from tacker.vnflcm import utils as vnflcm_utils
+from tacker.vnflcm import vnflcm_driver
+
+from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.hooks.v1 import context as v1_context
+from tacker_k8s_mgmt.hooks.v1 import requests
+from tests.contract.v1_instances import GOOD, NAME, OpenSite
+from tests.helpers.operations import FIFTY_FIVE, FIVE, instantiated
+
+objects.register_all()
+
+DISK = {"k8s_nodes:worker:label:disk": "ssd"}
+
+
+@pytest.fixture(scope="module")
+def context():
+    """Tacker's tables in memory; rows need not belong to others."""
+    options.set_defaults(tacker.conf.CONF, connection="sqlite://")
+    engine = api.get_engine()
+    model_base.BASE.metadata.create_all(engine)
+    engine.raw_connection().driver_connection.execute("PRAGMA foreign_keys = OFF")
+    return tacker_context.get_admin_context()
+
+
+@pytest.fixture
+def vnf(context):
+    """An instance whose VNFCs are the servers of the fake site."""
+    one = objects.VnfInstance(
+        context=context,
+        vnf_instance_name="cluster",
+        instantiation_state="INSTANTIATED",
+        vnfd_id=str(uuid.uuid4()),
+        vnf_provider="us",
+        vnf_product_name="cluster",
+        vnf_software_version="1",
+        vnfd_version="1",
+        vnf_pkg_id=str(uuid.uuid4()),
+        tenant_id="tenant",
+        vnf_metadata={"owner": "us"},
+        vim_connection_info=[],
+    )
+    one.create()
+    one.instantiated_vnf_info = objects.InstantiatedVnfInfo(
+        context=context,
+        vnf_instance_id=one.id,
+        flavour_id="simple",
+        ext_cp_info=[],
+        instance_id="stack",
+        additional_params=GOOD,
+        vnfc_resource_info=[
+            objects.VnfcResourceInfo(
+                id=f"vnfc-{number}",
+                vdu_id="some",
+                compute_resource=objects.ResourceHandle(resource_id=f"server-{number}"),
+            )
+            for number in (4, 5, 55, 9)
+        ],
+    )
+    one.save()
+    return one.id
+
+
+@pytest.fixture
+def site(monkeypatch, tmp_path):
+    made = instantiated()
+    made.__class__ = OpenSite
+
+    def opened(hook, _params):
+        vars(made).update(context=hook.context, instance=hook.instance)
+        return made
+
+    monkeypatch.setattr(v1_context, "V1Site", opened)
+    monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path))
+    return made
+
+
+@pytest.fixture
+def modify(context, vnf, site, monkeypatch):
+    """``PATCH`` as controller, conductor and LCM driver carry it out."""
+    manager = driver_manager.DriverManager("tacker.tacker.mgmt.drivers", [NAME])
+    conductor = types.SimpleNamespace(
+        _mgmt_manager=manager, _load_vnf_interface=lambda *_: NAME
+    )
+    monkeypatch.setattr(vnflcm_utils, "get_vnfd_dict", lambda *_: {})
+    monkeypatch.setattr(vnflcm_utils, "get_vnf_package_path", lambda *_: "")
+    vim = {"id": "v", "vim_id": "v", "vim_type": "openstack", "access_info": {}}
+    monkeypatch.setattr(vnflcm_utils, "get_vim", lambda *_: vim)
+
+    def run(metadata):
+        body = {"vnfInstanceName": "cluster", "metadata": metadata}
+        operation = objects.VnfLcmOpOcc(
+            context=context,
+            id=str(uuid.uuid4()),
+            operation_state="PROCESSING",
+            state_entered_time=timeutils.utcnow(),
+            start_time=timeutils.utcnow(),
+            vnf_instance_id=vnf,
+            operation="MODIFY_INFO",
+            operation_params=str(body),
+            is_automatic_invocation=False,
+            is_cancel_pending=False,
+            tenant_id="tenant",
+        )
+        operation.create()
+        data = {"vnf_instance_name": "cluster", "metadata": metadata}
+        occurrence = {"vnf_instance_id": vnf, "id": operation.id}
+        occurrence["operationParams"] = str(body)
+        try:
+            vnflcm_driver.VnfLcmDriver.modify_vnf(
+                conductor, context, occurrence, data, {}, "vnfd"
+            )
+            operation.operation_state = "COMPLETED"
+        except Exception:
+            operation.operation_state = "FAILED_TEMP"
+            raise
+        finally:
+            operation.save()
+        return stored(context, vnf)
+
+    return run
+
+
+def stored(context, vnf):
+    return dict(objects.VnfInstance.get_by_id(context, vnf).vnf_metadata)
+
+
+def labels(site):
+    return {name: dict(marks.labels) for name, marks in site.marks.items()}
+
+
+def test_settings_there_and_back(modify, site):
+    assert modify(DISK) == {"owner": "us", **DISK}
+    assert labels(site) == {FIVE: {"disk": "ssd"}, FIFTY_FIVE: {"disk": "ssd"}}
+    assert modify(dict.fromkeys(DISK)) == {"owner": "us"}
+    assert labels(site) == {FIVE: {}, FIFTY_FIVE: {}}
+
+
+def test_maintenance_of_a_vnfc(modify, site):
+    entry = "k8s_nodes:vnfc:vnfc-5:maintenance"
+    modify({entry: "true"})
+    assert {name for name, _ in site.routes} == {FIFTY_FIVE}
+    modify({entry: None})
+    assert {name for name, _ in site.routes} == {FIVE, FIFTY_FIVE}
+
+
+def test_what_is_wrong_is_refused_before_it_is_stored(context, modify, site, vnf):
+    wrong = {"k8s_nodes:worker:label:k8s.io/a": "b", "k8s_nodes:vnfc:x:label:a": "b"}
+    with pytest.raises(errors.StepFailed) as caught:
+        modify({**wrong, **DISK})
+    assert "The settings of nodes have 2 problem(s)" in str(caught.value)
+    assert "Send `fail` for this operation" in str(caught.value)
+    assert stored(context, vnf) == {"owner": "us"}
+    assert labels(site) == {}
+
+
+def test_tacker_itself_takes_nothing_but_text(context, modify, vnf, site):
+    """So each setting is an entry of its own."""
+    with pytest.raises(errors.StepFailed, match="k8s_nodes is no setting: write"):
+        modify({"k8s_nodes": {"worker": {"label": {"a": "b"}}}})
+    with pytest.raises(Exception, match="A string is required in field vnf_metadata"):
+        modify({"theirs": {"a": 1}, **DISK})
+    assert stored(context, vnf) == {"owner": "us"}
+    assert labels(site) == {}
+
+
+def test_the_operation_can_be_shown(context, modify, vnf):
+    """Tacker's view takes for JSON what Tacker has stored as Python."""
+    modify(DISK)
+    (row,) = requests.occurrences(context, vnf, ("operation", "==", "MODIFY_INFO"))
+    shown = ViewBuilder()._get_vnf_lcm_op_occs(row)
+    assert shown["operationParams"]["metadata"] == DISK
+
+
+def test_a_failed_one_is_sent_again(modify, site):
+    site.faults.add("cluster.mark")
+    with pytest.raises(errors.StepFailed, match="Tacker has stored what the request"):
+        modify(DISK)
+    modify(DISK)
+    assert labels(site)[FIVE] == {"disk": "ssd"}
+
+
+def test_other_metadata_are_none_of_ours(modify, site):
+    assert modify({"owner": "them"}) == {"owner": "them"}
+    assert site.calls == []

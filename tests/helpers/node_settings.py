@@ -1,0 +1,65 @@
+"""Settings of nodes on fakes: as requests want them, and as nodes have them."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
+from tacker_k8s_mgmt.lifecycle.modify import Modify
+from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.topology.node_settings import Settings
+from tests.helpers.fakes.journal import FakeJournal
+from tests.helpers.fakes.site import FakeSite
+from tests.helpers.operations import run
+from tests.helpers.requests import VNF, params
+
+DISK = {"k8s_nodes:worker:label:disk": "ssd"}
+OUT = {"k8s_nodes:vnfc:five:maintenance": "true"}
+ALL = {
+    **DISK,
+    **OUT,
+    "k8s_nodes:control_plane:annotation:note": "hands off",
+    "k8s_nodes:vnfc:fiftyfive:taint:gpu:NoSchedule": "a",
+}
+
+
+def wants(site: FakeSite, metadata: Mapping[str, str], **servers: str) -> None:
+    """Have a request want these settings.
+
+    :param servers: the server of each VNFC, besides those that are known.
+    """
+    known = {"five": "server-5", "fiftyfive": "server-55", "plane": "server-4"}
+    # A request names what it removes, too.
+    site.settings = Settings.read(metadata, {**known, **servers}, {**metadata, **OUT})
+
+
+def modify(
+    site: FakeSite,
+    metadata: Mapping[str, str] | None = None,
+    wanted: Any = None,
+    **arguments: Any,
+) -> FakeJournal:
+    if metadata is not None:
+        wants(site, metadata)
+    return run(Modify, site, wanted, **arguments)
+
+
+def marks(site: FakeSite, name: str) -> NodeMarks:
+    cordoned = name in site.cordoned
+    return replace(site.marks.get(name, NodeMarks(name)), unschedulable=cordoned)
+
+
+def labels(site: FakeSite, name: str) -> Mapping[str, str]:
+    return marks(site, name).labels
+
+
+def routes(site: FakeSite) -> Collection[str]:
+    return {name for name, _ in site.routes}
+
+
+def report(site: FakeSite) -> list[tuple[str, str]]:
+    """What ``cluster check`` finds."""
+    view = cast(ports.View, site)
+    done = Survey(params(), VNF, view, site.settings).take()
+    return [(row.name, found.text) for row in done.rows for found in row.findings]

@@ -1,0 +1,109 @@
+"""Settings of Node objects, and the workloads that need their labels, with kubectl."""
+
+import json
+
+import pytest
+
+from tacker_k8s_mgmt.model import node_marks
+from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT, NodeSettings
+from tacker_k8s_mgmt.model.placement import Workload
+from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tests.helpers import kubeapi as bed
+from tests.helpers.kubectl_server import needs_kubectl, pod
+
+pytestmark = needs_kubectl
+WANTED = NodeSettings(
+    labels={"example.com/disk": "ssd", "empty": ""},
+    annotations={"note": 'a "b"\tc\nd ü'},
+    taints={("gpu", "NoSchedule"): "a"},
+)
+
+
+@pytest.fixture
+def cluster(site, session):
+    return KubeControl(session)
+
+
+def changes(cluster, wanted, *names):
+    return {
+        one.name: node_marks.change(one, wanted)
+        for one in cluster.marks()
+        if one.name in names
+    }
+
+
+def marks(cluster, name):
+    return next(one for one in cluster.marks() if one.name == name)
+
+
+def deployment(name, **spec):
+    template = {"metadata": {"labels": {"app": name}}, "spec": {**pod(name)["spec"]}}
+    template["spec"] |= spec
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": name}},
+            "template": template,
+        },
+    }
+
+
+def test_settings_there_and_back(cluster, site):
+    before = marks(cluster, "w1")
+    cluster.mark(changes(cluster, WANTED, "w1", "w2"))
+    after = marks(cluster, "w1")
+    assert node_marks.change(after, WANTED) == {}
+    assert after.labels == {**before.labels, **WANTED.labels}
+    assert after.annotations["note"] == WANTED.annotations["note"]
+    assert marks(cluster, "w10").labels.keys() == before.labels.keys()
+    cluster.mark(changes(cluster, NodeSettings(), "w1", "w2"))
+    again = marks(cluster, "w1")
+    assert (again.labels, again.taints) == (before.labels, before.taints)
+    assert again.annotations == before.annotations
+
+
+def test_alike_changes_take_one_command(cluster, site):
+    labels = NodeSettings(labels={"a": "b"})
+    cluster.mark(changes(cluster, labels, "w1", "w2", "w10"))
+    assert len(site.calls("patch")) == 1
+    assert marks(cluster, "w10").labels["a"] == "b"
+
+
+def test_a_change_of_another_version_has_no_effect(cluster, site):
+    late = changes(cluster, WANTED, "w1")
+    site.kube.kubectl("label", "node", "w1", "theirs=1")
+    cluster.mark(late)
+    assert marks(cluster, "w1").taints == ()
+    assert "note" not in marks(cluster, "w1").annotations
+
+
+def test_maintenance_keeps_pods_away(cluster, site):
+    site.run(pod("web", "w1"))
+    wanted = NodeSettings(taints={MAINTENANCE_TAINT: ""}, maintenance=True)
+    cluster.mark(changes(cluster, wanted, "w1"))
+    assert marks(cluster, "w1").in_maintenance
+    assert next(n for n in cluster.nodes() if n.name == "w1").unschedulable
+    bed.wait_for(lambda: "web" not in site.pods_on("w1"))
+    cluster.mark(changes(cluster, NodeSettings(), "w1"))
+    assert not next(n for n in cluster.nodes() if n.name == "w1").unschedulable
+
+
+def test_workloads_that_are_bound_to_nodes(cluster, site):
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    expression = {"key": "disk", "operator": "Exists"}
+    terms = [{"matchExpressions": [expression]}]
+    affinity = {"nodeAffinity": {required: {"nodeSelectorTerms": terms}}}
+    site.kube.apply(
+        deployment("free"),
+        deployment("bound", nodeSelector={"disk": "ssd"}),
+        deployment("near", affinity=affinity),
+    )
+    found = sorted(cluster.workloads(), key=str)
+    assert found == [
+        Workload("Deployment", "default", "bound", {"disk": "ssd"}),
+        Workload("Deployment", "default", "near", {}, terms),
+    ]
+    json.dumps(found[1].terms)
