@@ -93,10 +93,11 @@ class State:
 def changed(state_path: str) -> Iterator[State]:
     """The state, which is stored at the end; other processes wait meanwhile.
 
-    :raises OSError: it cannot be read or written, or another process keeps it.
+    :raises OSError: it cannot be read or written, another process keeps it, or there is
+        no such directory.
     """
     directory = Path(state_path, _DIRECTORY)
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
     _hand_over(directory)
     path, new = directory / _FILE, directory / f".{_FILE}"
     with open(directory / _LOCK, "a", opener=_private) as lock:

@@ -1,6 +1,7 @@
 """The totals of all operations, added up from journals."""
 
 import bisect
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -14,6 +15,8 @@ _COMPLETED, _, _CUT_OFF = OUTCOMES
 _BUCKETS = (1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200)
 #: Upper limits of the buckets of durations, in seconds.
 LIMITS = (*(str(float(limit)) for limit in _BUCKETS), "+Inf")
+
+_UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 Key = tuple[str, ...]
 Sums = defaultdict[Key, float]
@@ -82,7 +85,7 @@ class Totals:
         return added
 
     def _add(self, operation: Operation) -> None:
-        place = operation.name, operation.hook
+        place = _without_ids(operation.name), _without_ids(operation.hook)
         outcome = operation.outcome if operation.ended is not None else _CUT_OFF
         if outcome not in OUTCOMES:
             return
@@ -94,7 +97,7 @@ class Totals:
             )
             self.buckets[(*place, _limit(operation.seconds))] += 1
         for step in operation.steps:
-            self._add_step(operation.hook, step)
+            self._add_step(place[1], step)
 
     def _add_step(self, hook: str, step: Step) -> None:
         # Former releases did not record the kind, and names have no limited number.
@@ -105,6 +108,11 @@ class Totals:
         elif step.outcome == "done":
             self.steps[hook, step.kind] += 1
             self.step_seconds[hook, step.kind] += step.seconds
+
+
+def _without_ids(name: str) -> str:
+    """A name of a limited number: work for a CNF has the id of its VNF instance."""
+    return _UUID.sub("", name).rstrip()
 
 
 def _limit(seconds: float) -> str:

@@ -12,6 +12,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from tacker_k8s_mgmt.model import playbook_estimates
@@ -19,6 +20,7 @@ from tacker_k8s_mgmt.model.playbook_estimates import Former
 
 _MESSAGE_CHARS = 300
 _FULL_FAILURES = 3
+_LISTED_FAILURES = 100
 _NAMED_HOSTS = 10
 _SLOWEST = 8
 _SHOWN = ("name", "host", "task", "message")
@@ -186,10 +188,10 @@ class Progress:
 
 
 def listed(failures: Iterable[Failure]) -> list[dict[str, str]]:
-    """The failures for programs."""
+    """The first failures for programs; the journal keeps them."""
     return [
         {"host": failure.host, "task": failure.task, "message": failure.message}
-        for failure in failures
+        for failure in islice(failures, _LISTED_FAILURES)
     ]
 
 

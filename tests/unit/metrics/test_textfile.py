@@ -116,6 +116,20 @@ def test_steps_of_former_journals_make_no_series_of_their_own(directory):
     assert not [key for key in found if key[0].startswith("step_")]
 
 
+def test_work_for_a_cnf_makes_no_series_for_each_cnf(directory):
+    completed(directory.parent, f"scale_end of CNF {OTHER}")
+    completed(directory.parent, f"scale_end of CNF {VNF}")
+    name = "scale_end of CNF"
+    assert runs(written(directory)) == {(name, name, "completed"): 2}
+
+
+def test_a_mistyped_state_path_is_not_made(directory):
+    absent = directory / "absent"
+    with pytest.raises(FileNotFoundError):
+        textfile.write(str(absent), str(directory))
+    assert not absent.exists()
+
+
 def test_a_hook_that_was_cut_off_counts_once_the_next_one_runs(directory):
     Recorder(directory.parent).begin().step_start()
     assert runs(written(directory)) == {}
