@@ -253,14 +253,16 @@ class Call:
 
         Tacker makes an id of the server's, so a rebuilt VNFC has another one.
         """
-        now = {place: vnfc for vnfc, _, place in self.vnfcs()}
-        noted = self.between.get(_PLACES) or ()
-        ids = {vnfc: now.get((stack, name), vnfc) for vnfc, stack, name in noted}
+        now = {vnfc: place for vnfc, _, place in self.vnfcs()}
+        noted = {v: (stack, name) for v, stack, name in self.between.get(_PLACES) or ()}
         metadata = self.instance.get("metadata") or {}
         for entry in self._settings():
             prefix, scope, vnfc, *rest = entry.split(":")
-            new = ":".join((prefix, scope, ids.get(vnfc, vnfc), *rest))
-            metadata[new] = metadata.pop(entry)
+            there = [one for one in now if now[one] == noted.get(vnfc)]
+            # Without a stack of its own, its place may be that of several.
+            if vnfc not in now and len(there) == 1:
+                new = ":".join((prefix, scope, there[0], *rest))
+                metadata[new] = metadata.pop(entry)
 
     def _settings(self) -> list[str]:
         """The entries of the metadata that are settings of single VNFCs."""

@@ -177,6 +177,54 @@ class TestServers:
             call("heal_end", {"vnfcInstanceId": ["worker-server-5"]}).noted()
 
 
+class TestSettingsOfAVnfc:
+    """Tacker makes the id of a VNFC of its server's, which a heal replaces."""
+
+    ENTRIES = {"k8s_nodes:vnfc:worker-server-1:maintenance": "true", "theirs": "1"}
+
+    def after(self, **places):
+        """The metadata after a heal of the first of two workers.
+
+        :param places: stack of each server, before and after.
+        """
+
+        def info(first):
+            vnfcs = [vnfc(first), vnfc(2)]
+            for one, number in zip(vnfcs, (first, 2), strict=True):
+                one["metadata"]["stack_id"] = places[f"server_{number}"]
+            return {
+                "vnfcResourceInfo": vnfcs,
+                "vnfcInfo": [
+                    {
+                        "id": f"worker-server-{number}",
+                        "vnfcResourceInfoId": f"resource-{number}",
+                    }
+                    for number in (first, 2)
+                ],
+            }
+
+        begun = call(metadata=dict(self.ENTRIES), instantiatedVnfInfo=info(1))
+        begun.note_places()
+        between = begun.failure()["user_script_err_handling_data"]
+        ended = call(
+            between=between, metadata=dict(self.ENTRIES), instantiatedVnfInfo=info(3)
+        )
+        ended.follow_places()
+        return ended.instance["metadata"]
+
+    def test_they_follow_its_place(self):
+        metadata = self.after(server_1="a", server_2="b", server_3="a")
+        assert metadata == {
+            "k8s_nodes:vnfc:worker-server-3:maintenance": "true",
+            "theirs": "1",
+        }
+
+    def test_they_follow_nothing_else(self):
+        assert self.after(server_1="a", server_2="b", server_3="c") == self.ENTRIES
+        # Outside of groups, several may be in one place.
+        assert self.after(server_1="", server_2="", server_3="") == self.ENTRIES
+
+
 def test_connection_points_of_a_change_of_connectivity():
     def entry(*addresses):
         fixed = {"fixedAddresses": list(addresses)} if addresses else {}
