@@ -9,7 +9,7 @@ import pytest
 
 from lab import client
 from tests.integration.cluster import Cluster
-from tests.real import settings, workloads
+from tests.real import cnfs, settings, workloads
 from tests.real.cluster import (
     answering_pods,
     consistent,
@@ -21,6 +21,7 @@ from tests.real.cluster import (
     uids,
     versions,
 )
+from tests.real.cnfs import Cnfs
 from tests.real.conftest import RealLab
 
 pytestmark = pytest.mark.lab
@@ -36,9 +37,24 @@ TOO_LARGE = ("INPUT", "-p", "udp", "--dport", "8472", *LARGER, "-j", "DROP")
 def cluster(
     lab: RealLab, record_testsuite_property: Callable[[str, object], None]
 ) -> Iterator[Cluster]:
-    with lab.instance("real", drain=settings.DRAIN) as made:
+    with lab.instance("real", drain=settings.DRAIN, cluster={"helm": True}) as made:
         made.instantiate()
         record_testsuite_property("versions", json.dumps(versions(made)))
+        yield made
+
+
+@contextlib.contextmanager
+def cnfs_on(lab: RealLab, cluster: Cluster) -> Iterator[Cnfs]:
+    (vim,) = (vim for vim in lab.tacker.vims() if vim["name"] == cluster.vim_name)
+    with cnfs.on(lab, cluster, vim["id"]) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def exposed(lab: RealLab, cluster: Cluster) -> Iterator[Cnfs]:
+    """CNFs that answer through the load balancer."""
+    with cnfs_on(lab, cluster) as made:
+        made.instantiate()
         yield made
 
 
@@ -77,6 +93,13 @@ class TestInstantiated:
         deploy(cluster)
         assert len(answering_pods(cluster)) >= 2
 
+    def test_exposed_cnfs_answer_through_the_load_balancer(self, exposed: Cnfs) -> None:
+        exposed.answer()
+        exposed.scale("OUT")
+        exposed.answer()
+        exposed.scale("IN")
+        exposed.answer()
+
 
 @contextlib.contextmanager
 def smaller_mtu(cluster: Cluster) -> Iterator[None]:
@@ -102,12 +125,13 @@ class TestScaled:
         cluster.handle("rollback", "ROLLED_BACK")
         consistent(cluster, 2)
 
-    def test_out_by_one(self, cluster: Cluster) -> None:
+    def test_out_by_one(self, cluster: Cluster, exposed: Cnfs) -> None:
         before = uids(cluster)
         cluster.scale("OUT")
         consistent(cluster, 3)
         assert before.items() <= uids(cluster).items()
         settled(cluster)
+        exposed.answer()
 
     def test_out_by_two(self, cluster: Cluster) -> None:
         before = uids(cluster)
@@ -116,7 +140,9 @@ class TestScaled:
         assert before.items() <= uids(cluster).items()
         settled(cluster)
 
-    def test_in_by_one_is_blocked_by_a_budget_first(self, cluster: Cluster) -> None:
+    def test_in_by_one_is_blocked_by_a_budget_first(
+        self, cluster: Cluster, exposed: Cnfs
+    ) -> None:
         before = uids(cluster)
         # On every worker runs one of them, and none may go.
         replicas(cluster, 10)
@@ -133,6 +159,7 @@ class TestScaled:
         assert len(before) - len(uids(cluster)) == 1
         settled(cluster)
         assert len(answering_pods(cluster)) >= 2
+        exposed.answer()
 
 
 class TestModified:
@@ -148,7 +175,7 @@ class TestModified:
 
 
 class TestHealed:
-    def test_worker_that_lives(self, cluster: Cluster) -> None:
+    def test_worker_that_lives(self, cluster: Cluster, exposed: Cnfs) -> None:
         before = uids(cluster)
         address, server = next(iter(cluster.workers().items()))
         cluster.heal(server)
@@ -158,8 +185,9 @@ class TestHealed:
         assert after == before
         settled(cluster)
         settings.assert_labelled(cluster)
+        exposed.answer()
 
-    def test_worker_that_was_killed(self, cluster: Cluster) -> None:
+    def test_worker_that_was_killed(self, cluster: Cluster, exposed: Cnfs) -> None:
         before = uids(cluster)
         address, server = next(iter(cluster.workers().items()))
         kill(cluster, address, server)
@@ -169,13 +197,24 @@ class TestHealed:
         assert after.pop(named(address)) != before.pop(named(address))
         assert after == before
         settled(cluster)
+        exposed.answer()
 
-    def test_load_balancer(self, cluster: Cluster) -> None:
+    def test_load_balancer(self, cluster: Cluster, exposed: Cnfs) -> None:
         before = uids(cluster)
         cluster.heal(cluster.server("externalLB"))
         consistent(cluster, 4)
         assert uids(cluster) == before
         assert cluster.api("/readyz") == "ok"
+        exposed.answer()
+
+    def test_whole_vnf_is_refused_while_cnfs_use_it(
+        self, cluster: Cluster, exposed: Cnfs
+    ) -> None:
+        error = cluster.heal(expect="FAILED_TEMP")
+        assert "still used as a VIM" in error
+        cluster.handle("fail", "FAILED")
+        exposed.answer()
+        exposed.end()
 
     def test_whole_vnf(self, lab: RealLab, cluster: Cluster) -> None:
         before = uids(cluster)
@@ -184,6 +223,10 @@ class TestHealed:
         assert not set(before.values()) & set(uids(cluster).values())
         deploy(cluster)
         assert len(answering_pods(cluster)) >= 2
+        with cnfs_on(lab, cluster) as again:
+            again.instantiate()
+            again.answer()
+            again.end()
 
 
 def test_terminate_leaves_nothing(cluster: Cluster) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.integration.v2 import KUBERNETES, OPENSTACK, ClusterV2
-from tests.real import settings, workloads
+from tests.real import cnfs, settings, workloads
 from tests.real.cluster import (
     answering_pods,
     consistent,
@@ -16,6 +16,7 @@ from tests.real.cluster import (
     uids,
     versions,
 )
+from tests.real.cnfs import Cnfs
 from tests.real.conftest import RealLabV2
 
 pytestmark = pytest.mark.lab
@@ -30,6 +31,14 @@ def cluster(
         lab_v2.keep_secrets_in_barbican(made.parameters)
         made.instantiate()
         record_testsuite_property("versions", json.dumps(versions(made)))
+        yield made
+
+
+@pytest.fixture(scope="module")
+def exposed(lab_v2: RealLabV2, cluster: ClusterV2) -> Iterator[Cnfs]:
+    """CNFs that answer through the load balancer."""
+    with cnfs.on(lab_v2, cluster, cluster.vim_for_a_cnf()) as made:
+        made.instantiate()
         yield made
 
 
@@ -63,24 +72,34 @@ def test_maintenance_is_blocked_by_a_budget_first(cluster: ClusterV2) -> None:
     settings.maintain(cluster, lambda _: cluster.handle("retry", "COMPLETED"))
 
 
-def test_scaled_out(cluster: ClusterV2) -> None:
+def test_exposed_cnfs_answer_through_the_load_balancer(exposed: Cnfs) -> None:
+    exposed.answer()
+    exposed.scale("OUT")
+    exposed.answer()
+    exposed.scale("IN")
+    exposed.answer()
+
+
+def test_scaled_out(cluster: ClusterV2, exposed: Cnfs) -> None:
     before = uids(cluster)
     cluster.scale("OUT")
     consistent(cluster, 3)
     assert before.items() <= uids(cluster).items()
     settled(cluster)
     settings.assert_labelled(cluster)
+    exposed.answer()
 
 
-def test_scaled_in(cluster: ClusterV2) -> None:
+def test_scaled_in(cluster: ClusterV2, exposed: Cnfs) -> None:
     before = uids(cluster)
     cluster.scale("IN")
     consistent(cluster, 2)
     assert uids(cluster).items() < before.items()
     settled(cluster)
+    exposed.answer()
 
 
-def test_killed_worker_is_healed(cluster: ClusterV2) -> None:
+def test_killed_worker_is_healed(cluster: ClusterV2, exposed: Cnfs) -> None:
     before = uids(cluster)
     address, server = next(iter(cluster.workers().items()))
     kill(cluster, address, server)
@@ -88,6 +107,16 @@ def test_killed_worker_is_healed(cluster: ClusterV2) -> None:
     consistent(cluster, 2)
     assert len(before.items() & uids(cluster).items()) == len(before) - 1
     settled(cluster)
+    exposed.answer()
+
+
+def test_load_balancer_is_healed(cluster: ClusterV2, exposed: Cnfs) -> None:
+    before = uids(cluster)
+    cluster.heal(cluster.server("externalLB"))
+    consistent(cluster, 2)
+    assert uids(cluster) == before
+    exposed.answer()
+    exposed.end()
 
 
 def test_terminate_leaves_nothing(cluster: ClusterV2) -> None:

@@ -7,6 +7,11 @@ IMAGE = f"{REGISTRY_ADDRESS}/lab/web:1"
 PORT = 8080
 NODE_PORT = 30080
 CNF_PORT = 30081
+#: Of the exposed CNF: its Services' node ports, the port of the one that is balanced,
+#: and where its pods' name server listens.
+EXPOSED_PORT, DNS_NODE_PORT, BALANCED_PORT, DNS = 30082, 30053, 8081, 5353
+#: Of the one from a chart.
+CHART_PORT = 30083
 REPLICAS = 4
 #: Seconds that a pod has to end; a second is enough for one that does nothing.
 GRACE = 2
@@ -90,3 +95,48 @@ spec:
   minAvailable: {at_least}
   selector: {{matchLabels: {{app: web}}}}
 """
+
+
+_NAME_SERVER = """\
+      - name: dns
+        image: {image}
+        args: [-dns.port, "{port}"]
+        resources: {{requests: {{cpu: 10m, memory: 16Mi}}, limits: {{memory: 128Mi}}}}
+"""
+
+_EXPOSED = """\
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: web-local}}
+spec:
+  type: LoadBalancer
+  externalTrafficPolicy: Local
+  selector: {{app: web}}
+  ports: [{{port: {balanced}, targetPort: {port}}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {{name: dns}}
+spec:
+  type: NodePort
+  selector: {{app: web}}
+  ports: [{{port: 53, targetPort: {dns}, protocol: UDP, nodePort: {dns_node_port}}}]
+"""
+
+
+def exposed_cnf(coredns: str) -> str:
+    """The manifest of a CNF with Services of both types, over TCP and UDP.
+
+    :param coredns: version of the image of CoreDNS, which answers over UDP; without a
+        configuration it says who asks.
+    """
+    image = f"{REGISTRY_ADDRESS}/coredns/coredns:v{coredns}"
+    pod = _pod() + _NAME_SERVER.format(image=image, port=DNS)
+    places = {"name": "web", "replicas": 2, "port": PORT}
+    deployment = _WEB.format(
+        pod=pod, unsatisfiable="DoNotSchedule", node_port=EXPOSED_PORT, **places
+    )
+    return deployment + _EXPOSED.format(
+        balanced=BALANCED_PORT, port=PORT, dns=DNS, dns_node_port=DNS_NODE_PORT
+    )
