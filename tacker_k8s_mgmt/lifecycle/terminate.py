@@ -49,7 +49,7 @@ def refuse_exposed(vnf_id: str, server: ports.AnsibleServer, host: str) -> Step:
             LOG.warning("Whether CNFs are exposed is not known: %s", error)
             return
         if exposures:
-            owners = {one.owner: one.title for one in exposures}
+            owners = {exposure.owner: exposure.title for exposure in exposures}
             listed = ", ".join(f"{owner} (port {owners[owner]})" for owner in owners)
             raise errors.ClusterError(
                 detail=f"The load balancer exposes CNFs on the cluster: {listed}.",

