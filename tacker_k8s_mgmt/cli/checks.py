@@ -76,7 +76,7 @@ class Site:
             listed = vm_input.listed(self._args.machines, self._params)
         yield from self._secrets()
         yield self._package()
-        owner = str(self._args.vnf_instance_id or "")
+        owner = self._args.vnf_instance_id
         name = vim_name(self._params, owner or "(id)")
         yield Check("VIM name", name, skipped="only Tacker knows the others")
         try:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cli import tacker_records
+from tacker_k8s_mgmt.cli import conductor, tacker_records
 from tacker_k8s_mgmt.cli.base import Outcome, Report
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.cli.render.console import Console
@@ -39,7 +39,7 @@ class ClusterReport(Report):
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         parser.add_argument("vnf", type=uuid.UUID, metavar="VNF_INSTANCE_ID")
-        tacker_records.add_config_file(parser)
+        conductor.add_config_file(parser)
         return parser
 
     @abc.abstractmethod

@@ -1,6 +1,5 @@
 """Shared by all commands: exit codes, error messages, arguments, files."""
 
-import argparse
 import difflib
 import math
 import sys
@@ -9,8 +8,6 @@ from pathlib import Path
 
 from tacker_k8s_mgmt.csar import archive
 
-#: Where the conductor keeps the journals, if tacker.conf does not say otherwise.
-STATE_PATH = "/var/lib/tacker/k8s_mgmt"
 #: A VNF instance in examples.
 EXAMPLE_ID = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
 PROGRAM = "tacker-k8s-mgmt"
@@ -25,16 +22,6 @@ class UsageError(Exception):
 
 class NotDone(Exception):
     """There is nothing to show, or what was asked for did not happen: exit code 1."""
-
-
-def add_directory(parser: argparse.ArgumentParser, option: str, default: str) -> None:
-    """Add an option for a directory that the conductor's configuration names."""
-    parser.add_argument(
-        f"--{option.replace('_', '-')}",
-        default=default,
-        metavar="DIR",
-        help=f"[k8s_mgmt] {option} of the conductor (default: %(default)s)",
-    )
 
 
 def unknown(argv: Sequence[str], known: Mapping[str, Sequence[str]]) -> str:

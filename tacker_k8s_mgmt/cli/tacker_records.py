@@ -1,23 +1,10 @@
 """What Tacker records of clusters, for the commands ``cluster``."""
 
-import argparse
 import sys
 import warnings
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-
-
-def add_config_file(parser: argparse.ArgumentParser) -> None:
-    """Add the option for Tacker's configuration."""
-    parser.add_argument(
-        "--config-file",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="Tacker's configuration; may be given several times (default: where the "
-        "conductor looks for it)",
-    )
 
 
 def lookup() -> Any:

@@ -87,7 +87,7 @@ class Hook(abc.ABC, Generic[S]):
         """What an operation on this VNF instance may touch."""
 
     def details(self) -> Mapping[str, Any]:
-        """What the journal records of the operation at its start."""
+        """What the journal records of the operation at its start; see :func:`named`."""
         return {}
 
     def run(
@@ -155,6 +155,16 @@ class Hook(abc.ABC, Generic[S]):
         """Record what delays the operation, in the journal and in the log."""
         LOG.warning("%s: %s", self.name, text)
         self._journal.record("note", text=text)
+
+
+def named(vnf_name: Any, occurrence: Any) -> dict[str, str]:
+    """What the journal records of each operation, as far as it is known.
+
+    :param vnf_name: of the VNF instance.
+    :param occurrence: id of Tacker's LCM operation occurrence.
+    """
+    known = {"vnf_name": vnf_name, "lcm_op_occ_id": occurrence}
+    return {name: str(value) for name, value in known.items() if value}
 
 
 def scale_details(kind: str, aspect: str, steps: int | None) -> dict[str, Any]:

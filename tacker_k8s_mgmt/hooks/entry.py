@@ -40,7 +40,7 @@ class Plan:
     steps: Sequence[Step]
     left: Callable[[], str] = lambda: ""
     advice: AdviceFor | None = None
-    after: Callable[[], None] = lambda: None
+    after: Callable[[], object] = lambda: None
     is_last: bool = False
 
     @classmethod
@@ -48,7 +48,7 @@ class Plan:
         cls,
         operation: Operation,
         advice: AdviceFor | None = None,
-        after: Callable[[], None] = lambda: None,
+        after: Callable[[], object] = lambda: None,
     ) -> "Plan":
         """The plan of an operation, whose list of steps may grow while it runs."""
         return cls(operation.steps(), operation.left, advice, after)

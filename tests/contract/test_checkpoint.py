@@ -88,7 +88,8 @@ def test_retry_will_go_on_from_the_point_that_was_saved(context, wanted):
     """See the conditions on ``before_error_point`` in ``vnflcm_driver``."""
     one = Instance()
     under_way = operation(context, one, fields.LcmOccsOperationState.PROCESSING)
-    checkpoint.save(context, one, wanted)
+    operation(context, one, fields.LcmOccsOperationState.COMPLETED)
+    assert checkpoint.save(context, one, wanted) == under_way
     assert point(context, under_way) == wanted
     assert one.saved == 0
 
@@ -97,8 +98,9 @@ def test_retry_will_go_on_from_the_point_that_was_saved(context, wanted):
 def test_operations_that_tacker_may_go_on_with_stay(context, state):
     one = Instance()
     failed = operation(context, one, state, error_point=checkpoint.END_POINT)
-    checkpoint.save(context, one, checkpoint.START_POINT)
+    found = checkpoint.save(context, one, checkpoint.START_POINT)
     assert point(context, failed) == checkpoint.END_POINT
+    assert found == (failed if state == "ROLLING_BACK" else "")
 
 
 def test_operations_of_other_instances_stay(context):

@@ -15,7 +15,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker import objects
 from tacker.common import driver_manager
 
-from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, vim
 from tacker_k8s_mgmt.model.nodes import Role
@@ -122,6 +122,18 @@ def test_scale_in_takes_the_stacks_that_tacker_names(manager, site, vnf):
         vnf={},
     )
     assert site.members == [MASTER, FIFTY_FIVE]
+
+
+def test_the_journal_names_the_operation_and_the_vnf(
+    manager, site, vnf, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(checkpoint, "save", lambda *_, **__: "occurrence")
+    vnf.vnf_instance_name = "my-cluster"
+    given = {"scale_name_list": ["a"], "scale_out_id_list": ["member-server-5"]}
+    call(manager, "scale_start", vnf, scale("SCALE_IN"), **given, vnf={})
+    records, _ = journal.read(journal.path_of(str(tmp_path), VNF))
+    (begun,) = (one for one in records if one["event"] == "operation-start")
+    assert (begun["vnf_name"], begun["lcm_op_occ_id"]) == ("my-cluster", "occurrence")
 
 
 def test_scale_out_takes_the_stacks_that_tacker_names(manager, site, vnf):

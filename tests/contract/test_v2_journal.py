@@ -45,6 +45,14 @@ def test_hooks_with_nothing_to_record_are_not_waited_for(tacker):
     ]
 
 
+def test_the_operation_and_the_vnf_are_named(tacker):
+    instantiate(tacker)
+    records, _ = journal.read(journal.path_of(str(tacker.state), VNF))
+    timeline = Timeline(records)
+    assert {operation.occurrence for operation in timeline.operations} == {"occ"}
+    assert timeline.vnf_name == "my-cluster"
+
+
 def test_rollbacks_end_with_their_first_hook(tacker):
     with tacker.world() as site:
         site.faults.add("run cluster")

@@ -234,6 +234,7 @@ class Tacker:
         self.data = {}
         self.instance = {
             "id": VNF,
+            "vnfInstanceName": "my-cluster",
             "vnfdId": "vnfd",
             **_PRODUCT,
             "instantiationState": "NOT_INSTANTIATED",

@@ -1,15 +1,13 @@
 """``tacker-k8s-mgmt preflight``: the checks of instantiate_start, without Tacker."""
 
 import argparse
-import uuid
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from rich.text import Text
 
-from tacker_k8s_mgmt import config
-from tacker_k8s_mgmt.cli import common, passwords, request_input
+from tacker_k8s_mgmt.cli import common, conductor, passwords, recorded, request_input
 from tacker_k8s_mgmt.cli.base import Outcome, Report
 from tacker_k8s_mgmt.cli.checks import Check, Site
 from tacker_k8s_mgmt.cli.common import UsageError
@@ -18,6 +16,8 @@ from tacker_k8s_mgmt.csar import request
 from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.remote import restricted_files
 from tacker_k8s_mgmt.request.secret_references import FILE, Reference, Unresolved
+
+_DIRECTORIES = ("state_path", "key_directory", "secret_directory")
 
 
 class Preflight(Report):
@@ -65,32 +65,30 @@ class Preflight(Report):
         )
         parser.add_argument(
             "--vnf-instance-id",
-            type=uuid.UUID,
-            metavar="ID",
-            help="VNF instance that may own the cluster's directory, before a retry",
+            metavar="VNF",
+            help="id or recorded name of the VNF instance that may own the cluster's "
+            "directory, before a retry",
         )
         parser.add_argument(
             "--ask-passwords",
             action="store_true",
             help="ask for passwords that are not in the request, or are in Barbican",
         )
-        for option, default in (
-            ("state_path", common.STATE_PATH),
-            ("key_directory", config.KEY_DIRECTORY),
-            ("secret_directory", config.SECRET_DIRECTORY),
-        ):
-            common.add_directory(parser, option, default)
+        for option in _DIRECTORIES:
+            conductor.add_directory(parser, option)
         parser.add_argument(
             "--connect-timeout",
             type=common.seconds,
-            default=30.0,
             metavar="SECONDS",
-            help="for each login (default: %(default)g)",
+            help="for each login (default: [k8s_mgmt] connect_timeout of tacker.conf)",
         )
+        conductor.add_config_file(parser)
         return parser
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
         """Check it."""
+        conductor.complete(parsed_args, *_DIRECTORIES, "connect_timeout")
+        _identify(parsed_args)
         checked = request_input.read_request(
             parsed_args,
             partial(_amended, ask_passwords=parsed_args.ask_passwords),
@@ -107,6 +105,13 @@ class Preflight(Report):
             partial(_print, count, checks, warnings),
             common.PROBLEMS if count else common.OK,
         )
+
+
+def _identify(args: argparse.Namespace) -> None:
+    vnf = args.vnf_instance_id
+    args.vnf_instance_id = recorded.identified(args.state_path, vnf) if vnf else ""
+    if args.vnf_instance_id is None:
+        raise UsageError(f"no VNF instance of the name {vnf} is recorded; give its id")
 
 
 def _secret(directory: str, reference: Reference) -> str | None:

@@ -43,7 +43,7 @@ class RunsFollow(Command):
         began = time.time()
         vnf_id = recorded.chosen(args) or _first_instance(args)
         if vnf_id is None:
-            raise recorded.nothing(args.state_path)
+            raise recorded.nothing(args.state_path, args.vnf)
         timeline = Timeline()
         path = journal.path_of(args.state_path, vnf_id)
         reporter = Reporter(Console(), timeline)

@@ -6,9 +6,16 @@ from collections.abc import Iterator, Sequence
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import recorded
 from tacker_k8s_mgmt.cli.base import Lister
-from tacker_k8s_mgmt.model.timeline import Timeline, clock
+from tacker_k8s_mgmt.model.timeline import clock
 
-_COLUMNS = ("VNF Instance ID", "Started", "Hook", "State")
+_COLUMNS = (
+    "VNF Instance ID",
+    "VNF Name",
+    "Operation ID",
+    "Hook",
+    "Started",
+    "State",
+)
 
 
 class RunsList(Lister):
@@ -27,15 +34,16 @@ class RunsList(Lister):
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterator[Sequence[str]]]:
         """Return a row for each, the one that changed last first."""
-        known = journal.instances(parsed_args.state_path)
+        path = recorded.state_path(parsed_args)
+        known = journal.instances(path)
         if not known:
-            raise recorded.nothing(parsed_args.state_path)
-        return _COLUMNS, _rows(parsed_args.state_path, known)
+            raise recorded.nothing(path)
+        return _COLUMNS, _rows(path, known)
 
 
 def _rows(state_path: str, known: Sequence[str]) -> Iterator[Sequence[str]]:
     for vnf_id in known:
-        records, _ = journal.read(journal.path_of(state_path, vnf_id))
-        last = Timeline(records).last
-        if last is not None:
-            yield vnf_id, clock(last.started), last.hook, recorded.state(last)
+        timeline = recorded.timeline(state_path, vnf_id)
+        if last := timeline.last:
+            named = timeline.vnf_name, last.occurrence
+            yield vnf_id, *named, last.hook, clock(last.started), recorded.state(last)

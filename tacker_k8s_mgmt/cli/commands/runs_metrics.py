@@ -39,8 +39,8 @@ class RunsMetrics(Command):
         # Imported late: the other commands do without Prometheus' client.
         from tacker_k8s_mgmt.metrics import textfile
 
+        state_path = recorded.state_path(parsed_args)
         if parsed_args.metrics_directory:
-            path = textfile.write(parsed_args.state_path, parsed_args.metrics_directory)
-            print(path)
+            print(textfile.write(state_path, parsed_args.metrics_directory))
         else:
-            print(textfile.text(parsed_args.state_path), end="")
+            print(textfile.text(state_path), end="")

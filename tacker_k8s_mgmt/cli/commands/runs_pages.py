@@ -8,7 +8,6 @@ from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import common, recorded
 from tacker_k8s_mgmt.cli.base import Command
 from tacker_k8s_mgmt.cli.common import UsageError
-from tacker_k8s_mgmt.model.timeline import Timeline
 
 
 class RunsPages(Command):
@@ -39,12 +38,13 @@ class RunsPages(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Write them."""
         args, now = parsed_args, time.time()
+        path = recorded.state_path(args)
         timelines = {
-            vnf_id: Timeline(journal.read(journal.path_of(args.state_path, vnf_id))[0])
-            for vnf_id in journal.instances(args.state_path)
+            vnf_id: recorded.timeline(path, vnf_id)
+            for vnf_id in journal.instances(path)
         }
         if not timelines:
-            raise recorded.nothing(args.state_path)
+            raise recorded.nothing(path)
         # Imported late, as in `runs show`.
         from tacker_k8s_mgmt.cli.render import html
 

@@ -47,11 +47,15 @@ class RunsShow(Report):
             raise UsageError("--html writes a page; give no other form of output")
         vnf_id = recorded.chosen(args)
         if vnf_id is None:
-            raise recorded.nothing(args.state_path)
+            raise recorded.nothing(args.state_path, args.vnf)
         records, _ = journal.read(journal.path_of(args.state_path, vnf_id))
         if not records:
             raise recorded.nothing(args.state_path, vnf_id)
-        document = {"vnf_instance_id": vnf_id, "records": records}
+        document = {
+            "vnf_instance_id": vnf_id,
+            "vnf_instance_name": Timeline(records).vnf_name or None,
+            "records": records,
+        }
         if args.html:
             show = partial(_write_page, args, vnf_id, records)
         else:

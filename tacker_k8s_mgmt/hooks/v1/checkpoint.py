@@ -35,6 +35,8 @@ STACK_POINT = fields.ErrorPoint.POST_VIM_CONTROL
 END_POINT = fields.ErrorPoint.VNF_CONFIG_END
 
 _PROCESSING = fields.LcmOccsOperationState.PROCESSING
+# Without a constant in Tacker, as some in operation_states.
+_ROLLING_BACK = "ROLLING_BACK"
 
 
 def save(
@@ -42,7 +44,7 @@ def save(
     vnf_instance: Any,
     point: int,
     vnf: Mapping[str, Any] | None = None,
-) -> None:
+) -> str:
     """Store the error point of a VNF instance's operation in progress.
 
     The error points of operations that are over are reset. A failure to store is logged
@@ -51,14 +53,17 @@ def save(
     :param point: one of those above.
     :param vnf: what ``instantiate_end`` gets under this name; None for other hooks,
         before which Tacker stores it itself.
+    :returns: the id of its operation occurrence; "" if that is not known.
     """
-    problem = ""
+    problem = under_way = ""
     try:
         if vnf is not None:
             vnf_instance.save()
             database.ask(context, lambda own: _save_attributes(own, vnf))
         # Last: a retry relies on the rest.
-        database.ask(context, lambda own: _save_point(own, vnf_instance.id, point))
+        under_way = database.ask(
+            context, lambda own: _save_point(own, vnf_instance.id, point)
+        )
     except Exception as exc:
         # Not its text: a database's error quotes the values.
         problem = type(exc).__name__
@@ -70,6 +75,7 @@ def save(
             vnf_instance.id,
             problem,
         )
+    return under_way
 
 
 def clear(vnf_instance: Any) -> None:
@@ -83,7 +89,7 @@ def clear(vnf_instance: Any) -> None:
         vnf_instance.save()
 
 
-def _save_point(context: Any, vnf_id: str, point: int) -> None:
+def _save_point(context: Any, vnf_id: str, point: int) -> str:
     filters = {
         "field": "vnf_instance_id",
         "model": "VnfLcmOpOccs",
@@ -93,12 +99,16 @@ def _save_point(context: Any, vnf_id: str, point: int) -> None:
     occurrences = objects.VnfLcmOpOccList.get_by_filters(
         context, read_deleted="no", filters=filters
     )
+    under_way = ""
     for occurrence in occurrences.objects:
         state = occurrence.operation_state
+        if state in (_PROCESSING, _ROLLING_BACK):
+            under_way = str(occurrence.id)
         wanted = point if state == _PROCESSING else fields.ErrorPoint.INITIAL
         if state in (_PROCESSING, *ENDED) and occurrence.error_point != wanted:
             occurrence.error_point = wanted
             occurrence.save()
+    return under_way
 
 
 def _save_attributes(context: Any, vnf: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from oslo_config import cfg
 from tacker.vnflcm import utils as vnflcm_utils
 
-from tacker_k8s_mgmt.hooks.context import Hook, scale_details
+from tacker_k8s_mgmt.hooks.context import Hook, named, scale_details
 from tacker_k8s_mgmt.hooks.secrets import Secrets
 from tacker_k8s_mgmt.hooks.v1 import checkpoint, database, openstack, requests
 from tacker_k8s_mgmt.hooks.v1.vim import VimRegistry
@@ -48,6 +48,7 @@ class V1Hook(Hook["V1Site"]):
         #: ``metadata`` of a request that modifies the VNF instance.
         self.patch: Mapping[str, Any] = {}
         self._vnf = vnf
+        self._occurrence = ""
 
     def parsed(self, advice: str) -> InstallParams | None:
         """The parameters of an instantiation's request or, without one, as stored."""
@@ -80,16 +81,20 @@ class V1Hook(Hook["V1Site"]):
         """Store where a retry begins, and release Tacker's database connection."""
         begins = self.name.endswith("_start")
         point = checkpoint.START_POINT if begins else checkpoint.END_POINT
-        checkpoint.save(self.context, self.instance, point, self._vnf)
+        found = checkpoint.save(self.context, self.instance, point, self._vnf)
+        self._occurrence = found or ""
         database.release(self.context)
 
     def details(self) -> Mapping[str, Any]:
         """See :meth:`Hook.details`."""
+        name = getattr(self.instance, "vnf_instance_name", "")
+        details = named(name, self._occurrence)
         scale = self.request
         # Work for a CNF that is scaled has no request of the cluster.
         if scale is None or not self.name.startswith("scale_"):
-            return {}
-        return scale_details(scale.type, scale.aspect_id, scale.number_of_steps)
+            return details
+        size = (scale.type, scale.aspect_id, scale.number_of_steps)
+        return {**details, **scale_details(*size)}
 
     def settings(self) -> Settings:
         """The settings of nodes; those of a request that is not stored yet, too."""

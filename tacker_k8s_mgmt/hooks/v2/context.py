@@ -7,7 +7,7 @@ from typing import Any
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.context import Hook, scale_details
+from tacker_k8s_mgmt.hooks.context import Hook, named, scale_details
 from tacker_k8s_mgmt.hooks.secrets import Secrets
 from tacker_k8s_mgmt.hooks.v2.heat import login_of, resources_of
 from tacker_k8s_mgmt.hooks.v2.request import Call
@@ -82,13 +82,15 @@ class V2Hook(Hook["V2Site"]):
 
     def details(self) -> Mapping[str, Any]:
         """See :meth:`Hook.details`."""
+        name = self.call.instance.get("vnfInstanceName")
+        # Of a rollback Tacker may have kept no grant request.
+        details = named(name, self.call.grant_request.get("vnfLcmOpOccId"))
         scale = self.call.request
         # Work for a CNF that is scaled has no request of the cluster.
         if not scale or not self.name.startswith("scale_"):
-            return {}
-        return scale_details(
-            scale["type"], scale["aspectId"], scale.get("numberOfSteps")
-        )
+            return details
+        size = (scale["type"], scale["aspectId"], scale.get("numberOfSteps"))
+        return {**details, **scale_details(*size)}
 
     def settings(self) -> Settings:
         """The settings of nodes; those of a request that is not stored yet, too."""

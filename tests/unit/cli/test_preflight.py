@@ -26,6 +26,7 @@ from tests.helpers import ssh_keys
 from tests.helpers.sshd import PASSWORD, USER, Sshd
 from tests.unit.cli.bodies import SECRET_REF, installation, simple
 from tests.unit.cli.command_line import commands_in, help_of, parsed
+from tests.unit.cli.journals import Recorder
 
 OWNER = str(uuid.UUID(int=7))
 LOGINS = ("ansible", "master_node", "worker_node", "external_lb_param")
@@ -161,7 +162,9 @@ class TestServer:
         (foreign,) = found["cluster's directory"]
         assert "is not empty and has no marker" in foreign
 
-    def test_a_directory_of_another_vnf_and_of_this_one(self, findings, sshd):
+    def test_a_directory_of_another_vnf_and_of_this_one(
+        self, findings, run, sshd, tmp_path
+    ):
         directory = sshd.home / "clusters" / "one"
         directory.mkdir(parents=True)
         marker = {"owner": OWNER, "path": str(directory), "format": 1}
@@ -171,6 +174,10 @@ class TestServer:
         other = findings("--vnf-instance-id", str(uuid.UUID(int=8)))
         assert list(other) == ["cluster's directory"]
         assert findings("--vnf-instance-id", OWNER) == {}
+        Recorder(tmp_path / "state", vnf_id=OWNER).begin(1, vnf_name="my-cluster")
+        assert findings("--vnf-instance-id", "my-cluster") == {}
+        code, _, err = run("--vnf-instance-id", "another")
+        assert (code, "name another is recorded" in err) == (2, True)
 
     @pytest.mark.parametrize("free", ["99 4000 4000", "4000 4000 12"])
     def test_too_little_space_for_the_directory(self, findings, sshd, free):

@@ -14,6 +14,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
 from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.cli.commands import runs_follow
@@ -128,10 +129,104 @@ def test_an_unknown_id_is_reported_at_once(tmp_path, capsys, verb):
 
 
 @pytest.mark.parametrize("verb", ["show", "follow"])
-def test_what_is_no_id_is_a_wrong_command_line(tmp_path, verb):
-    with pytest.raises(SystemExit) as caught:
-        runs(tmp_path, verb, "../../etc/passwd")
-    assert caught.value.code == 2
+def test_an_unknown_name_is_reported_at_once(tmp_path, capsys, verb):
+    completed(tmp_path)
+    name = "../../etc/passwd"
+    assert runs(tmp_path, verb, name) == 1
+    assert f"No operation of the VNF instance {name} is" in capsys.readouterr().err
+
+
+NAMED = {"vnf_name": "my-cluster", "lcm_op_occ_id": "0c5f"}
+
+
+@pytest.mark.parametrize("verb", ["show", "follow"])
+def test_a_vnf_instance_may_be_named(tmp_path, capsys, verb):
+    named = Recorder(tmp_path).begin(1, **NAMED)
+    named.step()
+    named.end()
+    completed(tmp_path, "heal_end", vnf_id=str(uuid.uuid4()))
+    assert runs(tmp_path, verb, "my-cluster") == 0
+    out = capsys.readouterr().out
+    assert "instantiate_end" in out
+    assert "heal_end" not in out
+
+
+@pytest.mark.parametrize("verb", ["show", "follow"])
+def test_a_name_of_several_is_refused_with_their_ids(tmp_path, capsys, verb):
+    ids = VNF, str(uuid.uuid4())
+    for vnf_id in ids:
+        Recorder(tmp_path, vnf_id=vnf_id).begin(1, **NAMED).end()
+    assert runs(tmp_path, verb, "my-cluster") == 2
+    assert all(vnf_id in capsys.readouterr().err for vnf_id in ids[:1])
+
+
+def test_follow_waits_for_a_name_that_is_not_there_yet(tmp_path):
+    def work():
+        one = Recorder(tmp_path).begin(1, **NAMED)
+        one.step()
+        one.end()
+
+    thread = later(work)
+    assert runs(tmp_path, "follow", "my-cluster", "--wait", str(LIMIT)) == 0
+    thread.join()
+
+
+def test_list_has_the_name_and_the_operation(tmp_path, capsys):
+    Recorder(tmp_path).begin(1, **NAMED).end()
+    assert runs(tmp_path, "list", "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row.pop("State").startswith("completed")
+    assert row.pop("Started").startswith("20")
+    assert row == {
+        "VNF Instance ID": VNF,
+        "VNF Name": "my-cluster",
+        "Operation ID": "0c5f",
+        "Hook": "instantiate_end",
+    }
+
+
+class TestConfiguration:
+    @pytest.fixture
+    def configured(self, tmp_path):
+        def configured(text):
+            path = tmp_path / "tacker.conf"
+            path.write_text(text)
+            return main(["runs", "list", "--config-file", str(path)])
+
+        return configured
+
+    def test_the_state_directory_is_the_drivers(self, tmp_path, configured, capsys):
+        completed(tmp_path / "own")
+        text = f"[DEFAULT]\nstate_path = /x\n[k8s_mgmt]\nstate_path = {tmp_path}/own\n"
+        assert configured(text) == 0
+        assert VNF in capsys.readouterr().out
+
+    def test_the_state_directory_is_below_tackers(self, tmp_path, configured, capsys):
+        completed(tmp_path / "k8s_mgmt")
+        assert configured(f"[DEFAULT]\nstate_path = {tmp_path}\n") == 0
+        assert VNF in capsys.readouterr().out
+
+    def test_without_a_file_it_is_the_default(self, monkeypatch, capsys):
+        monkeypatch.setattr(cfg, "find_config_files", lambda *_, **__: [])
+        assert main(["runs", "list"]) == 1
+        assert "below /var/lib/tacker/k8s_mgmt; give" in capsys.readouterr().err
+
+    def test_a_file_that_is_not_there_is_named(self, tmp_path, capsys):
+        path = str(tmp_path / "none.conf")
+        assert main(["runs", "list", "--config-file", path]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert path in line
+        assert "Be root or the conductor's user" in line
+
+    def test_a_file_that_is_wrong_is_named(self, configured, capsys):
+        assert configured("[k8s_mgmt\n") == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "tacker.conf" in line
+
+    def test_it_is_not_read_without_need(self, tmp_path):
+        completed(tmp_path)
+        arguments = ("--state-path", str(tmp_path), "--config-file", "/none")
+        assert main(["runs", "list", *arguments]) == 0
 
 
 def test_journals_that_may_not_be_read_are_one_line(tmp_path, capsys, monkeypatch):
