@@ -4,9 +4,11 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
+from prometheus_client.parser import text_string_to_metric_families
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tacker_k8s_mgmt import journal
+from tacker_k8s_mgmt.metrics import textfile
 from tacker_k8s_mgmt.model.timeline import Timeline
 from tests.contract.v2_operations import instantiate, scale, terminate
 from tests.helpers.requests import VNF
@@ -72,3 +74,28 @@ def test_rollbacks_end_with_their_first_hook(tacker):
         ["scale_start", "scale_end"],
         ["scale_rollback_start"],
     ]
+
+
+def test_hooks_write_metrics_that_another_user_may_read(
+    tacker, v2_environment, tmp_path
+):
+    with v2_environment.open("a") as config:
+        config.write(f"metrics_directory = {tmp_path}\n")
+    with tacker.world() as site:
+        site.faults.add("run cluster")
+    with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+        instantiate(tacker)
+    path = tmp_path / textfile.FILE
+    # The process of a hook has a umask of its own.
+    assert path.stat().st_mode & 0o777 == 0o644
+    found = {
+        (sample.name.removeprefix("tacker_k8s_mgmt_"), sample.labels.get("hook")): (
+            sample.value
+        )
+        for family in text_string_to_metric_families(path.read_text())
+        for sample in family.samples
+        if sample.labels.get("outcome") in (None, "failed")
+    }
+    assert found["hook_runs_total", "instantiate_end"] == 1
+    assert found["hook_runs_total", "instantiate_start"] == 0
+    assert found["last_hook_failed", None] == 1
