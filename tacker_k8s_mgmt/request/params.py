@@ -113,6 +113,14 @@ def without_secrets(additional_params: Mapping[str, Any]) -> dict[str, Any]:
     return {ATTRIBUTE: secret_references.without_secrets(InstallParams, _read(raw))}
 
 
+def not_kept(stored: Mapping[str, Any]) -> list[str]:
+    """The secrets that a request without parameters lacks, by their dotted names.
+
+    :param stored: ``additionalParams`` from :func:`without_secrets`.
+    """
+    return secret_references.not_kept(InstallParams, _read(_instantiated_with(stored)))
+
+
 def _attribute(params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """The attribute in either spelling; others of ``additionalParams`` are ignored."""
     spellings = (ATTRIBUTE, key_aliases.camel(ATTRIBUTE))

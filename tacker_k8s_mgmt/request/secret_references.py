@@ -135,6 +135,19 @@ def without_secrets(model: type[Structure], reading: Reading) -> dict[str, Any]:
     return secret_fields.changed(model, reading.values, kept)
 
 
+def not_kept(model: type[Structure], reading: Reading) -> list[str]:
+    """Dotted names of the secrets that stored parameters lack."""
+    names = []
+
+    def noted(place: Place, value: Any) -> Any:
+        if isinstance(value, NotKept):
+            names.append(reading.dotted(*place.location))
+        return value
+
+    secret_fields.changed(model, reading.values, noted)
+    return names
+
+
 def restore_repeated(
     model: type[Structure], stored: Reading, change: Reading
 ) -> Reading:

@@ -125,6 +125,14 @@ LAB: Mapping[str, tuple[str, ...]] = {
     "v2 stack updated": (
         "openstack stack update --existing --wait vnf-VNF_INSTANCE_ID",
     ),
+    "automatic operations enabled": (
+        "openstack vnflcm update VNF_INSTANCE_ID --I enable.json *",
+    ),
+    "ids of servers": ("kubectl get nodes -o custom-columns=*",),
+    "heal by an alert": ("curl * @heal-alert.json http://TACKER/alert/auto_healing",),
+    "scale-out by an alert": (
+        "curl * @scale-alert.json http://TACKER/alert/auto_scaling",
+    ),
     "v2 end of the cluster": (
         "openstack vnflcm terminate * --os-tacker-api-version 2",
     ),

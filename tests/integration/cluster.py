@@ -154,11 +154,13 @@ class Cluster:
         }
         self._operation = self._lab.tacker.operate(self.id, "scale", body)
 
-    def modify(self, metadata: dict[str, Any], expect: str = "COMPLETED") -> str:
-        """Modify the metadata of the VNF instance; the error text."""
+    def modify(
+        self, metadata: dict[str, Any], expect: str = "COMPLETED", **more: Any
+    ) -> str:
+        """Modify the VNF instance; the error text of the operation."""
         path = f"{self._lab.tacker.LCM}/vnf_instances/{self.id}"
         with self.by_command(expect):
-            self._lab.tacker.call("PATCH", path, json={"metadata": metadata})
+            self._lab.tacker.call("PATCH", path, json={"metadata": metadata, **more})
         return self.error()
 
     def heal(self, *servers: str, expect: str = "COMPLETED", **changes: Any) -> str:

@@ -113,6 +113,15 @@ class TestInstantiation:
 
 
 class TestScaling:
+    def test_automatic_operations_need_references_and_are_not_enabled(self, cluster):
+        enabled = {"isAutohealEnabled": True}
+        error = cluster.modify({}, "FAILED_TEMP", vnfConfigurableProperties=enabled)
+        assert "modify_information_end failed" in error
+        assert "worker_node.password: is text, which is not kept" in error
+        assert "isAutohealEnabled" in error
+        cluster.handle("rollback", "ROLLED_BACK")
+        assert "vnfConfigurableProperties" not in cluster.show()
+
     def test_secret_that_was_not_kept_is_asked_for_before_a_vm_exists(self, cluster):
         before = consistent(cluster, 2)
         error = cluster.scale("OUT", expect="FAILED_TEMP")

@@ -1,14 +1,16 @@
 """A cluster's whole life through Tacker's v2 API; its secrets are in Barbican."""
 
 import json
+import shutil
 from collections.abc import Iterator
 
 import pytest
 
-from lab import client
+from lab import client, settings
+from tests.helpers import alerts
 from tests.integration import exposed
 from tests.integration.cluster_checks import NODES, check, differences, kill, roles
-from tests.integration.conftest import PARAMETERS, Guide, eventually
+from tests.integration.conftest import PARAMETERS, ROOT, Guide, eventually
 from tests.integration.connection import PORT
 from tests.integration.guide import id_in
 from tests.integration.v2 import KUBERNETES, OPENSTACK, ClusterV2, LabV2
@@ -22,6 +24,10 @@ from tests.integration.workloads import (
 )
 
 pytestmark = pytest.mark.lab
+
+MONITORING = ROOT / "samples" / "v2" / "monitoring"
+#: Where alerts are posted, without a login.
+TACKER = f"{settings.ADDRESS}:{settings.PORTS['tacker']}"
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +91,15 @@ class TestLife:
         assert cluster.metadata["k8s_mgmt"] == kept
         assert cluster.runs() == runs
         consistent(cluster, 2)
+
+    def test_automatic_operations_are_enabled(self, cluster, guide):
+        shutil.copy(MONITORING / "enable.json", guide.place)
+        with cluster.by_command():
+            guide.does("automatic operations enabled", VNF_INSTANCE_ID=cluster.id)
+        assert cluster.show()["vnfConfigurableProperties"] == {
+            "isAutohealEnabled": True,
+            "isAutoscaleEnabled": True,
+        }
 
     def test_cnf_on_the_cluster(self, lab, cluster):
         with lab.cnf_on(cluster.vim_for_a_cnf()) as cnf:
@@ -160,14 +175,19 @@ class TestLife:
         assert consistent(cluster, 2) == old
         running(cluster)
 
-    def test_scale_out_by_two_and_by_one(self, cluster, guide):
+    def test_scale_out_by_two_and_by_an_alert(self, lab, cluster, guide):
         before = consistent(cluster, 2)
         cluster.scale("OUT", steps=2)
         more = consistent(cluster, 4)
         assert before < more
+        guide.writes("scale-alert.json", alerts.scale(cluster.id))
         with cluster.by_command():
-            guide.does("v2 scale-out", VNF_INSTANCE_ID=cluster.id)
+            guide.does("scale-out by an alert", TACKER=TACKER)
+            eventually(cluster.in_progress)
+            # The same again meanwhile is not a second operation.
+            guide.does("scale-out by an alert", TACKER=TACKER)
         assert more < consistent(cluster, 5)
+        assert "OtherOperationInProgress" in lab.logs("tacker-conductor")
 
     def test_scale_in_by_two_and_by_one(self, cluster):
         before = consistent(cluster, 5)
@@ -206,13 +226,20 @@ class TestLife:
         )
 
     def test_load_balancer_gets_routes_and_services_again_healed_with_a_worker(
-        self, cluster
+        self, cluster, guide
     ):
         cluster.balancer("expose", "web", "--port", str(PORT), "--node-port", "30080")
         before = consistent(cluster, 2)
         identities = machine_ids(cluster)
         address, worker = sorted(cluster.workers().items())[0]
-        cluster.heal(cluster.server("externalLB"), worker)
+        sick = [cluster.vnfc(one) for one in (cluster.server("externalLB"), worker)]
+        # Two alerts at once are one heal.
+        guide.writes("heal-alert.json", alerts.heal(cluster.id, *sick))
+        with cluster.by_command():
+            guide.does("heal by an alert", TACKER=TACKER)
+        healed = cluster.occurrence()
+        assert healed["isAutomaticInvocation"]
+        assert set(healed["operationParams"]["vnfcInstanceId"]) == set(sick)
         assert consistent(cluster, 2) == before
         assert worker not in cluster.workers().values()
         assert_only_this_is_new(cluster, identities, address)
@@ -277,7 +304,7 @@ class TestLife:
         (guide.place / "password.txt").write_text("secret")
         url = guide.does("v2 secret").strip()
         client.command(["openstack", "secret", "delete", url])
-        cluster.kubectl("get", "nodes")
+        guide.does("ids of servers", kubeconfig=str(cluster.kubeconfig))
         token = guide.does("v2 token", kubeconfig=str(cluster.kubeconfig))
         assert token == cluster.vim_for_a_cnf()["accessInfo"]["bearer_token"]
         guide.does("v2 stack updated", VNF_INSTANCE_ID=cluster.id)

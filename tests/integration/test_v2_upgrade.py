@@ -198,8 +198,9 @@ class TestUpgrade:
             guide.does("v2 upgrade", VNF_INSTANCE_ID=cluster.id)
         assert cluster.runs() == runs
 
-    def test_later_workers_have_the_new_version(self, cluster):
-        cluster.scale("OUT")
+    def test_later_workers_have_the_new_version(self, cluster, guide):
+        with cluster.by_command():
+            guide.does("v2 scale-out", VNF_INSTANCE_ID=cluster.id)
         consistent(cluster, 3)
         assert set(kubelets(cluster).values()) == {f"v{NEW}"}
 

@@ -52,6 +52,11 @@ class ClusterV2(Cluster):
         self._begin_heal(sample("heal-vnf-all.json"))
         return self.wait("COMPLETED")
 
+    def in_progress(self) -> bool:
+        """Whether an operation on the VMs has begun and not ended."""
+        states = [one["operationState"] for one in self.occurrences()]
+        return "PROCESSING" in states
+
     def vnfc(self, server: str) -> str:
         """The id of ``vnfcInfo``, which a heal request has here."""
         resource = super().vnfc(server)

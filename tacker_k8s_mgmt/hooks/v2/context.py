@@ -9,6 +9,7 @@ from oslo_config import cfg
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.context import Hook, named, scale_details
 from tacker_k8s_mgmt.hooks.secrets import Secrets
+from tacker_k8s_mgmt.hooks.v2 import automatic
 from tacker_k8s_mgmt.hooks.v2.heat import login_of, resources_of
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.hooks.v2.vim import Connections
@@ -60,7 +61,7 @@ class V2Hook(Hook["V2Site"]):
             needed=needed,
             upgrade=upgrade,
         )
-        params = self._read(parse, advice)
+        params = self._read(parse, automatic.advice(self.call, advice))
         if params is None:
             raise errors.TackerError(
                 detail=f"The VNF instance {self.call.vnf_id} is no cluster."

@@ -15,6 +15,7 @@ from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
 from tacker_k8s_mgmt.hooks.entry import Entry, Plan
 from tacker_k8s_mgmt.hooks.v2 import (
+    automatic,
     modification,
     scale,
     scale_status,
@@ -75,6 +76,7 @@ def perform(call: Call, streams: Streams) -> None:
 
 def _instantiate_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Refuse what cannot work, before a VM exists."""
+    automatic.see_possible(hook.call)
     return Plan((preflight.step(deps),))
 
 

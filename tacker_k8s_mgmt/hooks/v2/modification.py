@@ -1,5 +1,7 @@
 """Tacker's v2 operation "modify VNF information": the settings of the nodes.
 
+Automatic operations are enabled by it, too, and refused if they cannot work.
+
 Its request has no ``additionalParams``, and so no place for literal secrets.
 """
 
@@ -12,7 +14,7 @@ from oslo_config import cfg
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.entry import Plan
-from tacker_k8s_mgmt.hooks.v2 import settings
+from tacker_k8s_mgmt.hooks.v2 import automatic, settings
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.lifecycle.modify import Modify
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
@@ -33,6 +35,8 @@ def params(hook: V2Hook, advice: str) -> InstallParams | None:
         call.between[_REFUSED] = True
     elif call.between.get(_REFUSED):
         return None
+    elif call.operation == "modify_information_end":
+        automatic.see_possible(call)
     if not any(map(node_settings.is_entry, call.patch)):
         call.between.pop(_REFUSED, None)
         return None

@@ -145,6 +145,7 @@ class TestLaterRequests:
         for problem in found:
             assert "repeat" in problem
             assert '{"secret_ref": "<URL>"} or {"file": "<path>"}' in problem
+        assert set(params.not_kept(params.without_secrets(body))) == expected
 
     def test_and_also_without_parameters_in_the_request(self):
         kept = params.without_secrets(request(changed({})))
