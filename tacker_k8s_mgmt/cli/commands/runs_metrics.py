@@ -2,24 +2,23 @@
 
 import argparse
 
-from tacker_k8s_mgmt.cli import recorded
+from tacker_k8s_mgmt.cli import conductor, recorded
 from tacker_k8s_mgmt.cli.base import Command
 
 
 class RunsMetrics(Command):
     """Write the metrics of all operations for Prometheus.
 
-    They are written, or printed without a directory, with what the journals have had
-    since the last time. The end of each hook does the same where [k8s_mgmt]
-    metrics_directory is set; run by cron, this command also shows an operation that is
+    They are written to [k8s_mgmt] metrics_directory, or printed where that is not set,
+    with what the journals have had since the last time. The end of each hook does the
+    same where it is set; run by cron, this command also shows an operation that is
     under way, or that a conductor left when it was killed. Run it as the user of the
     conductor, or as root.
     """
 
     examples = (
         "tacker-k8s-mgmt runs metrics",
-        "tacker-k8s-mgmt runs metrics "
-        "--metrics-directory /var/lib/prometheus/node-exporter",
+        "tacker-k8s-mgmt runs metrics --print",
     )
     exit_codes = "0 all is well, 1 something cannot be read or written"
 
@@ -27,10 +26,9 @@ class RunsMetrics(Command):
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
         recorded.add_state_path(parser)
+        conductor.add_directory(parser, "metrics_directory")
         parser.add_argument(
-            "--metrics-directory",
-            metavar="DIR",
-            help="[k8s_mgmt] metrics_directory of the conductor (default: print them)",
+            "--print", action="store_true", help="print them, and write no file"
         )
         return parser
 
@@ -39,8 +37,9 @@ class RunsMetrics(Command):
         # Imported late: the other commands do without Prometheus' client.
         from tacker_k8s_mgmt.metrics import textfile
 
-        state_path = recorded.state_path(parsed_args)
-        if parsed_args.metrics_directory:
-            print(textfile.write(state_path, parsed_args.metrics_directory))
+        args = parsed_args
+        conductor.complete(args, "state_path", "metrics_directory")
+        if args.print or not args.metrics_directory:
+            print(textfile.text(args.state_path), end="")
         else:
-            print(textfile.text(state_path), end="")
+            print(textfile.write(args.state_path, args.metrics_directory))

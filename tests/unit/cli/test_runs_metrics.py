@@ -29,6 +29,20 @@ def test_they_are_written(command, tmp_path, capsys):
     assert COUNTED in path.read_text()
 
 
+def test_they_are_written_where_the_conductor_writes_them(tmp_path, capsys):
+    path = tmp_path / "tacker.conf"
+    path.write_text(
+        f"[k8s_mgmt]\nstate_path = {tmp_path}\nmetrics_directory = {tmp_path}\n"
+    )
+    completed(tmp_path)
+    command = ["runs", "metrics", "--config-file", str(path)]
+    assert main([*command, "--print"]) == 0
+    assert COUNTED in capsys.readouterr().out
+    assert not (tmp_path / "tacker_k8s_mgmt.prom").exists()
+    assert main(command) == 0
+    assert COUNTED in (tmp_path / "tacker_k8s_mgmt.prom").read_text()
+
+
 def test_a_directory_that_is_missing_is_one_line(command, tmp_path, capsys):
     assert main([*command, "--metrics-directory", str(tmp_path / "absent")]) == 1
     (line,) = capsys.readouterr().err.splitlines()
