@@ -29,7 +29,7 @@ ETCDCTL = "set -a; . /etc/etcd.env; etcdctl"
 @pytest.fixture(scope="module")
 def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     ha = Lab(tmp_path_factory.mktemp("ha"), "ha")
-    with ha.instance("available") as made:
+    with ha.instance("available", cluster={"helm": True}) as made:
         made.instantiate()
         yield made
 
@@ -153,6 +153,8 @@ class TestHighAvailability:
         """The last one of the inventory; the first, living; and the first, dead."""
         first, second, third = named = planes_listed(cluster)
         cluster.kubectl("apply", "-f", "-", stdin=KEPT)
+        for server in control_planes(cluster).values():
+            as_helm(server, "echo of a CNF >chart")
         assert_healed(cluster, third, order=[first, second, third])
         assert_healed(cluster, first, order=[second, third, first])
         power("kill", control_planes(cluster)[second])
@@ -233,6 +235,13 @@ def assert_healed(cluster: Cluster, name: str, order: list[str]) -> None:
     name_of = f"--tls-server-name {cluster.balancer_address()}"
     line = f"{kubectl} {name_of} get --raw /readyz"
     assert client.on_host(after[name], "sh", "-c", line) == "ok"
+    # What Tacker's commands for Helm need there.
+    assert as_helm(after[name], "helm list --short; cat chart") == "of a CNF\n"
+
+
+def as_helm(server: str, line: str) -> str:
+    """What Tacker's user for Helm is told in its directory."""
+    return client.on_host(server, "su", "tacker-helm", "-c", f"cd; {line}")
 
 
 def refused(cluster: Cluster, server: str) -> str:
