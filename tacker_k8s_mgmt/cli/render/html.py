@@ -16,9 +16,8 @@ from tacker_k8s_mgmt.cli.render.chart import OperationChart
 from tacker_k8s_mgmt.model.timeline import Timeline, clock
 
 INDEX = "index.html"
-# The longest label in DNS, so the longest name of a node, is 63 characters long.
+# With a character after which a line may end.
 _WORD = re.compile(r"\S*[^\s\w]\S*")
-_LONGEST, _LONG = 63, 40
 
 
 @dataclass(frozen=True)
@@ -105,12 +104,7 @@ def _whole(text: str) -> Markup:
     """The text with words that a browser would break, such as names of nodes, whole."""
     parts, end = [], 0
     for match in _WORD.finditer(text):
-        word = match[0]
-        if len(word) <= _LONGEST:
-            kind = "whole long" if len(word) > _LONG else "whole"
-            parts += [
-                escape(text[end : match.start()]),
-                Markup('<span class="{}">{}</span>').format(kind, word),
-            ]
-            end = match.end()
+        word = Markup('<span class="whole">{}</span>').format(match[0])
+        parts += [escape(text[end : match.start()]), word]
+        end = match.end()
     return Markup("").join([*parts, escape(text[end:])])
