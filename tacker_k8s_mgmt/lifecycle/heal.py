@@ -251,7 +251,7 @@ class HealEnd:
         state = self._state
         prepare = Step(
             "prepare the control plane for Helm",
-            lambda: helm.prepare(state, state.cluster().admin_access()),
+            lambda: helm.prepare(state),
             probe=lambda: not self._heals_plane(),
         )
         return (prepare,) if state.params.cluster.helm else ()

@@ -251,6 +251,9 @@ class TestVims:
         assert vim.VimRegistry(CONTEXT, saved_instance()).helm_password() != (
             login.password
         )
+        # One that an operator has put there instead is none of the driver's.
+        plugin.vims[ours]["extra"]["helm_info"]["masternode_username"] = "another"
+        assert vim.VimRegistry(CONTEXT, one).helm_password() != login.password
         # What Tacker shows of the cluster itself has no password.
         assert one.vim_connection_info[-1].extra == {}
 

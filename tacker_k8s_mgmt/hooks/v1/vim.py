@@ -41,7 +41,8 @@ _MARK = "Kubernetes cluster of VNF instance "
 
 
 # What Tacker's v1 API needs to run Helm (kubernetes_driver.py, _get_helm_info).
-_HELM, _PASSWORD = "helm_info", "masternode_password"
+_HELM = "helm_info"
+_USERNAME, _PASSWORD = "masternode_username", "masternode_password"
 
 
 def _extra(spec: ports.VimSpec) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def _extra(spec: ports.VimSpec) -> dict[str, Any]:
         return {}
     info = {
         "masternode_ip": list(spec.helm.hosts),
-        "masternode_username": USER,
+        _USERNAME: USER,
         _PASSWORD: spec.helm.password.get_secret_value(),
     }
     return {_HELM: info}
@@ -107,8 +108,11 @@ class VimRegistry:
         A CNF keeps a copy of it, so it never changes while there is the VIM.
         """
         vim = self._ask(self._look) or {}
-        info = (vim.get("extra") or {}).get(_HELM) or {}
-        return SecretStr(info.get(_PASSWORD) or secrets.token_urlsafe(24))
+        info = (vim.get("extra") or {}).get(_HELM)
+        # An operator may have written another login there.
+        if isinstance(info, dict) and info.get(_USERNAME) == USER:
+            return SecretStr(info[_PASSWORD])
+        return SecretStr(secrets.token_urlsafe(24))
 
     def register(self, spec: ports.VimSpec) -> str:
         """Get or create the VIM, and name it in the VNF instance.

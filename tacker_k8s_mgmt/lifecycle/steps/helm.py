@@ -14,12 +14,14 @@ from tacker_k8s_mgmt.model.nodes import Node, names_of
 LOG = logging.getLogger(__name__)
 
 
-def prepare(state: ClusterState, access: ClusterAccess) -> HelmLogin | None:
+def prepare(
+    state: ClusterState, access: ClusterAccess | None = None
+) -> HelmLogin | None:
     """Have Tacker's login on every control plane, and its charts on new ones.
 
     A control plane that does not answer is left to its own heal.
 
-    :param access: what the cluster is registered with.
+    :param access: what the cluster is registered with; None: it is read if need be.
     :returns: None: Helm is not asked for, or Tacker needs or can have no login.
     :raises HelmLoginError: a control plane refuses it.
     :raises RemoteError: no control plane answers, or another error of one.
@@ -36,6 +38,7 @@ def prepare(state: ClusterState, access: ClusterAccess) -> HelmLogin | None:
             "through a bastion. Charts can be installed through its v2 API."
         )
         return None
+    access = access or state.cluster().admin_access()
     hosts: dict[Node, ports.HelmHost] = {}
     new: dict[Node, ports.HelmHost] = {}
     for plane in state.planes():
