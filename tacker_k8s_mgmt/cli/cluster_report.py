@@ -2,7 +2,6 @@
 
 import abc
 import argparse
-import uuid
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Protocol
@@ -38,7 +37,7 @@ class ClusterReport(Report):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser of its options."""
         parser = super().get_parser(prog_name)
-        parser.add_argument("vnf", type=uuid.UUID, metavar="VNF_INSTANCE_ID")
+        parser.add_argument("vnf", metavar="VNF", help="id or name of the VNF instance")
         conductor.add_config_file(parser)
         return parser
 
@@ -56,13 +55,14 @@ class ClusterReport(Report):
 
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
         """Ask what has to be asked."""
-        vnf_id, files = str(parsed_args.vnf), parsed_args.config_file
+        vnf_id, files = parsed_args.vnf, parsed_args.config_file
         try:
             with (
                 self.status("Asking …"),
                 tacker_records.lookup().opened(vnf_id, files) as one,
             ):
-                survey = Survey(one.params, one.vnf_id, one.view, one.settings)
+                known = one.view, one.settings, one.heals
+                survey = Survey(one.params, one.vnf_id, *known)
                 report = self.compare(survey, one.vnf_id)
         except errors.K8sMgmtError as error:
             # Exit code 1 is for differences.

@@ -5,8 +5,9 @@ database as the conductor does, and needs no message queue.
 """
 
 import os
+import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # Registers the conductor's options, such as those for Barbican.
@@ -25,15 +26,16 @@ _AGAIN = hints.Advice("The same command, run again, goes on from here.", refused
 
 
 @contextmanager
-def opened(vnf_id: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
+def opened(vnf: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
     """Find a VNF instance, of either API.
 
+    :param vnf: its id or its name.
     :param config_files: Tacker's; none: those that the conductor finds by itself.
     :raises TackerError: Tacker cannot be asked, or has no such cluster.
     :raises ParamError: this release does not accept its parameters.
     """
     _configure(config_files)
-    instance = record(vnf_id).opened()
+    instance = record(vnf).opened()
     with instance.view:
         yield instance
 
@@ -90,22 +92,54 @@ def _refuse_other_user(state_path: str) -> None:
         )
 
 
-def record(vnf_id: str) -> v1_lookup.Record | v2_lookup.Record:
+def record(vnf: str) -> v1_lookup.Record | v2_lookup.Record:
     """A VNF instance, of either API, in Tacker's database.
 
-    :raises TackerError: there is none, or the database cannot be read.
+    :param vnf: its id or its name.
+    :raises TackerError: there is none, several have this name, or the database cannot
+        be read.
     """
-    try:
+    with _readable():
+        vnf_id = _id_of(vnf)
         try:
             return v1_lookup.Record(vnf_id)
         except NoSuchInstance:
+            pass
+        try:
             return v2_lookup.Record(vnf_id)
-    except NoSuchInstance:
+        except NoSuchInstance:
+            raise _unknown(vnf) from None
+
+
+def _id_of(vnf: str) -> str:
+    with suppress(ValueError):
+        return str(uuid.UUID(vnf))
+    ids = [*v1_lookup.named(vnf), *v2_lookup.named(vnf)]
+    if len(ids) > 1:
         raise errors.TackerError(
-            detail=f"Tacker has no VNF instance {vnf_id}, neither of its v1 nor of its "
-            "v2 API.",
-            hint="Look at the ids that `openstack vnflcm list` shows.",
-        ) from None
+            detail=f"Several VNF instances have the name {vnf}: {', '.join(ids)}.",
+            hint="Give the id.",
+        )
+    if not ids:
+        raise _unknown(vnf)
+    return ids[0]
+
+
+def _unknown(vnf: str) -> errors.TackerError:
+    return errors.TackerError(
+        detail=f"Tacker has no VNF instance {vnf}, neither of its v1 nor of its v2 "
+        "API.",
+        hint="Look at the ids and names that `openstack vnflcm list` shows.",
+    )
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Turn what keeps the database from being read into an error of ours."""
+    try:
+        yield
+    except errors.K8sMgmtError:
+        raise
     except Exception as error:
         # Tacker's plugins and the drivers of databases raise many kinds.
         redact = redaction.Redactor(

@@ -20,6 +20,7 @@ from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status import report, settings_report
 from tacker_k8s_mgmt.status.facts import Answers, Report, Source
+from tacker_k8s_mgmt.status.heal_commands import HealCommands
 from tacker_k8s_mgmt.status.settings_report import SettingsReport
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.node_settings import Settings
@@ -37,11 +38,13 @@ class Survey:
         vnf_id: str,
         view: ports.View,
         settings: Settings | None = None,
+        heals: HealCommands | None = None,
     ) -> None:
         self._params = params
         self._vnf_id = vnf_id
         self._view = view
         self._settings = settings or Settings()
+        self._heals = heals or HealCommands()
         self._redact = Redactor(params.secrets())
         self._failures: dict[Source, str] = {}
 
@@ -55,7 +58,7 @@ class Survey:
             rows = report.compare(replace(answers, machines=None), self._params)
         sources = report.sources(self._params)
         failures = {s: self._failures[s] for s in sources if s in self._failures}
-        return Report(rows, sources, failures)
+        return Report(rows, sources, failures, self._heals)
 
     def _answers(self) -> Answers:
         """Side by side; only this thread uses Tacker's database."""

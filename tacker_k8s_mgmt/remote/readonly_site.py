@@ -13,6 +13,7 @@ from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status.facts import Count
+from tacker_k8s_mgmt.status.heal_commands import HealCommands
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
 
@@ -26,6 +27,7 @@ class Instance:
 
     :param operation: its unfinished operation, as text; "" if there is none.
     :param settings: of its nodes.
+    :param heals: the commands that heal it.
     """
 
     vnf_id: str
@@ -34,6 +36,7 @@ class Instance:
     params: InstallParams
     view: "SeenSite"
     settings: Settings
+    heals: HealCommands
 
 
 class SeenSite(Site):

@@ -15,6 +15,7 @@ from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.request.models import LoadBalancer
 from tacker_k8s_mgmt.status.facts import Answers, Cell, Count, Finding
+from tacker_k8s_mgmt.status.heal_commands import Heal
 
 UNKNOWN = Cell("?")
 ABSENT = Cell("-")
@@ -41,6 +42,16 @@ _SEND_AGAIN = (
     "one; `cluster labels` lists the entries."
 )
 _HEAL_BALANCER = "Heal its VNFC: the new VM gets every node and every service."
+_ALL_ROUTES = "Heal the VNFC of the load balancer: the new VM gets every control plane."
+_HEAL_VNFC = "Heal its VNFC."
+_LOST = "Look at `journalctl -u kubelet` on it; heal its VNFC if it is lost."
+#: The remedies that a heal request is, or may be.
+_HEALS = {
+    **dict.fromkeys((_JOIN, _NOT_ADDED, _HEAL_BALANCER, _HEAL_VNFC, _LOST), Heal.VNFC),
+    _ANEW: Heal.VNFC | Heal.VNF,
+    _RESTORE: Heal.VNF,
+    _ALL_ROUTES: Heal.BALANCER,
+}
 
 
 @dataclass(frozen=True)
@@ -85,9 +96,13 @@ class Member:
         return len(ids) > 1
 
 
+def _finding(text: str, remedy: str) -> Finding:
+    return Finding(text, remedy, _HEALS.get(remedy))
+
+
 def differs(text: str, what: str, remedy: str) -> Cell:
     """A cell with one finding."""
-    return Cell(text, (Finding(what, remedy),))
+    return Cell(text, (_finding(what, remedy),))
 
 
 def heat(member: Member, answers: Answers) -> Cell:
@@ -131,7 +146,7 @@ def inventory(member: Member, answers: Answers) -> Cell:
         return Cell("listed")
     if vm and vm.address != listed.address:
         text = f"at {vm.address} in Heat, at {listed.address} in the inventory"
-        remedy = "Heal its VNFC." if member.is_worker else _ANEW
+        remedy = _HEAL_VNFC if member.is_worker else _ANEW
         return differs("other address", text, remedy)
     if vm and vm.ssh_address != listed.ssh_address:
         text = (
@@ -186,9 +201,9 @@ def cluster(member: Member, answers: Answers) -> Cell:
 
 def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
     if not seen.ready:
-        heal = "; heal its VNFC if it is lost" if member.is_worker else ""
-        remedy = f"Look at `journalctl -u kubelet` on it{heal}."
-        yield Finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
+        look = "Look at `journalctl -u kubelet` on it."
+        remedy = _LOST if member.is_worker else look
+        yield _finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
     if seen.unschedulable and not member.settings.maintenance:
         remedy = f"`kubectl uncordon {member.name}`, unless it is cordoned on purpose."
         yield Finding("cordoned, gets no new pods", remedy)
@@ -258,7 +273,7 @@ def _reroute(member: Member, wanted: LoadBalancer, verb: str) -> str:
         script = basename(wanted.script_path)
         return f"On the load balancer: `sudo bash {script} {verb}`."
     # The routes of the control planes can only be set all at once, by `install`.
-    return "Heal the VNFC of the load balancer: the new VM gets every control plane."
+    return _ALL_ROUTES
 
 
 def balancer_machine(answers: Answers) -> Cell:
@@ -283,7 +298,7 @@ def balancer_state(status: BalancerStatus | None, wanted: LoadBalancer) -> Cell:
 def _faults(status: BalancerStatus, wanted: LoadBalancer) -> Iterator[Finding]:
     if status.api_port != wanted.api_port:
         text = f"the API is at port {status.api_port}, not at {wanted.api_port}"
-        yield Finding(text, _HEAL_BALANCER)
+        yield _finding(text, _HEAL_BALANCER)
     if not status.active:
         remedy = "`systemctl status haproxy` on it says why; start it."
         yield Finding("HAProxy does not run", remedy)
@@ -318,7 +333,7 @@ def vim(answers: Answers, url: str | None) -> Cell:
         text = (
             f"the API is at {url}, the VIM {registered.name} at {registered.auth_url}"
         )
-        findings.append(Finding(text, _ANEW))
+        findings.append(_finding(text, _ANEW))
     if not registered.named:
         text = f"the VNF instance does not name the VIM {registered.name}"
         remedy = "Retry the instantiation that was cut off; it names it."

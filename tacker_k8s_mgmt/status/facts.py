@@ -13,6 +13,7 @@ from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.status.heal_commands import Heal, HealCommands
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
@@ -94,10 +95,12 @@ class Finding:
 
     :param text: what differs, about the row that it belongs to.
     :param remedy: what the operator can do about it.
+    :param heal: what the remedy heals, or may.
     """
 
     text: str
     remedy: str
+    heal: Heal | None = None
 
 
 @dataclass(frozen=True)
@@ -135,11 +138,19 @@ class Report:
 
     :param sources: those of this cluster, in the order of the columns.
     :param failures: why a source could not be read.
+    :param heals: the commands that heal.
     """
 
     rows: tuple[Row, ...]
     sources: tuple[Source, ...]
     failures: Mapping[Source, str]
+    heals: HealCommands = field(default_factory=HealCommands)
+
+    def commands(self, row: Row, finding: Finding) -> tuple[str, ...]:
+        """The commands of a remedy."""
+        balancers = (one for one in self.rows if one.role is Role.LOAD_BALANCER)
+        balancer = next((one.server_id for one in balancers if one.server_id), "")
+        return tuple(self.heals.of(finding.heal, row.server_id, balancer))
 
     @property
     def differs(self) -> bool:

@@ -29,10 +29,12 @@ Params = dict[str, Any] | None
 _ATTRIBUTE = "k8s_cluster_installation_param"
 
 
-def _instance(context: Any, params: Params, stack: str | None = "stack") -> str:
+def _instance(
+    context: Any, params: Params, stack: str | None = "stack", name: str = "cluster"
+) -> str:
     one = objects.VnfInstance(
         context=context,
-        vnf_instance_name="cluster",
+        vnf_instance_name=name,
         instantiation_state="INSTANTIATED",
         vnfd_id=str(uuid.uuid4()),
         vnf_provider="us",
@@ -77,7 +79,12 @@ def _operation(context: Any, vnf_id: str, state: str) -> str:
     return str(one.id)
 
 
-def _v2_instance(context: Any, params: Params, state: str = "INSTANTIATED") -> str:
+def _v2_instance(
+    context: Any,
+    params: Params,
+    state: str = "INSTANTIATED",
+    name: str = "v2 cluster",
+) -> str:
     kept = parameters.without_secrets(params or {})
     metadata = {"k8s_mgmt": {"version": 1, "parameters": kept.get(_ATTRIBUTE)}}
     vim: dict[str, Any] = {
@@ -91,7 +98,7 @@ def _v2_instance(context: Any, params: Params, state: str = "INSTANTIATED") -> s
     one = v2_objects.VnfInstanceV2.from_dict(
         {
             "id": str(uuid.uuid4()),
-            "vnfInstanceName": "v2 cluster",
+            "vnfInstanceName": name,
             "vnfdId": str(uuid.uuid4()),
             "vnfProvider": "us",
             "vnfProductName": "cluster",
@@ -149,7 +156,7 @@ def _v2_instances(context: Any, params: Params) -> dict[str, str]:
         made["v2 operation"] = _v2_operation(
             context, made["v2 cluster"], kind, state, given, minute
         )
-    made["v2 idle"] = _v2_instance(context, params)
+    made["v2 idle"] = _v2_instance(context, params, name="v2 idle")
     _v2_operation(context, made["v2 idle"], "INSTANTIATE", "COMPLETED", params)
     return made
 
@@ -206,7 +213,7 @@ def main(config_file: str, params_file: str) -> None:
     context = tacker_context.get_admin_context()
     made = {
         "cluster": _instance(context, params),
-        "idle": _instance(context, params),
+        "idle": _instance(context, params, name="idle"),
         "dormant": _instance(context, {"other": 1}),
         "terminated": _instance(context, params, stack=None),
         "broken": _instance(context, {_ATTRIBUTE: {}}),

@@ -117,6 +117,20 @@ def test_what_is_no_cluster_is_reported(check, known, which, said):
     assert said in done.stderr
 
 
+@pytest.mark.parametrize("name", ["idle", "v2 idle"])
+def test_a_vnf_instance_may_be_named(check, known, name):
+    done = check(name, "--json")
+    assert json.loads(done.stdout)["vnf_instance_id"] == known[name]
+
+
+def test_a_name_of_several_or_of_none_is_refused(check, known):
+    done = check("cluster")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Several VNF instances have the name cluster: " in done.stderr
+    assert known["cluster"] in done.stderr
+    assert "Tacker has no VNF instance nobody, " in check("nobody").stderr
+
+
 class TestV2:
     """A VNF instance of the v2 API, whose kept parameters have no secrets."""
 
@@ -178,7 +192,7 @@ def test_a_vnf_instance_that_is_not_there(check, known):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"Tacker has no VNF instance {NOBODY}, neither of its v1 nor of its v2 API. "
-        "Look at the ids that `openstack vnflcm list` shows.\n"
+        "Look at the ids and names that `openstack vnflcm list` shows.\n"
     )
 
 

@@ -62,6 +62,8 @@ class ClusterCheck(ClusterReport):
             for finding in row.findings:
                 console.say(f"{row.name}: {finding.text}.", "red")
                 console.say(f"  {finding.remedy}")
+                for command in report.commands(row, finding):
+                    console.say(f"    {command}", "bold")
 
 
 def _write_metrics(vnf_id: str, report: Comparison) -> None:
@@ -92,7 +94,12 @@ def _row_document(row: Row, report: Comparison) -> dict[str, Any]:
         "address": row.address,
         **{source.value: row.cells[source].text for source in report.sources},
         "differences": [
-            {"what": finding.text, "remedy": finding.remedy} for finding in row.findings
+            {
+                "what": finding.text,
+                "remedy": finding.remedy,
+                "commands": list(report.commands(row, finding)),
+            }
+            for finding in row.findings
         ],
     }
 

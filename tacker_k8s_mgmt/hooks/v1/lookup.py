@@ -13,6 +13,7 @@ from tacker_k8s_mgmt.hooks.v1.context import V1Hook, V1Site
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status.facts import Count
+from tacker_k8s_mgmt.status.heal_commands import HealCommands
 
 _WAY_OUT = "Use the release of the driver that took them."
 
@@ -23,6 +24,17 @@ class SeenV1Site(SeenSite, V1Site):
     def counts(self) -> tuple[Count, ...]:
         """The sizes of the scaling groups, in Heat and by Tacker's scale levels."""
         return scale_level.counts(self)
+
+
+def named(name: str) -> list[str]:
+    """Ids of the VNF instances of this name."""
+    objects.register_all()
+    manager.TackerManager.get_service_plugins()
+    field = {"model": "VnfInstance", "field": "vnf_instance_name"}
+    found = objects.VnfInstanceList.get_by_filters(
+        tacker_context.get_admin_context(), {**field, "op": "==", "value": name}
+    )
+    return [str(one.id) for one in found.objects]
 
 
 class Record:
@@ -75,7 +87,8 @@ class Record:
         name = str(self._instance.vnf_instance_name or "")
         vnf_id = str(self._instance.id)
         settings, operation = hook.settings(), self.open_operation
-        return Instance(vnf_id, name, operation, params, view, settings)
+        heals = HealCommands(vnf_id, "v1", requests.vnfcs(self._instance))
+        return Instance(vnf_id, name, operation, params, view, settings, heals)
 
 
 def _open_operations(context: Any, vnf_id: str) -> str:

@@ -22,6 +22,7 @@ from tacker_k8s_mgmt.hooks.v2.vim import Connections
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status.facts import Count
+from tacker_k8s_mgmt.status.heal_commands import HealCommands
 
 _WAY_OUT = (
     "Send a heal or scale request that repeats what is missing; what it gives is known "
@@ -40,6 +41,14 @@ def registered(context: Any) -> Iterator[tuple[str, str]]:
     for instance in objects.VnfInstanceV2.get_all(context):
         for vim in Connections(instance.to_dict()).registered():
             yield instance.id, vim.auth_url
+
+
+def named(name: str) -> list[str]:
+    """Ids of the VNF instances of this name."""
+    objects.register_all()
+    context = tacker_context.get_admin_context()
+    found = objects.VnfInstanceV2.get_by_filter(context, vnfInstanceName=name)
+    return [str(one.id) for one in found]
 
 
 class _CommandSite(V2Site):
@@ -129,7 +138,9 @@ class Record:
         name = str(self._instance.get("vnfInstanceName") or "")
         vnf_id = str(self._instance["id"])
         settings, operation = hook.settings(), self.open_operation
-        return Instance(vnf_id, name, operation, params, view, settings)
+        vnfcs = {vnfc: server for vnfc, server, _ in hook.call.vnfcs()}
+        heals = HealCommands(vnf_id, "v2", vnfcs)
+        return Instance(vnf_id, name, operation, params, view, settings, heals)
 
     def carried_out(self) -> list[Mapping[str, Any]]:
         """``additionalParams`` of the operations that ended well, latest first."""

@@ -5,7 +5,7 @@ import contextlib
 import json
 import re
 import types
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.cli import cluster_report as command
 from tacker_k8s_mgmt.cli import main, tacker_records
 from tacker_k8s_mgmt.cli.render.console import Console
+from tacker_k8s_mgmt.status.heal_commands import HealCommands
 from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.node_settings import DISK, modify, wants
@@ -38,6 +39,11 @@ class Opened:
     @property
     def settings(self) -> Settings:
         return self.view.settings
+
+    @property
+    def heals(self) -> HealCommands:
+        vnfcs = {"vnfc-5": "server-5", "vnfc-9": "server-9"}
+        return HealCommands(VNF, "v2", vnfcs)
 
 
 @pytest.fixture
@@ -152,6 +158,7 @@ def test_json(opened, capsys):
     (difference,) = worker.pop("differences")
     assert difference["what"] == "cordoned, gets no new pods"
     assert difference["remedy"].startswith("`kubectl uncordon")
+    assert difference["commands"] == []
     assert worker == {
         "name": WORKER,
         "role": "worker",
@@ -242,11 +249,21 @@ def test_a_vnf_instance_that_cannot_be_opened(monkeypatch, capsys):
     assert captured.out == ""
 
 
-def test_an_id_that_is_none(capsys):
-    with pytest.raises(SystemExit) as ended:
-        main(["cluster", "check", "my-vnf"])
-    assert ended.value.code == 2
-    assert "VNF_INSTANCE_ID" in capsys.readouterr().err
+def test_a_remedy_ends_with_the_command_that_it_takes(opened, capsys):
+    nodes = opened.view.cluster_nodes
+    position = next(i for i, node in enumerate(nodes) if node.name == WORKER)
+    nodes[position] = replace(nodes[position], ready=False, reason="gone")
+    command = f"openstack vnflcm heal {VNF} --vnfc-instance vnfc-5"
+    assert check() == 1
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index(f"{WORKER}: not Ready: gone.")
+    assert lines[at + 1].endswith("heal its VNFC if it is lost.")
+    assert lines[at + 2] == f"    {command} --os-tacker-api-version 2"
+
+
+def test_a_name_is_handed_on(opened):
+    main(["cluster", "check", "my-vnf"])
+    assert opened.vnf_id == "my-vnf"
 
 
 def test_without_tacker_the_error_names_where_to_run_it(monkeypatch, capsys):
