@@ -134,7 +134,7 @@ def publish_again(state: ClusterState) -> None:
 
     Without a change nothing is written.
     """
-    for service in services(state, recorded(state)):
+    for service in services(state, state.records.exposures() or ()):
         publish(state, [service], [service.name])
 
 
