@@ -134,16 +134,6 @@ class AuthError(RemoteError):
     default_hint = "Correct the user name, password or key in the parameters."
 
 
-class PasswordsRefused(AuthError):
-    """The host accepts no password at all, as stock cloud images do."""
-
-    default_hint = (
-        "Give a private key in place of the password, and the VM its public key: a "
-        "stock cloud image takes the key pair that `key_name` names in the Base HOT. "
-        "Or have the VM's user data allow passwords (ssh_pwauth)."
-    )
-
-
 class PrivateKeyError(RemoteError):
     """A private key of the parameters cannot be used for the login."""
 
@@ -167,20 +157,6 @@ class UnknownHostError(HostKeyError):
 
     message = "No SSH host key of {host} is recorded in {recorded}, so it is not asked."
     default_hint = "The operations record it when they first see the host."
-
-
-class GivenKeyError(HostKeyError):
-    """The host presents none of the keys that the request gives."""
-
-    message = (
-        "The SSH host key of {host}, {kind} {fingerprint}, is none of those that the "
-        "request gives, so nothing was sent to it."
-    )
-    default_hint = (
-        "Compare it with what `ssh-keygen -l` says of the host's own files "
-        "/etc/ssh/ssh_host_*_key.pub. If they differ, the connection is intercepted; "
-        "else correct the request."
-    )
 
 
 class CommandFailed(RemoteError):

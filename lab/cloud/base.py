@@ -104,6 +104,12 @@ class Account:
     sudo: str = ""
 
 
+#: The user of a stock cloud image: without a password, and without a key until
+#: cloud-init installs one.
+STOCK_ACCOUNT = Account("ubuntu", "", "NOPASSWD: ALL")
+#: The key pair that Nova's stand-in has.
+KEY_PAIR = "lab"
+
 # The password of the second one occurs nowhere else, so that tests find where it is
 # written; sudo requires it as well.
 VM_ACCOUNTS = (
@@ -190,6 +196,13 @@ def make_key(settings: Settings) -> str:
     return path.with_suffix(".pub").read_text()
 
 
+def make_key_pair(settings: Settings) -> tuple[str, str]:
+    """Make the key pair of Nova's stand-in; the private key and the public one."""
+    path = settings.state / f"keypair-{KEY_PAIR}"
+    _keygen(path, "")
+    return path.read_text(), path.with_suffix(".pub").read_text()
+
+
 def make_host_key(settings: Settings, role: str) -> None:
     """The SSH host key of the hosts with a role; the same for the life of the state.
 
@@ -215,6 +228,7 @@ def make_accounts(
 ) -> None:
     """The users of a host: its system users, locked, and those that may log in.
 
+    :param public_key: of those without a password; "" if they get one later.
     :param root: the file system that the layer lies on; default: the machine's.
     """
     numbered = list(enumerate(accounts, FIRST_PERSON))
@@ -228,7 +242,7 @@ def make_accounts(
     write(layer / "etc/passwd", "\n".join(users) + "\n")
     write(layer / "etc/group", "\n".join(groups) + "\n")
     hashed = {
-        account.name: _hash(account.password)
+        account.name: hashed_password(account.password)
         for account in accounts
         if account.password
     }
@@ -245,10 +259,15 @@ def make_accounts(
         write(layer / "etc/sudoers.d/90-cloud-init-users", "".join(rules), 0o440)
     for number, one in numbered:
         make_home(layer / "home" / one.name, number, root / "etc/skel")
-        if not one.password:
-            keys = layer / "home" / one.name / ".ssh" / "authorized_keys"
-            write(keys, public_key, 0o600)
-            own(keys.parent, number)
+        if public_key and not one.password:
+            authorize(layer / "home" / one.name, number, public_key)
+
+
+def authorize(home: Path, owner: int, public_key: str) -> None:
+    """Let the holder of a key log in as the user of a home directory."""
+    keys = home / ".ssh" / "authorized_keys"
+    write(keys, public_key, 0o600)
+    own(keys.parent, owner)
 
 
 def make_home(home: Path, owner: int, skeleton: Path) -> None:
@@ -305,7 +324,8 @@ def _names(lines: Iterable[str]) -> list[str]:
     return [line.split(":")[0] for line in lines]
 
 
-def _hash(password: str) -> str:
+def hashed_password(password: str) -> str:
+    """A password as /etc/shadow has it."""
     # These need no protection from guesses, and each login and sudo computes the hash.
     salt = f"rounds=1000${secrets.token_hex(8)}"
     argv = ["openssl", "passwd", "-6", "-salt", salt, "-stdin"]

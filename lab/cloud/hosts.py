@@ -14,13 +14,13 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.cloud import CloudError, boot, networks
+from lab.cloud import CloudError, boot, cloud_init, networks
 from lab.cloud.refusals import Refusals
-from lab.cloud.settings import VM, Settings
+from lab.cloud.settings import PREPARED, STOCK, VM, Settings
 from lab.cloud.systemd import cgroups
 from lab.cloud.systemd.machine import Machine as SystemdMachine
 from lab.namespace import start_time
@@ -33,13 +33,18 @@ STOP_LIMIT = 10.0
 class Host:
     """A host as it was asked for.
 
-    :ivar role: file layer that makes it what it is: ``vm`` or ``ansible-server``.
+    :ivar role: file layer that makes it what it is: ``vm-stock`` for a VM of a stock
+        cloud image, ``vm`` for one of the prepared image, or ``ansible-server``.
+    :ivar public_key: of the key pair in Nova's stand-in; "" without one.
+    :ivar cloud_config: the user data for the stand-in for cloud-init.
     """
 
     id: str
     name: str
     role: str
     nics: tuple[networks.Nic, ...]
+    public_key: str = ""
+    cloud_config: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> "Host":
@@ -53,8 +58,10 @@ class Host:
             return cls(
                 id=document["id"],
                 name=document["name"],
-                role=document.get("role", VM),
+                role=document.get("role") or _role(document.get("image", PREPARED)),
                 nics=tuple(networks.Nic(**nic) for nic in nics),
+                public_key=document.get("public_key") or "",
+                cloud_config=document.get("cloud_config") or {},
             )
         except KeyError as error:
             raise CloudError(f"The server's document has no {error}") from error
@@ -68,6 +75,10 @@ class Host:
         """Whether a user may mean this host: name, start of the id, or address."""
         by_id = len(text) >= 4 and self.id.startswith(text)
         return text == self.name or by_id or text in self.addresses
+
+
+def _role(image: str | None) -> str:
+    return VM if image == PREPARED else STOCK
 
 
 def host_name(server_name: str) -> str:
@@ -118,11 +129,18 @@ class Hosts:
             (home / "pid").write_text(f"{pid} {start_time(pid)}")
 
     def _machine(self, host: Host, settings: Settings) -> boot.Bootable:
+        layers = settings.layers(host.role)
+        first_start = self._first_start(host.id)
+        given = host.public_key, host.cloud_config
+        shutil.rmtree(first_start, ignore_errors=True)
+        if any(given):
+            cloud_init.make_layer(first_start, layers, *given)
+            layers = (first_start, *layers)
         if not settings.boots_systemd(host.role):
             return boot.Machine(
                 hostname=host_name(host.name),
                 nics=host.nics,
-                layers=settings.layers(host.role),
+                layers=layers,
                 mount=settings.mount_point,
                 masks=settings.masks,
                 visible=settings.cache,
@@ -132,7 +150,7 @@ class Hosts:
         return SystemdMachine(
             hostname=host_name(host.name),
             nics=host.nics,
-            layers=settings.layers(host.role),
+            layers=layers,
             mount=settings.mount_point,
             home=self._directory / host.id,
             visible=settings.cache,
@@ -151,6 +169,7 @@ class Hosts:
             if host:
                 self._stop(host)
                 shutil.rmtree(self._directory / host_id)
+                shutil.rmtree(self._first_start(host_id), ignore_errors=True)
 
     def kill(self, host: Host) -> None:
         """Switch a host off at once; its file system is lost, its record stays."""
@@ -231,6 +250,10 @@ class Hosts:
         if not pid:
             raise CloudError(f"Host {host.name} is off")
         return pid
+
+    def _first_start(self, host_id: str) -> Path:
+        """The file layer of what cloud-init's stand-in did; in memory as all layers."""
+        return self._state / "base" / "first-start" / host_id
 
     def _groups(self, host: Host) -> cgroups.HostGroups:
         return cgroups.HostGroups(self._state, host.id, cgroups.current())

@@ -3,14 +3,18 @@
 from pathlib import Path
 
 from lab import environments, kind
-from lab.cloud import ansible_server, base, networks
+from lab.cloud import ansible_server, base, cloud_init, networks
 from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL
 from lab.cloud.hosts import Hosts
-from lab.cloud.settings import LAYER_OF_SYSTEMD, VM, Settings
+from lab.cloud.settings import LAYER_OF_ALL, LAYER_OF_SYSTEMD, STOCK, VM, Settings
 from lab.cloud.state import State
 from lab.cloud.systemd import layer, root
 from lab.real.site import Site
 from lab.settings import from_environment
+
+#: Below the directory of the services' data: `key_directory` and `secret_directory`.
+KEYS = Path("tacker", "ssh-keys")
+SECRETS = Path("tacker", "secrets")
 
 
 def prepare(state: Path, masks: list[Path]) -> None:
@@ -42,12 +46,16 @@ def prepare(state: Path, masks: list[Path]) -> None:
         try:
             base.make_common_layer(settings)
             key = base.make_key(settings)
-            below = Path("/")
+            below, sshd = Path("/"), settings.layer(LAYER_OF_ALL)
             if settings.root:
                 below = settings.root
-                layer.make(settings.layer(LAYER_OF_SYSTEMD), below)
+                sshd = settings.layer(LAYER_OF_SYSTEMD)
+                layer.make(sshd, below)
             accounts = (*base.VM_ACCOUNTS, base.KEYED)
             base.make_accounts(settings.layer(VM), accounts, key, below)
+            stock = settings.layer(STOCK)
+            base.make_accounts(stock, (base.STOCK_ACCOUNT,), "", below)
+            cloud_init.allow_passwords(stock, [sshd], allowed=False)
             accounts = (*ansible_server.ACCOUNTS, base.KEYED)
             base.make_accounts(settings.layer(ansible_server.ROLE), accounts, key)
             base.make_host_key(settings, ansible_server.ROLE)
@@ -55,9 +63,25 @@ def prepare(state: Path, masks: list[Path]) -> None:
             base.unmount(settings)
             raise
     settings.save()
+    _keep_logins(settings, lab.data)
     networks.create_bridge(EXTERNAL, f"{CONTROLLER_ADDRESS}/24")
     networks.refuse_promptly()
     # Networks outlive the lab's namespaces when its state is kept.
     for network in State(state).read()["networks"].values():
         networks.create_bridge(network["bridge"])
     ansible_server.prepare(Hosts(state), settings)
+
+
+def _keep_logins(settings: Settings, data: Path) -> None:
+    """The key pair in Nova's stand-in, and files on the conductor for the logins of the
+    sample requests.
+    """
+    private, public = base.make_key_pair(settings)
+    pair = {"name": base.KEY_PAIR, "public_key": public}
+    with State(settings.state).edit() as records:
+        records["keypairs"][base.KEY_PAIR] = pair
+    account = ansible_server.ACCOUNTS[0]
+    base.write(data / KEYS / base.KEY_PAIR, private, 0o600)
+    base.write(data / SECRETS / ansible_server.ROLE, account.password, 0o600)
+    for name in (KEYS, SECRETS):
+        (data / name).chmod(0o700)

@@ -6,7 +6,11 @@ from pathlib import Path
 
 from lab.cloud import CloudError
 
+#: VMs of a stock cloud image, and of one that is prepared for logins with passwords.
+STOCK = "vm-stock"
 VM = "vm"
+#: The name of that image; every other one is a stock image.
+PREPARED = "lab-prepared"
 LAYER_OF_ALL = "common"
 #: In its place for VMs that boot systemd.
 LAYER_OF_SYSTEMD = "systemd"
@@ -53,7 +57,7 @@ class Settings:
 
     def boots_systemd(self, role: str) -> bool:
         """Whether the hosts with a role do."""
-        return role == VM and self.root is not None
+        return role in (VM, STOCK) and self.root is not None
 
     def layers(self, role: str) -> tuple[Path, ...]:
         """The layers of a host with a role, topmost first.
@@ -61,7 +65,7 @@ class Settings:
         :raises CloudError: there is no such role.
         """
         layers: tuple[Path, ...] = (self.layer(role), self.layer(LAYER_OF_ALL))
-        if role == VM and self.root:
+        if self.root and self.boots_systemd(role):
             layers = (self.layer(role), self.layer(LAYER_OF_SYSTEMD), self.root)
         if not all(layer.is_dir() for layer in layers):
             raise CloudError(

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from lab.cloud.addresses import Records
 
-TABLES = ("networks", "subnets", "ports", "servers", "other")
+TABLES = ("networks", "subnets", "ports", "servers", "keypairs", "other")
 
 
 class State:
-    """Networks, subnets, ports, servers and other resources of Heat, by id.
+    """Networks, subnets, ports, servers and other resources of Heat by id; key pairs.
 
     :param directory: made when absent.
     """

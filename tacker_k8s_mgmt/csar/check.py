@@ -12,6 +12,7 @@ from tacker_k8s_mgmt.csar import (
     archive,
     hot,
     hot_consistency,
+    logins,
     meta,
     request,
     request_check,
@@ -93,6 +94,10 @@ def _report(
         target,
     )
     warnings = [] if requests else list(_script_warnings(files))
+    if not requests:
+        warnings += [
+            text for base in bases.values() for text in logins.of_package(base)
+        ]
     for name, findings in _of_requests(requests, contents):
         problems += [f"{name}: {text}" for text in findings.problems]
         warnings += [f"{name}: {text}" for text in findings.warnings]

@@ -22,6 +22,11 @@ GROUPS: Mapping[str, str] = {
 }
 #: Types of groups, and the property with the number of members.
 CAPACITIES: Mapping[str, str] = {GROUP: "desired_capacity", FIXED_GROUP: "count"}
+#: Parameters that user data fill: what differs by VDU and connection point, and the
+#: specification's own for what is the same everywhere.
+FILLED = frozenset({"nfv", "flavor", "image", "public_network"})
+#: The specification's parameter for an internal network that exists already.
+INTERNAL_NETWORK = "net1"
 _SUFFIXES = (".yaml", ".yml")
 _PARAMETER_TYPES = ("string", "number", "json", "comma_delimited_list", "boolean")
 
@@ -74,6 +79,15 @@ class BaseHot:
 
     top: Template
     nested: Mapping[str, Template]
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The parameters that every instantiate request has to give."""
+        return tuple(
+            name
+            for name, schema in self.top.parameters.items()
+            if "default" not in schema and name not in FILLED
+        )
 
     def use(self, definition: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The definition that makes a nested stack: a resource, or a group's member."""
@@ -182,11 +196,6 @@ def problems(hot: BaseHot) -> list[str]:
         *dead,
         *misused,
         *([] if nfv else [f"{hot.top.name}: there is no parameter nfv of type json"]),
-        *(
-            f"{hot.top.name}: the parameter {name} gets no value and has no default"
-            for name, schema in hot.top.parameters.items()
-            if name != "nfv" and "default" not in schema
-        ),
     ]
 
 

@@ -17,7 +17,8 @@ _POLICY = "OS::Heat::ScalingPolicy"
 _POLICY_KEYS = ("auto_scaling_group_id", "adjustment_type", "scaling_adjustment")
 #: What may stand in for a scaling group.
 _FIXED = (hot.GROUP, hot.FIXED_GROUP)
-_COMPARED = (hot.SERVER, hot.PORT, "OS::Neutron::Net", hot.GROUP, _POLICY)
+_NET = "OS::Neutron::Net"
+_COMPARED = (hot.SERVER, hot.PORT, _NET, hot.GROUP, _POLICY)
 
 
 def problems(flavour: vnfd.Flavour, base: hot.BaseHot, api: Api) -> list[str]:
@@ -97,12 +98,13 @@ class _Comparison:
         self._actual = {resource.name: resource for resource in base.resources()}
         self._api = api
         self._default = flavour.instances(next(iter(flavour.levels), ""))
+        self._has_internal = hot.INTERNAL_NETWORK in base.top.parameters
 
     def problems(self, translated: Mapping[str, Resource]) -> Iterator[str]:
         """What is missing, of another type, different, or not in the VNFD."""
         for name, want in sorted(translated.items()):
             have = self._actual.get(name)
-            if self._is_needless(want):
+            if self._is_needless(want) or (self._has_internal and want.type == _NET):
                 continue
             if have is None:
                 yield f"{self._top}: no {want.type} is named {name}"
@@ -148,7 +150,7 @@ class _Comparison:
         if actual != wanted:
             yield f"has the ports {actual} instead of {wanted}"
         for key, source in (("flavor", self._api.flavor), ("image", self._api.image)):
-            yield from _from_nfv(key, have, "VDU", source)
+            yield from _from_nfv(key, have, "VDU", source, key)
 
     def _number(self, have: Resource) -> Iterator[str]:
         # Tacker's v1 API fills its parameter from the instantiation level
@@ -173,8 +175,11 @@ class _Comparison:
 
 def _port(want: Mapping[str, Any], have: Resource) -> Iterator[str]:
     if want.get("network") is None:  # external: the request names the network
-        yield from _from_nfv("network", have, "CP", "network")
-    elif have.properties.get("network") != want["network"]:
+        yield from _from_nfv("network", have, "CP", "network", "public_network")
+    elif have.properties.get("network") not in (
+        want["network"],
+        {"get_param": hot.INTERNAL_NETWORK},
+    ):
         yield f"is not on the network {dig(want, 'network', 'get_resource')}"
 
 
@@ -186,9 +191,15 @@ def _same(
             yield f"has the {key} {have.properties.get(key)} instead of {want[key]}"
 
 
-def _from_nfv(key: str, have: Resource, kind: str, source: str) -> Iterator[str]:
+def _from_nfv(
+    key: str, have: Resource, kind: str, source: str, single: str
+) -> Iterator[str]:
+    """A property that takes its value from elsewhere.
+
+    :param single: the specification's parameter, which has one value for all.
+    """
     path = ["nfv", kind, have.name, source]
-    if have.properties.get(key) != {"get_param": path}:
+    if have.properties.get(key) not in ({"get_param": path}, {"get_param": single}):
         yield f"must take its {key} from the parameter {'.'.join(path)}"
 
 

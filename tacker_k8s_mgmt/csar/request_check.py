@@ -6,10 +6,12 @@ import posixpath
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tacker_k8s_mgmt.csar import hot, request_schemas, vms, vnfd, vnfd_rules
+import yaml
+
+from tacker_k8s_mgmt.csar import hot, logins, request_schemas, vms, vnfd, vnfd_rules
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
 from tacker_k8s_mgmt.csar.request import ATTRIBUTES, Request, external_cps
-from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.request import params
@@ -17,6 +19,8 @@ from tacker_k8s_mgmt.request.params import InstallParams
 
 _USER_DATA = "lcm-operation-user-data"
 _USER_DATA_CLASS = "lcm-operation-user-data-class"
+#: The Base HOT's parameter for what extVirtualLinks does not connect.
+_NETWORK = "public_network"
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,15 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
         # The only one must be meant, so the rest is checked against it.
         if len(contents.flavours) == 1:
             (flavour,) = contents.flavours.values()
+    base = contents.bases.get(flavour.id) if flavour else None
     if flavour is not None:
         result.problems += _level(request, flavour)
-        result.problems += _links(request, flavour)
+        result.problems += _links(request, flavour, base)
         result.warnings += _link_ports(request)
+    if base is not None:
+        result.problems += _required(request, base)
+        if contents.api is V1:
+            result.problems += _unkept(request, base)
     result.problems += _user_data(request, contents)
     if not request.concerns_us:
         result.problems.append(
@@ -103,12 +112,41 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
         return
     result.warnings += parsed.warnings
     result.problems += script(parsed, contents.files)
-    base = contents.bases.get(flavour.id) if flavour else None
     if flavour is not None and base is not None:
         look = vms.Look(request, parsed, flavour, base)
         result.problems += look.problems()
         result.warnings += look.warnings()
+        result.warnings += logins.of_request(base, request.additional_params, parsed)
         result.warnings += _unused(request, base)
+
+
+def _required(request: Request, base: hot.BaseHot) -> Iterator[str]:
+    for name in base.required:
+        if not request.additional_params.get(name):
+            yield (
+                f"additionalParams.{name}: is missing: the Base HOT's parameter has no "
+                "default"
+            )
+
+
+def _unkept(request: Request, base: hot.BaseHot) -> Iterator[str]:
+    """Values that later operations of the v1 API would get otherwise.
+
+    It stores the stack's parameters as Python writes them, and reads that as YAML
+    (``openstack.py``, ``create``; ``tacker/vnflcm/utils.py``, ``get_stack_param``).
+    """
+    for name in base.top.parameters:
+        value = request.additional_params.get(name)
+        try:
+            kept = parse(str([value])) == [value]
+        except yaml.YAMLError:
+            kept = False
+        if value and not kept:
+            yield (
+                f"additionalParams.{name}: has lines or quotes that Tacker's v1 API "
+                "does not keep for a later heal; make it the default in the package "
+                "(csar build --user-data, --parameter)"
+            )
 
 
 def _unknown(attribute: str, kind: str, known: Collection[str]) -> str:
@@ -134,7 +172,9 @@ def _connected(request: Request) -> list[str]:
     return [str(cp.get("cpdId")) for cp in external_cps(request.body)]
 
 
-def _links(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
+def _links(
+    request: Request, flavour: vnfd.Flavour, base: hot.BaseHot | None
+) -> Iterator[str]:
     """``extVirtualLinks`` against the connection points without a link in the VNFD."""
     every, external = flavour.of_type(vnfd.CP), vnfd_rules.external_cps(flavour)
     seen: set[str] = set()
@@ -148,6 +188,9 @@ def _links(request: Request, flavour: vnfd.Flavour) -> Iterator[str]:
         elif cp in seen:
             yield f"extVirtualLinks: {cp} is connected twice"
         seen.add(cp)
+    own = dig(base.top.parameters if base else {}, _NETWORK, "default")
+    if request.additional_params.get(_NETWORK) or own:
+        return
     for cp in sorted(external - seen):
         yield f"extVirtualLinks: there is no entry for {cp}"
 

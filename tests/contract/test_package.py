@@ -7,6 +7,7 @@ database and Heat itself are stand-ins.
 import json
 import logging
 import re
+import shutil
 import types
 
 import pytest
@@ -283,6 +284,8 @@ def test_the_sample_request_fills_the_hot(tacker, monkeypatch):
             },
         },
         "worker_instance_desired_capacity": 2,
+        "key_name": "lab",
+        "management_cidr": "10.99.0.0/24",
     }
     assert list(created["files"]) == ["base_hot_nested_worker.yaml"]
 
@@ -360,6 +363,79 @@ def test_missing_networks_are_named_together(tacker, monkeypatch):
     assert str(caught.value) == (
         "LCM user data failed: extVirtualLinks has no entry for masterNode_CP1; "
         "extVirtualLinks has no entry for workerNode_CP2"
+    )
+
+
+def test_parameters_without_a_default_have_to_be_given(tacker, monkeypatch):
+    body = sample("instantiate-simple.json")
+    del body["additionalParams"]["management_cidr"]
+    with pytest.raises(vnfm.LCMUserDataFailed, match="has no management_cidr, which"):
+        instantiate(tacker, monkeypatch, body)
+
+
+def test_one_network_may_be_that_of_all_other_connection_points(tacker, monkeypatch):
+    body = sample("instantiate-simple.json")
+    del body["extVirtualLinks"][:2]
+    body["additionalParams"]["public_network"] = "public"
+    created, _ = instantiate(tacker, monkeypatch, body)
+    networks = {
+        cp: port["network"] for cp, port in created["parameters"]["nfv"]["CP"].items()
+    }
+    assert networks == {
+        "masterNode_CP1": "public",
+        "workerNode_CP2": "public",
+        "externalLB_CP1": "external",
+    }
+
+
+@pytest.mark.parametrize("text", ["#cloud-config\n{}\n", "both \" and '", "a\\b"])
+def test_a_text_that_tacker_does_not_keep_is_refused(tacker, monkeypatch, text):
+    body = sample("instantiate-simple.json")
+    body["additionalParams"]["user_data"] = text
+    with pytest.raises(vnfm.LCMUserDataFailed, match=r"user_data has lines or quotes"):
+        instantiate(tacker, monkeypatch, body)
+
+
+@pytest.fixture
+def specified(tacker, tmp_path):
+    """The package with the specification's parameters in its Base HOT."""
+    path = tmp_path / PACKAGE
+    shutil.copytree(tacker.path, path)
+    top = path / "BaseHOT" / "simple" / "base_hot_top.yaml"
+    tree = yaml.safe_load(top.read_text())
+    for name in ("flavor", "image", "public_network", "net1"):
+        tree["parameters"][name] = {"type": "string"}
+    top.write_text(yaml.safe_dump(tree))
+    place = {"name": "vnf_package_csar_path", "group": "vnf_package"}
+    CONF.set_override(override=str(tmp_path), **place)
+    yield types.SimpleNamespace(path=path, flavours=tacker.flavours)
+    CONF.set_override(override=str(tacker.path.parent), **place)
+
+
+def test_parameters_of_the_specification_are_filled(specified, monkeypatch):
+    body = sample("instantiate-simple.json")
+    body["additionalParams"] |= {"flavor": "m1.large", "net1": "inside"}
+    created, _ = instantiate(specified, monkeypatch, body)
+    found = {
+        name: created["parameters"][name]
+        for name in ("flavor", "image", "public_network", "net1")
+    }
+    assert found == {
+        "flavor": "m1.large",
+        "image": "ubuntu-24.04-server-cloudimg-amd64",
+        "public_network": "external",
+        "net1": "inside",
+    }
+
+
+def test_what_differs_has_to_be_given_where_the_hot_has_one_for_all(
+    specified, monkeypatch
+):
+    with pytest.raises(vnfm.LCMUserDataFailed) as caught:
+        instantiate(specified, monkeypatch, sample("instantiate-simple.json"))
+    assert str(caught.value) == (
+        "LCM user data failed: additionalParams has no flavor, which the Base HOT "
+        "requires; additionalParams has no net1, which the Base HOT requires"
     )
 
 

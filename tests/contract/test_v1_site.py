@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.hooks.v1 import context as v1_context
 from tacker_k8s_mgmt.hooks.v1 import vim
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
 from tacker_k8s_mgmt.remote import site
-from tacker_k8s_mgmt.remote.ssh import bastion_errors
+from tacker_k8s_mgmt.remote.ssh import bastion_errors, login_errors
 from tests.contract.v1_instances import hook
 from tests.helpers.requests import params
 
@@ -63,7 +63,7 @@ def test_a_refused_login_is_noted_at_once_and_given_up_early(one, monkeypatch):
         on_refused("it takes no passwords")
         assert len(notes) == 1
         place = {"user": "ubuntu", "host": machine.ssh_address, "port": 22}
-        raise errors.PasswordsRefused(reason="it takes no passwords", **place)
+        raise login_errors.PasswordsRefused(reason="it takes no passwords", **place)
 
     monkeypatch.setattr(one._vms, "open", refusing)
     one.note = notes.append

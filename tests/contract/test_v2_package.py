@@ -284,6 +284,28 @@ def test_parameters_of_the_request_outlive_a_stack_that_is_made_anew(
     assert template["parameters"]["service_cidr"]["default"] == "0.0.0.0/0"
 
 
+def test_parameters_without_a_default_have_to_be_given(driver, vnfd, body, flavour):
+    del body["additionalParams"]["management_cidr"]
+    with pytest.raises(sol_ex.UserdataExecutionFailed) as caught:
+        instantiate(driver, vnfd, body, flavour)
+    assert "additionalParams has no management_cidr, which" in caught.value.detail
+
+
+def test_one_network_may_be_that_of_all_other_connection_points(
+    driver, vnfd, body, flavour
+):
+    del body["extVirtualLinks"][:2]
+    body["additionalParams"]["public_network"] = "public"
+    nfv, template, _ = instantiate(driver, vnfd, body, flavour)
+    networks = {cp: port["network"] for cp, port in nfv["CP"].items()}
+    assert networks == {
+        "masterNode_CP1": "public",
+        "workerNode_CP2": "public",
+        "externalLB_CP1": "external",
+    }
+    assert template["parameters"]["public_network"]["default"] == "public"
+
+
 def addresses(body, cp, **wanted):
     for link in body["extVirtualLinks"]:
         (one,) = link["extCps"]

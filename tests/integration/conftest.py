@@ -8,13 +8,14 @@ import copy
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lab import client, settings
+from lab.cloud.settings import PREPARED
 from lab.tacker_api import Tacker
 from tacker_k8s_mgmt.cli import main
 from tests.integration import cnf, exposed
@@ -59,6 +60,8 @@ class Lab:
     """The running lab and the package in it.
 
     :param source: what the package is made of, as :file:`samples`; default: that.
+    :param stock: with VMs of a stock cloud image, which take no passwords.
+    :param more: further options of `csar build`.
     """
 
     #: Tacker's API, and what the tests have for it.
@@ -67,7 +70,13 @@ class Lab:
     requests = REQUESTS
 
     def __init__(
-        self, scratch: Path, flavour: str = "simple", source: Path | None = None
+        self,
+        scratch: Path,
+        flavour: str = "simple",
+        source: Path | None = None,
+        *,
+        stock: bool = False,
+        more: Sequence[str] = (),
     ) -> None:
         self.scratch = scratch
         self.flavour = flavour
@@ -77,7 +86,10 @@ class Lab:
         options = ["--api", self.api, "--vnfd-id", str(uuid.uuid4())]
         if source:
             options += ["--source", str(source)]
-        assert main(["csar", "build", flavour, "-o", str(csar), *options]) == 0
+        if not stock:
+            options += ["--image", PREPARED]
+        build = ["csar", "build", flavour, "-o", str(csar)]
+        assert main([*build, *options, *more]) == 0
         package = self.tacker.upload_package(csar, {"test": uuid.uuid4().hex})
         self.package_id, self.vnfd_id = package["id"], package["vnfdId"]
 
@@ -138,11 +150,13 @@ class Lab:
         for place, account in places.items():
             wanted = {"username": account.name, "password": account.password}
             parameters[place].update(wanted)
+            parameters[place].pop("private_key", None)
         balancer = {
             "ssh_username": VM_ACCOUNT.name,
             "ssh_password": VM_ACCOUNT.password,
         }
         parameters["external_lb_param"].update(balancer)
+        parameters["external_lb_param"].pop("ssh_private_key", None)
 
     @contextlib.contextmanager
     def cnf(self, vim: str, manifest: str | None = None) -> Iterator[cnf.Cnf]:

@@ -221,8 +221,15 @@ class TestGuide:
         ]
         guide.writes("machines.json", machines)
         sample = json.loads((REQUESTS / "instantiate-simple.json").read_text())
-        server = sample["additionalParams"][PARAMETERS]["ansible"]
-        server["transferring_inventory_path"] = "/home/ansible/clusters/no-clusters"
+        ours = sample["additionalParams"][PARAMETERS]
+        place = "/home/ansible/clusters/no-clusters"
+        ours["ansible"].update(transferring_inventory_path=place, password="ansible")
+        # Only the conductor's configuration says where the file of the key is.
+        for name in ("master_node", "worker_node"):
+            del ours[name]["private_key"]
+            ours[name]["password"] = "ubuntu"
+        del ours["external_lb_param"]["ssh_private_key"]
+        ours["external_lb_param"]["ssh_password"] = "ubuntu"
         guide.writes("instantiate.json", sample)
         guide.builds("simple.zip")
         told = guide.does(

@@ -4,6 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from lab import client, settings
+from lab.cloud import base
+from tacker_k8s_mgmt import journal
 from tests.integration.cluster_checks import check, kill
 from tests.integration.conftest import (
     CONDUCTOR,
@@ -27,6 +30,11 @@ from tests.integration.workloads import (
 
 #: What the conductor writes when it cannot store how a scaling ended.
 NOT_NOTED = "Failed to update vnf_lcm_op_occ"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    return Lab(tmp_path_factory.mktemp("stock"), stock=True)
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +102,39 @@ def assert_in_maintenance(cluster: Cluster, name: str) -> None:
     eventually(
         lambda: all(pod["node"] != name for pod in pods(cluster, "app in (web,agent)"))
     )
+
+
+class TestStockImage:
+    """VMs that admit the image's own user with the key pair, and no passwords."""
+
+    def test_password_is_refused_at_once_and_the_key_pair_is_the_remedy(self, lab):
+        login = {"username": "ubuntu", "password": "ubuntu", "private_key": None}
+        with lab.instance("refused", worker_node=login) as made:
+            error = made.instantiate(expect="FAILED_TEMP")
+            assert error.count("it takes no passwords, only publickey") == 2
+            assert "`key_name` names" in error
+            records, _ = journal.read(
+                journal.path_of(str(settings.from_environment().journals), made.id)
+            )
+            notes = [one["text"] for one in records if one["event"] == "note"]
+            assert len(notes) == 2
+            assert all("refuses the SSH login of ubuntu" in text for text in notes)
+
+    def test_sample_request_logs_in_with_the_key_pair(self, cluster):
+        given = cluster.body["additionalParams"]
+        assert (given["key_name"], given.get("user_data")) == (base.KEY_PAIR, None)
+        for server in cluster.servers():
+            log = client.on_host(server, "cat", "/var/log/sshd.log")
+            accepted = [line for line in log.splitlines() if "Accepted" in line]
+            assert accepted
+            assert all("Accepted publickey for ubuntu " in line for line in accepted)
+
+    def test_unknown_key_pair_fails_before_a_vm_is_built(self, lab):
+        with lab.instance("keyless") as made:
+            made.body["additionalParams"]["key_name"] = "nosuch"
+            error = made.instantiate(expect="FAILED_TEMP")
+            assert "nosuch" in error
+            assert made.hosts() == []
 
 
 class TestHealing:

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,8 @@ import pymysql
 import pytest
 
 from lab import client, settings
+from lab.cloud import base
+from tacker_k8s_mgmt.csar import sources
 from tests.integration.conftest import (
     PROXY_SECRET,
     SERVER_ACCOUNT,
@@ -21,8 +22,19 @@ from tests.integration.conftest import (
 
 pytestmark = pytest.mark.lab
 
+#: The user data of the samples, which have the image's own user take a password.
+CLOUD_INIT = sources.samples() / "cloud-init.yaml"
+USER = base.STOCK_ACCOUNT.name
 NOWHERE = f"http://127.0.0.1:9311/v1/secrets/{uuid.uuid4()}"
 GRACEFUL = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 1}
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    scratch = tmp_path_factory.mktemp("stock")
+    user_data = scratch / "cloud-init.yaml"
+    user_data.write_text(CLOUD_INIT.read_text().replace("PASSWORD_HASH", hashed()))
+    return Lab(scratch, stock=True, more=["--user-data", str(user_data)])
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +49,12 @@ def in_barbican(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         forget(url)
 
 
+def hashed() -> str:
+    """The password of the VMs as the sample of user data wants it."""
+    argv = ["openssl", "passwd", "-6", "-stdin"]
+    return client.command(argv, stdin=VM_ACCOUNT.password).strip()
+
+
 def forget(url: str) -> None:
     """Delete a secret in Barbican."""
     client.command(["openstack", "secret", "delete", url])
@@ -46,21 +64,27 @@ def forget(url: str) -> None:
 def in_files() -> Iterator[Path]:
     """The directory with the password of the Ansible server and the proxy's URL."""
     place = settings.from_environment().data / "tacker" / "secrets"
-    place.mkdir(mode=0o700)
-    (place / "ansible-server").write_text(f"{SERVER_ACCOUNT.password}\n")
-    (place / "proxy").write_text(f"http://someone:{PROXY_SECRET}@10.99.0.1:3128\n")
+    files = {
+        "server": f"{SERVER_ACCOUNT.password}\n",
+        "proxy": f"http://someone:{PROXY_SECRET}@10.99.0.1:3128\n",
+    }
+    for name, text in files.items():
+        (place / name).write_text(text)
     yield place
-    shutil.rmtree(place)
+    for name in files:
+        (place / name).unlink()
 
 
 def named(cluster: Cluster, url: str, place: Path) -> None:
     """Put references in the place of all secrets."""
     ours = cluster.parameters
-    ours["ansible"]["password"] = {"file": f"{place}/ansible-server"}
+    ours["ansible"]["password"] = {"file": "server"}
     for group in ("master_node", "worker_node"):
-        ours[group]["password"] = {"secret_ref": url}
-    ours["external_lb_param"]["ssh_password"] = {"secret_ref": url}
+        ours[group].update(username=USER, password={"secret_ref": url})
+    login = {"ssh_username": USER, "ssh_password": {"secret_ref": url}}
+    ours["external_lb_param"].update(login)
     ours["proxy"]["http_proxy"] = {"file": f"{place}/proxy"}
+    del cluster.body["additionalParams"]["key_name"]
     cluster.assert_no_secret_in(json.dumps(cluster.body))
 
 
@@ -112,7 +136,7 @@ class TestSecretReferences:
     def test_tacker_keeps_the_references_only(self, cluster, in_barbican, in_files):
         rows = rows_about(cluster.id)
         assert in_barbican in rows
-        assert f"{in_files}/ansible-server" in rows
+        assert f"{in_files}/proxy" in rows
         cluster.assert_no_secret_in(rows)
         shown = json.dumps([cluster.show(), cluster.occurrence()])
         assert in_barbican in shown
@@ -126,7 +150,7 @@ class TestSecretReferences:
         assert len(cluster.ready_nodes()) == 4
 
     def test_it_is_not_terminated_by_half_when_one_is_gone(self, cluster, in_files):
-        kept = in_files / "ansible-server"
+        kept = in_files / "server"
         away = kept.rename(in_files / "elsewhere")
         error = cluster.terminate("FAILED_TEMP", **GRACEFUL)
         assert "ansible.password: is a file that is not there" in error

@@ -120,7 +120,7 @@ class LabV2(Lab):
 
         for structure in parameters.values():
             for name in ("password", "ssh_password", "http_proxy"):
-                if isinstance(structure, dict) and name in structure:
+                if isinstance(structure, dict) and isinstance(structure.get(name), str):
                     structure[name] = kept(structure[name])
 
     @contextlib.contextmanager

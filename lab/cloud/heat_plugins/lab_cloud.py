@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import yaml
 from heat.common import exception
 from heat.engine.resources.openstack.nova import server, server_group
 from oslo_config import cfg
@@ -40,8 +41,11 @@ class Server(LabResource):
         row = super().new_row(records, row_id)
         for key in self.REPORTED:
             row[key] = self.properties.get(key)
-        user_data = self.properties.get("user_data")
-        row["user_data"] = None if user_data is None else str(user_data)
+        user_data = str(self.properties.get("user_data") or "")
+        row["user_data"] = user_data
+        row["cloud_config"] = _cloud_config(user_data)
+        pair = records["keypairs"].get(row["key_name"] or "", {})
+        row["public_key"] = pair.get("public_key", "")
         row["status"] = "BUILD"
         row["host"] = _next_host(records)
         self._plug_in(records, row, self.properties.get("networks"))
@@ -99,8 +103,9 @@ class Server(LabResource):
     def needs_replace_with_prop_diff(
         self, changed: Iterable[str], after: Any, before: Any
     ) -> bool:
-        """A server whose image, flavor or user data change is a new host."""
-        return not {"image", "flavor", "user_data"}.isdisjoint(changed)
+        """A server whose image, flavor, user data or key change is a new host."""
+        replacing = {"image", "flavor", "user_data", "key_name"}
+        return not replacing.isdisjoint(changed)
 
     def handle_update(
         self, json_snippet: Any, tmpl_diff: Any, prop_diff: Properties
@@ -197,6 +202,13 @@ class Server(LabResource):
         }
 
 
+def _cloud_config(user_data: str) -> Row:
+    """What the stand-in for cloud-init reads; it knows no other kinds of user data."""
+    if not user_data.startswith("#cloud-config"):
+        return {}
+    return dict(yaml.safe_load(user_data) or {})
+
+
 def _next_host(records: Records) -> str:
     """The compute host of a new server: no other server is on it, nor was before.
 
@@ -245,6 +257,16 @@ class LabConstraint:
         return ""
 
 
+class KeypairConstraint(LabConstraint):
+    """A key pair is one of Nova's stand-in; an empty name is none."""
+
+    def validate(self, value: Any, context: Any) -> bool:
+        return not value or value in state().read()["keypairs"]
+
+    def error(self, value: Any) -> str:
+        return f"The Key ({value}) could not be found."
+
+
 def resource_mapping() -> dict[str, type[LabResource]]:
     return {"OS::Nova::Server": Server, "OS::Nova::ServerGroup": ServerGroup}
 
@@ -252,7 +274,6 @@ def resource_mapping() -> dict[str, type[LabResource]]:
 def constraint_mapping() -> dict[str, type[LabConstraint]]:
     names = (
         "nova.flavor",
-        "nova.keypair",
         "nova.server",
         "nova.network",
         "nova.host",
@@ -270,4 +291,5 @@ def constraint_mapping() -> dict[str, type[LabConstraint]]:
         "cinder.snapshot",
         "cinder.vtype",
     )
-    return dict.fromkeys(names, LabConstraint)
+    constraints = dict.fromkeys(names, LabConstraint)
+    return {**constraints, "nova.keypair": KeypairConstraint}

@@ -1,6 +1,7 @@
 """``tacker-k8s-mgmt csar build``: a package of a sample or of own files."""
 
 import argparse
+import ipaddress
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,7 +22,8 @@ class CsarBuild(Command):
     examples = (
         "tacker-k8s-mgmt csar build simple -o simple.zip",
         "tacker-k8s-mgmt csar build simple -o simple.zip --force \\\n"
-        "      --image ubuntu-24.04 --flavor m1.large --flavor externalLB=m1.small",
+        "      --image ubuntu-24.04 --flavor m1.large --flavor externalLB=m1.small \\\n"
+        "      --key-name kubernetes --management-cidr 192.0.2.0/24",
         "tacker-k8s-mgmt csar build simple --api v2 -o simple-v2.zip",
     )
 
@@ -63,6 +65,7 @@ class CsarBuild(Command):
                 metavar="[VDU=]NAME",
                 help=f"your site's name of the {text}, for one VDU or for all others",
             )
+        _add_defaults(parser)
         parser.add_argument(
             "--vnfd-id",
             type=uuid.UUID,
@@ -81,6 +84,7 @@ class CsarBuild(Command):
             images=_by_vdu(args.image),
             flavors=_by_vdu(args.flavor),
             vnfd_id=str(args.vnfd_id) if args.vnfd_id else None,
+            parameters=_parameters(args),
         )
         try:
             built = build(
@@ -98,6 +102,67 @@ class CsarBuild(Command):
         for name in built.replaced:
             print(f"replaced by this driver's: {name}")
         return common.OK
+
+
+def _add_defaults(parser: argparse.ArgumentParser) -> None:
+    """Add the options that are defaults of the Base HOT's parameters."""
+    parser.add_argument(
+        "--key-name",
+        metavar="NAME",
+        help="key pair in Nova with which the image's own user logs in",
+    )
+    parser.add_argument(
+        "--network",
+        metavar="NAME",
+        help="network of external connection points that a request does not connect",
+    )
+    parser.add_argument(
+        "--management-cidr",
+        metavar="CIDR",
+        help="network from which SSH and the Kubernetes API can be reached: that of "
+        "Tacker's conductors and the Ansible server",
+    )
+    parser.add_argument(
+        "--user-data",
+        type=Path,
+        metavar="FILE",
+        help="cloud-init's user data for every VM, readable to all users of the stack; "
+        f"{sources.samples() / 'cloud-init.yaml'} is an example",
+    )
+    parser.add_argument(
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="default of another parameter of the Base HOT; may be repeated",
+    )
+
+
+def _parameters(args: argparse.Namespace) -> dict[str, str]:
+    """Defaults of the Base HOT's parameters, by name."""
+    given = {}
+    for option in args.parameter:
+        name, separator, value = option.partition("=")
+        if not name or not separator:
+            raise UsageError(f"--parameter {option}: it must be NAME=VALUE")
+        given[name] = value
+    try:
+        if args.user_data:
+            given["user_data"] = args.user_data.read_text(encoding="utf-8")
+        if args.management_cidr:
+            ipaddress.ip_network(args.management_cidr)
+    except OSError as error:
+        raise UsageError(f"{error.filename} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{args.user_data} is no text in UTF-8") from None
+    except ValueError as error:
+        raise UsageError(f"--management-cidr: {error}") from None
+    named = {
+        "key_name": args.key_name,
+        "public_network": args.network,
+        "management_cidr": args.management_cidr,
+    }
+    return given | {name: value for name, value in named.items() if value}
 
 
 def _check_usage(args: argparse.Namespace, output: Path) -> None:

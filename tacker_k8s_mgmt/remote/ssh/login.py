@@ -15,6 +15,7 @@ import paramiko
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote import backoff
 from tacker_k8s_mgmt.remote.backoff import Backoff
+from tacker_k8s_mgmt.remote.ssh import login_errors
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
 from tacker_k8s_mgmt.remote.ssh.session import Redact, Session
@@ -41,7 +42,7 @@ class Refused(Exception):
 class _PasswordsRefused(Refused):
     """It accepts no passwords."""
 
-    error = errors.PasswordsRefused
+    error = login_errors.PasswordsRefused
 
 
 def connect(
@@ -136,7 +137,9 @@ def _distrust(
     host = endpoint.host
     if host_keys.knows(endpoint.known_as or host, endpoint.port):
         return errors.HostKeyError(host=host, recorded=host_keys.label)
-    return errors.GivenKeyError(host=host, kind=kind, fingerprint=fingerprint(key))
+    return login_errors.GivenKeyError(
+        host=host, kind=kind, fingerprint=fingerprint(key)
+    )
 
 
 def _authenticate(transport: paramiko.Transport, endpoint: Endpoint) -> None:

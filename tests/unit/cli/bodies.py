@@ -16,9 +16,19 @@ KEY = (
 
 
 def simple():
-    """The sample request."""
+    """The sample request, with passwords in place of its references."""
     path = sources.samples() / "requests" / "instantiate-simple.json"
-    return json.loads(path.read_text())
+    body = json.loads(path.read_text())
+    given = installation(body)
+    given["ansible"]["password"] = "ansible"
+    for name, prefix in (
+        ("master_node", ""),
+        ("worker_node", ""),
+        ("external_lb_param", "ssh_"),
+    ):
+        del given[name][f"{prefix}private_key"]
+        given[name][f"{prefix}password"] = "ubuntu"
+    return body
 
 
 def installation(body):

@@ -9,6 +9,7 @@ from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.api import APIS
 from tacker_k8s_mgmt.csar.build import build
 from tacker_k8s_mgmt.request.params import ATTRIBUTE
+from tests.helpers import ssh_keys
 
 BODIES = [
     pytest.param(api, path, id=f"{api.name}-{path.stem}")
@@ -72,7 +73,11 @@ class TestAlone:
             server |= {"ip_address": "127.0.0.1", "port": 1}  # nothing listens there
         sent = tmp_path / path.name
         sent.write_text(json.dumps(body))
-        limit = ["--connect-timeout", "0.2", "--state-path", str(tmp_path)]
+        (tmp_path / "ansible-server").write_text("secret")
+        (tmp_path / "lab").write_text(ssh_keys.make("ed25519").private)
+        places = ("--state-path", "--key-directory", "--secret-directory")
+        limit = ["--connect-timeout", "0.2"]
+        limit += [word for option in places for word in (option, str(tmp_path))]
         code = main(["preflight", str(sent), "--json", *limit])
         said = capsys.readouterr()
         if not path.stem.startswith("instantiate"):

@@ -216,12 +216,6 @@ BROKEN = {
         "type: worker.yaml",
         "uses worker.yaml, which is not in nested/",
     ),
-    "a parameter without a value": (
-        HOT,
-        "    default: 10.10.0.0/24\n",
-        "",
-        "the parameter internal_cidr gets no value",
-    ),
     "a value that no user data gives": (
         HOT,
         "fixed_ips: { get_param: [ nfv, CP, externalLB_CP1, fixed_ips ] }",

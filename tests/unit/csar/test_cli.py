@@ -4,18 +4,75 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar import sources, vnfd
+from tacker_k8s_mgmt.csar import archive, sources, vnfd
 
 
 def test_a_built_package_passes_its_check(tmp_path, capsys):
     package = tmp_path / "simple.zip"
     assert main(["csar", "build", "simple", "-o", str(package)]) == 0
     assert main(["csar", "check", str(package)]) == 0
-    built, checked = capsys.readouterr().out.splitlines()
+    built, checked, warning = capsys.readouterr().out.splitlines()
     assert built.startswith(f"{package}: 12 files, SHA-256 ")
     assert checked == f"{package}: no problems (flavours: simple)"
+    assert warning.endswith(
+        "build it with --key-name, or give additionalParams.key_name"
+    )
+
+
+def test_what_a_site_has_becomes_the_defaults_of_the_base_hot(tmp_path, capsys):
+    package, data = tmp_path / "simple.zip", tmp_path / "cloud-init.yaml"
+    data.write_text("#cloud-config\nruncmd: [ \"echo 'x' 🙂\" ]\n")
+    options = {
+        "--key-name": "site's: key",
+        "--network": "public",
+        "--management-cidr": "192.0.2.0/24",
+        "--user-data": str(data),
+        "--parameter": "api_port=7443",
+    }
+    words = [word for option in options.items() for word in option]
+    assert main(["csar", "build", "simple", "-o", str(package), *words]) == 0
+    before, after = (
+        yaml.safe_load(text)
+        for text in (
+            (sources.samples() / "hot" / "simple" / "base_hot_top.yaml").read_bytes(),
+            archive.read(package)["BaseHOT/simple/base_hot_top.yaml"],
+        )
+    )
+    defaults = {
+        "key_name": "site's: key",
+        "public_network": "public",
+        "management_cidr": "192.0.2.0/24",
+        "user_data": data.read_text(),
+        "api_port": 7443,
+    }
+    for name, value in defaults.items():
+        before["parameters"][name]["default"] = value
+    assert after == before
+    capsys.readouterr()
+    assert main(["csar", "check", str(package)]) == 0
+    assert "warning" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("option", "code", "text"),
+    [
+        (["--parameter", "nosuch=1"], 1, "there is no parameter nosuch; it has "),
+        (["--parameter", "api_port"], 2, "it must be NAME=VALUE"),
+        (["--management-cidr", "192.0.2.1/24"], 2, "192.0.2.1/24 has host bits set"),
+        (["--user-data", "nosuch"], 2, "nosuch cannot be read"),
+    ],
+)
+def test_what_is_no_default_is_refused(
+    tmp_path, monkeypatch, capsys, option, code, text
+):
+    monkeypatch.chdir(tmp_path)
+    assert main(["csar", "build", "simple", *option]) == code
+    said = capsys.readouterr()
+    assert text in said.out + said.err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_output_the_package_is_named_after_the_flavour(tmp_path, monkeypatch):

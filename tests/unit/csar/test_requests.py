@@ -1,7 +1,9 @@
 """Requests are held against a package: names, levels, networks, files, parameters."""
 
 import copy
+import dataclasses
 import json
+import re
 
 import pytest
 import yaml
@@ -9,12 +11,14 @@ import yaml
 from tacker_k8s_mgmt.csar import (
     archive,
     hot,
+    logins,
     meta,
     request,
     request_check,
     sources,
     vnfd,
 )
+from tacker_k8s_mgmt.csar.api import V2
 from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.request.params import ATTRIBUTE
 from tests.unit.csar.conftest import ENTRY
@@ -48,6 +52,13 @@ def contents(parts):
 
 def body(**changes):
     return {**copy.deepcopy(SIMPLE), **changes}
+
+
+def check_of(files, where):
+    """The report of a package with these files."""
+    path = where / "changed.zip"
+    archive.write(path, {**files, meta.PATH: meta.render(files, ENTRY)})
+    return check(path)
 
 
 def with_params(path, value):
@@ -98,13 +109,9 @@ def test_a_script_that_does_not_know_the_verbs_is_reported(parts):
 
 
 def test_and_without_a_request_it_is_a_warning(parts, tmp_path):
-    files = {**parts, **OTHER_SCRIPT}
-    files[meta.PATH] = meta.render(files, ENTRY)
-    path = tmp_path / "other.zip"
-    archive.write(path, files)
-    report = check(path)
+    report = check_of({**parts, **OTHER_SCRIPT}, tmp_path)
     assert report.problems == ()
-    (warning,) = report.warnings
+    warning, _ = report.warnings
     assert warning.startswith(
         "Scripts/install_external_lb.sh: a script for this driver"
     )
@@ -636,3 +643,147 @@ def test_requests_of_any_shape_are_survived(contents, document, odd):
         for one, stored in ((read, None), (read, request.read(SIMPLE)), (later, read)):
             found = request_check.findings(one, contents, stored)
             assert all(isinstance(text, str) for text in found.problems)
+
+
+# --- parameters of the Base HOT
+
+
+def test_a_parameter_without_a_default_has_to_be_given(contents):
+    without = body()
+    del without["additionalParams"]["management_cidr"]
+    assert problems(without, contents) == [
+        "additionalParams.management_cidr: is missing: the Base HOT's parameter has no "
+        "default"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["#cloud-config\nssh_pwauth: true\n", "a\\b", 'it\'s "quoted"'],
+    ids=["lines", "backslash", "quotes"],
+)
+def test_a_text_that_tacker_would_change_is_refused(contents, text):
+    given = body()
+    given["additionalParams"]["user_data"] = text
+    (problem,) = problems(given, contents)
+    assert problem.startswith("additionalParams.user_data: has lines or quotes")
+    v2 = dataclasses.replace(contents, api=V2)
+    assert not any("has lines" in text for text in problems(given, v2))
+
+
+def test_connection_points_may_have_a_network_in_common(contents):
+    given = body(extVirtualLinks=[])
+    assert len(problems(given, contents)) == 3
+    given["additionalParams"]["public_network"] = "public"
+    assert problems(given, contents) == []
+
+
+# --- logins
+
+
+def warnings(body, contents):
+    read = request.read(body, contents.api)
+    return request_check.findings(read, contents).warnings
+
+
+KEY, PASSWORD = {"private_key": {"file": "lab"}}, {"password": "secret"}
+PWAUTH = "#cloud-config {ssh_pwauth: true}"
+REFUSED_KEY = (
+    "worker_node: a stock cloud image refuses this login: workerNode gets no public "
+    "key, without key_name and user_data"
+)
+REFUSED_PASSWORD = (
+    "worker_node: a stock cloud image refuses this login: workerNode accepts no "
+    "passwords without ssh_pwauth in user_data"
+)
+
+
+@pytest.mark.parametrize(
+    ("login", "given", "expected"),
+    [
+        (KEY, {"key_name": "lab"}, []),
+        (KEY, {"key_name": "", "user_data": "#cloud-config {}"}, []),
+        (KEY, {"key_name": ""}, [REFUSED_KEY]),
+        (PASSWORD, {"key_name": "lab"}, [REFUSED_PASSWORD]),
+        (PASSWORD, {"user_data": "#cloud-config {}"}, [REFUSED_PASSWORD]),
+        (PASSWORD, {"user_data": PWAUTH}, []),
+    ],
+)
+def test_a_login_that_a_stock_image_refuses_is_a_warning(
+    contents, login, given, expected
+):
+    changed = body()
+    parameters = changed["additionalParams"]
+    parameters.update(given)
+    del parameters[ATTRIBUTE]["worker_node"]["private_key"]
+    parameters[ATTRIBUTE]["worker_node"].update(login)
+    found = warnings(changed, contents)
+    assert [text for text in found if text.startswith("worker_node")] == expected
+
+
+def test_the_way_in_is_looked_for_behind_a_floating_ip(parts):
+    ip = """
+  workerNode_IP:
+    type: OS::Neutron::FloatingIP
+    properties:
+      floating_network: public
+      port_id: { get_resource: workerNode_CP2 }
+"""
+    changed = body()
+    changed["additionalParams"]["key_name"] = ""
+    node = changed["additionalParams"][ATTRIBUTE]["worker_node"]
+    node |= {"ssh_cp_name": "workerNode_IP", "nic_cp_name": "workerNode_CP1"}
+    contents = contents_of({**parts, NESTED: parts[NESTED] + ip.encode()})
+    assert REFUSED_KEY in warnings(changed, contents)
+
+
+@pytest.mark.parametrize("name", ["user_data", "admin_pass"])
+def test_a_package_whose_servers_have_a_way_in_has_no_warning(parts, name):
+    before = b"      user_data_format: RAW\n"
+    added = f"      {name}: x\n".encode()
+    own = {
+        path: parts[path]
+        .replace(b"\n      user_data: { get_param: user_data }", b"")
+        .replace(before, before + added)
+        for path in (HOT, NESTED)
+    }
+    (base,) = contents_of({**parts, **own}).bases.values()
+    assert list(logins.of_package(base)) == []
+
+
+def test_without_a_parameter_the_servers_themselves_need_a_key(parts):
+    text = parts[HOT].replace(b"{ get_param: key_name }", b"''")
+    text = text.replace(
+        b"  key_name:\n    type: string\n", b"  other:\n    type: string\n"
+    )
+    (base,) = contents_of({**parts, HOT: text}).bases.values()
+    (warning,) = logins.of_package(base)
+    assert warning.endswith("give the servers a key_name")
+
+
+# --- the specification's names
+
+
+def test_the_parameters_of_the_specifications_hot_are_accepted(parts, tmp_path):
+    """``flavor``, ``image``, ``public_network`` and ``net1``."""
+    text = parts[HOT].decode()
+    for name in ("flavor", "image"):
+        text = re.sub(
+            rf"get_param: \[ nfv, VDU, \w+, {name} \]", f"get_param: {name}", text
+        )
+    text = re.sub(
+        r"get_param: \[ nfv, CP, \w+, network \]", "get_param: public_network", text
+    )
+    own = re.compile(r"  internalVL:\n    type: OS::Neutron::Net\n\n")
+    text = own.sub("", text).replace("get_resource: internalVL }", "get_param: net1 }")
+    public = "  public_network:\n    type: string\n    default: ''\n"
+    assert public in text
+    bare = "".join(
+        f"  {name}:\n    type: string\n"
+        for name in ("flavor", "image", "public_network", "net1")
+    )
+    changed = {**parts, HOT: text.replace(public, bare).encode()}
+    base = contents_of(changed).bases["simple"]
+    assert set(base.required) == {"management_cidr", "net1"}
+    report = check_of(changed, tmp_path)
+    assert report.problems == ()

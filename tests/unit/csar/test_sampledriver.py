@@ -49,6 +49,8 @@ def test_the_request_fits_the_package_as_it_is(built):
     assert [text.split(": ")[1] for text in report.warnings] == [
         *["extVirtualLinks"] * len(cps),
         "master_node.aspect_id",
+        # Its servers have neither a key pair nor user data.
+        *["master_node", "worker_node", "external_lb_param"],
     ]
 
 

@@ -197,7 +197,8 @@ def test_ssh_and_the_api_can_be_narrowed_to_a_network(parts, top):
     for name in ("management_access", "api_access"):
         for rule in top[name]["properties"]["rules"]:
             assert rule["remote_ip_prefix"] == {"get_param": "management_cidr"}
-    assert tree["parameters"]["management_cidr"]["type"] == "string"
+    schema = tree["parameters"]["management_cidr"]
+    assert (schema["type"], schema.get("default")) == ("string", None)
 
 
 HOTS = sorted(sources.samples().glob("**/base_hot_top.yaml"))
@@ -324,6 +325,7 @@ def test_placeholders_of_the_specifications_body_are_reported(package):
     """It parses; what is wrong are its placeholders, its script and its LB port."""
     report = check(package, {"spec": instantiate()})
     assert [text.split(": ")[:2] for text in report.problems] == [
+        ["spec", "additionalParams.management_cidr"],
         ["spec", "ansible.ip_address"],
         ["spec", "ansible.kubespray_root_path"],
         ["spec", "ansible.transferring_inventory_path"],
@@ -335,6 +337,7 @@ def test_placeholders_of_the_specifications_body_are_reported(package):
 def test_the_specifications_body_fits_when_these_are_filled_in(package):
     body = instantiate()
     given = body["additionalParams"]["k8s_cluster_installation_param"]
+    body["additionalParams"]["management_cidr"] = "192.0.2.0/24"
     given["ansible"] |= {
         "ip_address": "192.0.2.5",
         "kubespray_root_path": "/opt/kubespray",

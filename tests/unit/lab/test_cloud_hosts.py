@@ -6,10 +6,12 @@ import uuid
 from pathlib import Path
 
 import pytest
+import yaml
 
-from lab.cloud import CloudError, base, hosts, networks
+from lab.cloud import CloudError, base, cloud_init, hosts, networks
 from lab.cloud.refusals import Refusals
-from lab.cloud.settings import Settings
+from lab.cloud.settings import PREPARED, STOCK, VM, Settings
+from tacker_k8s_mgmt.csar import sources
 
 ID = "0a1b2c3d-0000-4000-8000-000000000000"
 
@@ -241,7 +243,7 @@ PUBLIC_KEY = "ssh-ed25519 AAAA lab\n"
 
 
 def test_who_has_no_password_logs_in_with_the_key(tmp_path, monkeypatch):
-    monkeypatch.setattr(base, "_hash", lambda password: "$6$hash")
+    monkeypatch.setattr(base, "hashed_password", lambda password: "$6$hash")
     monkeypatch.setattr(base, "own", lambda tree, owner: None)
     accounts = (base.Account("ubuntu", "ubuntu"), base.KEYED)
     base.make_accounts(tmp_path, accounts, PUBLIC_KEY)
@@ -273,7 +275,7 @@ def test_no_password_of_the_machine_gets_into_a_host(tmp_path, monkeypatch):
     )
     base.write(root / "etc/group", "root:x:0:\nann:x:1001:\n")
     base.write(root / "etc/skel/.profile", "umask 027\n")
-    monkeypatch.setattr(base, "_hash", lambda password: "$6$hash")
+    monkeypatch.setattr(base, "hashed_password", lambda password: "$6$hash")
     owned = {}
     monkeypatch.setattr(base, "own", lambda tree, owner: owned.update({tree: owner}))
     accounts = (base.Account("ubuntu", "ubuntu"), base.Account("other", "other"))
@@ -306,7 +308,76 @@ RULES = (
     ],
 )
 def test_sudo_is_for_the_configured_users(tmp_path, monkeypatch, accounts, rules):
-    monkeypatch.setattr(base, "_hash", lambda password: "$6$hash")
+    monkeypatch.setattr(base, "hashed_password", lambda password: "$6$hash")
     monkeypatch.setattr(base, "own", lambda tree, owner: None)
     base.make_accounts(tmp_path, accounts, PUBLIC_KEY)
     assert [path.read_text() for path in tmp_path.glob("etc/sudoers.d/*")] == rules
+
+
+# --- images, and what cloud-init does at the first start
+
+
+@pytest.mark.parametrize(
+    ("given", "role"),
+    [
+        ({"image": "ubuntu-24.04-server-cloudimg-amd64"}, STOCK),
+        ({"image": PREPARED}, VM),
+        ({"role": "ansible-server"}, "ansible-server"),
+        ({}, VM),
+    ],
+)
+def test_the_image_decides_what_a_vm_is(given, role):
+    assert hosts.Host.from_document({**document(), **given}).role == role
+
+
+@pytest.fixture
+def image(tmp_path, monkeypatch):
+    """The file layers of a stock image."""
+    monkeypatch.setattr(base, "own", lambda tree, owner: None)
+    image, common = tmp_path / "stock", tmp_path / "common"
+    base.write(common / "etc/ssh/sshd_config", base.SSHD_CONFIG)
+    base.make_accounts(image, (base.STOCK_ACCOUNT,), "")
+    cloud_init.allow_passwords(image, [common], allowed=False)
+    return (image, common)
+
+
+def test_a_stock_image_admits_no_login(image):
+    stock, _ = image
+    settings = (stock / "etc/ssh/sshd_config").read_text().splitlines()
+    assert settings[0] == "PasswordAuthentication no"
+    assert "PasswordAuthentication yes" not in settings
+    assert list(stock.glob("home/*/.ssh")) == []
+    assert "ubuntu:*:" in (stock / "etc/shadow").read_text()
+    assert "ubuntu ALL=(ALL:ALL) NOPASSWD: ALL\n" in (
+        (stock / "etc/sudoers.d/90-cloud-init-users").read_text()
+    )
+
+
+def test_the_key_pair_is_the_only_way_in(tmp_path, image):
+    layer = tmp_path / "first"
+    cloud_init.make_layer(layer, image, PUBLIC_KEY, {})
+    keys = layer / "home/ubuntu/.ssh/authorized_keys"
+    assert (keys.read_text(), keys.stat().st_mode & 0o777) == (PUBLIC_KEY, 0o600)
+    assert not (layer / "etc").exists()
+
+
+@pytest.mark.parametrize("kind", ["hash", "text"])
+def test_user_data_give_the_images_user_a_password(tmp_path, image, monkeypatch, kind):
+    monkeypatch.setattr(base, "hashed_password", lambda password: f"$6${password}")
+    sample = yaml.safe_load((sources.samples() / "cloud-init.yaml").read_text())
+    (user,) = sample["chpasswd"]["users"]
+    user |= {"password": "$6$word" if kind == "hash" else "word", "type": kind}
+    layer = tmp_path / "first"
+    cloud_init.make_layer(layer, image, "", sample)
+    assert "ubuntu:$6$word:" in (layer / "etc/shadow").read_text()
+    assert (layer / "etc/shadow").stat().st_mode & 0o777 == 0o600
+    settings = (layer / "etc/ssh/sshd_config").read_text().splitlines()
+    ways = [one for one in settings if one.startswith("PasswordAuthentication")]
+    assert ways == ["PasswordAuthentication yes"]
+    assert set(base.SSHD_CONFIG.splitlines()) <= set(settings)
+
+
+def test_a_password_of_an_unknown_user_is_an_error(tmp_path, image):
+    users = {"users": [{"name": "nosuch", "password": "x"}]}
+    with pytest.raises(CloudError, match="there is no user nosuch"):
+        cloud_init.make_layer(tmp_path / "first", image, "", {"chpasswd": users})

@@ -3,8 +3,13 @@
 Flavours and images come from the VNFD and from nowhere else: when Tacker heals a VM, it
 fills these parameters from the VNFD again, and any other value would make Heat replace
 machines that no request named.
+
+A Base HOT may also have the parameters of the specification's one: ``flavor`` and
+``image``, if all VDUs have the same, ``public_network``, and ``net1`` for an internal
+network that exists already.
 """
 
+import yaml
 from tacker.extensions import vnfm
 from tacker.vnfm.lcm_user_data import utils
 from tacker.vnfm.lcm_user_data.abstract_user_data import AbstractUserData
@@ -23,21 +28,30 @@ class KubernetesClusterUserData(AbstractUserData):
             additionalParams that are parameters of the Base HOT override its defaults.
         :raises LCMUserDataFailed: with everything that is missing, for the operator.
         """
+        top = base_hot_dict["heat_template"]
+        given = inst_req_info.additional_params or {}
         wanted = utils.create_initial_param_server_port_dict(base_hot_dict)["nfv"]
         flavors = utils.create_vdu_flavor_capability_name_dict(vnfd_dict)
         images = utils.create_sw_image_dict(vnfd_dict)
         ports = _external_ports(inst_req_info)
+        single = _singles(top, given, flavors, images, ports)
+        if single.get("public_network"):
+            for cp in wanted["CP"].keys() - ports:
+                ports[cp] = {"network": single["public_network"], "fixed_ips": []}
         problems = [
             *_absent("the VNFD names no flavour for {}", wanted["VDU"], flavors),
             *_absent("the VNFD names no image for {}", wanted["VDU"], images),
             *_absent("extVirtualLinks has no entry for {}", wanted["CP"], ports),
-            *_shared_addresses(ports, base_hot_dict["heat_template"]),
+            *_shared_addresses(ports, top),
+            *_ungiven(top, {**given, **single}),
+            *_unkept({name: given[name] for name in top["parameters"].keys() & given}),
         ]
         if problems:
             raise vnfm.LCMUserDataFailed(reason="failed: " + "; ".join(problems))
         parameters = utils.get_diff_base_hot_param_from_api(
             base_hot_dict, inst_req_info
         )
+        parameters.update(single)
         parameters["nfv"] = {
             "VDU": {
                 vdu: {"flavor": flavors[vdu], "image": images[vdu]}
@@ -71,6 +85,45 @@ class KubernetesClusterUserData(AbstractUserData):
 
 def _absent(text, names, given):
     return [text.format(name) for name in names if not given.get(name)]
+
+
+def _singles(top, given, flavors, images, ports):
+    """Values that are parameters of their own: the request's, the template's, or, where
+    it has no default, that of all VDUs or connection points."""
+    values = {
+        "flavor": set(flavors.values()),
+        "image": set(images.values()),
+        "public_network": {port["network"] for port in ports.values()},
+    }
+    singles = {}
+    for name in values.keys() & top["parameters"].keys():
+        common = values[name].pop() if len(values[name]) == 1 else None
+        default = top["parameters"][name].get("default", common)
+        singles[name] = given.get(name) or default
+    return {name: value for name, value in singles.items() if value}
+
+
+def _ungiven(top, given):
+    return [
+        f"additionalParams has no {name}, which the Base HOT requires"
+        for name, schema in top["parameters"].items()
+        if name != "nfv" and "default" not in schema and not given.get(name)
+    ]
+
+
+def _unkept(given):
+    """What later operations would get otherwise: Tacker stores the parameters as Python
+    writes them, and reads that as YAML."""
+    for name, value in sorted(given.items()):
+        try:
+            kept = yaml.safe_load(str([value])) == [value]
+        except yaml.YAMLError:
+            kept = False
+        if not kept:
+            yield (
+                f"additionalParams.{name} has lines or quotes that Tacker does not "
+                "keep; make it the default in the package"
+            )
 
 
 def _external_ports(request):

@@ -5,6 +5,10 @@ stderr. So it ends with SystemExit, which says one sentence, and not with a trac
 
 What is not overridden here Tacker's DefaultUserData do: scaling and healing. They need
 nothing but the stack's own parameters, so their requests need not name this class.
+
+A Base HOT may also have the parameters of the specification's one: ``flavor`` and
+``image``, if all VDUs have the same, ``public_network``, and ``net1`` for an internal
+network that exists already.
 """
 
 import sys
@@ -32,7 +36,7 @@ class KubernetesClusterUserData(DefaultUserData):
         flavour_id = req["flavourId"]
         hot = vnfd.get_base_hot(flavour_id)
         top = hot["template"]
-        nfv = utils.init_nfv_dict(top)
+        nfv = {"VDU": {}, "CP": {}, **utils.init_nfv_dict(top)}
         for vdu, values in nfv["VDU"].items():
             values.update(
                 _machine(vdu, values, vnfd, flavour_id, inst, grant_req, grant)
@@ -40,7 +44,11 @@ class KubernetesClusterUserData(DefaultUserData):
         nfv["CP"] = {cp: _port(cp, req, grant) for cp in nfv["CP"]}
         utils.apply_ext_managed_vls(top, req, grant)
         given = req.get("additionalParams", {})
-        _refuse([*_missing(nfv), *_even(nfv), *_shared_addresses(nfv, top)])
+        given = {**_singles(top, vnfd, flavour_id, req, grant), **given}
+        for port in nfv["CP"].values():
+            port["network"] = port["network"] or given.get("public_network")
+        problems = [*_missing(nfv), *_even(nfv), *_shared_addresses(nfv, top)]
+        _refuse([*problems, *_ungiven(top, given)])
         for name, schema in top["parameters"].items():
             if name != "nfv" and name in given:
                 schema["default"] = given[name]
@@ -105,6 +113,29 @@ def _machine(vdu, wanted, vnfd, flavour_id, inst, grant_req, grant):
     return {key: value for key, value in found.items() if key in wanted}
 
 
+def _singles(top, vnfd, flavour_id, req, grant):
+    """Values that are parameters of their own: the template's or, where it has no
+    default, that of all VDUs or connection points."""
+    vdus = vnfd.get_vdu_nodes(flavour_id)
+    links = req.get("extVirtualLinks", [])
+    values = {
+        "flavor": {utils.get_param_flavor(v, flavour_id, vnfd, grant) for v in vdus},
+        "image": {utils.get_param_image(v, flavour_id, vnfd, grant) for v in vdus},
+        "public_network": {link["resourceId"] for link in links},
+    }
+    singles = {}
+    for name in values.keys() & top["parameters"].keys():
+        common = values[name].pop() if len(values[name]) == 1 else None
+        singles[name] = top["parameters"][name].get("default", common)
+    return {name: value for name, value in singles.items() if value}
+
+
+def _ungiven(top, given):
+    for name, schema in top["parameters"].items():
+        if name != "nfv" and "default" not in schema and not given.get(name):
+            yield f"additionalParams has no {name}, which the Base HOT requires"
+
+
 def _port(cp, req, grant):
     """Network and addresses of an external connection point.
 
@@ -118,10 +149,9 @@ def _port(cp, req, grant):
 
 def _missing(nfv):
     for vdu, values in nfv["VDU"].items():
-        if not values["computeFlavourId"]:
-            yield f"the VNFD names no flavour for {vdu}"
-        if not values["vcImageId"]:
-            yield f"the VNFD names no image for {vdu}"
+        for key, kind in (("computeFlavourId", "flavour"), ("vcImageId", "image")):
+            if key in values and not values[key]:
+                yield f"the VNFD names no {kind} for {vdu}"
     for cp, values in nfv["CP"].items():
         if not values["network"]:
             yield f"extVirtualLinks has no entry for {cp}"
