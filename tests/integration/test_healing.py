@@ -142,7 +142,8 @@ class TestHealing:
         self, cluster, guide
     ):
         before = consistent(cluster, 2)
-        (address, server), (_, other) = sorted(cluster.workers().items())
+        # The pods go to the first, which the next test drains.
+        _, (address, server) = sorted(cluster.workers().items())
         name = f"worker-{address.replace('.', '-')}"
         out = f"k8s_nodes:vnfc:{cluster.vnfc(server)}:maintenance"
         disk = "k8s_nodes:worker:label:disk"
@@ -168,11 +169,9 @@ class TestHealing:
         assert_in_maintenance(cluster, name)
         done = check(cluster)
         assert (done.returncode, "Ready, maintenance" in done.stdout) == (0, True)
-        # Of another one, and of its own.
-        for one in (other, server):
-            cluster.heal(one)
-            assert_in_maintenance(cluster, name)
-            assert labels(cluster) == dict.fromkeys(before, "ssd")
+        cluster.heal(server)
+        assert_in_maintenance(cluster, name)
+        assert labels(cluster) == dict.fromkeys(before, "ssd")
         cluster.kubectl("annotate", "node", name, "theirs=1")
         guide.writes("maintenance-end.json", {"metadata": {out: None, disk: None}})
         with cluster.by_command():
