@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The two commands that matter are `make demo` and `make test`; see README.rst.
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 # Without byte code: what root leaves in somebody's tree, its owner cannot remove.

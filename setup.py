@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages and their data; everything else is in pyproject.toml.
 
 The samples and scripts lie at the top of the source tree, where an operator looks for

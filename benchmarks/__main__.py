@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python3 -m benchmarks``: a lab, the measurements in it, and the lab's end.
 
 Runs on the system's Python with the standard library only, as ``python3 -m lab`` does;

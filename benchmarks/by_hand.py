@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver beside kubespray by hand: same VMs, same inventory, same variables.
 
 Runs inside a laboratory with the real kubespray::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of operations, computed from what was recorded of them. No I/O.
 
 All times are seconds, or seconds since the epoch where they are points in time.

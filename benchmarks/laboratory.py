@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations in the lab, through Tacker's REST API, and what is seen of them there."""
 
 import copy

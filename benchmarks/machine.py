@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine that measures: what it is, and whether it is busy with something else."""
 
 import os

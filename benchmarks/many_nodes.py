@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations on fakes with hundreds of nodes: what our own decisions cost.
 
 The site is the unit tests' one. Its stack is read as a real one is, from listings of

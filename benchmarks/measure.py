@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures the chosen cases and reports; ``python3 -m benchmarks`` starts it."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A VNF package like the sample, for more workers than the sample allows."""
 
 import shutil

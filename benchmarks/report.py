@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of figures beside the targets of the project."""
 
 from collections.abc import Callable, Sequence

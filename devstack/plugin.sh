@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # What DevStack sources at each phase: `source plugin.sh MODE [PHASE]`.
 # Tacker's plugin has to come first in local.conf: it writes tacker.conf in the same phase
 # as this one adds to it, and starts the conductor in the next.

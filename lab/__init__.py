@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The laboratory: a real Tacker with everything around it, on one machine.
 
 ``python3 -m lab`` starts it, looks at it and takes it away. It runs with the system's

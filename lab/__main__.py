@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python3 -m lab``: start the lab, look at it, use it, take it away."""
 
 import argparse

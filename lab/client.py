@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the demo and the integration tests do inside the lab's namespaces.
 
 Runs with the Tacker environment's Python, in the environment that ``python3 -m lab

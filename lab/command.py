@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running a program whose output matters only when it fails."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python3 -m lab demo``: the lab, and in it the journey of lab/demo_script.py."""
 
 import argparse

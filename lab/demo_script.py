@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's journey, as an operator would take it; runs inside the lab's namespaces.
 
 ``python3 -m lab demo`` starts the lab and then this, with the Tacker environment's

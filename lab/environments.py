@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python environments: built from pins, kept in the cache, rebuilt with new pins.
 
 Each environment's name carries a digest of its pins, so a finished one is never

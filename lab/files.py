@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Locks, digests and directories with a mark of the lab."""
 
 import fcntl

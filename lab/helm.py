@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real Helm: a copy of the machine's, or the one in a package of Python's index.
 
 Neither Debian nor the project's dependencies have it, and building it takes minutes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Process 1 of a lab: holds its namespaces and reaps its orphans.
 
 Started by namespace.py in new namespaces; everything of the lab runs below it, so the

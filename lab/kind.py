@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which kind of hosts a lab has, kept in its state directory.
 
 Ordinary VMs are an sshd in namespaces. In a real lab they boot systemd from a Debian

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real kubectl: a copy of the machine's, or the one from Debian's package.
 
 It is put into the cache and never installed: where a machine has a kubectl from

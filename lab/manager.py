@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lab as its user commands it; runs outside the lab's namespaces."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The namespaces of one lab, seen from the machine: make, enter, end.
 
 Network, mounts, processes, IPC and host name of a lab are its own. They hang on one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of the system that the lab needs, and the Debian packages that have them.
 
 What counts is whether the program is there, so on other systems the user learns which

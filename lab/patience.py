@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long to wait for something that a slow machine may take long for."""
 
 import time

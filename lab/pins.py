@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python3 -m lab pins``: choose the versions of the environments again.
 
 What an environment is to have is in ``NAME.in`` beside its pins, ``NAME.txt``; what the

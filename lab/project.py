@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The project itself, installed beside Tacker as an operator would do it.
 
 It is built from a copy, so that building leaves nothing in the source tree.

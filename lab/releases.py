@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Has the stand-in for kubespray act as one of kubespray's releases.
 
 The tree ``lab/kubespray`` is as the newest release. Another one is a copy of it, with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The databases as they are in a new lab: made once, copied into each lab.
 
 Schemas and Keystone's users take half a minute to make. They depend on the

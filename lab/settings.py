@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where one lab is and what its services are called: every path, port and password.
 
 Ports are fixed and passwords known: services listen on the loopback address of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's REST APIs as the demo and the integration tests use them.
 
 Runs inside the lab's namespaces with the Tacker environment's Python. Every wait ends

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # tacker-k8s-mgmt load-balancer contract: 2
 #
 # The external load balancer of a Kubernetes cluster VNF, made of HAProxy, and of the

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 #
 # Prepares an Ansible server: one release of kubespray and the Ansible that it requires.
 #

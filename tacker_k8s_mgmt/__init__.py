@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker management driver for Kubernetes cluster VNFs, built with kubespray."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of the driver: the group ``[k8s_mgmt]`` of ``tacker.conf``.
 
 Every remote call and every wait takes its limit from here. All limits are seconds.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All exceptions of the driver.
 
 Tacker shows the operator one string of a failed operation: ``str(exception)`` in the v1

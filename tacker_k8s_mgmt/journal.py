@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The journal: what each operation did, as JSON lines.
 
 One file per VNF instance: ``<state path>/journal/<VNF instance id>.jsonl``. Each line

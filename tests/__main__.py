@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``make test``: set up, run every check, print one summary.
 
 Runs on the system's Python with the standard library only, because it is what builds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The processes that ``make test`` starts, and the end of all of them when it must end.
 
 Each leads a session of its own, so that Ctrl-C in a terminal reaches only the program

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The integration tests in laboratories of their own, several side by side.
 
 The tests wait much of their time, so several labs take less than one after the other. A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The project's files, in a checkout and in an unpacked source distribution."""
 
 import subprocess

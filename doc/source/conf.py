@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sphinx configuration; ``make docs`` builds with warnings as errors.
 
 Beside Sphinx and the project's requirements, nothing is needed to build: what is not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Archives that are the same whenever they are made of the same contents."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of Debian packages for images, without installing them on the machine."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs built from Go modules, each once for its pins.
 
 A group is a module of ours below ``modules``: its ``go.mod`` requires the project that

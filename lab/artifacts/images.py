@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The images: which programs are in each, and what a container of it runs."""
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mirror of what kubespray downloads, filled from where kubespray downloads it.
 
 Files are compared with the checksums of kubespray's own checkout. A file or an image is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where kubespray looks for its files and images in a mirror.
 
 Paths are those of kubespray's ``*_download_url`` with ``files_repo`` set, names of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mirrors: directories with all that a release of kubespray downloads.
 
 ``files`` is what ``files_repo`` names, ``images`` the storage of the registry that

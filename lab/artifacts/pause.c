@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /*
  * Holds the namespaces of a pod; reaps orphans when its pod shares process numbers.
  * With -v it only prints what it is: kubeadm's upgrade runs that as a Job.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images in the storage directory of a registry, put there without one running.
 
 The layout is that of the ``filesystem`` driver of the distribution project

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which versions a release of kubespray asks for, and which are built in their place.
 
 Read off ``roles/kubespray_defaults`` of each release: the first key of each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lab's cloud: a stand-in for hypervisor and network service.
 
 Servers are Linux namespaces with their own file system and sshd, networks are Linux

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python3 -m lab.cloud``: the cloud's verbs, run inside the lab's namespaces.
 
 Heat's plugins call ``create``, ``delete``, ``detach``, ``rewire``, ``net-create`` and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which address a port gets: the pools of the lab's networks, without any I/O."""
 
 import ipaddress

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Ansible server: the host that a site has beside its VNFs, with kubespray on it.
 
 It has users without any rights, Ansible in a virtual environment and kubespray (the

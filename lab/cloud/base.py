@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hosts' file layers, between the machine's files and a host's own.
 
 One tmpfs in the lab's mount namespace holds a layer that all hosts share and one layer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starting a host: its namespaces, its cables and the talk with its process 1."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python3 -m lab host``: look at the lab's hosts, and harm them.
 
 The verbs are those of ``python3 -m lab.cloud``, which this runs inside the lab.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for cloud-init: what an image does with what it gets at its first start.
 
 It installs the key of the server's key pair for the image's own user. Of user data it

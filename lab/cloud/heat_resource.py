@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the lab's Heat resources have in common; needs Heat, so only plugins import it.
 
 Heat loads every module of ``plugin_dirs`` after its own resources and keeps the last

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Process 1 of a lab host: turns the namespaces it was started in (pid, mount, uts, ipc,
 # net) into a machine with its own file system and address, then goes on as host_main.sh.
 #

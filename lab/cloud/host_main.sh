@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Process 1 of a lab host once its file system is in place (see host_init.sh): gives the
 # host an identity, starts sshd, prints "READY" when it listens, and stays to reap what
 # becomes an orphan. Environment: HOST_NAME, HOST_ADDRESS.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hosts: which exist, which run, and what can be done to them.
 
 A host is a directory ``hosts/<id>`` under the cloud's state: ``host.json`` is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bridges and cables: the lab's networks as ``ip`` commands.
 
 Everything happens in the network namespace of the calling process, which is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What there is before the first host: file layers, a network, the Ansible server."""
 
 from pathlib import Path

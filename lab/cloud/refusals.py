@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Servers that the cloud neither builds nor deletes, as when hypervisors are ill."""
 
 import fnmatch

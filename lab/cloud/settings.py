@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of ``prepare`` that every later command needs."""
 
 import json

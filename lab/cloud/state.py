@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cloud's records: one JSON file behind one lock, shared by all Heat engines."""
 
 import contextlib

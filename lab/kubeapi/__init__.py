@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for a Kubernetes API server, for the laboratory and for tests.
 
 Real ``kubectl`` (1.32, 1.34, 1.35 were tried) can get, describe, apply, label, taint,

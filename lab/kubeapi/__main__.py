@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python3 -m kubeapi``: one stand-in cluster until it is stopped."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The user of a request, and whether RBAC allows it: users, groups, roles and bindings.
 
 Besides the roles in the store, members of ``system:masters`` may do everything and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defaults that a real API server fills in when an object is written."""
 
 import base64

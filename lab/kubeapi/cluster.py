@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One stand-in cluster: the store and everything that runs on it."""
 
 import contextlib

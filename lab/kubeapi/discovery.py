@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is below no resource: versions, groups, health, OpenAPI."""
 
 from typing import Any

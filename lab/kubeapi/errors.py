@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the API answers when it refuses: ``metav1.Status`` objects as exceptions."""
 
 from typing import TYPE_CHECKING, Any

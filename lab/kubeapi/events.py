@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events, which ``kubectl describe`` and ``kubectl get events`` show."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The eviction API and the PodDisruptionBudgets that it honours."""
 
 from . import errors

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Handing a request on to the API server that serves, and its answer back.
 
 The user is passed on as by Kubernetes' aggregator: in ``X-Remote-User`` and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server's address, its certificate, and the other servers."""
 
 import ssl

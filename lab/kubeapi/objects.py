@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes objects as plain dicts: reading them, their times, their names.
 
 Objects in the store are never changed in place: a change is a new dict. That is what

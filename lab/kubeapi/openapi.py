@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OpenAPI documents: just enough for kubectl's validation and patch code.
 
 Version 2 is sent as protobuf, every kind as an object without properties that carries

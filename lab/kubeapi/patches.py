@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The three patch types: JSON merge, strategic merge, JSON patch.
 
 None of them changes its arguments. Server-side apply is taken as a strategic merge.

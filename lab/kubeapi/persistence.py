@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store as JSON, and the file it is kept in where there is no etcd."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The little protobuf that kubectl cannot do without.
 
 Newer kubectl sends the objects of a few typed commands as protobuf (``create ns``,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several API servers on one etcd: one of them serves, the others hand requests on.
 
 A real API server keeps nothing to itself, so all of them serve at once. This one has

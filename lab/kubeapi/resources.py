@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which kinds the stand-in serves; discovery, OpenAPI and routing come from here."""
 
 from dataclasses import dataclass

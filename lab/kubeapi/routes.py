@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a request is about: its path and method as a resource and an RBAC verb."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RSA signatures of tokens (PKCS #1 v1.5 with SHA-256), with the standard library."""
 
 import hashlib

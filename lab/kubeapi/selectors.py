@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Label selectors, field selectors and LabelSelector objects against an object."""
 
 import re

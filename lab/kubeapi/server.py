@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTPS: the user of a request, its object, and the answer on the wire."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can be set about one stand-in cluster."""
 
 from dataclasses import dataclass

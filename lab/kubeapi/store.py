@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The objects of the cluster, their versions, and the events that watches read."""
 
 import copy

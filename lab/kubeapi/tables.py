@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Table form that ``kubectl get`` asks for: which columns each kind shows."""
 
 from collections.abc import Callable, Iterable

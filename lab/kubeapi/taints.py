@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Taints of nodes and what tolerates them."""
 
 from .objects import Obj

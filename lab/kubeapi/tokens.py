@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bearer tokens of service accounts: JSON Web Tokens, signed with RS256.
 
 Those of Secrets have no end and are good as long as the Secret is there; those that are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a real API server refuses to create: the little that clients come across."""
 
 import re

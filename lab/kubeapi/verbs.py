@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the requests on resources do: get, list, create, update, patch, delete.
 
 All of it runs while the caller holds the store's lock.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watches: the store's events as a stream."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kubespray's own Ansible: a virtual environment of what its requirements.txt names."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes what a real laboratory needs beside its hosts, or takes what is given."""
 
 from lab import LabError

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kubespray that the real laboratory runs, as its user names it.
 
 It is a directory, a git repository with a reference (``/src/kubespray@v2.31.0``), or a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests for the real laboratory: a sample's, with what the laboratory needs.
 
 The mirror is named by those parameters that an operator of a closed network would use.

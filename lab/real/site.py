@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one real laboratory is made of, for every command that comes after ``up``."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Barbican: keeps the secrets of Kubernetes VIMs, which Tacker stores nowhere else."""
 
 from lab.services import gunicorn

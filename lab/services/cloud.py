@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lab's cloud: hosts' file layers, the external network, the Ansible server."""
 
 from lab import command

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All services together: what depends on what, start, stop, look."""
 
 from collections.abc import Callable, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Web applications behind gunicorn, as wsgi/gunicorn_conf.py configures it."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat: real API and engine; its servers and networks are the lab's own."""
 
 from lab import command, environments

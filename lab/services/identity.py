@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keystone's contents: projects, users, roles and the catalogue of the lab."""
 
 from typing import Any

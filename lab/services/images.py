@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images: a stand-in for Glance that has none.
 
 Tacker's v2 API asks for the images that it made for a VNF, at every grant and at the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keystone: users, tokens and the catalogue of services."""
 
 import base64

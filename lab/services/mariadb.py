@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MariaDB: the databases of Keystone, Heat and Tacker."""
 
 import socket

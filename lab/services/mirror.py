@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mirror: what the real kubespray and its nodes download in the lab.
 
 Files over HTTP and a registry, on the controller's address of the external network.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A service as a process: start it, wait for it, look at it, stop it.
 
 Each service is a session of its own, and all it says goes to one log file. A record

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RabbitMQ: messages between Tacker's, and between Heat's, processes."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of OpenStack's REST APIs: JSON, a token, no proxies, nothing more."""
 
 import json

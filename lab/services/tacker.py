@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker: server and conductor, with this project's driver in their environment."""
 
 from collections.abc import Callable, Sequence

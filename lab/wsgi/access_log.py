@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gunicorn's logger, with times that can be held against those of a journal."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Barbican's web application with the paste file of its package.
 
 The one that Barbican brings reads its paste file from /etc only.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paste filter: give a request's database session back when the request ends.
 
 Tacker's API never closes it. A session keeps one pooled connection until Python's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many consumers queues of the broker have: one number a line, 0 without the queue.
 
 Runs with the Tacker environment's Python. Arguments: host:port of the broker, then the

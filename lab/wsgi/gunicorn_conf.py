@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """gunicorn's settings for Keystone, Heat and Barbican.
 
 One worker: Keystone's cache is in memory, and two of them would not agree.

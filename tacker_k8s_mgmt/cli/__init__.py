@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt``: the operator's commands outside of Tacker.
 
 The commands are in :mod:`.commands`, a module each; :mod:`.app` is the program around

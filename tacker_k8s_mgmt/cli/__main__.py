@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m tacker_k8s_mgmt.cli``: the same without the console script."""
 
 import sys

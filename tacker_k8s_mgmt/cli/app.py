@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program ``tacker-k8s-mgmt``: its own options, its commands, its logs."""
 
 import argparse

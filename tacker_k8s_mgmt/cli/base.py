@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all commands have in common: help, errors, and forms of their output."""
 
 import abc

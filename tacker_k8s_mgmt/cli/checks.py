@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of everything that a request needs; nothing is changed anywhere."""
 
 import argparse

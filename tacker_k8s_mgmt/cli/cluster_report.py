@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the commands have in common that compare a cluster with Tacker's records."""
 
 import abc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by all commands: exit codes, error messages, arguments, files."""
 
 import difflib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt complete``: the script with which a shell completes commands."""
 
 import argparse

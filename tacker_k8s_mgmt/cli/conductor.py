@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ``tacker.conf`` says, for commands that run without Tacker."""
 
 import argparse

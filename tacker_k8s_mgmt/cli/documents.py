@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading JSON that an operator has written.
 
 No error message quotes the text: it may hold passwords.

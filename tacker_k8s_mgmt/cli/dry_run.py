@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An instantiation that touches nothing: the real steps on a site that only records.
 
 So a preview shows what the operation itself would write and call, in its order.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters without their secrets, for the screen.
 
 ``model/redaction.py`` replaces the texts of secrets in log lines. Here the values

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands as a plugin of ``openstack``: ``openstack vnf k8s cluster check``.
 
 ``openstack`` imports the modules of all its plugins at each start, so this one imports

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the commands that read VNF packages share."""
 
 from collections.abc import Sequence

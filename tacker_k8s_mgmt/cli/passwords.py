@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Passwords that a request lacks, asked on the terminal."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the journals of a state directory have, for the commands ``runs``."""
 
 import argparse

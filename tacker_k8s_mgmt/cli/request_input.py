@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The request of a command line: read, checked, and its problems printed."""
 
 import argparse

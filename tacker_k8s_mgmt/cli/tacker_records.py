@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker records of clusters, for the commands ``cluster``."""
 
 import sys

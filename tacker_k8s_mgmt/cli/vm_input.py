@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VMs for a preview: from a file, or assumed at addresses for documentation.
 
 The driver's own search finds them in a stack as Heat would describe it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's two APIs, and what each of them requires of a VNF package.
 
 v1 calls a driver that is installed, and compares its file with the package's copy. v2

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Archives: reproducible when written, and not trusted when read."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build a VNF package from its parts."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check a VNF package: all its problems in one report."""
 
 from collections.abc import Iterator, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages of CNFs for the driver that exposes them."""
 
 from collections.abc import Iterator, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Site-specific values of a package: names of images and flavours in the VNFD and its
 id, and defaults of the Base HOT's parameters.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Base HOT of a package: reading it, its dead references, its resources."""
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VNFD against Base HOT: what heat-translator makes of the VNFD, against the Base HOT.
 
 heat-translator makes a template out of a flavour, with the names that Tacker expects

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ways to log in to the VMs of a Base HOT, and the logins of a request.
 
 A stock cloud image admits only what it gets at its first start: the key of a key pair,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TOSCA.meta: the entry file of a package, and the hash of every file in it.
 
 Tacker compares the hashes at upload and refuses a package with a wrong one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Request bodies of Tacker's APIs: the operation of a body, and its shape.
 
 :mod:`tacker_k8s_mgmt.request.params` checks the contents of ``additionalParams``.

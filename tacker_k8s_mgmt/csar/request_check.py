@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests against a package: what would fail once Tacker and Heat are at work."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shapes of request bodies, as Tacker's APIs check them.
 
 v1: ``tacker/api/schemas/vnf_lcm.py``. v2: ``tacker/sol_refactored/api/schemas/

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stacks as Heat would describe them, for the driver's search before Heat has any."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading YAML, and walking through data of any shape."""
 
 from collections.abc import Mapping, Sequence

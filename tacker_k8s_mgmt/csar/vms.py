@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The VMs that a request leads to, in the stack that Heat would make of the Base HOT.
 
 The driver's own search looks for them, so its findings come in its own wording.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading a VNFD, as Tacker does.
 
 Tacker 16 reads it twice: with tosca-parser when the package is uploaded

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker 16 requires of a VNFD, beyond that it is valid TOSCA.
 
 Without these things the upload succeeds and an operation fails later, halfway

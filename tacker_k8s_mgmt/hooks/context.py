@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One call of a hook: its parameters, and how its steps are run and recorded."""
 
 import abc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hooks as entries of their API's table, and the one way to run an entry.
 
 The tables are in ``v1/driver.py`` and ``v2/driver.py``, where a hook that does not fit

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the operator sends to Tacker when a hook has failed.
 
 Which verbs Tacker has for an operation depends on its API, the operation and the hook,

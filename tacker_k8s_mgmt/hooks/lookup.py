@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access to a VNF instance for commands of an operator: read-only, or to work on it.
 
 Their process is no service of Tacker. It reads the conductor's configuration and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of operations, which both APIs of Tacker name alike."""
 
 from collections.abc import Iterable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Secrets that a request gives by reference, resolved when a hook begins.
 
 Files are below the operator's directory on this host. Barbican is asked as the VNF's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of kubespray and Ansible on the Ansible server."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inventory on the Ansible server.
 
 It is always rendered completely, never edited. It has the nodes' passwords, so the

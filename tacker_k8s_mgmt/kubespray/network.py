@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variables for network plugins: encapsulation, MTU, network interface."""
 
 from collections.abc import Collection, Mapping, Sequence

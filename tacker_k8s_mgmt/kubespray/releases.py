@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requirements of kubespray's releases.
 
 Sources: ``galaxy.yml``, ``playbooks/ansible_version.yml`` and ``roles`` of v2.24 and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variables of a request that kubespray's releases have removed or renamed.
 
 kubespray silently ignores removed variables, except for the few that it lists.

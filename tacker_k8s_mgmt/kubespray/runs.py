@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is to be run for which purpose: playbooks, limits and extra variables.
 
 Each function returns the request for one run. *inputs* are the texts of inventory and

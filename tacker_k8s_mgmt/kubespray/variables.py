@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The extra variables of every playbook run, as one JSON object.
 
 Booleans and numbers are no strings, which kubespray would refuse.

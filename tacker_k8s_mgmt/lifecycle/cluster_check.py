@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a cluster from all sources that know it, and changes nothing.
 
 Each source is read on its own: the failure of one hides no other.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change of external connectivity: the VMs stay, and their addresses change.
 
 Between the two hooks Tacker updates the Heat stack (``change_ext_conn_vnf`` of

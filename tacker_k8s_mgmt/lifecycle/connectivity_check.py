@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checks before Tacker changes the external connectivity."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exposure of a CNF's Services on the external load balancer of its cluster.
 
 It works on the cluster, on behalf of the CNF; both hold the cluster's lock meanwhile.

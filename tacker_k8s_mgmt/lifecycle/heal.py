@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heal of single VNFCs, before and after Heat rebuilds their VMs.
 
 Specification, "Heal Worker nodes in Kubernetes cluster": ``heal_start`` is as scale-in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instantiation: the VMs that Heat has built become a Kubernetes cluster.
 
 Specification, "Instantiate Kubernetes cluster VNF", steps 9 to 14, with one difference

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modification of the VNF instance: the settings of its nodes change.
 
 A node that comes back from maintenance gets its routes first; its taint goes with the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What operations need from the outside, as Protocols: a small one for each noun.
 
 :mod:`tacker_k8s_mgmt.remote` and :mod:`tacker_k8s_mgmt.hooks` implement them; tests use

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps, and the runner that takes them in order.
 
 A step first probes whether its outcome is already there, acts only if not, and verifies

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scale-in: the workers whose VMs Tacker is about to delete leave the cluster.
 
 All work is in ``scale_start``; there is none when the VMs are gone.

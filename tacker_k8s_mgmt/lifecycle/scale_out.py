@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scale-out: the VMs that Tacker has added become workers.
 
 Tacker's v1 API has no hook for the rollback of a scale-out, and calls none at its

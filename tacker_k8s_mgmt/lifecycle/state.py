@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operation works with, and what it knows about its cluster."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Termination, and rollback of an instantiation: what the driver made is removed.
 
 Both handle a whole cluster, a half-made one and one whose VMs are gone: before

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster gets another Kubernetes version, node by node.
 
 kubespray's docs/operations/upgrades.md, "Node-based upgrade": the facts of all hosts,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics of the operations, for Prometheus.
 
 Journals forget old operations, and processes end: the totals are kept in a file of

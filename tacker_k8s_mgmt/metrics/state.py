@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file with the totals, which all processes of a host share."""
 
 import fcntl

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file for node exporter's textfile collector.
 
 Its metrics are described in ``doc/source/monitoring.rst``.

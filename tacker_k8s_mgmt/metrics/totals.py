@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The totals of all operations, added up from journals."""
 
 import bisect

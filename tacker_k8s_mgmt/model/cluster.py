@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values from and for the Kubernetes API."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drains of nodes: whether pods have somewhere to go, and the outcome.
 
 The policy is in :mod:`tacker_k8s_mgmt.request.drain_policy`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ports of CNFs on the external load balancer."""
 
 import re

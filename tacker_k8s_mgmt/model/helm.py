@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The login with which Tacker's v1 API runs Helm on the control planes."""
 
 from dataclasses import dataclass

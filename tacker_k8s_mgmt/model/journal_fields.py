@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fields of a journal's record, each of which may be missing or of another type."""
 
 import math

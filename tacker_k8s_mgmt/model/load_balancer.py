@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The external load balancer: calls of its script, and its status.
 
 They are arguments and output of ``scripts/install_external_lb.sh``, or of a package's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Network plugins of kubespray: a row for each, which is all that is known of it.
 
 Sources: ``roles/network_plugin`` of the known releases of kubespray, and their

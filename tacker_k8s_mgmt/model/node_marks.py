@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a Node object has of its settings, and what has to change.
 
 Each Node object keeps in an annotation which labels, annotations and taints were set

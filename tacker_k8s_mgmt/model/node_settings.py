@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of nodes: labels, annotations, taints and maintenance.
 
 They are entries of a VNF instance's ``metadata``, which both of Tacker's APIs keep and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VMs, and the nodes of the cluster that run on them."""
 
 import enum

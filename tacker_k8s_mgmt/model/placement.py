@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads that are bound to nodes by labels: ``nodeSelector`` and node affinity.
 
 Rules: Kubernetes' documentation, "Assigning Pods to Nodes". Preferences are left out,

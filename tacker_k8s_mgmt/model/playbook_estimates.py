@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimates of the remaining time of a playbook run, from former runs of its kind.
 
 The callback plugin on the Ansible server

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the records of a journal have of playbooks."""
 
 from collections.abc import Iterator, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Playbook runs: requests, records and progress.
 
 The callback plugin on the Ansible server

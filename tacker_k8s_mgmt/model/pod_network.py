@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pods on several nodes measured of the pod network, and what that means."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods and PodDisruptionBudgets: the pods that leave a node, and those that may not.
 
 The rules are those of ``kubectl drain`` and of the eviction API, because the error of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a control plane may be taken out for a rebuild, by etcd's majority.
 
 etcd serves while more than half of its members are up (n/2+1 of n). A rebuild takes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Redaction of secrets in log lines, error messages and output.
 
 It also recognises secrets in free-form variables.

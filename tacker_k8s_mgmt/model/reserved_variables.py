@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variables of kubespray that a request may not set, because this driver does."""
 
 from collections.abc import Mapping

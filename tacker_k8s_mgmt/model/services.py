@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services of a CNF, as far as their exposure needs them."""
 
 from collections.abc import Mapping

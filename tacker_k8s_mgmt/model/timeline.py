@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations from a VNF instance's journal, as values to be shown.
 
 A journal may be of an older release, cut off or damaged: every field of a record may be

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Version numbers, as far as they are compared here."""
 
 import re

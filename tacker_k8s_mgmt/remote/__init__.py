@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Effects: the only code that touches other hosts and services."""

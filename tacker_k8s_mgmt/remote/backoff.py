@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting: growing pauses between attempts, and time limits for calls."""
 
 import socket

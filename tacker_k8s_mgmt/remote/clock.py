@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real clock of the operations."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All resources of a Heat stack and of its nested stacks, in two or three requests.
 
 The number of requests does not depend on the number of VMs: the first lists the tree,

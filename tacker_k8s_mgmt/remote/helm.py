@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helm on a control plane, for Tacker's v1 API, which runs it there over SSH.
 
 Tacker logs in with a password, which it keeps in its database and shows, and calls

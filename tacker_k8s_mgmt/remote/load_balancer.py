@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The external load balancer, configured through the script of the VNF package.
 
 Each operation copies the script to a temporary directory of the VM, as the

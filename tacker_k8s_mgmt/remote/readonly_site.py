@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The read-only site of a VNF instance, for ``cluster check``."""
 
 import abc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Local files that a request may name: only those in the operator's directory."""
 
 import os

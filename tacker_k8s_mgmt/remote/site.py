@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real site of an operation: VNF, VMs, Ansible server and cluster together.
 
 The parts that depend on Tacker's API are in the ``context`` modules of ``hooks/v1`` and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A VNF instance: its Heat stack and its package."""
 
 import abc

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """``k8s_cluster_installation_param``: models, checks, changes and secrets; no I/O."""

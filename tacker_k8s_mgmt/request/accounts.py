@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SSH accounts: a user with a password, a private key, or both.
 
 With both, the key is for the login and the password for sudo. A request has a private

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structure ``cluster.authentication``: who may use the Kubernetes API."""
 
 import base64

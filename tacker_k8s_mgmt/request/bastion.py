@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bastion: the SSH host through which other hosts are reached."""
 
 import shlex

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structure ``cluster``: what is installed, and how.
 
 Each attribute declares its kubespray variables and whether it may change later

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``additionalParams.k8s_cnf_exposure_param`` of a CNF's request.
 
 It says which Services of the CNF the load balancer of its cluster exposes, and where.

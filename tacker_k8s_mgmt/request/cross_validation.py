@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of attributes against each other, and of values as they are written.
 
 They work on the request as it was read, not on the validated model, so that their

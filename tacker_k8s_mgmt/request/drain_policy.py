@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameter ``drain``: its options, and all that they decide.
 
 :mod:`tacker_k8s_mgmt.remote.kubernetes.drain` carries the attempts out.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types of the request's attributes.
 
 Each type checks a value and normalises it. Operators see the error texts after the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SSH host keys of a request: a public key, or its fingerprint.
 
 A public key is a line of a ``.pub`` file; a fingerprint is what ``ssh-keygen -l``

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``additionalParams.k8s_cluster_installation_param`` as a typed value.
 
 Aliases are the names of the specification's attribute table and of the kubeadm driver's

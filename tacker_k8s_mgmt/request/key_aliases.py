@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The spelling of the request's attributes.
 
 Requests use the names of the specification (``master_node``). Users also copy from

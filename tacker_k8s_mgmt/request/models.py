@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structures of the parameters.
 
 The docstring of each field is its text in the user documentation.

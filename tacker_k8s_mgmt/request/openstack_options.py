@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structure ``cluster.openstack``: the OpenStack that the cluster itself uses."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that conflict with each other in every kubespray release.
 
 The checks work on the request as it was read, as those of :mod:`.cross_validation` do.

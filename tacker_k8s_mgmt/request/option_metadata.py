@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metadata of an option, among the annotations of its field.
 
 :class:`Becomes` names the kubespray variables that it sets; :class:`Changeable` or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types of the attributes of ``cluster``, beside those of :mod:`.field_types`.
 
 Their values become extra variables of Ansible, which takes double braces for a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``additionalParams.k8s_cluster_installation_param``, read and checked."""
 
 from collections.abc import Collection, Iterable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Private registries and mirrors, and the container engines' variables for them."""
 
 from collections.abc import Sequence

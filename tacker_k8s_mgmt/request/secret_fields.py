@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The places of secrets in the parameters, by their model.
 
 An attribute is a secret if its type is pydantic's ``SecretStr``; a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """References to secrets in a request.
 
 In place of any secret (:mod:`.secret_fields`), a request may have

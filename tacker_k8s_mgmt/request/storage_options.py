@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structure ``cluster.storage``: where persistent volumes come from."""
 
 from typing import Annotated

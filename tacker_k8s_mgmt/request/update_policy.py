@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a request after the instantiation may change of the parameters.
 
 Credentials, paths, and how an operation is done may change in a cluster's life; what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cell of each source for one VM, with the differences in it.
 
 A source that could not be read proves nothing: no finding follows from its silence.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows of the comparison for the ports of CNFs on the load balancer."""
 
 from collections.abc import Iterator

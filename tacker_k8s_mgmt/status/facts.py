@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources that know a cluster, what each reports, and the rows made of that.
 
 Heat, the inventory on the Ansible server, the cluster's API, the load balancer and

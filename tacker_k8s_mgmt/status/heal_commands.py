@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that heal what differs, complete, with the ids that Tacker takes."""
 
 import enum

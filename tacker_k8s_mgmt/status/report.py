@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat, inventory, cluster, load balancer and VIM side by side, a row for each VM.
 
 The rows are those of the :class:`~tacker_k8s_mgmt.topology.membership.Membership` with

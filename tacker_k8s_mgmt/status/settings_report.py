@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of nodes, wanted and actual, for ``cluster labels``."""
 
 from collections.abc import Iterator, Mapping, Sequence

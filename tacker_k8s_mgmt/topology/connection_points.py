@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External connection points: those of a request, and the ports of the stack."""
 
 from collections.abc import Iterable, Mapping, Sequence

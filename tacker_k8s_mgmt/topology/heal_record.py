@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record of a heal, for its later hooks and for operations after a failure.
 
 The file is in the cluster's directory, because the hooks may run in different

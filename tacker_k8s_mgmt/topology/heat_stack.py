@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster's VMs in a Heat stack.
 
 The parameters name Heat resources: a group of VMs (``aspect_id``) and the ports or

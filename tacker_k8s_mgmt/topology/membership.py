@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of Heat, the inventory and the cluster: the members, present and due.
 
 In some cases Tacker calls no hook for a new VM (the retry of a failed scale-out) or for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which nodes the settings of a VNF instance's metadata are for."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sizes of a Heat stack's scaling groups."""
 
 from collections import Counter

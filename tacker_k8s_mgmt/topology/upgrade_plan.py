@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a cluster can be upgraded to a Kubernetes version, and what is left to do.
 
 Sources: Kubernetes' version skew policy, and kubespray's docs/operations/upgrades.md

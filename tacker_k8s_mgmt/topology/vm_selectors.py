@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the parameters select the cluster's VMs in the Heat stack."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What several of the contract tests use."""
 
 import sys

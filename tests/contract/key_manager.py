@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keystone and Barbican, as far as secrets are asked for."""
 
 import contextlib

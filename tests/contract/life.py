@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program: every hook of the driver, one after the other, for some VNFs at once.
 
 Run by test_threads.py, in a process of its own, because it may be one that eventlet has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A package and its requests as Tacker takes them."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keystone and Heat as far as a client needs them to list a stack's resources.
 
 A server may also accept connections and answer nothing, as one behind a broken network

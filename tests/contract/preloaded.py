@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Python that has imported already what programs need, to be started like Python.
 
 Tacker's v2 API starts a process for every hook and for every user-data script; nearly

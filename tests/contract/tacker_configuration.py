@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's configuration and database, for programs that read both."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a database of Tacker's with VNF instances in it, and prints their ids.
 
 A program of its own: access to a database is set up once in a process.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far an operation is, in Tacker's own tables."""
 
 import io

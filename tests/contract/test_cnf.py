@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver of CNFs, as the installed Tacker loads and calls it."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's database in a hook that takes long: sessions, lost connections, limits."""
 
 import threading

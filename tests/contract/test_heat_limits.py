@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat and Keystone that accept a connection and never answer, or fail for a moment."""
 
 import threading

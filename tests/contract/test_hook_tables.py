@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of hooks of both APIs, and what Tacker has for their operations."""
 
 import inspect

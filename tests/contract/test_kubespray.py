@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real kubespray: is each release as the product's table says, and does it take
 our inventories and variables?
 

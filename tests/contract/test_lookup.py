@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands for a cluster with Tacker's own configuration, database and objects."""
 
 import fcntl

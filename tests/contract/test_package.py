@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The installed Tacker takes the `simple` package and the sample requests.
 
 Tacker's own code runs here, from the upload to what it sends to Heat; only its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python that other tests start is like Python for who starts it."""
 
 import json

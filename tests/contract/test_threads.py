@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hooks in native threads, and in a process that eventlet has patched."""
 
 import json

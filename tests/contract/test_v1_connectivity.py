@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change of external connectivity as Tacker's v1 API reads and applies a request."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The installed Tacker's own classes load the driver and call it."""
 
 import copy

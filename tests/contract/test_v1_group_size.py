@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Before Tacker changes ports, the stack's template says how large the groups are."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scale and heal as Tacker calls them: which VMs are meant, and what is refused."""
 
 import copy

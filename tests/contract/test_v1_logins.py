@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The accounts of the parameters in the v1 API's site."""
 
 import types

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of nodes through the v1 API: Tacker's own code and tables, fakes beyond."""
 
 import types

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a rollback would do, from the stack's template and the package's user data."""
 
 import types

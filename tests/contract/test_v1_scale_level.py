@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A heal keeps the group as large as it is, by Tacker's own way to compute the size."""
 
 import types

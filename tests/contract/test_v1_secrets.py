@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """References in the requests of the v1 API, hook by hook."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The site of an operation in the v1 API, as far as it needs no other host."""
 
 import os

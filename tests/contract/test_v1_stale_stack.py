@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stack of an instantiation that was given up, and the one that comes after it."""
 
 import types

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The advice to the operator when the end of a termination has failed."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heals and scales that Tacker's Prometheus plugin starts, by Tacker's own code.
 
 From the message of an Alertmanager to the hooks; only the database and the queue

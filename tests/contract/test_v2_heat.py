@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat as the v2 API's hooks ask it, beside Tacker's own client."""
 
 import subprocess

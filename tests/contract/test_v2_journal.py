@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the hooks of Tacker's v2 API record, as ``tacker-k8s-mgmt runs`` reads it."""
 
 import pytest

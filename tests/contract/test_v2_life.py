@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster's life through the v2 API: the conductor's own code runs our script.
 
 With the script's imports done before; test_v2_references.py has a whole life without.

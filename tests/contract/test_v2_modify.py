@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of nodes through the v2 API: the conductor's own code runs our script."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The installed Tacker's v2 API takes our v2 packages and the sample requests.
 
 Tacker's own code runs here: it reads the VNFD, makes the grant request, and runs the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster's life through the v2 API with secrets that requests only name.
 
 As Tacker does it: Python is started for each hook and imports what that needs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process of a hook in the v2 API: its streams, its settings and its end."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hooks of "change current VNF package" with what Tacker's v2 API passes."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VNF instances and definitions as Tacker's v1 API has them."""
 
 import types

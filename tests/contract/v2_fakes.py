@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fakes of the unit tests in the place of SSH, Heat and the cluster of a script.
 
 :func:`enter` puts them there, in the process of a hook. Nothing of Tacker is imported

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations of Tacker's v2 API on fakes of the site."""
 
 import json

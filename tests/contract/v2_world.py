@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's v2 API with our script, and fakes of everything beyond it.
 
 :class:`Tacker` runs operations with the conductor's own code, which starts the script

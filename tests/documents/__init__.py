@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that the guides print, and where each of them is run.
 
 * :mod:`tests.documents.blocks` reads them out of the pages;

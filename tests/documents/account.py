@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where each command of the guides is run, or why it is not.
 
 Each command is matched by exactly one pattern, of the kind that file names have. One

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the commands out of the guides, each as a shell takes it."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs commands of the guides as they are printed, but for the site's own values."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages as Alertmanager's webhook receiver gets them (format version 4)."""
 
 import hashlib

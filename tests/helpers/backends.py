@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands behind the load balancer: API servers and CNFs, on loopback."""
 
 import contextlib

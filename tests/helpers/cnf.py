@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CNFs and their Services."""
 
 from typing import Any

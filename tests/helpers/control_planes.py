@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A site whose cluster has several control planes, and what kubespray does to them."""
 
 import json

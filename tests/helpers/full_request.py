@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A request that uses every option, for each release of kubespray as it can have it."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat stacks of clusters, and what is found in them."""
 
 import dataclasses

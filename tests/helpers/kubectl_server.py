@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster behind the SSH server: the API stand-in, the real kubectl, hollow nodes."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of nodes on fakes: as requests want them, and as nodes have them."""
 
 from collections.abc import Collection, Mapping

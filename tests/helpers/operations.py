@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations on fakes, as the hooks run them."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that are right, wrong or missing."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that hypothesis generates."""
 
 from collections.abc import Callable, Iterator, Mapping

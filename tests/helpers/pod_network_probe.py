@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The probe of the pod network, run as a node runs it."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of the sample request, and of one that changes it."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A VNF package and a request as they are made for Tacker's sample driver.
 
 Written for these tests. Names, keys and structure are those of the package in

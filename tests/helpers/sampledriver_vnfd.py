@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The VNFD of the package that is made for Tacker's sample driver."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests, stacks and golden files that the tests of ``cluster`` share."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every secret of a request, and requests that hold it or a reference to it."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The specification's sample body, section "Request parameters for operation"."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SSH key pairs for the tests, in the formats that people have."""
 
 import functools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An SSH server in this process that really runs commands and serves files.
 
 It needs no root and no port of its own choosing: commands run as the caller with bash,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster as five sources report it."""
 
 from collections.abc import Iterable, Sequence

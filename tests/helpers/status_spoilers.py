@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ways in which one of the five places may differ: each spoils a good scene."""
 
 from dataclasses import replace

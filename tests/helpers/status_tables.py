@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of ``cluster check``."""
 
 from tests.helpers import status_spoilers

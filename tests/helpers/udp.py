@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker that echoes datagrams, and a client, as programs of network namespaces.
 
 ``worker ADDRESS PORT CHECK_PORT`` answers a datagram with its address, the client's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A site whose nodes have Kubernetes versions, and kubespray's upgrade of them."""
 
 import json

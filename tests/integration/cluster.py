@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One VNF instance as the integration tests drive it, and its cluster."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a cluster of the lab must look like, and what the tests do to its VMs."""
 
 import json

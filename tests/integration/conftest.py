@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lab as the integration tests see it, and clusters that clean up after themselves.
 
 ``make test`` runs these tests inside the namespaces of a lab of their own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A connection to a CNF on one worker, through the load balancer, that stays open."""
 
 import contextlib

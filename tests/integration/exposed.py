@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sample of a CNF, whose Services the load balancer of its cluster exposes."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guides' commands in the lab: an operator's shell with the lab's own values."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Playbook runs to which a later operation attaches."""
 
 from tests.integration.conftest import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every process of the lab is started with, seen by looking again and again."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster whose hosts are reached through a bastion only, and host keys given.
 
 The direct way is cut from the first hook to the last.

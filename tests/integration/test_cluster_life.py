@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster as an operator looks at it, also with ``tacker-k8s-mgmt cluster check``."""
 
 import json

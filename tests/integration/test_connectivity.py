@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change of external connectivity through both of Tacker's APIs."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What retry, rollback and fail do after each failure that other files do not have."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A highly available control plane through Tacker's REST API."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heal through Tacker's REST API: workers alive and dead, balancer, whole VNF."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hooks that end while ``cluster.yml`` goes on, and what retry and rollback do then."""
 
 import subprocess

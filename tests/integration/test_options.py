@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options seen on the nodes, with keys alone, on the oldest kubespray that is known."""
 
 import contextlib

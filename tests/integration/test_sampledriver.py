@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A package and a request made for Tacker's sample driver, with this one."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scale-out and scale-in through Tacker's REST API, with workloads on the cluster."""
 
 import json

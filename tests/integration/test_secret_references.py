@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster whose request holds no secret: they lie in Barbican and in files."""
 
 import contextlib

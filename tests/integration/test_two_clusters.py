@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two clusters, made at the same time, with passwords that are no other words."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A second conductor beside the first: they share out the work, not a cluster."""
 
 import json

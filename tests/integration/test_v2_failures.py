@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What fails through Tacker's v2 API: retry, rollback, a conductor that is killed."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster's whole life through Tacker's v2 API; its secrets are in Barbican."""
 
 import json

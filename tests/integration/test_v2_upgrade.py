@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes upgrades through Tacker's v2 API: a change of the VNF package."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clusters of Tacker's v2 API, for the tests of its own hooks."""
 
 import base64

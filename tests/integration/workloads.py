@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What runs in a cluster of the lab while its nodes change."""
 
 from tests.integration.conftest import Cluster, eventually

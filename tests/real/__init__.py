@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenarios on the real kubespray and real Kubernetes; ``make test-real``."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``make test-real``: the scenarios, each in its turn, and a report of them.
 
 A scenario is a file of tests. What has passed with a release of kubespray is not run

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real cluster, its workloads, and what has to be so after each operation."""
 
 import time

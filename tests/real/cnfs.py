@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CNFs of Tacker that the load balancer of a real cluster exposes."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real laboratory as the scenarios see it."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ran for real, with which versions and how long: a file for each release."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of nodes by requests that modify the VNF instance."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The laboratory's Kubernetes API answers what a real one answers.
 
 ``KUBERNETES_BIN`` is a search path, as ``PATH`` is, for ``etcd``, ``kube-apiserver``,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong at a site while a cluster is made: named, and retried to its end."""
 
 import contextlib

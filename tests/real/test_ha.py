@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Three control planes: one is lost and healed, two are too many."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a host with systemd is to those who log in to it, and what is left of it.
 
 Run inside a lab that was started with ``lab up --real``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An upgrade by one minor release of Kubernetes, stopped once on its way."""
 
 import json

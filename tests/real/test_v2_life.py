@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of a cluster through Tacker's v2 API."""
 
 import json

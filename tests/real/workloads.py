@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What runs on a cluster while it is scaled and healed: pods that can be asked."""
 
 from lab.services.mirror import REGISTRY_ADDRESS

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How ``make test`` runs its checks."""
 
 import configparser

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A signal to ``make test``, with real processes."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin for DevStack, sourced as stack.sh does, beside fakes of its functions."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The source distribution: whoever unpacks it has what is in a checkout."""
 
 import shutil
@@ -8,6 +9,7 @@ import pytest
 
 from tests import __main__ as all_checks
 from tests import tree
+from tests.helpers import licence
 
 MADE = ("PKG-INFO", "setup.cfg", "tacker_k8s_mgmt.egg-info")
 
@@ -64,3 +66,26 @@ def test_no_link_leads_to_a_directory():
     paths = [path for top in tops for path in (tree.ROOT / top).rglob("*")]
     assert "kubeapi" in {path.name for path in paths}
     assert [path for path in paths if path.is_symlink() and path.is_dir()] == []
+
+
+def test_each_source_file_names_the_licence():
+    """Write it into the first line, or below that of the interpreter."""
+    missing = [n for n in tree.files() if licence.is_missing(tree.ROOT / n, n)]
+    assert missing == [], f"{licence.MARK} is not in the first two lines of these"
+
+
+def test_a_file_without_the_licence_is_noticed(tmp_path):
+    mark = f"# {licence.MARK}\n"
+    texts = {
+        "a.py": "import os\n",
+        "b.py": mark,
+        "c.py": "",
+        "d": "#!/bin/sh\n:\n",
+        "e": f"#!/bin/sh\n{mark}:\n",
+        "f.py": f"import os\n\n{mark}",
+        "g.txt": "text\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    found = {name for name in texts if licence.is_missing(tmp_path / name, name)}
+    assert found == {"a.py", "d", "f.py"}

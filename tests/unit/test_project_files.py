@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files for tools around the project say the same as the project itself."""
 
 import re

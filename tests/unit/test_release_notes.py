@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The release notes: in reno's form, and true of what they are released with."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modules and functions are short enough to be read at once."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drawings of characters that become an SVG in the page.
 
 ``diagram`` takes the characters themselves, ``sequence`` a list of messages. The SVG is

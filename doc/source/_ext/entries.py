@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entries of generated lists: a name with an anchor, and what is said of it."""
 
 from docutils import nodes

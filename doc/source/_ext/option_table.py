@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The directive ``option-table``: the driver's options as ``tacker.conf`` has them."""
 
 from docutils import nodes

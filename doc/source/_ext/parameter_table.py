@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The directive ``parameter-table``: the parameters as their model describes them."""
 
 from collections.abc import Iterator

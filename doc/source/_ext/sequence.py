@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws a sequence of messages with characters, for the directive ``sequence``."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OS::Nova::* in the lab: a server is a host made of Linux namespaces.
 
 Also answers the constraints for which Heat would ask Nova, Neutron, Glance or Cinder.

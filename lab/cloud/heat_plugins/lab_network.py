@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OS::Neutron::* in the lab: networks are bridges, ports are addresses on them."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often Heat polls a resource.
 
 Heat itself waits for a second between two looks, and that at every level of nested

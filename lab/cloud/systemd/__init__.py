@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts that boot systemd, for what a stand-in for it cannot run.
 
 ``root`` makes their Debian file system, ``layer`` the files above it, ``cgroups`` their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control groups of hosts with systemd: one of each hierarchy for each host.
 
 Version 1, where each controller has a hierarchy of its own (and systemd one without

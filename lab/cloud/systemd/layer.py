@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layer between the Debian root and a host's own files: what makes it a lab's host.
 
 Made anew in memory at each start of a lab, as those of ordinary hosts are.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host with systemd, in the form that the program that starts hosts needs."""
 
 from collections.abc import Sequence

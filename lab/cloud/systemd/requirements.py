@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a machine must have for hosts that boot systemd, and what is set on it for them.
 
 Runs on the machine, before anything is made.

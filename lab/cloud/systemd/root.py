@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Debian root file system of hosts with systemd: made once, kept in the cache.
 
 mmdebstrap makes it of the packages in ``packages.txt``, from the machine's own package

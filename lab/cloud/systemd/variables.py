@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of kubespray's variables hosts with systemd need, for kubespray as it is.
 
 They are for what a host shares with the machine, so they depend on the machine.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The default ServiceAccount of every namespace, and the contents of token Secrets."""
 
 from ..admission import encode

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Endpoints of Services: the addresses of the ready pods that a Service selects."""
 
 from ..objects import Obj, is_ready, labels_of, name_of, namespace_of

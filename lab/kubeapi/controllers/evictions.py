@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that must leave: their node has a NoExecute taint that they do not tolerate."""
 
 import time

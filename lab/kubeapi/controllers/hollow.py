@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hollow nodes: kubelets inside the server, for tests that have no hosts."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Namespaces that are being deleted: what is in them goes first."""
 
 from ..objects import is_terminating, name_of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes: a kubelet that falls silent makes its node Unknown, and taints follow.
 
 A node is Ready because its kubelet reports it. What is done here is what the node

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of pods on their nodes: scheduled, started, stopped, collected."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which node a pod goes to: taints, node selectors, pins; the emptiest that fits."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deployments, ReplicaSets, StatefulSets and DaemonSets make and remove their pods."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for etcd: a few members that keep one small document together.
 
 It is **not** etcd: there are no keys, the API is JSON over HTTPS, and instead of a log

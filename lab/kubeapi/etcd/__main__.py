@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``etcd``: one member, configured as by kubespray, until it is stopped."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The members' data: the members, the server of the Kubernetes API, and its state."""
 
 import hashlib

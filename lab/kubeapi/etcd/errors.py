@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the stand-in for etcd refuses, in etcd's words where it has some."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``etcdctl`` for the stand-in: members, health, status, as the real one prints them.
 
 Options and variables (``ETCDCTL_ENDPOINTS``, ``_CACERT``, ``_CERT``, ``_KEY``) are the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One member: its requests, and which server serves the Kubernetes API."""
 
 import time

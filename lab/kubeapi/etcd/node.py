@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A member as a program: its configuration, its beginning, what it answers clients."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the members agree: elections, and a document that a majority has.
 
 This is Raft, with a log whose entries each replace all of the one before: a newer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How members, API servers and etcdctl talk: JSON over HTTPS, with certificates."""
 
 import http.client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A named phase of an installation: takes time, hangs or fails, by its variables.
 
 It stands where kubespray downloads and installs for minutes. It runs on the Ansible

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filters; for addresses kubespray uses netaddr, which is not needed here."""
 
 import ipaddress

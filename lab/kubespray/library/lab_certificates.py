@@ -1,4 +1,5 @@
 #!/usr/bin/python
+# SPDX-License-Identifier: Apache-2.0
 """Ansible module: a cluster's CA and certificates that it signs, made with openssl.
 
 ``directory``: where they are (``NAME.crt``, ``NAME.key``, and ``NAME.cnf``, what they

@@ -1,4 +1,5 @@
 #!/usr/bin/python
+# SPDX-License-Identifier: Apache-2.0
 """Ansible module: run a program, as ``ansible.builtin.command`` does.
 
 ``cmd``, or ``argv`` (a list), and ``stdin``, its input. Returns ``rc``, ``stdout`` and

@@ -1,4 +1,5 @@
 #!/usr/bin/python
+# SPDX-License-Identifier: Apache-2.0
 """Ansible module: of the facts that ``setup`` gathers, those that are used here.
 
 Their names and meanings are ``setup``'s, and Ansible keeps them in its cache likewise.

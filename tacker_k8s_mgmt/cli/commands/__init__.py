@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands: a module and a class each, found by their names.
 
 The module ``cluster_check`` has the class ``ClusterCheck``, which is the command

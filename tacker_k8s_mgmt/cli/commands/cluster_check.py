@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt cluster check``: a cluster as it is, against Tacker's records."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt cluster labels``: the settings of nodes, wanted and actual."""
 
 from collections.abc import Mapping

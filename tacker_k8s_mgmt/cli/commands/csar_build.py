@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt csar build``: a package of a sample or of own files."""
 
 import argparse

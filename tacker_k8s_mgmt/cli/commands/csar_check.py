@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt csar check``: what is wrong with a VNF package."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt csar cnf``: the package of a CNF that the driver exposes."""
 
 import argparse

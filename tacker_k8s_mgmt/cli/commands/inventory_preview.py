@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt inventory preview``: what an instantiation would write."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt params check``: check parameters before they are sent."""
 
 import argparse

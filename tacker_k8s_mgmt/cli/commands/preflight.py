@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt preflight``: the checks of instantiate_start, without Tacker."""
 
 import argparse

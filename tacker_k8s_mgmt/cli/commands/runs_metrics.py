@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt runs metrics``: the metrics for Prometheus, once."""
 
 import argparse

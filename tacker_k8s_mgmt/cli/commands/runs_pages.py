@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt runs pages``: all operations as pages for a browser."""
 
 import argparse

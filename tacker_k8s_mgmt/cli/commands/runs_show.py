@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt runs show``: what was recorded of a VNF instance."""
 
 import argparse

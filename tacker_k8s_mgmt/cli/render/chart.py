@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations as charts: begin and end of each bar, and the texts beside it."""
 
 import bisect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints tables and the progress of operations, on a terminal or into a pipe."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a hook failed, as a list, and the commands that an operator may send next."""
 
 import re

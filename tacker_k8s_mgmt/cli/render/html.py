@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations of VNF instances as pages for a browser.
 
 A page loads nothing but pages of this module, runs nothing, and every text in it is

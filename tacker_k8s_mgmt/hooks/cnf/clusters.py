@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster that a CNF runs on: found by the CNF's VIM, and worked on.
 
 The login of the cluster and of its load balancer comes from where the cluster's own

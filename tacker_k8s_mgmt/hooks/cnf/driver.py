@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the hooks of a CNF do, whichever API calls them.
 
 The table has one entry for each hook that does something; what an API passes is read by

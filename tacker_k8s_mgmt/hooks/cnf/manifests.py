@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Services in the manifests of a CNF's package, before they are in the cluster."""
 
 from collections.abc import Sequence

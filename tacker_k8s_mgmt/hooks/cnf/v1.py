@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's v1 API: the class behind the frozen shim of the CNF's driver.
 
 Tacker lists what it makes on a Kubernetes VIM, also for a Helm release, as

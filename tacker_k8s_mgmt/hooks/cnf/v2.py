@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's v2 API: the program behind the shim in a CNF's package, and its calls.
 
 Tacker labels what it makes of manifests with the id of the VNF instance, and names a

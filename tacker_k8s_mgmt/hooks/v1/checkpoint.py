@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checkpoints of operations: stores what Tacker keeps in memory while a hook runs.
 
 Tacker 16's v1 API writes an operation's error point, the Heat stack's id and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One call of a hook of Tacker's v1 API: its parameters, and its site."""
 
 from collections.abc import Collection, Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's database and registries in long-running hooks.
 
 Tacker's v1 API gives a hook the context of the request. Its database session begins a

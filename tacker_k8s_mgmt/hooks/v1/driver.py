@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of the hooks of Tacker's v1 API, and the class behind the frozen shim.
 
 What Tacker passes to each hook and when: ``tacker/vnflcm/vnflcm_driver.py``. One

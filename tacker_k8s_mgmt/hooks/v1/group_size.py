@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sizes of the scaling groups, while Tacker's v1 API changes a stack's ports.
 
 Tacker 16 then updates the stack with Heat's own template and the parameters of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access to a VNF instance of Tacker's v1 API, for commands of an operator."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The request that modifies a VNF instance, which Tacker's v1 API passes to no hook.
 
 Tacker 16 stores it with the operation, as the text of a Python value

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The OpenStack VIM of a VNF instance in the v1 API, with Tacker's settings for it."""
 
 from collections.abc import Mapping

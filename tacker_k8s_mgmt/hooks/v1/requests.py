@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contents of Tacker's v1 requests: our parameters, VNFCs, connection points."""
 
 from typing import Any

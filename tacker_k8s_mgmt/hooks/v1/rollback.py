@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker's rollback of a scale-out would do to the workers' group.
 
 Tacker marks the new members unhealthy and updates the stack with the parameters that it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scale level that Tacker's v1 API keeps, compared with what Heat has.
 
 A heal of VNFCs writes the size that the scale level stands for into the template of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Heat stack of an instantiation that was given up.
 
 Tacker 16's v1 API keeps it after ``fail``, and after the rollback of an operation whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The v1 API's hooks of terminate, which do not fit the table: the VMs go anyway.
 
 So wrong parameters only stop what cannot be removed without them.

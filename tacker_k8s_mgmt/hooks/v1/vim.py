@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster as a Kubernetes VIM in Tacker's registry (v1 API).
 
 The cluster's VIM is identified by its id in the VNF instance's metadata or, if an

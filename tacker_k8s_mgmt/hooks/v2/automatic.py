@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heals and scales that Tacker starts by itself, after an alert.
 
 Their requests have no ``additionalParams`` (``prometheus_plugin_driver.py`` in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of the hooks of Tacker's v2 API.
 
 What Tacker passes to each, and when: ``sol_refactored/conductor/vnflcm_driver_v2.py``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat and Keystone, with the settings of Tacker's v2 API, such as certificates.
 
 Tacker's own client (``sol_refactored/infra_drivers/openstack/heat_utils.py``) is only

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access to a VNF instance of Tacker's v2 API, for commands of an operator.
 
 The kept parameters have no literal secrets. They are in the requests of the operations,

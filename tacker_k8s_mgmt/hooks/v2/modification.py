@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's v2 operation "modify VNF information": the settings of the nodes.
 
 Automatic operations are enabled by it, too, and refused if they cannot work.

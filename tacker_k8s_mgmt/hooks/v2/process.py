@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that Tacker's v2 API starts for each hook: its input and output.
 
 Tacker (``sol_refactored/conductor/vnflcm_driver_v2.py``) writes a pickle to standard

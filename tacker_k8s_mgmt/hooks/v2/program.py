@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's v2 API: the program behind the shim in the VNF package.
 
 Tacker starts it once for every hook; see :mod:`.process`. The hooks themselves are in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker's v2 API passes to a hook, and what the hook returns.
 
 Everything is plain dictionaries with the names of ETSI NFV-SOL 002 and 003. This module

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's v2 operation "scale", for workers.
 
 Tacker counts the entries of ``vnfcResourceInfo``, adds or subtracts what the operation

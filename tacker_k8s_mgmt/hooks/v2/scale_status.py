@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scale levels of a VNF instance, during a rollback in Tacker's v2 API.
 
 When Tacker 16 rolls back a change of package or of external connectivity, it rebuilds

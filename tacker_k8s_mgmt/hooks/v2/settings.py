@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of Tacker's configuration that the script of its v2 API reads.
 
 The script is a process of its own, to which Tacker passes no configuration.

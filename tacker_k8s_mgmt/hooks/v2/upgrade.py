@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's v2 operation "change current VNF package": the cluster's upgrade.
 
 Tacker runs the scripts of the new package (``conductor_v2.py``), and between the hooks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster as a Kubernetes VIM in the VNF instance (v2 API).
 
 Tacker's v2 API has no registry that a hook could write to; a VIM is an entry of

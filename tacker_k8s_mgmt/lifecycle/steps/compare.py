@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares Heat, the inventory and the cluster, with which an operation begins."""
 
 from collections.abc import Callable, Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a control plane may leave: checks of etcd and the API before it does."""
 
 from collections.abc import Mapping, Sequence

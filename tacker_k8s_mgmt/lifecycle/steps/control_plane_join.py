@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A control plane whose VM was rebuilt joins its cluster again.
 
 Source: kubespray's docs/operations/nodes.md, "Adding/replacing a control plane node"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A control plane leaves a highly available cluster, so that its VM can be rebuilt.
 
 Source: kubespray's docs/operations/nodes.md, "Adding/replacing a control plane node",

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ports of CNFs on the external load balancer: its configuration and their record.
 
 The record is part of the cluster's state: it says what is wanted, the load balancer is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helm on the control planes for Tacker, where its API runs it over SSH (v1)."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster's inventory, its variables and its records on the Ansible server."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VMs join an existing cluster as workers.
 
 Specification, "Scale-out" steps 1 to 4: inventory, ``scale.yml``, then the routes in

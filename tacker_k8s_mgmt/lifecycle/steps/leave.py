@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes leave the cluster, so that their VMs can be deleted or rebuilt.
 
 Specification, "Scale-in" steps 1 to 4: routes out of the load balancer first, then the

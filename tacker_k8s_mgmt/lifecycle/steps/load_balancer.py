@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The external load balancer, by calls of its script; a cluster need not have one.
 
 Nodes in maintenance get no routes.

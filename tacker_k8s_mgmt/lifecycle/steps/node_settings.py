@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Labels, annotations, taints and maintenance of the nodes are set as wanted."""
 
 from collections.abc import Collection, Mapping

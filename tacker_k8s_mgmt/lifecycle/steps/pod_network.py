@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The test that pods on new nodes reach those on others, and the API's Service.
 
 What it finds otherwise shows only when pods of a CNF lie on two nodes: port security

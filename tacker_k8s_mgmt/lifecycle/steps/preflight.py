@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Preconditions, checked before an operation changes anything.
 
 ``instantiate_start`` checks them before a VM exists. ``instantiate_end`` checks them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting until the nodes and other parts of the cluster are well."""
 
 from collections.abc import Callable, Sequence

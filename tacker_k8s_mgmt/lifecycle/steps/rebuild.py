@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rebuilds spoiled or lost files of the cluster's directory.
 
 An operation does so at its beginning, with the cluster's lock. The content comes from

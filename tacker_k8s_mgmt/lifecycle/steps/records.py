@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records in the cluster's directory on the Ansible server.
 
 Each file is read and checked here. A spoiled one (cut off, emptied, overwritten) is an

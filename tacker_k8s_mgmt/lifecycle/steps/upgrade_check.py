@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checks before a cluster gets another Kubernetes version.
 
 An upgrade begins only if all nodes are there and well, the version may follow theirs,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster as a VIM of Tacker."""
 
 from tacker_k8s_mgmt.lifecycle import ports

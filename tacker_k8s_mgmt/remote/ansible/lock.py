@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lock of one cluster: one operation at a time, across all conductors.
 
 Tacker's own lock is not enough: an operation can be cancelled and retried while its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of an Ansible server before a cluster: keys, kubespray, directory."""
 
 from collections.abc import Callable

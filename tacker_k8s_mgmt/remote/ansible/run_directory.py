@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Playbook runs as directories on the Ansible server.
 
 The scripts of ``run_files`` do the work there. Every call here is short, and the only

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Playbook runs on the Ansible server that outlive the SSH connection.
 
 A run is started detached and followed by short calls, so that the driver re-attaches

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster's directory on the Ansible server, and its ownership.
 
 Two requests may name the same directory, or one a directory with other content. So a

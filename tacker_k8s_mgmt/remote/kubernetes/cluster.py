@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster's nodes and API server, as the operations use them."""
 
 import json

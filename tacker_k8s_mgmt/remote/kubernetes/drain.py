@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parallel ``kubectl drain`` of several nodes over one SSH login."""
 
 import logging

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """etcd's members and their health, asked on a control-plane node.
 
 kubespray puts ``etcdctl`` and ``/etc/etcd.env`` on every host of the group ``etcd``

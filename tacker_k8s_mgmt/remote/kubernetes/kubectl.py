@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``kubectl`` on a control-plane node.
 
 That node has the administrator's credentials and can reach an API server. Its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cleanup after nodes that leave: pods, VolumeAttachments, Node objects."""
 
 import logging

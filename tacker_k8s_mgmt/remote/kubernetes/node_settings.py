@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of Node objects through kubectl, and workloads that need their labels."""
 
 import json

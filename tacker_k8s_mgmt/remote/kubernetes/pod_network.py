@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures the pod network with pods of its own, which are gone afterwards.
 
 The pods run the pause image, which every node has for the sandboxes of pods. It has no

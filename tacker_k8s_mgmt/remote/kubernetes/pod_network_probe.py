@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures the pod network from within a pod's network namespace, on the pod's node.
 
 Sent to the node and run there as root, with :func:`main` called at the end. It uses the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver's service account, an administrator of the cluster."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster's Services, for their exposure on the external load balancer."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections through a bastion, over one SSH session that all threads share."""
 
 import logging

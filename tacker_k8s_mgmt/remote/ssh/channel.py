@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Input, output and exit code of one remote command over its SSH channel.
 
 Both streams are read together, so neither can block the other. Standard output is kept

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logins on the hosts of a cluster, directly or through the bastion."""
 
 from typing import Protocol

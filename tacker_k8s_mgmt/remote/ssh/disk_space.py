@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Free disk space on another host, where a file is or would be written."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole files on another host over SFTP, replaced atomically.
 
 The SFTP client is a Protocol, so that paramiko stays in :mod:`.session`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SSH host keys, held in memory as the text of an OpenSSH ``known_hosts`` file.
 
 The caller loads and stores the text. A key is trusted on first use and refused when it

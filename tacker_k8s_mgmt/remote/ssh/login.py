@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SSH logins: connection, host key, authentication.
 
 No credentials are sent before the host's key has been verified. Only this module and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exceptions about logins; a branch of :mod:`tacker_k8s_mgmt.errors`."""
 
 from tacker_k8s_mgmt import errors

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Credentials of the request's accounts, ready for use."""
 
 import threading

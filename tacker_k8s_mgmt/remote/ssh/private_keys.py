@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SSH private keys: read from the operator's directory, decrypted, checked.
 
 No error text here quotes a key, a passphrase, or the content of a file.

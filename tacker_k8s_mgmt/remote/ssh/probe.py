@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reachability of a host: by a login from here, or at a TCP port from another host."""
 
 from tacker_k8s_mgmt import errors

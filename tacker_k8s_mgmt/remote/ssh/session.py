@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SSH sessions: commands, files, SCP, tunnels.
 
 Several threads may run commands over one session, each on its own channel; only one at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way to run a command as root on a host: as root, or with sudo."""
 
 from collections.abc import Callable

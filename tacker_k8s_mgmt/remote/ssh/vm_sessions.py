@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SSH sessions with the VMs of a cluster."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helm on the control planes of the fake site."""
 
 from pydantic import SecretStr

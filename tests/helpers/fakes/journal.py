@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A journal in memory."""
 
 from typing import Any

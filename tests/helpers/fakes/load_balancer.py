@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The load balancer."""
 
 from collections.abc import Iterable, Sequence

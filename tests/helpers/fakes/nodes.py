@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VMs and Node objects."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Playbook runs on the Ansible server."""
 
 import json

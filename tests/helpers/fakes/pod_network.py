@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pod network between the fake site's nodes."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A site whose parts are all fakes."""
 
 from collections.abc import Mapping, Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the parts of a fake site read and change."""
 
 from dataclasses import dataclass, replace

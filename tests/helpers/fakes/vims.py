@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's VIM connections."""
 
 from pydantic import SecretStr

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The work directory on the Ansible server."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A CNF: one Deployment that Tacker makes on a Kubernetes VIM."""
 
 import contextlib

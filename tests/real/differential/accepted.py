@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the emulator differs on purpose. See doc/source/lab.rst."""
 
 from tests.real.differential.compare import Accepted

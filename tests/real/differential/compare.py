@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the rows at both sites at once and tells where they differ."""
 
 import fnmatch

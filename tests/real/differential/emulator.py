@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The laboratory's Kubernetes API beside it, with the same certificates."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hollow nodes: the lab's stand-in for kubelet registers them at both sites.
 
 Pods at the real site are started and ended here, as a kubelet's requests would do it;

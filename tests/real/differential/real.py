@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real control plane on loopback: etcd, API server, controllers, scheduler.
 
 The options are those that kubeadm and kubespray give, as far as they change answers.

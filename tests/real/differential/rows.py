@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a row of the comparison is, and how what was seen is made comparable."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Service accounts, their Secrets and tokens."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plain requests: health, discovery, refusals, objects, patches, selectors, watches."""
 
 from typing import Any

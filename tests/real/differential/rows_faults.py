@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node that falls silent, one that is deleted, a restart, and no etcd."""
 
 import datetime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes, as the driver and operators use them; kubectl's TLS and version."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects: writes, patches, deletes, watches, selectors and tables."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads, disruption budgets, drains and deletes."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One cluster under comparison: how to talk to it, and its hollow nodes."""
 
 import http.client

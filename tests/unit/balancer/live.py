@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The load-balancer script with a HAProxy that really runs, on loopback, as any user.
 
 systemctl's stand-in starts and reloads it as the distribution's unit does: in

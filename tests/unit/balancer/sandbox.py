@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The load-balancer script in a directory of its own, for any user.
 
 ``systemctl`` is a stand-in that writes down what it was asked. What it should do wrong

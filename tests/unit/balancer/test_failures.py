@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A call that fails leaves the earlier configuration and state in place."""
 
 import fcntl

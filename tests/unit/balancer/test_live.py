@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real HAProxy with the rendered configuration, on loopback, as any user."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A state file that a newer script has written."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How HAProxy gets onto the VM: the package, the proxies, an installation cut off.
 
 On each PATH here there is no package tool but the stand-ins: nothing can reach the

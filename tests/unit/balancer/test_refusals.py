@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong input is refused in one line before anything is written."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The steps of an operation and the code that calls the script over SSH."""
 
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UDP through the kernel's packet filter, between network namespaces.
 
 The load balancer's namespace has a network with a client and one with the workers;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each verb changes, and that a second time changes nothing."""
 
 import os

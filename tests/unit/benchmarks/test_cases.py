@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cases themselves: the large package, and operations on fakes."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures computed from journals and logs as they are written."""
 
 import pytest

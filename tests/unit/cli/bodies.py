@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests for tests, with a mark in every place where a secret may stand."""
 
 import copy

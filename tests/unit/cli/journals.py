@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Journals for tests, written by the real one."""
 
 from tacker_k8s_mgmt import journal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt cluster``: what is shown of a comparison; exit codes."""
 
 import builtins

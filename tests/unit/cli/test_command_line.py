@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line as a whole: help, unknown commands, version, exit codes."""
 
 import importlib.metadata

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documentation shows existing commands, valid JSON and no real site."""
 
 import ipaddress

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``inventory preview``: what the operation would write, and no secret on a screen."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Journals: what is written, what stays, and reading while others write."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``params check``: what is understood, what is wrong, and never a secret."""
 
 import io

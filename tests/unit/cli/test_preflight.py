@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt preflight``, with an Ansible server and VMs in this process."""
 
 import getpass

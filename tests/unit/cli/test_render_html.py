@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``runs show --html``: one page that stands alone and shows what the journal tells."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt runs``: what is said of operations, live and afterwards."""
 
 import json

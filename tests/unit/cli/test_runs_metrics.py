@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``runs metrics``, and the metrics of ``cluster check``."""
 
 import pytest

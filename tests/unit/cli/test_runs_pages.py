@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``runs pages``: an index and the pages that it links to."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every sample request against every command that takes requests."""
 
 import json

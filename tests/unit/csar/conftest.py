@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures: the built `simple` package, and copies of it with something broken."""
 
 from collections.abc import Callable, Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages are built whole or not at all, and the same parts give the same bytes."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What would make Tacker stumble over a package is found before the upload."""
 
 import zipfile

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages of CNFs: what is put into them, and what is refused."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The flavour `ha`: as many control planes as etcd wants, and each one Tacker's."""
 
 import json

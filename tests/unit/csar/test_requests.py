@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests are held against a package: names, levels, networks, files, parameters."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changing over from Tacker's sample driver, with its package and its request."""
 
 import copy

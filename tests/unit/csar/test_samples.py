@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the sample package must have, and the samples that go with it.
 
 The order of the first part is that of the specification: VNFD, Base HOT, package.

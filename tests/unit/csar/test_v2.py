@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages for Tacker's v2 API: what sets them apart, and that nothing else does."""
 
 import json

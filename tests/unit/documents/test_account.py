@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every command of the guides is run by a test, or there is a reason that it is not."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands of the guides that need no lab are run as they are printed."""
 
 import argparse

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sequence charts of the documentation, which are drawn from lists of messages."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a hook records of a playbook that is under way."""
 
 import logging

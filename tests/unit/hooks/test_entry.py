@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How an entry of a table of hooks is done, whichever API it is of."""
 
 import contextlib

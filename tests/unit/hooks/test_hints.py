@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What operators have to send to Tacker when a hook has failed."""
 
 import ast

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The warning about secrets by reference that are read without verification."""
 
 import logging

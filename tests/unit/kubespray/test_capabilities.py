@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a checkout says that it can install, and what of a request it cannot."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The MTU of pods: the table of what each plugin needs."""
 
 import pytest

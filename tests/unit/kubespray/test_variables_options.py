@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the options of a cluster become, and that nothing else becomes of them."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A laboratory's settings and its report, for tests that start none."""
 
 import io

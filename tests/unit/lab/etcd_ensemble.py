@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Members of etcd's stand-in that form a cluster."""
 
 from pathlib import Path

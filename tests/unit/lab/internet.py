@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hosts that kubespray downloads from, as one HTTPS server on loopback.
 
 Its contents are a mirror's directory. curl and skopeo reach it by configuration files

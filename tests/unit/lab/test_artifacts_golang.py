@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs built from Go modules: what is run, and what is not run again."""
 
 import re

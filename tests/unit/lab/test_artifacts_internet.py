@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mirror filled from the internet, which is a server on loopback here."""
 
 import shutil

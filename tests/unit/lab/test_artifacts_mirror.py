@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mirrors: what is put where, what kubespray is told of it, and what one may lack."""
 
 import hashlib

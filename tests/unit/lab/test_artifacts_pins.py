@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The versions that are built, and the modules that pin them."""
 
 import re

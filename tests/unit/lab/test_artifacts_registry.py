@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images in a registry's storage: digests, layers, and what is missing in one."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How tests and demo look into a cluster of the lab."""
 
 import base64

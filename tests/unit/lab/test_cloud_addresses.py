@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Address allocation of the lab's cloud."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is put on the lab's Ansible server."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python3 -m lab host`` as words for the cloud inside the lab."""
 
 import argparse

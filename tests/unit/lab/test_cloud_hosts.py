@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the lab's cloud decides about hosts, without making any."""
 
 import json

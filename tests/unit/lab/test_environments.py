@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which environments there are, and when they are built anew."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stand-in for Glance: it has no images and says so as Glance does."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of the Kubernetes API stand-in that real servers were seen to give.
 
 ``tests/real/test_differential.py`` compares many more with a real server's.

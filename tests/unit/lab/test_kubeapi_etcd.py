@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stand-in for etcd: majorities, elections, members that come and go, etcdctl."""
 
 import json

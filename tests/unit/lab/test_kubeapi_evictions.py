@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What makes pods leave, or keeps them, in the Kubernetes API stand-in."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real kubectl against the Kubernetes API stand-in."""
 
 import subprocess

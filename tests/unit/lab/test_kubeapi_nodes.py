@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node is Ready while it is heard of, and not longer."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Kubernetes API stand-in's pure parts: selectors, patches, access, formats."""
 
 import base64

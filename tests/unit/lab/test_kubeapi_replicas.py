@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several API servers on one etcd: who serves, who hands on, what survives."""
 
 import http.client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What clients other than kubectl see: Tacker's calls, tokens, watches, restarts."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kubelet stand-in as a process against the Kubernetes API stand-in."""
 
 import contextlib

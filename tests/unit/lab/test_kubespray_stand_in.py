@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stand-in for kubespray: what it refuses, and the parts that need no host."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the environments' versions are chosen, and that the chosen ones fit together."""
 
 import io

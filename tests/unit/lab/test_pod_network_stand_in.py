@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pods of the pause image on two nodes, which are network namespaces here."""
 
 import json

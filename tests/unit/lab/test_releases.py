@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stand-in for kubespray as each release, with the product's table and Ansible."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The databases that a new lab gets."""
 
 import pytest

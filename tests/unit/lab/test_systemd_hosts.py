@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts that boot systemd, as far as nothing of them has to be made."""
 
 import json

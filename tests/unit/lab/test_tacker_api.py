@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the demo and the integration tests wait for Tacker."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work in parallel where its order allows."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the lab puts into OpenStack's own processes."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The address of the API, as the VIM gets it."""
 
 import json

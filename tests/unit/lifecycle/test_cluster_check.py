@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each source is read on its own, nothing is changed, and no secret is shown."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change of external connectivity on fakes: what follows, and what is refused."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exposure of a CNF on fakes: what is exposed and refused, faults at every step."""
 
 from dataclasses import replace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heal of single VNFCs on fakes: living, dead, mixed, refused, failed by Heat."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heal of one control plane of several: living, dead, first, refused, cut off."""
 
 import json

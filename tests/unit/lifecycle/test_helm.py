@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's login for Helm on fakes: where it is made, kept, and left out."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose login changes when a scale or heal request brings other credentials."""
 
 import yaml

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of nodes on fakes: set, kept, maintenance, faults at every step."""
 
 import pytest

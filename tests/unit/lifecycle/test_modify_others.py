@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of nodes in operations other than their own, on fakes."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instantiate and terminate on fakes: order, faults at every step, second runs."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The look at the pod network: who measures with whom, what a failure leaves."""
 
 import pytest

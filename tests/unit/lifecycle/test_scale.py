@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scale-out and scale-in on fakes: exact members, faults at every step, second runs."""
 
 import copy

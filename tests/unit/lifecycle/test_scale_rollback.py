@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scale-out that goes on after a failure, or is taken back by a hook of its own."""
 
 import copy

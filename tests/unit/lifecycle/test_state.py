@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operation knows before it has read the inventory."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An unforeseen error in the log: oslo.log adds what is being handled."""
 
 import logging

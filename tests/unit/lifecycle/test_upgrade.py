@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The upgrade of a cluster on fakes: whole, refused, failed at every step, resumed."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sample dashboard, the sample alerts and the documentation name what there is."""
 
 import itertools

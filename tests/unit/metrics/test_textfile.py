@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file for node exporter: what is in it, and what happens around it."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the end of a drain is told, and whether pods have somewhere to go."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What has to change on a Node object: never what others have set."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of nodes as entries of the metadata: every problem of each."""
 
 import pytest

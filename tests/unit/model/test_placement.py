@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which nodes the labels of a workload allow, by Kubernetes' rules."""
 
 import json

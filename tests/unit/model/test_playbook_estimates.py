@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much longer a run takes, judged by former ones."""
 
 import pytest

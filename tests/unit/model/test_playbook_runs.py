@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests' digests, and the fold from event lines to progress."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods, and the budgets that do not let them leave a node."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may be taken out of the control plane, and what is said when nobody may."""
 
 import dataclasses

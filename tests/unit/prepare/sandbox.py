@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An Ansible server as far as the script can see it: a directory, for any user.
 
 Its kubespray is a git repository with tags, its package index a directory of wheels,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The script that prepares an Ansible server: what it makes, and makes once."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures: a server to talk to, and sessions with it."""
 
 import contextlib

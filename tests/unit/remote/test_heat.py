@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heat's listings, as heatclient hands them over, against plain fakes."""
 
 from types import SimpleNamespace

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tacker's login for Helm: what a control plane is sent, and what its answers mean."""
 
 import base64

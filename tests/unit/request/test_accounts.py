@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logins in the parameters: passwords, private keys, and what may be shown of them."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bastion in the parameters, and Ansible's way through it."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameter that says which Services of a CNF are exposed, and where."""
 
 import json

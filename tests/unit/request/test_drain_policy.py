@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the options of the parameter ``drain`` decide."""
 
 import pytest

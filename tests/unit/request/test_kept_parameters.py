@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters that are kept without their secrets, and the requests that follow."""
 
 import copy

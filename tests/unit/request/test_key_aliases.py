@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names of attributes: how they may be written, and which are known."""
 
 import pytest

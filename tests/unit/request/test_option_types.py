@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each option's value: what is refused, and in which words."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameters of a request as a whole: what is obligatory, and what arrives."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a request holds: a model or one whole ParamError, and no secret in it."""
 
 import json

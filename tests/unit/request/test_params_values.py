@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values of attributes: what is refused, how it is told, and what is taken."""
 
 import pytest

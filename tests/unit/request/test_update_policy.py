@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of scale and heal requests, on top of those of the instantiation."""
 
 import copy

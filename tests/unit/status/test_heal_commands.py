@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that heal, by what a remedy heals."""
 
 import pytest

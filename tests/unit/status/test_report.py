@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Five places side by side: each way in which one of them may differ."""
 
 import pytest

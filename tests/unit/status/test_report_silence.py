@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Places that do not answer: what the others tell without them."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Differences that come together, and what is none."""
 
 from dataclasses import replace

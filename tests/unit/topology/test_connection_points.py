@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """External connection points: asked for, present, inside the cluster."""
 
 from tacker_k8s_mgmt.topology.connection_points import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the hooks of a heal leave for each other."""
 
 import json

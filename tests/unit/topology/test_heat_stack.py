@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The VMs of a cluster, found in its Heat stack."""
 
 import dataclasses

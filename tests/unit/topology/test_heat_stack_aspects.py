@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workers of several scaling aspects."""
 
 from tacker_k8s_mgmt.model.nodes import Machine, Role

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stacks that do not fit the parameters, with everything that is wrong named."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many members of a scaling group Heat keeps."""
 
 import pytest

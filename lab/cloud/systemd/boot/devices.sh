@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The devices of a host that boots systemd: none of the machine's disks and terminals; see
 # init.sh.
 

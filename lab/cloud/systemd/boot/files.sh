@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The disk and the file system of a host that boots systemd; see init.sh.
 
 # A file system of its own: containerd puts overlays on it, which an overlay cannot carry,

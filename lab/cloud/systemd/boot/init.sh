@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Process 1 of a lab host that boots systemd: turns the namespaces it was started in (pid,
 # mount, uts, ipc, net, cgroup) into a machine of its own and becomes systemd.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What a host that boots systemd sees of the kernel, which is the machine's; see init.sh.
 
 # Settings of the whole machine: hosts may write them, into files of their own. kubespray

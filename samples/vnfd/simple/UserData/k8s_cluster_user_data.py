@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """User data for Tacker's v1 API: makes the Base HOT's parameters out of a request.
 
 Flavours and images come from the VNFD and from nowhere else: when Tacker heals a VM, it

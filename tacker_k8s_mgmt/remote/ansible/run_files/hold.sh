@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Holds the cluster's lock as long as the SSH connection of its owner. Started as
 #   bash -c "$(cat hold.sh)" hold WORKDIR OWNER
 # with OWNER as one line of JSON without secrets. Prints "held", or prints "busy" with the

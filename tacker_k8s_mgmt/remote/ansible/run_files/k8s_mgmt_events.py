@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ansible callback plugin: writes a run's events as JSON lines, small and safe.
 
 It is copied to the server for every playbook run, works from Ansible 2.9 on (Python

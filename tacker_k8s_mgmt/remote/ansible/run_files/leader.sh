@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Sent before each script that looks at runs.
 # Prints the pid of a run's leader, if it is alive. The lock is no proof: its file may
 # have been deleted.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs one playbook, detached from the SSH connection; its directory has the run's whole
 # state. Started by run_directory.py as
 #   env K8S_MGMT_RUN=<run directory> setsid -f bash run.sh \

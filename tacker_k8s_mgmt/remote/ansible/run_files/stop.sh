@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Ends a run with all its processes on this server. Read by bash from standard input:
 #   bash -s -- WORKDIR RUN_ID GRACE
 # TERM, after GRACE seconds KILL. An exit code is recorded if the run could not do so.

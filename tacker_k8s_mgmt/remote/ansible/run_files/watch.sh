@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Prints the state of a run; changes nothing. Read by bash from standard input as
 #   bash -s -- WORKDIR RUN_ID OFFSET LIMIT WAIT
 # Prints one line of JSON, then the run's event lines from byte OFFSET on, at most LIMIT

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Tacker's v2 API passes to a hook, and what goes back."""
 
 import json

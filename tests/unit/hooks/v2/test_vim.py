@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster as an entry of a VNF instance's ``vimConnectionInfo``."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exposures of CNFs and their record, through whatever happens to the cluster."""
 
 import json

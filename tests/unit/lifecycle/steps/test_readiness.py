@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that take their time to become Ready."""
 
 from dataclasses import replace

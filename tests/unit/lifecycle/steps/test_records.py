@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of the cluster's directory that are cut off, emptied, overwritten or gone."""
 
 import copy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The callback plugin's durations of former runs; Ansible itself is a stand-in here."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The callback plugin in a real Ansible, run as the runner runs it.
 
 Skipped where no ansible-playbook is in PATH; ANSIBLE_PLAYBOOK may name another one.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster's lock: one holder, said by name, free as soon as it is gone."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs with a real Ansible: what it makes of the options and of our inventory.
 
 Skipped where no ansible-playbook is in PATH.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detached runs, with real bash and flock and a stand-in for ansible-playbook.
 
 The stand-in runs the playbook, which here is a bash script that each test writes.

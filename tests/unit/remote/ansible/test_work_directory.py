@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The owned directory on a real file system behind SSH."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One API server asked for its health, and the place where newcomers look for one."""
 
 import json

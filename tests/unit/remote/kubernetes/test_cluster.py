@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kubectl on a control-plane node: the argument list, the answers, the failures."""
 
 import base64

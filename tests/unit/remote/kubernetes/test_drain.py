@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draining nodes with the real kubectl over SSH."""
 
 import logging

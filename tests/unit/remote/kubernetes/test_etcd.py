@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is made of etcdctl's answers, which are as real ones are."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that are gone: their pods and volumes are freed, their Node objects go."""
 
 import json

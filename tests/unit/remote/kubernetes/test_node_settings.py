@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of Node objects, and the workloads that need their labels, with kubectl."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measuring the pod network over SSH: pods, their namespace, answers, failures."""
 
 import json

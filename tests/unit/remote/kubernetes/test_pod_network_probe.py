@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The probe in real network namespaces: two pods, and a router between them."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services of CNFs by the real kubectl, and the address in their status."""
 
 import pytest

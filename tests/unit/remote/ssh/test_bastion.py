@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions through a bastion, with servers that really run the commands."""
 
 import threading

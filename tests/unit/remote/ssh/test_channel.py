@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Talking to a command over its channel, frame by frame."""
 
 import time

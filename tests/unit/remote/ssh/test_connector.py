@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole way: parameters, bastion, Ansible server, Ansible's own way to a node."""
 
 import getpass

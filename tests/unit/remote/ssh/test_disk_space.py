@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much is free where files are to lie."""
 
 import os

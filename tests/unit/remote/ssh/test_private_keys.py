@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Private keys: where they may lie, and what becomes of them."""
 
 import os

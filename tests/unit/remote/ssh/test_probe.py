@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a host can be reached: a login with sudo, a port from elsewhere."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions against a server that really runs the commands."""
 
 import base64

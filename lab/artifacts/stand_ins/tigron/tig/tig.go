@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Package tig stands in for a package of nerdctl's test tools, which is not published
 // as a module. The nerdctl program links a test helper that names one type of it and
 // never runs.

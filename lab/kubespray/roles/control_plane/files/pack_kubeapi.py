@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Print the API server's stand-in as a base64 zip archive that Python can run.
 
     pack_kubeapi.py DIRECTORY

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for kubelet: registers its node, sends the heartbeats, runs few pods.
 
     kubelet CONFIG.json

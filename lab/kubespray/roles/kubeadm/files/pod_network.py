@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real networks for the pods that run the pause image, where all others are objects.
 
 Such a pod is a network namespace with an address, behind a veth pair; every node has a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """User data for Tacker's v2 API: makes the Base HOT's parameters out of a request.
 
 Tacker runs it in a process of its own and shows the operator what that process says on
