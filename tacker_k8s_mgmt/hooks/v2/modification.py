@@ -30,7 +30,10 @@ _REFUSED = "settings refused"
 
 
 def params(hook: V2Hook, advice: str) -> InstallParams | None:
-    """The stored parameters; None for a request without settings, or a refused one."""
+    """The stored parameters; None for a request without settings, or a refused one.
+
+    :raises ParamError: automatic operations are enabled that could not work.
+    """
     call = hook.call
     if call.operation == "modify_information_start":
         call.between[_REFUSED] = True
