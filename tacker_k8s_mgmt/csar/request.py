@@ -15,12 +15,13 @@ from tacker_k8s_mgmt.csar import request_schemas
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.model import node_settings
-from tacker_k8s_mgmt.request import key_aliases, params
+from tacker_k8s_mgmt.request import blanks, key_aliases, params
 
 CREATE = request_schemas.CREATE
 INSTANTIATE = request_schemas.INSTANTIATE
 #: The driver's own attribute, in both spellings.
 ATTRIBUTES = (params.ATTRIBUTE, key_aliases.camel(params.ATTRIBUTE))
+_OURS = tuple((name,) for name in ATTRIBUTES)
 
 #: Attributes that only one operation has.
 _MARKS: Mapping[str, tuple[str, ...]] = {
@@ -134,14 +135,21 @@ def external_cps(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _problems(
     model: type[request_schemas.Body], body: Mapping[str, Any]
 ) -> tuple[str, ...]:
+    found = {".".join(place): text for place, text in _blanks(body)}
     try:
         model.model_validate(body)
     except ValidationError as error:
         # Neither the values nor the chained exception leave this block.
-        details = error.errors(include_url=False, include_input=False)
-    else:
-        return ()
-    return tuple(f"{'.'.join(map(str, d['loc']))}: {_sentence(d)}" for d in details)
+        for detail in error.errors(include_url=False, include_input=False):
+            found.setdefault(".".join(map(str, detail["loc"])), _sentence(detail))
+    return tuple(f"{name}: {text}" for name, text in found.items())
+
+
+def _blanks(body: Mapping[str, Any]) -> Iterator[tuple[key_aliases.Location, str]]:
+    """Blanks outside the driver's attribute, which reports its own."""
+    for place, text in blanks.places(body):
+        if place[:1] != ("additionalParams",) or place[1:2] not in _OURS:
+            yield place, text
 
 
 def _settings(body: Mapping[str, Any]) -> Sequence[str]:

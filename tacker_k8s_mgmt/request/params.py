@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.request import (
+    blanks,
     cross_validation,
     key_aliases,
     option_conflicts,
@@ -153,11 +154,21 @@ def _checked(
     params, mistakes = _validated(reading)
     checks = (*cross_validation.PROBLEMS, *option_conflicts.PROBLEMS)
     conflicts = (problem for check in checks for problem in check(reading))
-    problems = [*reading.problems, *opened.missing, *mistakes, *conflicts]
+    problems = _without_blanks(
+        written, [*reading.problems, *opened.missing, *mistakes, *conflicts]
+    )
     if params is None or problems or opened.lost:
         raise ParamError([*opened.lost, *problems], elsewhere=not problems)
     update = {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}
     return params.model_copy(update=update) if opened.uses else params
+
+
+def _without_blanks(written: Reading, problems: Iterable[str]) -> list[str]:
+    """The problems, with one sentence for each attribute that is still blank."""
+    found = blanks.places(written.values)
+    blank = {written.dotted(*place): text for place, text in found}
+    others = [text for text in problems if text.partition(":")[0] not in blank]
+    return [*(f"{name}: {text}" for name, text in blank.items()), *others]
 
 
 def _validated(reading: Reading) -> tuple[InstallParams | None, list[str]]:

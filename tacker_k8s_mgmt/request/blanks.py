@@ -1,0 +1,33 @@
+"""Marked blanks: values that ``tacker-k8s-mgmt request init`` could not know.
+
+JSON has no comments, so the mark is the value itself. Every reader of a request reports
+it by name, in place of what else would be wrong with such a text.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tacker_k8s_mgmt.request.key_aliases import Location
+
+_MARK = re.compile(r"<fill in: (.+)>", re.DOTALL)
+
+
+def mark(meaning: str) -> str:
+    """The text that stands for a value which is not known.
+
+    :param meaning: what to put in its place, without a full stop.
+    """
+    return f"<fill in: {meaning}>"
+
+
+def places(value: Any, place: Location = ()) -> Iterator[tuple[Location, str]]:
+    """Where *value* has blanks, at any depth, each with a sentence about it."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from places(inner, (*place, str(name)))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from places(inner, (*place, str(number)))
+    elif isinstance(value, str) and (found := _MARK.fullmatch(value.strip())):
+        yield place, f"is still to be filled in: {found[1]}"
