@@ -37,6 +37,8 @@ PORTS: Mapping[str, int] = {
     "heat": 8004,
     "barbican": 9311,
     "images": 9292,
+    "compute": 8774,
+    "network": 9696,
     "tacker": 9890,
 }
 

@@ -1,19 +1,26 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Images: a stand-in for Glance that has none.
+"""Images: a stand-in for Glance.
 
-Tacker's v2 API asks for the images that it made for a VNF, at every grant and at the
-end (``sol_refactored/nfvo/local_nfvo.py``); the lab's packages bring none. Run with
-``python3 -m lab.services.images``.
+Its images are names with properties; what a host of the lab is made of depends on the
+name alone. Tacker's v2 API
+asks for those that it made for a VNF, at every grant and at the end
+(``sol_refactored/nfvo/local_nfvo.py``); the lab's packages bring none, so no image has
+a tag. Run with ``python3 -m lab.services.images``.
 """
 
-import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
+from typing import Any
 
-from lab.services import rest
+from lab.cloud.settings import PREPARED
+from lab.services import stand_in
 from lab.services.process import Service
-from lab.settings import ADDRESS, PORTS, ROOT, SYSTEM_PYTHON, Settings, url
+from lab.services.stand_in import Answer
+from lab.settings import Settings, url
 
 NAME = "images"
+#: The image of the samples.
+UBUNTU = "ubuntu-24.04-server-cloudimg-amd64"
+#: One on which kubespray installs nothing.
+OTHER = "cirros-0.6.3-x86_64"
 _VERSION = {
     "id": "v2.16",
     "status": "CURRENT",
@@ -21,45 +28,52 @@ _VERSION = {
 }
 
 
+def _image(number: int, name: str, **properties: Any) -> dict[str, Any]:
+    image_id = f"00000000-0000-4000-8000-1a6e{number:08}"
+    return {
+        "id": image_id,
+        "name": name,
+        "status": "active",
+        "visibility": "public",
+        "container_format": "bare",
+        "disk_format": "qcow2",
+        "min_disk": 4,
+        "min_ram": 512,
+        "tags": [],
+        "self": f"/v2/images/{image_id}",
+        "file": f"/v2/images/{image_id}/file",
+        "schema": "/v2/schemas/image",
+        **properties,
+    }
+
+
+IMAGES = (
+    _image(1, UBUNTU, os_distro="ubuntu", os_version="24.04", os_admin_user="ubuntu"),
+    _image(2, OTHER, os_distro="cirros"),
+    _image(3, PREPARED, os_distro="ubuntu", os_version="24.04"),
+)
+
+
 def service(settings: Settings) -> Service:
     """The API."""
-    return Service(
-        name=NAME,
-        argv=(SYSTEM_PYTHON, "-m", "lab.services.images"),
-        ready=lambda _: rest.answers(url(NAME)),
-        environment={"PYTHONPATH": str(ROOT)},
-        files=(ROOT / "lab" / "services" / "images.py",),
-        patience=1.0,
-    )
+    return stand_in.service(settings, NAME, "images")
 
 
-def document(path: str) -> tuple[int, object]:
-    """Status and document of a GET; no filter finds images.
-
-    :param path: with its query.
-    """
-    bare = path.partition("?")[0].rstrip("/")
-    if bare in ("", "/versions"):
+def answer(path: str, query: Mapping[str, str]) -> Answer:
+    """Status and document of a GET."""
+    if path in ("", "/versions"):
         return 300, {"versions": [_VERSION]}
-    if bare == "/v2":
+    if path == "/v2":
         return 200, {"version": _VERSION}
-    if bare == "/v2/images":
-        return 200, {"images": [], "schema": "/v2/schemas/images"}
-    return 404, {"message": f"nothing is at {bare}"}
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        status, content = document(self.path)
-        data = json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+    if path == "/v2/images":
+        wanted = {key: query[key] for key in ("name", "status") if key in query}
+        found = [] if "tag" in query else stand_in.matching(IMAGES, wanted)
+        return 200, {"images": found, "schema": "/v2/schemas/images"}
+    for image in IMAGES:
+        if path == f"/v2/images/{image['id']}":
+            return 200, image
+    return stand_in.absent(path)
 
 
 if __name__ == "__main__":
-    ThreadingHTTPServer((ADDRESS, PORTS[NAME]), _Handler).serve_forever()
+    stand_in.serve(NAME, answer)

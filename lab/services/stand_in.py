@@ -1,0 +1,95 @@
+"""Stand-ins for services of OpenStack: what their clients ask, and nothing behind it.
+
+Each is a module with a function that answers GET requests; its program is started with
+``python3 -m``, and one thread serves each connection.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from lab.cloud.addresses import Records
+from lab.cloud.state import State
+from lab.services import rest
+from lab.services.process import Service
+from lab.settings import (
+    ADDRESS,
+    PORTS,
+    ROOT,
+    SYSTEM_PYTHON,
+    Settings,
+    from_environment,
+    url,
+)
+
+#: Status and document.
+Answer = tuple[int, object]
+#: Path without version and trailing slash, and the query.
+Answers = Callable[[str, Mapping[str, str]], Answer]
+
+
+def service(settings: Settings, name: str, module: str) -> Service:
+    """The API that a module of :mod:`lab.services` stands in for."""
+    here = ROOT / "lab" / "services"
+    return Service(
+        name=name,
+        argv=(SYSTEM_PYTHON, "-m", f"lab.services.{module}"),
+        ready=lambda _: rest.answers(f"http://{ADDRESS}:{PORTS[name]}"),
+        environment={"PYTHONPATH": str(ROOT)},
+        files=(here / f"{module}.py", Path(__file__)),
+        patience=1.0,
+    )
+
+
+def records() -> Records:
+    """What Heat's plugins have made in this lab."""
+    return State(from_environment().cloud).read()
+
+
+def absent(path: str) -> Answer:
+    """The answer for what there is not."""
+    return 404, {"message": f"nothing is at {path}"}
+
+
+def matching(
+    rows: Iterable[Mapping[str, Any]], query: Mapping[str, str]
+) -> list[Mapping[str, Any]]:
+    """The rows with all values of the query, as far as a row has such a key."""
+    return [
+        row
+        for row in rows
+        if all(str(row.get(key, value)) == value for key, value in query.items())
+    ]
+
+
+def handler(name: str, answers: Answers) -> type[BaseHTTPRequestHandler]:
+    """What serves GET requests with these answers.
+
+    Links in them lead to where the client has found the service.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            split = urlsplit(self.path)
+            found = answers(split.path.rstrip("/"), dict(parse_qsl(split.query)))
+            status, content = found
+            here = f"http://{self.headers['Host']}"
+            data = json.dumps(content).replace(url(name), here).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    return Handler
+
+
+def serve(name: str, answers: Answers) -> None:
+    """Answer until the process ends."""
+    server = ThreadingHTTPServer((ADDRESS, PORTS[name]), handler(name, answers))
+    server.serve_forever()
