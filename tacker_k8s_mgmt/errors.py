@@ -313,6 +313,10 @@ class TackerError(K8sMgmtError):
     """Tacker's configuration or database, or its content, cannot be used."""
 
 
+class CloudError(K8sMgmtError):
+    """The OpenStack of the VMs cannot be asked, or its answer cannot be used."""
+
+
 class UnsupportedOperation(K8sMgmtError):
     """The operation cannot succeed, nor can a retry of it; another operation may.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compute: a stand-in for Nova's flavours, key pairs and limits.
 
 Servers are the matter of Heat's plugins (:mod:`lab.cloud`), which ask no Nova: here a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images: a stand-in for Glance.
 
 Its images are names with properties; what a host of the lab is made of depends on the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks: a stand-in for Neutron's lists and quotas.
 
 Networks and ports are the matter of Heat's plugins (:mod:`lab.cloud`), which ask no

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-ins for services of OpenStack: what their clients ask, and nothing behind it.
 
 Each is a module with a function that answers GET requests; its program is started with

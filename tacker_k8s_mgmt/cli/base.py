@@ -85,6 +85,11 @@ class Command(cliff.command.Command):
         common.complain(text)
         return code
 
+    def cloud_name(self, parsed_args: argparse.Namespace) -> str | None:
+        """Return the cloud that ``--os-cloud`` names, here or to ``openstack``."""
+        outer = getattr(self.app.options, "cloud", None)
+        return parsed_args.os_cloud or outer or None
+
     def status(self, text: str) -> Any:
         """A context in which a terminal shows that the command works on something."""
         if self.app.options.verbose_level == 0:

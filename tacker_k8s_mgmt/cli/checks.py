@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cli import vm_input
+from tacker_k8s_mgmt.cloud import reachability
+from tacker_k8s_mgmt.cloud.checks import CloudChecks
 from tacker_k8s_mgmt.csar import archive, request_check
 from tacker_k8s_mgmt.lifecycle.steps.preflight import vim_name
 from tacker_k8s_mgmt.model.nodes import Machine
@@ -22,43 +23,28 @@ from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tacker_k8s_mgmt.request.accounts import SSH_PORT
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.secret_references import FILE, SECRET_REF
+from tacker_k8s_mgmt.status.check import Check
 
 _PARALLEL = 8
 _IN_BARBICAN = "only a hook asks Barbican"
 _SILENT = "the Ansible server could not be asked"
 
 
-@dataclass(frozen=True)
-class Check:
-    """The result of one check.
-
-    :param where: file, host or path.
-    :param skipped: why it was not checked, "" if it was.
-    """
-
-    name: str
-    where: str
-    findings: tuple[str, ...] = ()
-    skipped: str = ""
-
-    @property
-    def result(self) -> str:
-        """In words, for the table."""
-        if self.skipped:
-            return f"not checked: {self.skipped}"
-        count = len(self.findings)
-        return f"{count} problem{'s' if count > 1 else ''}" if count else "good"
-
-
 class Site:
     """Everything that the parameters name, as seen from this host.
 
     :param warnings: the checks add theirs.
+    :param cloud: the checks of the cloud, if that is to be asked.
     """
 
     def __init__(
-        self, params: InstallParams, args: argparse.Namespace, warnings: list[str]
+        self,
+        params: InstallParams,
+        args: argparse.Namespace,
+        warnings: list[str],
+        cloud: CloudChecks | None = None,
     ) -> None:
+        self._cloud = cloud
         self._params = params
         self._args = args
         self._warnings = warnings
@@ -79,9 +65,14 @@ class Site:
         yield self._package()
         owner = self._args.vnf_instance_id
         name = vim_name(self._params, owner or "(id)")
-        yield Check("VIM name", name, skipped="only Tacker knows the others")
+        if self._cloud is None:
+            yield Check("VIM name", name, skipped="only Tacker knows the others")
+        else:
+            yield self._cloud.vim_name(name)
+            yield from self._cloud.rows()
         try:
             yield from self._server(owner)
+            yield from self._reachable()
             yield from self._machines(listed)
         finally:
             if self._session is not None:
@@ -141,6 +132,15 @@ class Site:
         yield Check(
             "cluster's directory", ansible.directory, readiness.directory, unasked
         )
+
+    def _reachable(self) -> Iterator[Check]:
+        if self._cloud is not None:
+            alive = self._session is not None and self._session.alive
+            session = self._session if alive else None
+            networks = self._cloud.networks
+            yield from reachability.rows(
+                session, self._params, networks, self._warnings
+            )
 
     def _bastion(self) -> Iterator[Check]:
         """The bastion, unless the connection to the Ansible server goes through it."""

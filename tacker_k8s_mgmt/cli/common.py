@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by all commands: exit codes, error messages, arguments, files."""
 
+import argparse
 import difflib
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tacker_k8s_mgmt.csar import archive
@@ -23,6 +24,22 @@ class UsageError(Exception):
 
 class NotDone(Exception):
     """There is nothing to show, or what was asked for did not happen: exit code 1."""
+
+
+def add_cloud(parser: argparse.ArgumentParser) -> None:
+    """Add the option for a cloud."""
+    parser.add_argument(
+        "--os-cloud",
+        metavar="NAME",
+        help="the cloud of this name in clouds.yaml (default: OS_CLOUD, or the login "
+        "in OS_AUTH_URL and so on)",
+    )
+
+
+def by_name(values: Iterable[str]) -> dict[str, str]:
+    """``["VALUE", "NAME=VALUE"]`` by name, "" for the one without."""
+    pairs = [value.rpartition("=") for value in values]
+    return {name: value for name, _, value in pairs}
 
 
 def unknown(argv: Sequence[str], known: Mapping[str, Sequence[str]]) -> str:

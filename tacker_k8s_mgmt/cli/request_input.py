@@ -36,11 +36,13 @@ def add_request(parser: argparse.ArgumentParser) -> None:
 class CheckedRequest:
     """The request of a command line, and its parameters.
 
+    :param body: the request itself.
     :param params: None if there are problems or no parameters.
     :param absent: why a request without problems has no parameters, "" if it has.
     """
 
     name: str
+    body: Request
     params: InstallParams | None
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -83,7 +85,7 @@ def read_request(
         problems += [] if parsed or absent else [_nothing(stored or body)]
     parsed = None if problems else parsed
     return CheckedRequest(
-        document.name, parsed, tuple(problems), tuple(warnings), absent
+        document.name, body, parsed, tuple(problems), tuple(warnings), absent
     )
 
 

@@ -34,11 +34,15 @@ _PARAMETER_TYPES = ("string", "number", "json", "comma_delimited_list", "boolean
 
 @dataclass(frozen=True)
 class Template:
-    """One HOT file."""
+    """One HOT file.
+
+    :param version: its ``heat_template_version``.
+    """
 
     name: str
     parameters: Mapping[str, Mapping[str, Any]]
     resources: Mapping[str, Mapping[str, Any]]
+    version: str = ""
 
     @property
     def vdus(self) -> tuple[str, ...]:
@@ -179,7 +183,8 @@ def _template(path: Path) -> Template:
     for name, definition in resources.items():
         if not isinstance(dig(definition, "type"), str):
             raise ValueError(f"the resource {name} has no type")
-    return Template(path.name, parameters, resources)
+    version = str(tree["heat_template_version"])
+    return Template(path.name, parameters, resources, version)
 
 
 def problems(hot: BaseHot) -> list[str]:

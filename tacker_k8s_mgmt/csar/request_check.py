@@ -236,11 +236,12 @@ def _user_data(request: Request, contents: Contents) -> Iterator[str]:
     content = contents.files.get(posixpath.normpath(path))
     if content is None:
         yield f"additionalParams.{_USER_DATA}: the package has no file {path}"
-    elif name not in _classes(content):
+    elif name not in classes(content):
         yield f"additionalParams.{_USER_DATA_CLASS}: {path} has no class {name}"
 
 
-def _classes(source: bytes) -> set[str]:
+def classes(source: bytes) -> set[str]:
+    """The names of the classes of a Python file; none if it is no Python."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):

@@ -5,7 +5,7 @@ The driver's own search looks for them, so its findings come in its own wording.
 """
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -95,7 +95,7 @@ class Look:
                 f"{', '.join(sorted(self._groups)) or 'none'})"
             )
         yield from self._numbers()
-        yield from self._spoofing()
+        yield from self.spoofing()
 
     def warnings(self) -> Iterator[str]:
         """What works, but perhaps not as intended."""
@@ -123,10 +123,12 @@ class Look:
                     f"in {name}, and the Base HOT makes {fixed} whatever the level is"
                 )
 
-    def _spoofing(self) -> Iterator[str]:
+    def spoofing(self, unfiltered: Collection[str] = ()) -> Iterator[str]:
         """Ports at which Neutron drops packets of pods that are not encapsulated.
 
         It drops all that do not come from one of the port's own addresses.
+
+        :param unfiltered: ports on networks that are known to have no port security.
         """
         cause = self._unencapsulated()
         if not cause:
@@ -139,6 +141,7 @@ class Look:
             port.name
             for port in self._stack
             if port.type == hot.PORT
+            and port.name not in unfiltered
             and inner.get(port.name, "").startswith(_NODES)
             and not _passes(port, pods)
         }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marked blanks: values that ``tacker-k8s-mgmt request init`` could not know.
 
 JSON has no comments, so the mark is the value itself. Every reader of a request reports

@@ -4,7 +4,6 @@
 import argparse
 import ipaddress
 import uuid
-from collections.abc import Iterable
 from pathlib import Path
 
 from tacker_k8s_mgmt.cli import common, packages
@@ -82,8 +81,8 @@ class CsarBuild(Command):
         output = args.output or Path(f"{args.flavour}.zip")
         _check_usage(args, output)
         names = Site(
-            images=_by_vdu(args.image),
-            flavors=_by_vdu(args.flavor),
+            images=common.by_name(args.image),
+            flavors=common.by_name(args.flavor),
             vnfd_id=str(args.vnfd_id) if args.vnfd_id else None,
             parameters=_parameters(args),
         )
@@ -183,9 +182,3 @@ def _check_usage(args: argparse.Namespace, output: Path) -> None:
         raise UsageError(f"there is no directory {output.parent}")
     if args.types and not args.types.is_dir():
         raise UsageError(f"--types: there is no directory {args.types}")
-
-
-def _by_vdu(values: Iterable[str]) -> dict[str, str]:
-    """``["NAME", "VDU=NAME"]`` by VDU, "" for the one without."""
-    pairs = [value.rpartition("=") for value in values]
-    return {vdu: name for vdu, _, name in pairs}

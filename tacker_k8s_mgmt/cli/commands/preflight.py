@@ -4,19 +4,25 @@
 import argparse
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rich.text import Text
 
 from tacker_k8s_mgmt.cli import common, conductor, passwords, recorded, request_input
 from tacker_k8s_mgmt.cli.base import Outcome, Report
-from tacker_k8s_mgmt.cli.checks import Check, Site
+from tacker_k8s_mgmt.cli.checks import Site
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.cli.render.console import Console
-from tacker_k8s_mgmt.csar import request
+from tacker_k8s_mgmt.cli.request_input import CheckedRequest
+from tacker_k8s_mgmt.cloud import client, demand
+from tacker_k8s_mgmt.cloud.checks import CloudChecks
+from tacker_k8s_mgmt.csar import archive, request
 from tacker_k8s_mgmt.csar.request import Request
+from tacker_k8s_mgmt.errors import CloudError, PackageError
 from tacker_k8s_mgmt.remote import restricted_files
 from tacker_k8s_mgmt.request.secret_references import FILE, Reference, Unresolved
+from tacker_k8s_mgmt.status.check import Check
 
 _DIRECTORIES = ("state_path", "key_directory", "secret_directory")
 
@@ -34,6 +40,11 @@ class Preflight(Report):
     whether the VIM's name is free. Secrets that the request names are read from files;
     Barbican is not asked, so logins with secrets from there are tried only with
     --ask-passwords.
+
+    With --cloud, also check what the request needs of OpenStack: images, flavours, key
+    pairs, networks and their port security, quotas, Heat, and Tacker's VIMs, with the
+    login of clouds.yaml or of the variables OS_*; and whether the Ansible server
+    reaches the VMs' networks, mirrors and registries.
     """
 
     examples = (
@@ -41,6 +52,7 @@ class Preflight(Report):
         "tacker-k8s-mgmt preflight instantiate.json --package simple.zip --json",
         "tacker-k8s-mgmt preflight instantiate.json --ask-passwords \\\n"
         "      --machines machines.json",
+        "tacker-k8s-mgmt preflight instantiate.json --package simple.zip --cloud",
     )
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
@@ -56,7 +68,15 @@ class Preflight(Report):
         parser.add_argument(
             "--package",
             metavar="CSAR",
-            help="look for the load balancer's script in it",
+            help="look for the load balancer's script in it, and with --cloud for "
+            "what the request makes",
+        )
+        common.add_cloud(parser)
+        parser.add_argument(
+            "--cloud",
+            action="store_true",
+            help="also check what the request needs of OpenStack, and what the Ansible "
+            "server reaches",
         )
         parser.add_argument(
             "--machines",
@@ -90,6 +110,11 @@ class Preflight(Report):
         """Check it."""
         conductor.complete(parsed_args, *_DIRECTORIES, "connect_timeout")
         _identify(parsed_args)
+        wants_cloud = parsed_args.cloud or parsed_args.os_cloud
+        if wants_cloud and parsed_args.package is None:
+            raise UsageError(
+                "--cloud needs --package CSAR: what the request makes is in the package"
+            )
         checked = request_input.read_request(
             parsed_args,
             partial(_amended, ask_passwords=parsed_args.ask_passwords),
@@ -99,7 +124,11 @@ class Preflight(Report):
         warnings = list(checked.warnings)
         if checked.params:
             with self.status("Asking …"):
-                checks += Site(checked.params, parsed_args, warnings).checks()
+                cloud = None
+                if wants_cloud:
+                    name = self.cloud_name(parsed_args)
+                    cloud = _cloud(name, checked, parsed_args.package, checks)
+                checks += Site(checked.params, parsed_args, warnings, cloud).checks()
         count = sum(len(check.findings) for check in checks)
         return Outcome(
             _document(checked.name, count, checks, warnings),
@@ -113,6 +142,29 @@ def _identify(args: argparse.Namespace) -> None:
     args.vnf_instance_id = recorded.identified(args.state_path, vnf) if vnf else ""
     if args.vnf_instance_id is None:
         raise UsageError(f"no VNF instance of the name {vnf} is recorded; give its id")
+
+
+def _cloud(
+    name: str | None, checked: CheckedRequest, package: str, checks: list[Check]
+) -> CloudChecks | None:
+    """The checks of the cloud; None, with a row that has the reason, if impossible."""
+    body, params = checked.body, checked.params
+    if params is None:
+        return None
+    try:
+        files = archive.read(Path(package))
+        source = demand.package(files, str(body.body.get("flavourId") or ""))
+    except PackageError as error:
+        checks.append(Check("package", package, error.problems))
+        return None
+    try:
+        cloud = client.connect(name)
+    except CloudError as error:
+        checks.append(Check("cloud", name or "OS_*", (str(error),)))
+        return None
+    checks.append(Check("cloud", f"{cloud.project} at {cloud.auth_url}"))
+    made = demand.of_request(body, params, source)
+    return CloudChecks(cloud, body, params, source, made)
 
 
 def _secret(directory: str, reference: Reference) -> str | None:

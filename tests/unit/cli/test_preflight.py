@@ -24,6 +24,7 @@ from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ansible.work_directory import MARKER
 from tacker_k8s_mgmt.remote.ssh import key_file
 from tests.helpers import ssh_keys
+from tests.helpers.openstack_cloud import OpenStack
 from tests.helpers.sshd import PASSWORD, USER, Sshd
 from tests.unit.cli.bodies import SECRET_REF, installation, simple
 from tests.unit.cli.command_line import commands_in, help_of, parsed
@@ -71,6 +72,12 @@ def body(sshd):
     return found
 
 
+#: Of the sample's Base HOT.
+HOT_TYPES = (
+    *("OS::Heat::AutoScalingGroup", "OS::Heat::ScalingPolicy"),
+    *("OS::Neutron::Net", "OS::Neutron::Port", "OS::Neutron::SecurityGroup"),
+    *("OS::Neutron::Subnet", "OS::Nova::Server", "OS::Nova::ServerGroup"),
+)
 #: For hosts that do not answer; a busy machine answers late.
 IMPATIENT = ("--connect-timeout", "2")
 
@@ -460,7 +467,7 @@ class TestPasswords:
 def test_the_help_has_examples_that_the_command_line_takes(capsys):
     text = help_of(capsys, "preflight")
     examples = list(commands_in(text.split("examples:\n")[1]))
-    assert len(examples) == 3
+    assert len(examples) == 4
     for example in examples:
         assert parsed(example)
     assert "Nothing is changed anywhere" in text
@@ -554,3 +561,85 @@ class TestReferences:
         code, out, _ = run("--ask-passwords")
         assert code == 0
         assert re.search(r"^Ansible server .* good$", out, re.M)
+
+
+class TestCloud:
+    @pytest.fixture
+    def openstack(self, monkeypatch, tmp_path):
+        monkeypatch.delenv("OS_CLOUD", raising=False)
+        with OpenStack().running() as running:
+            for name, value in running.environment(tmp_path).items():
+                monkeypatch.setenv(name, value)
+            yield running
+
+    @pytest.fixture
+    def csar(self, tmp_path):
+        path = tmp_path / "simple.zip"
+        build.build("simple", path)
+        return str(path)
+
+    @pytest.fixture(autouse=True)
+    def programs(self, sshd):
+        sshd.program("ip", "exit 0\n")
+        sshd.program("ping", "exit 0\n")
+
+    def test_everything_is_there(self, run, openstack, csar, monkeypatch):
+        monkeypatch.setattr(openstack, "types", frozenset(HOT_TYPES))
+        code, out, err = run("--package", csar, "--cloud")
+        assert (code, err) == (0, ""), out
+        for row in (
+            rf"cloud +nfv at {openstack.auth_url} +good",
+            r"VIM name +kubernetes_vim +good",
+            r"image +ubuntu-24\S+ \(externalLB, masterNode, workerNode\) +good",
+            r"flavour +m1.medium \(masterNode, workerNode\) +good",
+            r"network +external +good",
+            r"quotas of Neutron +nfv +good",
+            r"Heat +2018-08-31 +good",
+            r"Ansible server to VMs +external, gateway 10.99.0.1 +good",
+            r"Ansible server to mirror +not checked: the request names none",
+        ):
+            assert re.search(f"^{row}$", out, re.M), (row, out)
+
+    def test_what_is_missing_is_reported_in_one_run(
+        self, findings, openstack, csar, body, sshd
+    ):
+        body["extVirtualLinks"][0]["resourceId"] = "nowhere"
+        installation(body)["vim_name"] = "openstack-lab"
+        openstack.absent.add("image")
+        openstack.refused.add("orchestration")
+        sshd.program("ip", "exit 2\n")
+        found = findings("--package", csar, "--cloud")
+        assert set(found) == {
+            *("VIM name", "image", "network", "Heat", "Ansible server to VMs"),
+            "flavour",
+        }
+        assert found["image"] == ["The cloud's catalogue has no Glance."]
+
+    def test_a_login_that_keystone_refuses(
+        self, findings, openstack, csar, monkeypatch
+    ):
+        monkeypatch.setenv("OS_PASSWORD", "wrong")
+        found = findings("--package", csar, "--cloud")
+        assert list(found) == ["cloud"]
+        assert "Keystone does not answer as it should" in found["cloud"][0]
+
+    def test_a_package_of_another_flavour(self, findings, openstack, tmp_path):
+        path = tmp_path / "ha.zip"
+        build.build("ha", path)
+        found = findings("--package", str(path), "--cloud")
+        (text,) = found["package"]
+        assert text == "there is no such flavour in the package (there are: ha)"
+
+    def test_a_server_that_is_not_reached_is_asked_nothing_more(
+        self, run, openstack, csar, sshd
+    ):
+        sshd.refuse_connections = 1000
+        _, out, _ = run("--package", csar, "--os-cloud", "envvars", *IMPATIENT)
+        silent = "not checked: the Ansible server could not be asked"
+        assert re.search(f"^Ansible server to VMs +{silent}$", out, re.M)
+        assert re.search(f"^Ansible server to mirror +{silent}$", out, re.M)
+
+    def test_it_needs_the_package(self, run):
+        code, _, err = run("--cloud")
+        assert code == 2
+        assert "--cloud needs --package CSAR" in err

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stand-in for Glance: a few images, none of which belongs to a VNF."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blanks that a request still has are named, each once."""
 
 import copy

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``tacker-k8s-mgmt request init``: write an instantiate request for a site."""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tacker_k8s_mgmt.cli import asking, common, passwords
+from tacker_k8s_mgmt.cli.base import Command
+from tacker_k8s_mgmt.cli.common import UsageError
+from tacker_k8s_mgmt.cli.documents import STDIN as STDOUT
+from tacker_k8s_mgmt.cloud import client, demand, draft
+from tacker_k8s_mgmt.cloud.client import Cloud
+from tacker_k8s_mgmt.cloud.interview import Interview
+from tacker_k8s_mgmt.cloud.questions import OPTIONS, Given, Site
+from tacker_k8s_mgmt.csar import archive, request, sources
+from tacker_k8s_mgmt.csar.api import APIS, V1, V2
+from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.request import params
+
+_PAIRS: Mapping[str, tuple[str, str]] = {
+    "network": ("[CP=]NETWORK", "network of a connection point, or of all others"),
+    "image": ("[VDU=]IMAGE", "image of a VDU, or of all others"),
+    "flavor": ("[VDU=]FLAVOR", "flavour of a VDU, or of all others"),
+    "hot": ("NAME=VALUE", "a parameter of the Base HOT"),
+    "set": ("NAME=VALUE", "a parameter of the driver, such as cluster.helm=true"),
+}
+
+
+class RequestInit(Command):
+    """Write an instantiate request for a site.
+
+    What the request needs is asked on the terminal, with defaults and choices from the
+    cloud; each answer may be given as an option instead. Where neither says it, the
+    request has a marked blank, which `params check`, `csar check` and Tacker's hooks
+    report by name. Secrets are references: the path of a key on the conductor,
+    file:NAME for a file in its secret_directory, or the URL of a secret in Barbican.
+
+    The cloud is only read: that of --os-cloud, OS_CLOUD or OS_AUTH_URL. Without these,
+    and with --offline, none is asked.
+    """
+
+    examples = (
+        "tacker-k8s-mgmt request init -o instantiate.json",
+        "tacker-k8s-mgmt request init ha --api v2 --os-cloud site1 -o instantiate.json",
+        "tacker-k8s-mgmt request init --offline --yes --name blue \\\n"
+        "      --ansible-host 192.0.2.5 --vm-private-key ./blue -o instantiate.json",
+    )
+    exit_codes = "0 written, with blanks or without, 2 wrong or unreadable input"
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Return the parser of its options."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "flavour",
+            nargs="?",
+            default="",
+            help="deployment flavour (default: simple, or the package's only one)",
+        )
+        parser.add_argument(
+            "-o",
+            "--output",
+            metavar="FILE",
+            default="instantiate.json",
+            help="where to; - is standard output (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--force", action="store_true", help="replace an existing FILE"
+        )
+        parser.add_argument(
+            "--package",
+            type=Path,
+            metavar="CSAR",
+            help="the package that the request is for (default: the sample package)",
+        )
+        parser.add_argument(
+            "--api",
+            choices=sorted(APIS),
+            default=V1.name,
+            help="Tacker's API, without --package (default: %(default)s)",
+        )
+        common.add_cloud(parser)
+        parser.add_argument("--offline", action="store_true", help="ask no cloud")
+        parser.add_argument(
+            "-y",
+            "--yes",
+            action="store_true",
+            help="take the defaults and ask nothing, as without a terminal",
+        )
+        parser.add_argument(
+            "--literal-secrets",
+            action="store_true",
+            help="ask for passwords of logins without a reference, and write them into "
+            "the request, which Tacker stores and shows",
+        )
+        for name, text in OPTIONS.items():
+            parser.add_argument(f"--{name}", metavar="VALUE", default="", help=text)
+        for name, (metavar, text) in _PAIRS.items():
+            parser.add_argument(
+                f"--{name}",
+                metavar=metavar,
+                action="append",
+                default=[],
+                help=f"{text}; may be repeated",
+            )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Ask, and write it."""
+        args = parsed_args
+        if args.output != STDOUT and Path(args.output).exists() and not args.force:
+            raise UsageError(f"{args.output} exists; --force replaces it")
+        files = _files(args)
+        package = demand.package(files, args.flavour)
+        asks = sys.stdin.isatty() and not args.yes
+        ask = asking.on_terminal if asks else asking.default
+        try:
+            given = _given(args)
+            site = Interview(package, self._cloud(args), given, ask).site()
+            body = draft.body(package, files, site.answers)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        if args.literal_secrets:
+            body = dict(passwords.completed(request.read(body, package.api)).body)
+        text = json.dumps(body, indent=2, ensure_ascii=False) + "\n"
+        if args.output == STDOUT:
+            print(text, end="")
+            return common.OK
+        common.write_new(Path(args.output), text, force=args.force)
+        _report(args, package, body, site)
+        return common.OK
+
+    def _cloud(self, args: argparse.Namespace) -> Cloud | None:
+        name = self.cloud_name(args)
+        if args.offline:
+            return None
+        if not (name or client.is_named()):
+            common.complain(
+                "No cloud is asked: neither --os-cloud nor OS_CLOUD or OS_AUTH_URL "
+                "names one."
+            )
+            return None
+        with self.status("Asking the cloud …"):
+            return client.connect(name)
+
+
+def _files(args: argparse.Namespace) -> Mapping[str, bytes]:
+    """The files of the package, or of the sample that would become one."""
+    if args.package:
+        return archive.read(args.package)
+    args.flavour = args.flavour or "simple"
+    api = APIS[args.api]
+    source = sources.samples(api)
+    known = sources.flavours(source)
+    if args.flavour not in known:
+        listed = ", ".join(known)
+        raise UsageError(f"there is no flavour {args.flavour} (there are: {listed})")
+    return sources.collect(args.flavour, source=source, api=api)
+
+
+def _given(args: argparse.Namespace) -> Given:
+    values = {name: getattr(args, name.replace("-", "_")) for name in OPTIONS}
+    return Given(
+        {name: value for name, value in values.items() if value},
+        common.by_name(args.network),
+        common.by_name(args.image),
+        common.by_name(args.flavor),
+        _named("--hot", args.hot),
+        {name: _value(text) for name, text in _named("--set", args.set).items()},
+        args.literal_secrets,
+    )
+
+
+def _named(option: str, values: Iterable[str]) -> dict[str, str]:
+    pairs = [value.partition("=") for value in values]
+    if not all(name and sign for name, sign, _ in pairs):
+        raise UsageError(f"{option} needs NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+def _value(text: str) -> Any:
+    """A value as JSON has it, or a text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _report(
+    args: argparse.Namespace,
+    package: demand.Package,
+    body: Mapping[str, Any],
+    site: Site,
+) -> None:
+    """Print what is left to be filled in, and the commands that come next."""
+    problems = list(request.read(body, package.api).problems)
+    try:
+        params.parse(body["additionalParams"])
+    except ParamError as error:
+        problems += error.problems
+    print(f"{args.output}: {len(problems) or 'nothing'} left to correct or fill in")
+    for problem in problems:
+        print(f"  {problem}")
+    csar = str(args.package or f"{package.flavour.id}.zip")
+    tacker = ["openstack"]
+    if package.api is V2:
+        tacker += ["--os-tacker-api-version", "2"]
+    lines = [
+        [common.PROGRAM, "csar", "check", csar, "--request", args.output],
+        [common.PROGRAM, "preflight", args.output, "--package", csar, "--cloud"],
+        [*tacker, "vnflcm", "create", "VNFD_ID", "--name", _name(args)],
+        [*tacker, "vnflcm", "instantiate", "VNF_INSTANCE_ID", args.output],
+    ]
+    if args.package is None or site.build:
+        api = ["--api", package.api.name] if package.api is V2 else []
+        built = [common.PROGRAM, "csar", "build", package.flavour.id, "-o", csar, *api]
+        for option, values in site.build.items():
+            built += [word for value in values for word in (option, value)]
+        lines.insert(0, built)
+    print("next:")
+    for line in lines:
+        print(f"  {shlex.join(line)}")
+
+
+def _name(args: argparse.Namespace) -> str:
+    return str(args.name) or "kubernetes-cluster"

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks a cloud through openstacksdk, as clouds.yaml or the variables ``OS_*`` name it.
+
+openstacksdk is optional (``pip install tacker-k8s-mgmt[cloud]``) and takes a second to
+import, so nothing imports it before a cloud is asked.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tacker_k8s_mgmt.cloud.facts import (
+    Flavor,
+    Heat,
+    Image,
+    Network,
+    Quota,
+    Quotas,
+    Subnet,
+    Vim,
+)
+from tacker_k8s_mgmt.errors import CloudError
+
+LIMIT = 30.0  # seconds for each answer
+_TEMPLATE = "heat_template_version."
+# Nova's limits, as openstacksdk names them.
+_COMPUTE = {
+    "instances": "instances",
+    "cores": "total_cores",
+    "ram": "total_ram",
+    "server_groups": "server_groups",
+}
+_NETWORK = (
+    *("networks", "subnets", "ports", "floating_ips"),
+    *("security_groups", "security_group_rules"),
+)
+
+
+def is_named() -> bool:
+    """Whether the environment names a cloud."""
+    return bool(os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL"))
+
+
+def connect(name: str | None = None) -> "Cloud":
+    """Log in to a cloud.
+
+    :param name: of an entry in clouds.yaml; default: ``OS_CLOUD``, or the login in the
+        other variables ``OS_*``.
+    :raises CloudError: openstacksdk is not installed, there is no such entry, or
+        Keystone refused the login.
+    """
+    try:
+        import openstack
+    except ImportError:
+        raise CloudError(
+            detail="openstacksdk, which asks the cloud, is not installed.",
+            hint="Install it: pip install 'tacker-k8s-mgmt[cloud]'.",
+        ) from None
+    # What they warn of is in the errors, too.
+    for logger in ("keystoneauth", "openstack"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
+    with _asking("Keystone"):
+        connection = openstack.connect(cloud=name, api_timeout=LIMIT)
+        connection.authorize()
+    return Cloud(connection)
+
+
+@contextmanager
+def _asking(service: str) -> Iterator[None]:
+    """Raise all errors of both libraries as one of ours."""
+    from keystoneauth1.exceptions import ClientException, EndpointNotFound
+    from openstack.exceptions import DuplicateResource, SDKException
+
+    try:
+        yield
+    except EndpointNotFound:
+        raise CloudError(detail=f"The cloud's catalogue has no {service}.") from None
+    except DuplicateResource as error:
+        raise CloudError(
+            detail=f"{service}: {str(error).rstrip('.')}.", hint="Name it by its id."
+        ) from error
+    except (SDKException, ClientException) as error:
+        raise CloudError(
+            detail=f"{service} does not answer as it should: {_reason(error)}.",
+            hint="Look at the login in clouds.yaml or OS_*, and at the service.",
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    return " ".join(text.split())[:300].rstrip(".")
+
+
+class Cloud:
+    """A cloud as one user sees it in one project.
+
+    Each method raises ``CloudError`` if the service is absent, refuses or is silent.
+
+    :param connection: openstacksdk's.
+    """
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    @property
+    def auth_url(self) -> str:
+        """Keystone's address, as the login has it."""
+        return str(self._connection.config.auth.get("auth_url", ""))
+
+    @property
+    def project(self) -> str:
+        """Name of the project."""
+        return str(self._connection.current_project.name or "")
+
+    # Glance
+
+    def images(self) -> list[Image]:
+        """All images that the project may use."""
+        with _asking("Glance"):
+            every = self._connection.image.images(status="active")
+            return sorted(map(_image, every), key=lambda image: image.name)
+
+    def image(self, name: str) -> Image | None:
+        """The image of this name or id."""
+        with _asking("Glance"):
+            found = self._connection.image.find_image(name)
+        return _image(found) if found else None
+
+    # Nova
+
+    def flavors(self) -> list[Flavor]:
+        """All flavours, the smallest first."""
+        with _asking("Nova"):
+            every = self._connection.compute.flavors(get_extra_specs=False)
+            return sorted(map(_flavor, every), key=lambda one: (one.ram, one.vcpus))
+
+    def flavor(self, name: str) -> Flavor | None:
+        """The flavour of this name or id."""
+        with _asking("Nova"):
+            found = self._connection.compute.find_flavor(name)
+        return _flavor(found) if found else None
+
+    def keypairs(self) -> list[str]:
+        """The names of the user's key pairs; no other user sees them."""
+        with _asking("Nova"):
+            return sorted(pair.name for pair in self._connection.compute.keypairs())
+
+    def compute_quotas(self) -> Quotas:
+        """Instances, cores, ram (MiB) and server groups."""
+        with _asking("Nova"):
+            limits = self._connection.compute.get_limits().absolute
+        return {
+            name: Quota(int(limits[word]), int(limits[f"{word}_used"] or 0))
+            for name, word in _COMPUTE.items()
+            if limits[word] is not None
+        }
+
+    # Neutron
+
+    def networks(self) -> list[Network]:
+        """All networks that the project sees."""
+        with _asking("Neutron"):
+            every = list(self._connection.network.networks())
+            subnets = self._subnets()
+        found = [self._network(network, subnets) for network in every]
+        return sorted(found, key=lambda network: network.name)
+
+    def network(self, name: str) -> Network | None:
+        """The network of this name or id."""
+        with _asking("Neutron"):
+            found = self._connection.network.find_network(name)
+            subnets = self._subnets(network_id=found.id) if found else {}
+        return self._network(found, subnets) if found else None
+
+    def _subnets(self, **query: str) -> dict[str, list[Subnet]]:
+        found: dict[str, list[Subnet]] = {}
+        for one in self._connection.network.subnets(**query):
+            subnet = Subnet(one.name or one.id, one.cidr, one.gateway_ip or "")
+            found.setdefault(one.network_id, []).append(subnet)
+        return found
+
+    def _network(self, one: Any, subnets: dict[str, list[Subnet]]) -> Network:
+        access = self._connection.session.auth.get_access(self._connection.session)
+        own = one.project_id in (None, "", self._connection.current_project_id)
+        return Network(
+            one.id,
+            one.name or one.id,
+            tuple(subnets.get(one.id, ())),
+            is_up=bool(one.is_admin_state_up),
+            is_external=bool(one.is_router_external),
+            is_open=bool(one.is_shared) or own or "admin" in access.role_names,
+            port_security=one.is_port_security_enabled,
+        )
+
+    def network_extensions(self) -> frozenset[str]:
+        """The aliases of Neutron's extensions."""
+        with _asking("Neutron"):
+            every = self._connection.network.extensions()
+            return frozenset(str(one.alias) for one in every)
+
+    def network_quotas(self) -> Quotas:
+        """Networks, subnets, ports, floating IPs, security groups and their rules."""
+        with _asking("Neutron"):
+            project = self._connection.current_project_id
+            details = self._connection.network.get_quota(project, details=True)
+        return {
+            name: Quota(
+                int(details[name]["limit"]),
+                int(details[name]["used"]) + int(details[name].get("reserved", 0)),
+            )
+            for name in _NETWORK
+            if details[name]
+        }
+
+    # Cinder
+
+    def volume_quotas(self) -> Quotas:
+        """Volumes, and their gigabytes."""
+        with _asking("Cinder"):
+            limits = self._connection.block_storage.get_limits().absolute
+        return {
+            "volumes": Quota(
+                int(limits.max_total_volumes), int(limits.total_volumes_used)
+            ),
+            "gigabytes": Quota(
+                int(limits.max_total_volume_gigabytes),
+                int(limits.total_gigabytes_used),
+            ),
+        }
+
+    # Heat and Tacker
+
+    def heat(self) -> Heat:
+        """What Heat reads and makes."""
+        with _asking("Heat"):
+            versions = self._get("orchestration", "/template_versions")
+            types = self._get("orchestration", "/resource_types")
+        every = [str(one["version"]) for one in versions["template_versions"]]
+        read = [v.removeprefix(_TEMPLATE) for v in every if v.startswith(_TEMPLATE)]
+        return Heat(
+            frozenset(read),
+            frozenset(
+                str(one["resource_type"] if isinstance(one, dict) else one)
+                for one in types["resource_types"]
+            ),
+        )
+
+    def vims(self) -> list[Vim]:
+        """The VIMs of Tacker's v1 API that the project sees."""
+        with _asking("Tacker"):
+            every = self._get("nfv-orchestration", "/v1.0/vims.json")["vims"]
+        return [
+            Vim(
+                str(one["name"]),
+                str(one["type"]),
+                bool(one.get("is_default")),
+                str(one.get("auth_url", "")),
+                str((one.get("vim_project") or {}).get("name", "")),
+            )
+            for one in every
+        ]
+
+    def _get(self, service: str, path: str) -> Any:
+        from openstack import exceptions
+
+        client = self._connection.config.get_session_client(service)
+        answer = client.get(path, headers={"Accept": "application/json"})
+        exceptions.raise_from_response(answer)
+        return answer.json()
+
+
+def _image(one: Any) -> Image:
+    return Image(
+        one.id,
+        one.name or one.id,
+        one.status,
+        one.os_distro or "",
+        one.os_admin_user or "",
+        one.min_disk or 0,
+        one.min_ram or 0,
+    )
+
+
+def _flavor(one: Any) -> Flavor:
+    return Flavor(one.id, one.name, one.vcpus, one.ram, one.disk)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an instantiate request has OpenStack make, by the package that it is for."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tacker_k8s_mgmt.csar import archive, hot, vnfd
+from tacker_k8s_mgmt.csar.api import Api, of_package
+from tacker_k8s_mgmt.csar.request import Request, external_cps
+from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology.vm_selectors import vm_selectors
+
+VOLUME = "OS::Cinder::Volume"
+_PAIRS = "allowed_address_pairs"
+_SECURITY_GROUP = "OS::Neutron::SecurityGroup"
+#: Resource types by the name of their quota.
+_COUNTED: Mapping[str, str] = {
+    hot.SERVER: "instances",
+    "OS::Nova::ServerGroup": "server_groups",
+    "OS::Neutron::Net": "networks",
+    "OS::Neutron::Subnet": "subnets",
+    hot.PORT: "ports",
+    "OS::Neutron::FloatingIP": "floating_ips",
+    _SECURITY_GROUP: "security_groups",
+    VOLUME: "volumes",
+}
+# Neutron gives each security group one for IPv4 and one for IPv6, both outwards.
+_OWN_RULES = 2
+
+
+@dataclass(frozen=True)
+class Vdu:
+    """The VMs of one VDU.
+
+    :param role: None if the parameters do not lead to them.
+    :param key: name of the key pair; "" without one.
+    """
+
+    name: str
+    role: Role | None
+    image: str
+    flavor: str
+    key: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What there will be, and what has to be there before.
+
+    :param counts: how many of each kind, by the name of its quota.
+    :param networks: existing networks, by external connection point.
+    :param filtered: connection points whose ports have security groups or address
+        pairs, for which Neutron needs port security.
+    :param versions: of the Base HOT's templates.
+    :param types: of the resources in them.
+    :param has_pairs: whether a port has address pairs.
+    """
+
+    vdus: tuple[Vdu, ...]
+    counts: Mapping[str, int]
+    networks: Mapping[str, str]
+    filtered: frozenset[str]
+    versions: frozenset[str]
+    types: frozenset[str]
+    has_pairs: bool = False
+
+
+@dataclass(frozen=True)
+class Package:
+    """The flavour of a package that a request is for."""
+
+    flavour: vnfd.Flavour
+    base: hot.BaseHot
+    api: Api
+
+
+def package(files: Mapping[str, bytes], flavour_id: str = "") -> Package:
+    """Read a flavour of a package, as far as it is needed here.
+
+    :param files: contents by path in the package.
+    :param flavour_id: "" for the only one.
+    :raises PackageError: it is not there, or cannot be used.
+    """
+    with archive.unpacked(files) as root:
+        known = {one.id: one for one in vnfd.flavours(root / "Definitions")}
+        if not flavour_id and len(known) == 1:
+            (flavour_id,) = known
+        if flavour_id not in known:
+            listed = ", ".join(known) or "none"
+            problem = f"there is no such flavour in the package (there are: {listed})"
+            raise PackageError(flavour_id, [problem])
+        base, problems = hot.read(root / "BaseHOT" / flavour_id)
+        if base is None:
+            raise PackageError(flavour_id, problems)
+        return Package(known[flavour_id], base, of_package(files))
+
+
+def networks(request: Request) -> dict[str, str]:
+    """The existing networks of a request, by external connection point."""
+    return {
+        str(cp.get("cpdId")): str(mapping(link).get("resourceId"))
+        for link in sequence(request.body.get("extVirtualLinks"))
+        for cp in external_cps({"extVirtualLinks": [link]})
+    }
+
+
+def of_request(request: Request, params: InstallParams, source: Package) -> Demand:
+    """What an instantiate request makes.
+
+    :param source: what it is for.
+    """
+    flavour, base = source.flavour, source.base
+    level = str(request.body.get("instantiationLevelId") or "")
+    resources = _resources(source, level, request.additional_params)
+    ports = [r for r in resources if r.type == hot.PORT]
+    return Demand(
+        tuple(_vdus(resources, flavour, _roles(params, flavour))),
+        _counts(resources),
+        networks(request),
+        frozenset(port.name for port in ports if _is_filtered(port)),
+        frozenset(one.version for one in (base.top, *base.nested.values())),
+        frozenset(r.type for r in resources if r.type.startswith("OS::")),
+        any(port.properties.get(_PAIRS) for port in ports),
+    )
+
+
+def vdus(source: Package) -> tuple[Vdu, ...]:
+    """The VDUs of a package at its default level, whatever the request is."""
+    return tuple(_vdus(_resources(source, "", {}), source.flavour, {}))
+
+
+def _resources(
+    source: Package, level: str, parameters: Mapping[str, Any]
+) -> tuple[hot.Resource, ...]:
+    """The resources of the stack, with the values of the Base HOT's parameters.
+
+    :param level: "" for the default one.
+    """
+    top = source.base.top.parameters
+    defaults = {n: s["default"] for n, s in top.items() if "default" in s}
+    level = level or next(iter(source.flavour.levels), "")
+    instances = source.flavour.instances(level)
+
+    def members(template: hot.Template) -> int:
+        return max((instances.get(vdu, 1) for vdu in template.vdus), default=1)
+
+    values = {**defaults, **parameters}
+    return tuple(source.base.resources(members, parameters=values))
+
+
+def _roles(params: InstallParams, flavour: vnfd.Flavour) -> dict[str, Role]:
+    """The roles of VDUs, by the connection points that select their VMs."""
+    points = flavour.of_type(vnfd.CP)
+    return {
+        str(flavour.requirement(cp, "virtual_binding")): selector.role
+        for selector in vm_selectors(params)
+        for cp in (selector.ssh_cp, selector.nic_cp)
+        if cp in points
+    }
+
+
+def _vdus(
+    resources: tuple[hot.Resource, ...], flavour: vnfd.Flavour, roles: dict[str, Role]
+) -> Iterator[Vdu]:
+    servers = [r for r in resources if r.type == hot.SERVER]
+    numbers = Counter(server.name for server in servers)
+    for name, server in {server.name: server for server in servers}.items():
+        node = flavour.nodes.get(name, {})
+
+        def value(key: str, *path: str, node: Any = node, server: Any = server) -> str:
+            own = server.properties.get(key)
+            found = own if isinstance(own, str) else dig(node, *path) if path else ""
+            return str(found or "")
+
+        yield Vdu(
+            name,
+            roles.get(name),
+            value("image", *vnfd.IMAGE),
+            value("flavor", *vnfd.FLAVOR),
+            value("key_name"),
+            numbers[name],
+        )
+
+
+def _counts(resources: tuple[hot.Resource, ...]) -> dict[str, int]:
+    counts = Counter(_COUNTED[r.type] for r in resources if r.type in _COUNTED)
+    for resource in resources:
+        if resource.type == _SECURITY_GROUP:
+            own = len(sequence(resource.properties.get("rules")))
+            counts["security_group_rules"] += own + _OWN_RULES
+        size = resource.properties.get("size")
+        if resource.type == VOLUME and isinstance(size, int):
+            counts["gigabytes"] += size
+    return dict(counts)
+
+
+def _is_filtered(port: hot.Resource) -> bool:
+    properties = port.properties
+    wanted = properties.get("security_groups") or properties.get(_PAIRS)
+    return bool(wanted) and properties.get("port_security_enabled") is None

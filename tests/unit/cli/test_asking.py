@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions on the terminal."""
+
+import io
+import sys
+
+import pytest
+
+from tacker_k8s_mgmt.cli import asking
+from tacker_k8s_mgmt.cloud.questions import Question
+
+QUESTION = Question("network", "network of the VMs", "inner", ("outer", "inner"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("\n", "inner"),
+        ("", "inner"),
+        ("1\n", "outer"),
+        (" outer \n", "outer"),
+        ("another\n", "another"),
+        ("3\n", "3"),
+        ("0\n", "0"),
+    ],
+)
+def test_answers(monkeypatch, capsys, typed, answer):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    assert asking.on_terminal(QUESTION) == answer
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    wanted = "Network of the VMs\n  1  outer\n  2  inner\n[inner]> "
+    assert captured.err == wanted
+
+
+def test_an_answer_that_cannot_be_taken_is_asked_for_again(monkeypatch, capsys):
+    question = Question("x", "x", problem=lambda answer: "No." * (answer == "bad"))
+    monkeypatch.setattr(sys, "stdin", io.StringIO("bad\ngood\n"))
+    assert asking.on_terminal(question) == "good"
+    assert capsys.readouterr().err == "X\n> No.\n> "
+
+
+def test_nothing_is_asked_where_defaults_are_wanted():
+    assert asking.default(QUESTION) == "inner"

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`request init` as a command, without a cloud and at one."""
+
+import io
+import json
+import sys
+
+import pytest
+
+from lab.cloud.base import KEY_PAIR
+from lab.services import compute, images, network
+from tacker_k8s_mgmt.cli import main
+from tacker_k8s_mgmt.csar import sources
+from tests.helpers.openstack_cloud import OpenStack
+from tests.unit.cli.bodies import installation
+from tests.unit.cli.command_line import commands_in, parsed
+
+KNOWN = (
+    *("--ansible-host", "192.0.2.5", "--ansible-private-key", "./ansible"),
+    *("--hot", "management_cidr=192.0.2.0/24", "--key-name", "blue"),
+    *("--vm-user", "ubuntu", "--vm-private-key", "./blue", "--name", "blue"),
+)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """No clouds.yaml and no login of this machine."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("OS_CLOUD", "OS_AUTH_URL"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def openstack(monkeypatch, home):
+    with OpenStack().running() as running:
+        for name, value in running.environment(home).items():
+            monkeypatch.setenv(name, value)
+        yield running
+
+
+@pytest.fixture
+def init(capsys, home):
+    """Run the command; the request and what was printed."""
+
+    def init(*words):
+        code = main(["request", "init", *words])
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        return json.loads((home / "instantiate.json").read_text()), captured.out
+
+    return init
+
+
+def test_offline_with_blanks_that_both_checks_name(init, home, capsys):
+    body, out = init(*KNOWN)
+    assert installation(body)["ansible"]["ip_address"] == "192.0.2.5"
+    assert "instantiate.json: 3 left to correct or fill in\n" in out
+    assert "  extVirtualLinks.0.resourceId: is still to be filled in: network" in out
+    assert (home / "instantiate.json").stat().st_mode & 0o777 == 0o600
+    assert main(["params", "check", "instantiate.json"]) == 1
+    assert "3 problems" in capsys.readouterr().out
+    assert main(["csar", "build", "simple"]) == 0
+    words = ["csar", "check", "simple.zip", "--request", "instantiate.json"]
+    assert main(words) == 1
+    out = capsys.readouterr().out
+    assert out.count("is still to be filled in") == 3
+    assert "simple.zip: 3 problem(s)" in out
+
+
+def test_the_next_commands_are_commands(init):
+    _, out = init(*KNOWN, "--image", "Rocky 9", "--flavor", "workerNode=large")
+    lines = list(commands_in(out))
+    assert [line[:2] for line in lines] == [
+        *(["csar", "build"], ["csar", "check"], ["preflight", "instantiate.json"])
+    ]
+    _, arguments = parsed(lines[0])
+    assert arguments.image[0] == "masterNode=Rocky 9"
+    assert arguments.flavor == ["workerNode=large"]
+
+
+def test_of_a_package_and_for_v2(init, capsys):
+    assert main(["csar", "build", "ha", "--api", "v2", "-o", "mine.zip"]) == 0
+    body, out = init("--package", "mine.zip", *KNOWN, "--network", "inner")
+    assert body["flavourId"] == "ha"
+    configs = body["extVirtualLinks"][0]["extCps"][0]["cpConfig"]
+    assert list(configs) == ["masterNode_CP1"]
+    assert "instantiate.json: nothing left" in out
+    assert "csar build" not in out
+    assert "  openstack --os-tacker-api-version 2 vnflcm create VNFD_ID" in out
+    words = ["csar", "check", "mine.zip", "--request", "instantiate.json"]
+    assert main(words) == 0
+
+
+def test_standard_output(home, capsys):
+    assert main(["request", "init", "-o", "-", *KNOWN]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["flavourId"] == "simple"
+    assert captured.err.startswith("No cloud is asked: neither --os-cloud nor")
+    assert not (home / "instantiate.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--vm-password", "s3cret"), "--vm-password: this would put a secret"),
+        (("other",), "there is no flavour other (there are: ha, simple)"),
+        (("--hot", "x"), "--hot needs NAME=VALUE"),
+        (("--hot", "x=1"), "the Base HOT has no parameter x (it has: address_pairs"),
+        (("--set", "=1"), "--set needs NAME=VALUE"),
+        (("--set", "vim_name.x=1"), "vim_name is no structure"),
+        (("--literal-secrets",), "there is no terminal to ask for the password"),
+    ],
+)
+def test_wrong_words(capsys, home, words, text):
+    assert main(["request", "init", *words]) == 2
+    err = capsys.readouterr().err
+    assert text in err
+    assert "s3cret" not in err
+    assert not (home / "instantiate.json").exists()
+
+
+def test_an_existing_file_is_kept(init, home, capsys):
+    (home / "instantiate.json").write_text("mine")
+    assert main(["request", "init"]) == 2
+    assert "--force replaces it" in capsys.readouterr().err
+    assert (home / "instantiate.json").read_text() == "mine"
+    assert init("--force")[0]["flavourId"] == "simple"
+
+
+def test_further_parameters(init):
+    more = ("--set", "cluster.helm=true", "--set", "cluster.kubernetes_version=1.35.1")
+    body, _ = init(*KNOWN, *more)
+    assert installation(body)["cluster"] == {
+        "helm": True,
+        "kubernetes_version": "1.35.1",
+    }
+
+
+class TestCloud:
+    def test_what_the_cloud_has_is_filled_in(self, init, openstack):
+        body, out = init(*KNOWN[:6], "--vm-private-key", "./lab")
+        assert "nothing left to correct or fill in" in out
+        ids = {link["resourceId"] for link in body["extVirtualLinks"]}
+        assert ids == {network.EXTERNAL_ID}
+        assert installation(body)["worker_node"]["username"] == "ubuntu"
+        assert body["additionalParams"]["key_name"] == KEY_PAIR
+
+    def test_offline_asks_none(self, init, openstack):
+        openstack.refused |= {"compute", "image", "network"}
+        body, _ = init("--offline")
+        assert "<fill in: " in body["extVirtualLinks"][0]["resourceId"]
+
+    def test_a_cloud_that_does_not_answer_is_an_error(self, openstack, capsys, home):
+        openstack.refused.add("network")
+        assert main(["request", "init"]) == 1
+        assert "Neutron does not answer as it should" in capsys.readouterr().err
+        assert not (home / "instantiate.json").exists()
+
+    def test_a_dialogue(self, init, openstack, monkeypatch):
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        monkeypatch.setattr(images, "IMAGES", images.IMAGES[1:])
+        monkeypatch.setattr(compute, "FLAVORS", compute.FLAVORS[:1])
+        answers = [
+            *("blue", "instantiation_level_2", "", "", ""),
+            *("1", "my-image", "my-image", "m2.node", "m2.node", "1"),
+            *("", "s3cret", "file:vms", "192.0.2.0/24", "", "192.0.2.5"),
+            *("installer", "./key"),
+            *("", "", "", "", ""),
+        ]
+        monkeypatch.setattr(sys, "stdin", Terminal("\n".join(answers) + "\n"))
+        body, out = init()
+        assert installation(body)["ansible"] == {
+            "ip_address": "192.0.2.5",
+            "username": "installer",
+            "private_key": "./key",
+            "kubespray_root_path": "/opt/kubespray",
+            "transferring_inventory_path": "/home/installer/clusters/blue",
+            "venv_path": "/opt/kubespray-venv",
+        }
+        assert body["instantiationLevelId"] == "instantiation_level_2"
+        assert f"--image masterNode={images.OTHER}" in out
+        assert "--image workerNode=my-image" in out
+        assert f"--flavor externalLB={compute.TOO_SMALL}" in out
+        assert installation(body)["worker_node"]["password"] == {"file": "vms"}
+
+
+def test_the_samples_say_whose_they_are():
+    for path in sources.samples().glob("**/requests/instantiate-[hs]*.json"):
+        if "cnf" not in path.parts:
+            assert "laboratory's own" in json.loads(path.read_text())["comment"]
