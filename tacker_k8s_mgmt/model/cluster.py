@@ -49,3 +49,18 @@ class ClusterAccess:
 
     token: SecretStr
     ca_certificate: str
+
+
+@dataclass(frozen=True)
+class PersonAccess:
+    """A person's access to the API, for a while.
+
+    :param account: the user as the API server calls it, for audit logs.
+    :param expires: when the token does (RFC 3339), by the API server.
+    :param ca_certificate: PEM, to verify the API server's certificate.
+    """
+
+    account: str
+    token: SecretStr
+    expires: str
+    ca_certificate: str

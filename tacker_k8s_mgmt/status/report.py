@@ -36,7 +36,7 @@ def compare(answers: Answers, params: InstallParams) -> tuple[Row, ...]:
         if count.heat != count.tacker
     ]
     # The VIM belongs to the row that offers the API to Tacker.
-    cell = columns.vim(answers, _endpoint(answers, wanted))
+    cell = columns.vim(answers, endpoint(answers, wanted))
     role = Role.LOAD_BALANCER if wanted else Role.CONTROL_PLANE
     if row := next((row for row in rows if row.role is role), None):
         row.cells[Source.VIM] = cell
@@ -148,8 +148,11 @@ def _plain_row(name: str, role: Role, source: Source, cell: Cell) -> Row:
     return Row(name, role, "", "", {**dict.fromkeys(Source, BLANK), source: cell})
 
 
-def _endpoint(answers: Answers, wanted: LoadBalancer | None) -> str | None:
-    """Where Tacker reaches the API, as instantiation registers it."""
+def endpoint(answers: Answers, wanted: LoadBalancer | None) -> str | None:
+    """Where Tacker reaches the API, as instantiation registers it.
+
+    :returns: the URL; None where it is not known.
+    """
     heat = answers.machines
     if wanted:
         machine = heat.load_balancer if heat else None

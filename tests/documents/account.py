@@ -61,6 +61,7 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "umask 077",
         "ssh ubuntu@CONTROL_PLANE sudo cat *",
         "kubectl --kubeconfig my-cluster.conf *",
+        "tacker-k8s-mgmt cluster kubeconfig *",
     ),
     "load balancer": (
         "scp install_external_lb.sh ubuntu@LOAD_BALANCER:",

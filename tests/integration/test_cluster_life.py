@@ -248,9 +248,12 @@ class TestGuide:
             "kubeconfig",
             CONTROL_PLANE=cluster.address(cluster.server("masterNode")),
             LOAD_BALANCER=cluster.balancer_address(),
+            VNF_INSTANCE_ID=cluster.id,
         )
         assert told.count(" Ready ") == len(NODES)
-        assert (guide.place / "my-cluster.conf").stat().st_mode & 0o077 == 0
+        assert "tacker-k8s-mgmt-users:alice.view, until 20" in told
+        for name in ("my-cluster.conf", "alice.conf"):
+            assert (guide.place / name).stat().st_mode & 0o077 == 0
 
     def test_service_on_the_load_balancer(self, cluster, guide):
         script = ROOT / "scripts" / "install_external_lb.sh"

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
+from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject, PersonAccess
 from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
 from tacker_k8s_mgmt.model.placement import Workload
@@ -19,6 +19,7 @@ from tacker_k8s_mgmt.remote.kubernetes import (
     drain,
     node_cleanup,
     node_settings,
+    person_access,
     service_account,
     services,
 )
@@ -98,6 +99,15 @@ class KubeControl:
     def workloads(self) -> Sequence[Workload]:
         """Return the workloads that are bound to nodes by labels."""
         return node_settings.workloads(self._client)
+
+    def person_access(self, person: str, role: str, seconds: int) -> PersonAccess:
+        """Create a person's service account, if need be, and have a token issued.
+
+        :param person: a DNS label.
+        :param role: the one cluster role of the account, a DNS subdomain.
+        :param seconds: until the token expires; the API server may choose fewer.
+        """
+        return person_access.person_access(self._client, person, role, seconds)
 
     def cordon(self, names: Sequence[str]) -> tuple[str, ...]:
         """Cordon these nodes.
