@@ -52,6 +52,8 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "openstack vnflcm show VNF_INSTANCE_ID",
         "tacker-k8s-mgmt runs list*",
         "tacker-k8s-mgmt runs show *",
+        "tacker-k8s-mgmt runs pages *",
+        "tacker-k8s-mgmt runs metrics*",
         "tacker-k8s-mgmt cluster check *",
         "tacker-k8s-mgmt cluster labels *",
         "tacker-k8s-mgmt preflight *",
@@ -184,6 +186,7 @@ NOT_RUN: Mapping[str, tuple[str, ...]] = {
         "/var/cache/tacker-k8s-lab/envs/tacker-*/bin/python -m pytest tests/real/*",
     ),
     "changes /etc of the machine, and wants a user tacker": ("install -* -o tacker *",),
+    "needs a program that receives notifications": ("openstack vnflcm subsc create *",),
     "needs a Nova that makes key pairs, which a lab has not": (
         "ssh-keygen -t ed25519 *",
         "openstack keypair create *",

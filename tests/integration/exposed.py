@@ -88,18 +88,41 @@ class Web(cnf.Cnf):
         """Instantiate it from its chart."""
         self._instantiate(self._of_chart())
 
+    def begin(self, given: dict[str, Any], level: str = "one") -> str:
+        """Send the request to instantiate it; the id of the operation."""
+        body = {**self._body(given), "instantiationLevelId": level}
+        return self._tacker.operate(self.id, "instantiate", body)
+
+    def begin_on_port(self, port: int) -> str:
+        """The same from its chart, exposed on a port of the load balancer."""
+        name = f"web-vnf{self.id.replace('-', '')}"
+        service = {"name": name, "ports": [{"port": 80, "external_port": port}]}
+        return self.begin({**self._of_chart(), ATTRIBUTE: {"services": [service]}})
+
+    def end(self, operation: str, *states: str) -> dict[str, Any]:
+        """Wait until an operation is in one of these states."""
+        return self._tacker.wait(operation, *states)
+
+    def begin_retry(self) -> str:
+        """Retry the operation that has failed; its id."""
+        (operation,) = self._tacker.failed(self.id)
+        self._tacker.handle(operation, "retry")
+        return operation
+
     def _of_chart(self) -> dict[str, Any]:
         sample = sources.samples() / "cnf" / "requests" / "instantiate-helm.json"
         return dict(json.loads(sample.read_text())["additionalParams"])
 
     def _instantiate(self, given: dict[str, Any], state: str = "COMPLETED") -> str:
-        body = {
+        return self.do("instantiate", self._body(given), state)
+
+    def _body(self, given: dict[str, Any]) -> dict[str, Any]:
+        return {
             "flavourId": "web",
             "instantiationLevelId": "one",
             "additionalParams": given,
             "vimConnectionInfo": self._vims,
         }
-        return self.do("instantiate", body, state)
 
     def scale(self, direction: str) -> None:
         """By one pod: ``OUT`` or ``IN``."""
@@ -211,9 +234,71 @@ def pods(cluster: Cluster, name: str) -> list[dict[str, Any]]:
     ]
 
 
+class HeldKubectl:
+    """kubectl of the control plane, which waits where a test says so.
+
+    What it waits for is a word of its command line.
+    """
+
+    _PROGRAM = "/usr/local/bin/kubectl"
+    _WAITS = f"""#!/bin/sh
+for word; do
+  while [ -e "/tmp/hold$word" ]; do
+    touch "/tmp/held$word"
+    sleep 0.1
+  done
+done
+exec {_PROGRAM}.real "$@"
+"""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._server = cluster.server("masterNode")
+
+    def __enter__(self) -> "HeldKubectl":
+        self._run(f"mv {self._PROGRAM} {self._PROGRAM}.real")
+        self._run(f"cat >{self._PROGRAM}; chmod 755 {self._PROGRAM}", self._WAITS)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._run(
+            f"mv {self._PROGRAM}.real {self._PROGRAM}; rm -f /tmp/hold* /tmp/held*"
+        )
+
+    def hold(self, word: str) -> None:
+        """Have it wait from now on."""
+        self._run(f"touch /tmp/hold{word}")
+
+    def wait(self, word: str) -> None:
+        """Until it waits there."""
+        look = f"ls /tmp/held{word} 2>/dev/null; true"
+        eventually(lambda: self._run(look))
+
+    def release(self, word: str) -> None:
+        """Have it go on."""
+        self._run(f"rm /tmp/hold{word}")
+
+    def _run(self, line: str, stdin: str | None = None) -> str:
+        return client.on_host(self._server, "sh", "-c", line, stdin=stdin)
+
+
+def race(web: Web, other: Web, port: int) -> Web:
+    """Two CNFs want one port at the same moment; the one that has got it."""
+    operations = {racer: racer.begin_on_port(port) for racer in (web, other)}
+    ends = {
+        racer: racer.end(operation, "COMPLETED", "FAILED_TEMP")
+        for racer, operation in operations.items()
+    }
+    states = {racer: end["operationState"] for racer, end in ends.items()}
+    assert sorted(states.values()) == ["COMPLETED", "FAILED_TEMP"]
+    first, second = sorted(states, key=lambda racer: states[racer])
+    assert first.id in ends[second]["error"]["detail"]
+    assert f"port {port}/tcp" in ends[second]["error"]["detail"]
+    second.undo()
+    return first
+
+
 def follow_chart(cluster: Cluster, web: Web, servers: list[str]) -> None:
-    """Expose a CNF that Tacker installs from a chart, scale it, and see it go."""
-    web.install()
+    """Scale a CNF that Tacker has installed from a chart, and see it go."""
     (service,) = (
         item["metadata"]["name"]
         for item in json.loads(cluster.kubectl("get", "services", "-o", "json"))[
@@ -222,7 +307,6 @@ def follow_chart(cluster: Cluster, web: Web, servers: list[str]) -> None:
         if RELEASE_ANNOTATION in item["metadata"].get("annotations", {})
     )
     ((port, node_port),) = ports(cluster).items()
-    assert port == node_port
     with answering(servers, node_port):
         assert eventually(lambda: answers(cluster, port))
         with held_open(cluster, port):
@@ -279,5 +363,7 @@ def follow(cluster: Cluster, web: Web, other: Web, servers: list[str]) -> None:
             # The header of the PROXY protocol comes first, and back.
             assert connection.recv(100).startswith(b"\r\n\r\n\0\r\nQUIT\n")
             web.heal()
+    # Somebody has been there.
+    cluster.kubectl("delete", "service", "web-balanced")
     web.terminate()
     assert ports(cluster) == {}

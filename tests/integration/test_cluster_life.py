@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
-from lab import client
+from lab import client, settings
+from tacker_k8s_mgmt import journal
+from tacker_k8s_mgmt.model.timeline import Timeline
 from tests.integration.cluster_checks import NODES, check, differences, roles
 from tests.integration.conftest import (
     ANSIBLE_SERVER,
@@ -67,6 +70,26 @@ def test_failed_playbook_is_named_without_a_secret(failure):
     assert FAULT["message"] in error
     assert "cluster.yml failed on 10.99.0.5" in error
     cluster.assert_no_secret_in(error)
+    state_path = str(settings.from_environment().journals)
+    records, _ = journal.read(journal.path_of(state_path, cluster.id))
+    last = Timeline(records).last
+    assert last is not None
+    assert {(one.task, one.message) for one in last.failed_tasks} == {
+        (FAULT["task"], FAULT["message"])
+    }
+    assert metrics(cluster)["last_hook_failed"] == 1
+
+
+def metrics(cluster: Cluster) -> dict[str, float]:
+    """The metrics of one VNF instance; the differences as a sum."""
+    path = client.state() / "data" / "tacker" / "state" / "tacker_k8s_mgmt.prom"
+    found: dict[str, float] = {}
+    for family in text_string_to_metric_families(path.read_text()):
+        for sample in family.samples:
+            if sample.labels.get("vnf_instance_id") == cluster.id:
+                name = sample.name.removeprefix("tacker_k8s_mgmt_")
+                found[name] = found.get(name, 0) + sample.value
+    return found
 
 
 @pytest.fixture
@@ -93,6 +116,7 @@ class TestCluster:
 
     def test_operation_is_completed(self, cluster):
         assert cluster.occurrence()["operationState"] == "COMPLETED"
+        assert metrics(cluster)["last_hook_failed"] == 0
 
     def test_nodes_are_ready(self, cluster):
         nodes = cluster.ready_nodes()
@@ -148,6 +172,7 @@ class TestCheck:
         done = check(cluster)
         assert done.returncode == 0, done.stdout
         assert done.stdout.endswith("They agree.\n")
+        assert metrics(cluster)["check_differences"] == 0
         for name in (*cluster.inventory(), cluster.vim_name):
             assert name in done.stdout
         assert traces(lab, cluster) == before

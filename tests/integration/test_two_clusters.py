@@ -205,6 +205,7 @@ def test_chart_is_installed_with_the_login_of_the_registered_vim(lab, one):
     login = vim["extra"]["helm_info"]
     assert login["masternode_ip"] == [one.address(one.server("masterNode"))]
     with lab.exposed(one.vim_name) as web:
+        web.install()
         exposed.follow_chart(one, web, list(one.workers().values()))
     assert login["masternode_password"] not in lab.logs()
     # It is no way to root's rights.

@@ -117,8 +117,11 @@ class TestLife:
             exposed.follow(cluster, web, other, workers)
 
     def test_cnf_from_a_chart_is_exposed(self, lab, cluster):
-        with lab.exposed_on(cluster.vim_for_a_cnf()) as web:
-            exposed.follow_chart(cluster, web, list(cluster.workers().values()))
+        vim = cluster.vim_for_a_cnf()
+        with lab.exposed_on(vim) as web, lab.exposed_on(vim) as other:
+            first = exposed.race(web, other, port=9000)
+            assert list(exposed.ports(cluster)) == [9000]
+            exposed.follow_chart(cluster, first, list(cluster.workers().values()))
 
     def test_maintenance_follows_a_vnfc_that_is_healed(self, cluster, guide):
         before = consistent(cluster, 2)

@@ -63,6 +63,7 @@ def state(
         params=params,
         site=SimpleNamespace(balancer=lambda machine: balancer),
         records=SimpleNamespace(services=lambda: services, exposures=lambda: None),
+        in_maintenance=lambda node: False,
         write_json=({} if written is None else written).__setitem__,
     )
     return cast(ClusterState, parts)
