@@ -63,7 +63,7 @@ class CloudChecks:
         yield from self._vdu_rows("flavour", "flavor", self._flavor)
         yield self._key_row()
         for name in dict.fromkeys(self._demand.networks.values()):
-            yield _row("network", name, partial(self.networks.network, name))
+            yield _row("network", name, partial(self.networks.network, name), name)
         yield _row("pods' packets", self.networks.plugin, self.networks.packets)
         yield _row("quotas of Nova", self._cloud.project, self._compute)
         yield _row("quotas of Neutron", self._cloud.project, self._network_quotas)
@@ -100,7 +100,7 @@ class CloudChecks:
             users[getattr(vdu, attribute)].append(vdu)
         for name, vdus in users.items():
             where = f"{name or '(none)'} ({_listed(vdu.name for vdu in vdus)})"
-            yield _row(title, where, partial(check, name, vdus))
+            yield _row(title, where, partial(check, name, vdus), name)
 
     def _image(self, name: str, vdus: list[Vdu]) -> Iterator[str]:
         image = self._cloud.image(name) if name else None
@@ -238,9 +238,16 @@ class CloudChecks:
         return _row(title, self._cloud.project, findings)
 
 
-def _row(name: str, where: str, ask: Callable[[], Iterable[str]]) -> Check:
+def _row(
+    name: str, where: str, ask: Callable[[], Iterable[str]], subject: str = ""
+) -> Check:
+    """A row with findings.
+
+    :param subject: what they are about, where several rows have the same name.
+    """
     try:
-        return Check(name, where, tuple(ask()))
+        texts = tuple(f"{subject}: {text}" if subject else text for text in ask())
+        return Check(name, where, texts)
     except CloudError as error:
         return Check(name, where, (str(error),))
 
