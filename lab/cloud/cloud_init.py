@@ -2,14 +2,14 @@
 """A stand-in for cloud-init: what an image does with what it gets at its first start.
 
 It installs the key of the server's key pair for the image's own user. Of user data it
-knows ``ssh_pwauth``, and of ``chpasswd`` the passwords of ``users``.
+knows ``ssh_pwauth``, and of ``user`` what sets the password of the image's own user.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lab.cloud import CloudError, base
+from lab.cloud import base
 
 _SSHD_CONFIG = Path("etc/ssh/sshd_config")
 _SHADOW = Path("etc/shadow")
@@ -24,7 +24,6 @@ def make_layer(
     :param below: the layers of the image, topmost first.
     :param public_key: of the key pair; "" without one.
     :param config: the document of ``#cloud-config``; empty without user data.
-    :raises CloudError: a user in it does not exist.
     """
     layer.mkdir(parents=True)
     if public_key:
@@ -33,12 +32,9 @@ def make_layer(
         base.own(home, base.FIRST_PERSON)
     if "ssh_pwauth" in config:
         allow_passwords(layer, below, allowed=bool(config["ssh_pwauth"]))
-    passwords = {
-        str(user["name"]): _hash(user)
-        for user in (config.get("chpasswd") or {}).get("users") or ()
-    }
-    if passwords:
-        _set_passwords(layer, below, passwords)
+    user = config.get("user") or {}
+    if user.get("hashed_passwd") and not user.get("lock_passwd", True):
+        _set_password(layer, below, str(user["hashed_passwd"]))
 
 
 def allow_passwords(layer: Path, below: Sequence[Path], *, allowed: bool) -> None:
@@ -52,23 +48,13 @@ def allow_passwords(layer: Path, below: Sequence[Path], *, allowed: bool) -> Non
     base.write(layer / _SSHD_CONFIG, "\n".join([own, *rest, ""]))
 
 
-def _set_passwords(
-    layer: Path, below: Sequence[Path], passwords: Mapping[str, str]
-) -> None:
+def _set_password(layer: Path, below: Sequence[Path], hashed: str) -> None:
     lines = [line.split(":") for line in _read(below, _SHADOW).splitlines()]
-    unknown = passwords.keys() - {name for name, *_ in lines}
-    if unknown:
-        raise CloudError(f"chpasswd: there is no user {' or '.join(sorted(unknown))}")
     changed = [
-        ":".join([name, passwords.get(name, old), *rest]) for name, old, *rest in lines
+        ":".join([name, hashed if name == base.STOCK_ACCOUNT.name else old, *rest])
+        for name, old, *rest in lines
     ]
     base.write(layer / _SHADOW, "\n".join([*changed, ""]), 0o600)
-
-
-def _hash(user: Mapping[str, Any]) -> str:
-    password = str(user["password"])
-    is_text = user.get("type", "hash") == "text"
-    return base.hashed_password(password) if is_text else password
 
 
 def _read(layers: Sequence[Path], name: Path) -> str:

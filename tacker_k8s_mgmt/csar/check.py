@@ -85,6 +85,7 @@ def _report(
         problems += unusable if base is None else hot.problems(base)
         if base is not None:
             bases[flavour.id] = base
+            problems += hot.unusable_words(base) if target is api.V1 else ()
         if entry and reached is not None:
             problems += _flavour_problems(flavour, base, target, entry, reached)
     contents = request_check.Contents(

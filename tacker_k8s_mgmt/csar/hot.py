@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Base HOT of a package: reading it, its dead references, its resources."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -203,6 +204,22 @@ def problems(hot: BaseHot) -> list[str]:
         *misused,
         *([] if nfv else [f"{hot.top.name}: there is no parameter nfv of type json"]),
     ]
+
+
+def unusable_words(hot: BaseHot) -> Iterator[str]:
+    """What Tacker's v1 API cannot send to Heat.
+
+    It takes ``password`` anywhere in the main template's text for a key of the template
+    (``heat_client.py``, ``create``).
+    """
+    for kind in ("parameters", "resources"):
+        for name, definition in getattr(hot.top, kind).items():
+            if "password" in json.dumps({name: definition}, default=str):
+                yield (
+                    f"{hot.top.name}: {kind}.{name}: Tacker's v1 API fails on a "
+                    "template with the word password; write passwd in user data, or "
+                    "move the resource into a nested template"
+                )
 
 
 def _dead_references(template: Template) -> Iterator[str]:

@@ -34,7 +34,7 @@ GRACEFUL = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 1}
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     scratch = tmp_path_factory.mktemp("stock")
     user_data = scratch / "cloud-init.yaml"
-    user_data.write_text(CLOUD_INIT.read_text().replace("PASSWORD_HASH", hashed()))
+    user_data.write_text(CLOUD_INIT.read_text().replace("PASSWD_HASH", hashed()))
     return Lab(scratch, stock=True, more=["--user-data", str(user_data)])
 
 

@@ -57,6 +57,21 @@ def test_what_a_site_has_becomes_the_defaults_of_the_base_hot(tmp_path, capsys):
     assert "warning" not in capsys.readouterr().out
 
 
+def test_a_word_on_which_tacker_fails_is_reported(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("data").write_text("#cloud-config\npassword: x\n")
+    assert main(["csar", "build", "simple", "--user-data", "data"]) == 1
+    assert "parameters.user_data: Tacker's v1 API fails" in capsys.readouterr().out
+    assert main(["csar", "build", "simple", "--user-data", "data", "--api", "v2"]) == 0
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_the_sample_of_user_data_can_be_used(tmp_path, api):
+    data = str(sources.samples() / "cloud-init.yaml")
+    words = ["--api", api, "-o", str(tmp_path / "x.zip"), "--user-data", data]
+    assert main(["csar", "build", "simple", *words]) == 0
+
+
 @pytest.mark.parametrize(
     ("option", "code", "text"),
     [

@@ -362,23 +362,18 @@ def test_the_key_pair_is_the_only_way_in(tmp_path, image):
     assert not (layer / "etc").exists()
 
 
-@pytest.mark.parametrize("kind", ["hash", "text"])
-def test_user_data_give_the_images_user_a_password(tmp_path, image, monkeypatch, kind):
-    monkeypatch.setattr(base, "hashed_password", lambda password: f"$6${password}")
+@pytest.mark.parametrize("locked", [False, True])
+def test_user_data_give_the_images_user_a_password(tmp_path, image, locked):
     sample = yaml.safe_load((sources.samples() / "cloud-init.yaml").read_text())
-    (user,) = sample["chpasswd"]["users"]
-    user |= {"password": "$6$word" if kind == "hash" else "word", "type": kind}
+    sample["user"] |= {"hashed_passwd": "$6$word", "lock_passwd": locked}
     layer = tmp_path / "first"
     cloud_init.make_layer(layer, image, "", sample)
-    assert "ubuntu:$6$word:" in (layer / "etc/shadow").read_text()
-    assert (layer / "etc/shadow").stat().st_mode & 0o777 == 0o600
+    shadow = layer / "etc/shadow"
+    assert shadow.exists() is not locked
+    if not locked:
+        assert "ubuntu:$6$word:" in shadow.read_text()
+        assert shadow.stat().st_mode & 0o777 == 0o600
     settings = (layer / "etc/ssh/sshd_config").read_text().splitlines()
     ways = [one for one in settings if one.startswith("PasswordAuthentication")]
     assert ways == ["PasswordAuthentication yes"]
     assert set(base.SSHD_CONFIG.splitlines()) <= set(settings)
-
-
-def test_a_password_of_an_unknown_user_is_an_error(tmp_path, image):
-    users = {"users": [{"name": "nosuch", "password": "x"}]}
-    with pytest.raises(CloudError, match="there is no user nosuch"):
-        cloud_init.make_layer(tmp_path / "first", image, "", {"chpasswd": users})
