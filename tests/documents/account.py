@@ -16,6 +16,9 @@ LOCAL = (
     "tacker-k8s-mgmt csar *",
     "tacker-k8s-mgmt params *",
     "tacker-k8s-mgmt inventory *",
+    "tacker-k8s-mgmt request init -o *",
+    "tacker-k8s-mgmt request init --offline *",
+    "tacker-k8s-mgmt request init --package simple.zip *",
     "tacker-k8s-mgmt --version",
     "cp -r samples mysite",
     "python -c *entry_points*",
@@ -63,7 +66,7 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "umask 077",
         "ssh ubuntu@CONTROL_PLANE sudo cat *",
         "kubectl --kubeconfig my-cluster.conf *",
-        "tacker-k8s-mgmt cluster kubeconfig *",
+        "tacker-k8s-mgmt cluster kubeconfig 7b5e0f0a-*",
     ),
     "load balancer": (
         "scp install_external_lb.sh ubuntu@LOAD_BALANCER:",
@@ -156,12 +159,23 @@ NOT_RUN: Mapping[str, tuple[str, ...]] = {
     ),
     "installs what the tests run with; `python3 -m lab install` does the same": (
         "pip install '.[[]csar]'*",
+        "pip install '.[[]cloud]'",
         "pip install --upgrade *",
         "pip install --constraint *",
         "pip install --force-reinstall *",
         "/opt/tacker/bin/pip install *",
         "python3 -m pip list --format=freeze > installed.txt",
         "sudo python3 -m pip install *",
+    ),
+    "makes things in a real cloud, or logs in to a real host": (
+        *("openstack vim *", "openstack image create *"),
+        "openstack flavor create *",
+        *("ssh -i kubernetes *", "systemctl status tacker-conductor"),
+        "tacker-k8s-mgmt request init ha *",
+        "tacker-k8s-mgmt cluster kubeconfig VNF_INSTANCE_ID *",
+    ),
+    "needs a package of the reader's own": (
+        "tacker-k8s-mgmt request init --package mine.zip *",
     ),
     "installs into a site's OpenStack, in its own way": (
         "podman build *",
