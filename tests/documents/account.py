@@ -65,7 +65,8 @@ LAB: Mapping[str, tuple[str, ...]] = {
     "kubeconfig": (
         "umask 077",
         "ssh ubuntu@CONTROL_PLANE sudo cat *",
-        "kubectl --kubeconfig my-cluster.conf *",
+        "kubectl --kubeconfig my-cluster.conf config *",
+        "kubectl --kubeconfig my-cluster.conf get *",
         "tacker-k8s-mgmt cluster kubeconfig 7b5e0f0a-*",
     ),
     "load balancer": (

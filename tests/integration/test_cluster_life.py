@@ -75,7 +75,7 @@ def test_failed_playbook_is_named_without_a_secret(failure):
     last = Timeline(records).last
     assert last is not None
     assert {(one.task, one.message) for one in last.failed_tasks} == {
-        (FAULT["task"], FAULT["message"])
+        (f"kubeadm : {FAULT['task']}", FAULT["message"])
     }
     assert metrics(cluster)["last_hook_failed"] == 1
 
