@@ -119,6 +119,7 @@ SCHEMAS = {
     "heal": vnf_lcm.heal,
     "terminate": vnf_lcm.terminate,
     "change_ext_conn": vnf_lcm.change_ext_conn,
+    "modify": vnf_lcm.update,
 }
 BODIES = sorted(path.name for path in (sources.samples() / "requests").iterdir())
 
