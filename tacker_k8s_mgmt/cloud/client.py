@@ -71,11 +71,16 @@ def connect(name: str | None = None) -> "Cloud":
 def _asking(service: str) -> Iterator[None]:
     """Raise all errors of both libraries as one of ours."""
     from keystoneauth1.exceptions import ClientException, EndpointNotFound
-    from openstack.exceptions import DuplicateResource, SDKException
+    from openstack.exceptions import (
+        DuplicateResource,
+        SDKException,
+        ServiceDisabledException,
+    )
 
     try:
         yield
-    except EndpointNotFound:
+    # openstacksdk 4.22 raises the second where 4.18 raises the first.
+    except (EndpointNotFound, ServiceDisabledException):
         raise CloudError(detail=f"The cloud's catalogue has no {service}.") from None
     except DuplicateResource as error:
         raise CloudError(
