@@ -118,9 +118,9 @@ def publish(
     address = machine.ssh_address if machine else ""
     for service in services:
         wanted = address if service.name in exposed else ""
-        if service.type != LOAD_BALANCER or service.published == wanted:
+        if service.type != LOAD_BALANCER or service.shows(wanted):
             continue
-        if service.ingress and not service.published:
+        if service.has_foreign_address:
             LOG.warning(
                 "Service %s has the address of another load balancer: %s",
                 service.name,

@@ -91,6 +91,22 @@ def test_address_of_another_load_balancer_is_left_alone(site):
     assert site.services == [theirs]
 
 
+def test_address_that_another_controller_took_out_is_written_again(site):
+    exposed(site)
+    wiped = [replace(one, ingress=(), modes=()) for one in site.services]
+    site.services = wiped
+    exposed(site)
+    assert ingress(site)["lb"] == (site.load_balancer.ssh_address,)
+
+
+def test_address_that_nodes_take_for_themselves_is_written_anew(site):
+    exposed(site)
+    site.services = [replace(one, modes=("VIP",)) for one in site.services]
+    exposed(site)
+    (mode,) = (one.modes for one in site.services if one.name == "lb")
+    assert mode == ("Proxy",)
+
+
 def test_nothing_is_left_after_the_end(site):
     exposed(site)
     unexposed(site)
