@@ -20,6 +20,9 @@ LOG = logging.getLogger(__name__)
 
 # Seconds for the lock: another CNF's exposure takes less, playbooks take longer.
 _PATIENCE = 120.0
+# Seconds in which it is released again, for which operations of the cluster wait: the
+# load balancer's script may install packages ([k8s_mgmt] load_balancer_timeout).
+_WITHIN = 1200.0
 
 
 class _OnCluster:
@@ -36,7 +39,7 @@ class _OnCluster:
         def find() -> None:
             state = self._state
             if locked:
-                state.site.lock(_PATIENCE)
+                state.site.lock(_PATIENCE, _WITHIN)
             state.nodes = state.listed()
             state.machines = state.site.machines()
 
