@@ -81,11 +81,8 @@ class CheckExposure(_OnCluster):
         exposures.refuse_conflicts(self._state, self._owner, self._expected)
 
 
-class Expose(_OnCluster):
-    """Brings the exposures of a CNF into agreement with its Services.
-
-    So it serves instantiation, and whatever may have changed Services since.
-    """
+class _OfServices(_OnCluster):
+    """What those have in common that know the Services in the cluster."""
 
     def __init__(self, deps: Dependencies, cnf: Cnf, params: ExposureParams) -> None:
         super().__init__(deps)
@@ -93,20 +90,6 @@ class Expose(_OnCluster):
         self._params = params
         self._services: tuple[Service, ...] = ()
         self._wanted: tuple[Exposure, ...] = ()
-
-    def steps(self) -> tuple[Step, ...]:
-        """The steps in the order of work."""
-        owner = self._cnf.vnf_id
-        return (
-            self._open(),
-            Step("see that the cluster has a load balancer", self._need_balancer),
-            Step("find the Services of the CNF", self._find),
-            Step(
-                "expose the Services on the load balancer",
-                lambda: exposures.set_exposures(self._state, owner, self._wanted),
-            ),
-            Step("write its address into the Services' status", self._publish),
-        )
 
     def _find(self) -> None:
         present = self._state.cluster().services(self._cnf.namespace)
@@ -121,11 +104,47 @@ class Expose(_OnCluster):
                 vnf_id=self._cnf.vnf_id,
                 hint="Leave spec.allocateLoadBalancerNodePorts at true.",
             )
+
+
+class CheckModified(_OfServices):
+    """Refuses other parameters of a CNF before they are stored."""
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work; they change nothing."""
+        return (
+            self._open(locked=False),
+            Step("see that the cluster has a load balancer", self._need_balancer),
+            Step("find the Services of the CNF", self._find),
+            Step("see that the ports are free", self._refuse),
+        )
+
+    def _refuse(self) -> None:
+        exposures.refuse_conflicts(self._state, self._cnf.vnf_id, self._wanted)
+
+
+class Expose(_OfServices):
+    """Brings the exposures of a CNF into agreement with its Services.
+
+    So it serves instantiation, and whatever may have changed Services since.
+    """
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work."""
+        return (
+            self._open(),
+            Step("see that the cluster has a load balancer", self._need_balancer),
+            Step("find the Services of the CNF", self._find),
+            Step("expose the Services on the load balancer", self._expose),
+            Step("write its address into the Services' status", self._publish),
+        )
+
+    def _expose(self) -> None:
         for exposure in self._wanted:
             outer = (
                 f"{exposure.port}/{exposure.protocol} -> node port {exposure.node_port}"
             )
             LOG.info("CNF %s: Service %s: %s", exposure.owner, exposure.service, outer)
+        exposures.set_exposures(self._state, self._cnf.vnf_id, self._wanted)
 
     def _publish(self) -> None:
         exposed = {exposure.service for exposure in self._wanted}

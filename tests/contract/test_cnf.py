@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver of CNFs, as the installed Tacker loads and calls it."""
 
+import copy
 import hashlib
 import inspect
 import types
@@ -15,6 +16,7 @@ from oslo_config import cfg
 from tacker import context as tacker_context
 from tacker import objects
 from tacker.common import driver_manager, exceptions
+from tacker.sol_refactored.common import vnf_instance_utils
 from tacker.vnflcm import utils as vnflcm_utils
 
 import tacker_k8s_mgmt.cnf_exposure_mgmt
@@ -27,7 +29,12 @@ from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook
 from tacker_k8s_mgmt.hooks.v2.request import Call
-from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
+from tacker_k8s_mgmt.lifecycle.expose import (
+    CheckExposure,
+    CheckModified,
+    Expose,
+    Unexpose,
+)
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract import tacker_configuration
 from tests.contract.v1_instances import instance
@@ -244,9 +251,7 @@ class TestV1:
         assert arguments["cnf"].namespace == "theirs"
         assert arguments["params"].services[0].ports[0].external_port == 8000
 
-    @pytest.mark.parametrize(
-        "hook", ["scale_end", "heal_end", "modify_information_end"]
-    )
+    @pytest.mark.parametrize("hook", ["scale_end", "heal_end"])
     def test_later_operations_follow_the_stored_parameter(self, v1, done, hook):
         v1(hook, "request", stored={ATTRIBUTE: WEB})
         ((_, _, operation, arguments),) = done
@@ -349,11 +354,38 @@ class TestV2:
         wrong = {"metadata": {ATTRIBUTE: {"services": 1}}}
         with pytest.raises(errors.ExposureParamError, match="`fail`"):
             driver.perform(V2Call(v2_call("modify_information_start", request=wrong)))
+        assert done == []
         right = {"metadata": {ATTRIBUTE: ONLY_LB}}
         driver.perform(V2Call(v2_call("modify_information_start", request=right)))
-        assert done == []
         driver.perform(V2Call(v2_call("modify_information_end", **right)))
-        assert [one[2] for one in done] == [Expose]
+        assert [one[2] for one in done] == [CheckModified, Expose]
+
+    @pytest.mark.parametrize(
+        ("change", "named"),
+        [
+            ({"services": [{"name": "lb"}]}, ["lb"]),
+            ({}, ["web"]),
+            ({"services": None}, []),
+            (None, []),
+        ],
+    )
+    def test_modification_is_checked_as_tacker_merges_it(self, done, change, named):
+        kept = {"metadata": {ATTRIBUTE: copy.deepcopy(WEB)}}
+        request = {"metadata": {ATTRIBUTE: change}}
+        call = v2_call("modify_information_start", request=request, **kept)
+        driver.perform(V2Call(call))
+        after = vnf_instance_utils.json_merge_patch(
+            kept["metadata"], copy.deepcopy(request["metadata"])
+        )
+        driver.perform(V2Call(v2_call("modify_information_end", metadata=after)))
+        assert [one[2] for one in done] == [CheckModified, Expose]
+        for *_, arguments in done:
+            assert [one.name for one in arguments["params"].services] == named
+
+    def test_other_modifications_are_not_checked_on_the_cluster(self, done):
+        request = {"metadata": {"owner": "us"}}
+        driver.perform(V2Call(v2_call("modify_information_start", request=request)))
+        assert done == []
 
     @pytest.mark.parametrize("hook", ["instantiate_rollback_start", "terminate_start"])
     def test_it_is_removed(self, done, hook):

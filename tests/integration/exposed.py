@@ -17,7 +17,7 @@ from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.model.services import RELEASE_ANNOTATION
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.integration import cnf
-from tests.integration.cluster import Cluster, eventually
+from tests.integration.cluster import Cluster, begun, eventually
 
 NODE_PORT, BALANCED, UDP_PORT = 30080, 8080, 30053
 ASPECT = "web_aspect"
@@ -146,10 +146,23 @@ class Web(cnf.Cnf):
         self._tacker.handle(operation, "rollback")
         self._tacker.wait(operation, "ROLLED_BACK")
 
-    def modify(self, wanted: Any) -> None:
-        """Change the parameter by a PATCH."""
+    def modify(self, wanted: Any, state: str = "COMPLETED") -> str:
+        """Change the parameter by a PATCH; returns the operation's error."""
         path = f"{self._tacker.LCM}/vnf_instances/{self.id}"
-        self._tacker.call("PATCH", path, json={"metadata": {ATTRIBUTE: wanted}})
+        with begun(self._tacker, self.id) as started:
+            self._tacker.call("PATCH", path, json={"metadata": {ATTRIBUTE: wanted}})
+        found = self._tacker.wait(*started, state)
+        return str((found.get("error") or {}).get("detail") or "")
+
+    def parameter(self) -> Any:
+        """The parameter in its metadata; None if there is none."""
+        shown = self._tacker.show(self.id)
+        return (shown.get("metadata") or {}).get(ATTRIBUTE)
+
+    def give_up(self) -> None:
+        """Have the operation that has failed end so."""
+        (operation,) = self._tacker.failed(self.id)
+        self._tacker.handle(operation, "fail")
 
 
 class WebV2(Web):
@@ -352,11 +365,16 @@ def follow(cluster: Cluster, web: Web, other: Web, servers: list[str]) -> None:
                     {"name": "web-balanced", "proxy_protocol": True},
                 ]
             }
+            taken = {"name": "web", "ports": [{"port": 80, "external_port": 6443}]}
+            error = web.modify(json.dumps({"services": [taken]}), "FAILED_TEMP")
+            assert "in use by the Kubernetes API" in error
+            web.give_up()
+            assert web.parameter() in (None, wanted)
             web.modify(json.dumps(outer))
-            eventually(lambda: set(ports(cluster)) == {NODE_PORT, BALANCED})
+            assert set(ports(cluster)) == {NODE_PORT, BALANCED}
         assert not answers(cluster, NODE_PORT)
         assert not sends_datagrams_back(cluster, UDP_PORT)
-    eventually(lambda: ingress(cluster, "web-balanced") == [cluster.balancer_address()])
+    assert ingress(cluster, "web-balanced") == [cluster.balancer_address()]
     with answering(servers, ports(cluster)[BALANCED]):
         assert eventually(lambda: answers(cluster, BALANCED))
         with held_open(cluster, BALANCED) as connection:

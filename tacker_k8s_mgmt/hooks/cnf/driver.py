@@ -15,7 +15,12 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.cnf import clusters
-from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
+from tacker_k8s_mgmt.lifecycle.expose import (
+    CheckExposure,
+    CheckModified,
+    Expose,
+    Unexpose,
+)
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.request import cnf_exposure
@@ -26,6 +31,11 @@ LOG = logging.getLogger(__name__)
 _START = hints.Advice(
     hints.NO_VM_YET.failed,
     refused=hints.UNCHANGED_SEND_ROLLBACK,
+)
+_MODIFY_START = hints.Advice(
+    "Send `fail` for this operation; when that is mended, or with a corrected request, "
+    "modify the CNF again.",
+    refused=hints.UNCHANGED_SEND_FAIL,
 )
 _END = hints.Advice(
     "`retry` goes on from here, `rollback` removes the CNF.",
@@ -64,6 +74,10 @@ class Call(Protocol):
     @property
     def metadata(self) -> Mapping[str, Any]:
         """Those of the VNF instance, as the operation leaves them."""
+
+    @property
+    def patch(self) -> Mapping[str, Any]:
+        """``metadata`` of a request that modifies the VNF instance."""
 
     def endpoint(self) -> str:
         """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
@@ -140,7 +154,13 @@ def _expected(call: Call, params: ExposureParams) -> tuple[Exposure, ...]:
 
 
 def _check_modified(call: Call) -> None:
-    _params(call, hints.UNCHANGED_SEND_FAIL)
+    """Refuse a request before it is stored."""
+    if cnf_exposure.ATTRIBUTE not in call.patch:
+        return
+    with hints.attached(_MODIFY_START):
+        params = _params(call, _MODIFY_START.refused)
+        check = partial(CheckModified, cnf=call.cnf(), params=params)
+        _on_cluster(call, params, check, _MODIFY_START)
 
 
 def _expose(advice: hints.Advice) -> Callable[[Call], None]:

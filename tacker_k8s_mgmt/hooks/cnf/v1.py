@@ -14,8 +14,9 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
 from tacker_k8s_mgmt.hooks.cnf import driver, manifests
-from tacker_k8s_mgmt.hooks.v1 import database, openstack, requests
+from tacker_k8s_mgmt.hooks.v1 import database, modification, openstack, requests
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.model.services import Cnf, Service
 
 TYPE = "mgmt-drivers-cnf-exposure"
@@ -47,8 +48,13 @@ class V1Call:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Those of the VNF instance."""
-        return self._instance.vnf_metadata or {}
+        """Those of the VNF instance, as the operation leaves them."""
+        return node_settings.merged(self._instance.vnf_metadata or {}, self.patch)
+
+    @property
+    def patch(self) -> Mapping[str, Any]:
+        """``metadata`` of a request that modifies the VNF instance."""
+        return self._hook.patch
 
     def endpoint(self) -> str:
         """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
@@ -110,6 +116,8 @@ def _hook(name: str, keyword: str) -> Callable[..., None]:
         vnf = passed.get("vnf") if name == "instantiate_end" else None
         request = passed.get(keyword, request)
         hook = V1Hook(name, context, vnf_instance, request, vnf=vnf)
+        if name.startswith("modify_information"):
+            hook.patch = modification.read(hook)
         # The rollback of an instantiation calls this one only, without a request.
         rolled_back = name == "terminate_end" and request is None
         acts = "instantiate_rollback_start" if rolled_back else name

@@ -43,7 +43,12 @@ class V2Call:
         kept = self._call.instance.get("metadata") or {}
         if self.name != "modify_information_start":
             return kept
-        return {**kept, **(self._call.request.get("metadata") or {})}
+        return _merged(kept, self.patch)
+
+    @property
+    def patch(self) -> Mapping[str, Any]:
+        """``metadata`` of a request that modifies the VNF instance."""
+        return self._call.patch
 
     def endpoint(self) -> str:
         """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
@@ -82,6 +87,22 @@ class V2Call:
         metadata = dict(self._call.instance.get("metadata") or {})
         if metadata.pop(ATTRIBUTE, None) is not None:
             self._call.instance["metadata"] = metadata
+
+
+def _merged(value: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The value after a JSON merge patch (RFC 7396), by which Tacker modifies it."""
+    result = dict(value)
+    for name, change in patch.items():
+        if change is None:
+            result.pop(name, None)
+        elif isinstance(change, Mapping):
+            former = result.get(name)
+            result[name] = _merged(
+                former if isinstance(former, Mapping) else {}, change
+            )
+        else:
+            result[name] = change
+    return result
 
 
 def perform(call: Call, streams: Streams) -> None:

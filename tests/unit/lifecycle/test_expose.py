@@ -7,7 +7,12 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
+from tacker_k8s_mgmt.lifecycle.expose import (
+    CheckExposure,
+    CheckModified,
+    Expose,
+    Unexpose,
+)
 from tacker_k8s_mgmt.model.exposure import of_service
 from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.request import cnf_exposure
@@ -41,6 +46,12 @@ def site():
 def exposed(site, raw=None, wanted=WANTED):
     parsed = cnf_exposure.parse(raw)
     return run(Expose, site, wanted, cnf=OURS, params=parsed)
+
+
+def checked(site, raw):
+    site.calls.clear()
+    run(CheckModified, site, WANTED, cnf=OURS, params=cnf_exposure.parse(raw))
+    assert not any(call.startswith("lock") for call in site.calls)
 
 
 def unexposed(site, wanted=WANTED):
@@ -148,6 +159,20 @@ def test_conflict_is_found_before_anything_is_created(site):
         run(CheckExposure, site, WANTED, owner=CNF, expected=known)
     assert "30080/tcp of Service default/web is in use by" in str(caught.value)
     assert OTHER_CNF in str(caught.value)
+
+
+def test_other_parameters_are_refused_before_they_are_stored(site):
+    exposed(site)
+    site.services = [LB, OTHERS]
+    before = (dict(site.files), site.exposed, ingress(site))
+    wanted = {"services": [{"name": "lb", "ports": [{"port": 443}]}]}
+    checked(site, wanted)
+    wanted["services"][0]["ports"][0]["external_port"] = 6443
+    with pytest.raises(errors.StepFailed, match="in use by the Kubernetes API"):
+        checked(site, wanted)
+    with pytest.raises(errors.StepFailed, match="has no Service web"):
+        checked(site, {"services": [{"name": "web"}]})
+    assert before == (dict(site.files), site.exposed, ingress(site))
 
 
 class TestClusterWithoutLoadBalancer:
