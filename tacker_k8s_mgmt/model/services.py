@@ -42,6 +42,8 @@ class Service:
     :param type: ``spec.type``.
     :param check_port: its health-check node port, which the kubelet's nodes have where
         ``externalTrafficPolicy`` is ``Local``.
+    :param is_local: whether ``externalTrafficPolicy`` is ``Local``: a node without a
+        pod of it drops packets.
     :param sources: ``loadBalancerSourceRanges``.
     :param balancer_class: ``loadBalancerClass``, of another implementation.
     :param ingress: the addresses in its status.
@@ -56,6 +58,7 @@ class Service:
     type: str
     ports: tuple[ServicePort, ...]
     check_port: int | None = None
+    is_local: bool = False
     sources: tuple[str, ...] = ()
     balancer_class: str = ""
     ingress: tuple[str, ...] = ()
@@ -71,6 +74,11 @@ class Service:
         One with a ``loadBalancerClass`` is for another implementation.
         """
         return self.type in NODE_PORT_TYPES and not self.balancer_class
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether nodes drop packets, and none can be asked whether it does."""
+        return self.is_local and self.type != LOAD_BALANCER
 
     @property
     def has_foreign_address(self) -> bool:
@@ -110,6 +118,7 @@ class Service:
                 for port in spec.get("ports") or ()
             ),
             check_port=spec.get("healthCheckNodePort") or None,
+            is_local=spec.get("externalTrafficPolicy") == "Local",
             sources=tuple(spec.get("loadBalancerSourceRanges") or ()),
             balancer_class=spec.get("loadBalancerClass") or "",
             ingress=tuple(

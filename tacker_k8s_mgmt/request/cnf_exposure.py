@@ -149,6 +149,13 @@ def _of_service(
                 f"Service {service.name}: port {port} cannot have proxy_protocol, "
                 "which is for tcp"
             )
+        elif port.protocol == "udp" and service.is_unchecked:
+            problems.append(
+                f"Service {service.name}: port {port} cannot be exposed with "
+                "externalTrafficPolicy Local, because a Service of type NodePort has "
+                "no health check node port, which says what workers have a pod; let "
+                "its type be LoadBalancer or its policy Cluster"
+            )
         elif outer is not None:
             sources = tuple(map(str, wanted.sources)) or service.sources
             yield Exposure(

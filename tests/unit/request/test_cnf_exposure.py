@@ -110,6 +110,22 @@ def test_all_problems_of_services_are_in_one_error():
     )
 
 
+def test_udp_needs_a_health_check_port_where_nodes_drop_packets():
+    """Else flows to workers without a pod are lost, and no check shows it."""
+    local = {"externalTrafficPolicy": "Local"}
+    both = (53, "TCP", 30053), (53, "UDP", 30054)
+    (problem,) = problems(None, service("dns", *both, **local))
+    assert "Service dns: port 53/udp cannot be exposed" in problem
+    assert "type be LoadBalancer" in problem
+    checked = {**local, "healthCheckNodePort": 31000}
+    found = exposed(None, service("dns", *both, type="LoadBalancer", **checked))
+    assert [one.check_port for one in found] == [31000, 31000]
+    # The API has not chosen it yet for a manifest.
+    assert exposed(None, service("dns", *both, type="LoadBalancer", **local))
+    assert exposed(None, service("web", (80, "TCP", 30080), **local))
+    assert exposed(None, service("dns", *both))
+
+
 def test_one_port_for_two_services_is_refused():
     other = service("b", (80, "TCP", 30081), type="LoadBalancer")
     udp = service("c", (80, "UDP", 30082), type="LoadBalancer")
