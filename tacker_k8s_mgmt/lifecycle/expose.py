@@ -47,12 +47,18 @@ class _OnCluster:
 
     def _need_balancer(self) -> None:
         state = self._state
-        if not load_balancer.exists(state):
+        if state.params.load_balancer is None:
             raise errors.UnsupportedOperation(
                 detail=f"The cluster of VNF instance {state.deps.vnf_id} has no "
                 "external load balancer, so nothing can be exposed on it.",
                 hint="Instantiate the CNF from a package without this driver, or on a "
                 "cluster with external_lb_param.",
+            )
+        if not load_balancer.exists(state):
+            raise errors.ClusterError(
+                detail="The load balancer of the cluster of VNF instance "
+                f"{state.deps.vnf_id} has no complete VM.",
+                hint="Wait for the end of its heal, or heal it.",
             )
 
 

@@ -175,6 +175,26 @@ def test_other_parameters_are_refused_before_they_are_stored(site):
     assert before == (dict(site.files), site.exposed, ingress(site))
 
 
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        (CheckExposure, {"owner": CNF, "expected": ()}),
+        (CheckModified, {"cnf": OURS, "params": cnf_exposure.parse(None)}),
+        (Expose, {"cnf": OURS, "params": cnf_exposure.parse(None)}),
+    ],
+)
+def test_load_balancer_that_is_being_rebuilt_is_waited_for(site, kind, arguments):
+    heal_start(site, site.load_balancer.server_id, wanted=WANTED)
+    balancer, site.load_balancer = site.load_balancer, None
+    with pytest.raises(errors.StepFailed, match="has no complete VM") as caught:
+        run(kind, site, WANTED, **arguments)
+    assert "Wait for the end of its heal" in str(caught.value)
+    # The advice is that for what a retry can mend.
+    assert not isinstance(caught.value.__cause__, errors.UnsupportedOperation)
+    site.load_balancer = balancer
+    run(kind, site, WANTED, **arguments)
+
+
 class TestClusterWithoutLoadBalancer:
     @pytest.fixture
     def site(self):
