@@ -99,7 +99,7 @@ class Service:
     def read(cls, written: Mapping[str, Any]) -> "Service":
         """The Service in a manifest or in an answer of the API.
 
-        :raises KeyError, TypeError, ValueError: it is no valid Service.
+        :raises AttributeError, KeyError, TypeError, ValueError: it is no valid Service.
         """
         metadata, spec = written["metadata"], written.get("spec") or {}
         annotations = metadata.get("annotations") or {}

@@ -21,7 +21,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 import tacker_k8s_mgmt.cnf_exposure_mgmt
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.cnf import clusters, driver
+from tacker_k8s_mgmt.hooks.cnf import clusters, driver, manifests
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
 from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call
 from tacker_k8s_mgmt.hooks.v1 import openstack, vim
@@ -199,6 +199,46 @@ def v1(monkeypatch, tmp_path, done):
         getattr(made, hook)(context=CONTEXT, vnf_instance=one, **{keyword: request})
 
     return call
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Read the Services of one manifest of a package."""
+    place = tmp_path / "package"
+    place.mkdir()
+
+    def read(text, name="web.yaml"):
+        (place / "web.yaml").write_text(text)
+        return manifests.services(str(place), [name], None)
+
+    return read
+
+
+class TestManifests:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "kind: Service\nspec: text",
+            "kind: Service\nmetadata: {name: a}\nspec: text",
+            "kind: Service\nmetadata: {name: a}\nspec: {ports: [80]}",
+            "kind: Service\nmetadata: {name: a, annotations: text}",
+            "kind: Service\nmetadata: text",
+            "kind: Service\nmetadata: {name: a}\nstatus: [1]",
+            "a: [",
+            "[" * 10_000,
+        ],
+    )
+    def test_what_is_no_manifest_is_left_to_tacker(self, package, text):
+        assert package(text) is None
+
+    def test_nothing_outside_of_the_package_is_read(self, package, tmp_path):
+        (tmp_path / "other.yaml").write_text(MANIFEST)
+        (tmp_path / "package" / "link.yaml").symlink_to(tmp_path / "other.yaml")
+        outside = ("../other.yaml", str(tmp_path / "other.yaml"), "link.yaml")
+        for name in (*outside, "/dev/zero", "/proc/self/environ", 7):
+            assert package("", name) is None
+        (found,) = package(MANIFEST, "sub/../web.yaml")
+        assert found.name == "web"
 
 
 def requested(**given):
