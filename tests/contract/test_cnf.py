@@ -21,7 +21,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 import tacker_k8s_mgmt.cnf_exposure_mgmt
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.cnf import clusters, driver, manifests
+from tacker_k8s_mgmt.hooks.cnf import advice, clusters, driver, manifests
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
 from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call
 from tacker_k8s_mgmt.hooks.v1 import openstack, vim
@@ -443,6 +443,34 @@ class TestV2:
 )
 def test_scaling_of_the_cnf_is_none_of_its_cluster(cluster):
     assert cluster(f"scale_end of CNF {CNF}").details() == {}
+
+
+@pytest.mark.parametrize("api", [advice.V1, advice.V2])
+def test_every_hook_that_can_fail_has_its_advice(api):
+    idle = {"terminate_end"} | {
+        n for n, h in driver.HOOKS.items() if h is driver._nothing
+    }
+    only_v2 = {n for n in driver.HOOKS if "rollback_end" in n or "current_package" in n}
+    acting = set(driver.HOOKS) - idle
+    assert set(api) == (acting if api is advice.V2 else acting - only_v2)
+
+
+def test_advice_names_verbs_that_tacker_has():
+    """Tacker 16: those of the v1 controller and of the v2 driver."""
+    texts = {
+        (api, name): f"{one.failed} {one.refused}"
+        for api, table in (("v1", advice.V1), ("v2", advice.V2))
+        for name, one in table.items()
+    }
+    for (api, name), text in texts.items():
+        modifies = name.startswith("modify_information")
+        if api == "v1" and modifies:
+            assert "`retry`" not in text
+            assert "`rollback`" not in text
+        if "rollback" in name:
+            assert "`retry`" not in text
+        if name.startswith(("heal", "terminate")):
+            assert "`rollback`" not in text
 
 
 def test_every_hook_of_the_sample_is_in_the_table():

@@ -28,31 +28,6 @@ from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 
 LOG = logging.getLogger(__name__)
 
-_START = hints.Advice(
-    hints.NO_VM_YET.failed,
-    refused=hints.UNCHANGED_SEND_ROLLBACK,
-)
-_MODIFY_START = hints.Advice(
-    "Send `fail` for this operation; when that is mended, or with a corrected request, "
-    "modify the CNF again.",
-    refused=hints.UNCHANGED_SEND_FAIL,
-)
-_END = hints.Advice(
-    "`retry` goes on from here, `rollback` removes the CNF.",
-    refused="Send `rollback` for this operation, which removes the CNF, then a "
-    "corrected request.",
-)
-_LATER = hints.Advice(
-    "`retry` goes on from here; after `fail`, the next heal or modification of the CNF "
-    "does.",
-    refused="Send `fail` for this operation, then a PATCH with a corrected "
-    f"metadata.{cnf_exposure.ATTRIBUTE}.",
-)
-_TERMINATE = hints.Advice(
-    "`retry` goes on from here; a FORCEFUL request goes on without."
-)
-_ROLLBACK = hints.Advice("Another `rollback` goes on from here.")
-
 
 class Call(Protocol):
     """A call of a hook for a CNF."""
@@ -62,6 +37,10 @@ class Call(Protocol):
 
     @property
     def vnf_id(self) -> str: ...
+
+    @property
+    def advice(self) -> hints.Advice:
+        """What to send when the hook has failed."""
 
     @property
     def is_forceful(self) -> bool:
@@ -127,21 +106,20 @@ def _params(call: Call, wrong: str = "") -> ExposureParams:
         raise
 
 
-def _on_cluster(
-    call: Call, params: ExposureParams, operation: Any, advice: hints.Advice
-) -> None:
+def _on_cluster(call: Call, params: ExposureParams, operation: Any) -> None:
     cluster = clusters.at(call.endpoint(), params.cluster_vnf_instance_id)
     call.begin()
-    clusters.work(cluster, f"{call.name} of CNF {call.vnf_id}", operation, advice)
+    name = f"{call.name} of CNF {call.vnf_id}"
+    clusters.work(cluster, name, operation, call.advice)
 
 
 def _check(call: Call) -> None:
     """Refuse a request before anything is created."""
-    with hints.attached(_START):
-        params = _params(call, _START.refused)
+    with hints.attached(call.advice):
+        params = _params(call, call.advice.refused)
         expected = _expected(call, params)
         check = partial(CheckExposure, owner=call.vnf_id, expected=expected)
-        _on_cluster(call, params, check, _START)
+        _on_cluster(call, params, check)
 
 
 def _expected(call: Call, params: ExposureParams) -> tuple[Exposure, ...]:
@@ -157,41 +135,34 @@ def _check_modified(call: Call) -> None:
     """Refuse a request before it is stored."""
     if cnf_exposure.ATTRIBUTE not in call.patch:
         return
-    with hints.attached(_MODIFY_START):
-        params = _params(call, _MODIFY_START.refused)
+    with hints.attached(call.advice):
+        params = _params(call, call.advice.refused)
         check = partial(CheckModified, cnf=call.cnf(), params=params)
-        _on_cluster(call, params, check, _MODIFY_START)
+        _on_cluster(call, params, check)
 
 
-def _expose(advice: hints.Advice) -> Callable[[Call], None]:
-    def hook(call: Call) -> None:
-        with hints.attached(advice):
-            params = _params(call, advice.refused)
-            expose = partial(Expose, cnf=call.cnf(), params=params)
-            _on_cluster(call, params, expose, advice)
-
-    return hook
+def _expose(call: Call) -> None:
+    with hints.attached(call.advice):
+        params = _params(call, call.advice.refused)
+        _on_cluster(call, params, partial(Expose, cnf=call.cnf(), params=params))
 
 
 def _expose_first(call: Call) -> None:
-    _expose(_END)(call)
+    _expose(call)
     call.keep(cnf_exposure.given(call.additional_params))
 
 
-def _unexpose(advice: hints.Advice) -> Callable[[Call], None]:
-    def hook(call: Call) -> None:
-        with hints.attached(advice):
-            try:
-                _remove(call, advice)
-            except errors.K8sMgmtError as error:
-                if not call.is_forceful:
-                    raise
-                LOG.warning("CNF %s may stay exposed: %s", call.vnf_id, error)
-
-    return hook
+def _unexpose(call: Call) -> None:
+    with hints.attached(call.advice):
+        try:
+            _remove(call)
+        except errors.K8sMgmtError as error:
+            if not call.is_forceful:
+                raise
+            LOG.warning("CNF %s may stay exposed: %s", call.vnf_id, error)
 
 
-def _remove(call: Call, advice: hints.Advice) -> None:
+def _remove(call: Call) -> None:
     endpoint = call.endpoint()
     if not endpoint:
         return
@@ -201,7 +172,7 @@ def _remove(call: Call, advice: hints.Advice) -> None:
         # That is most likely why the operation failed.
         params = ExposureParams()
     try:
-        _on_cluster(call, params, partial(Unexpose, owner=call.vnf_id), advice)
+        _on_cluster(call, params, partial(Unexpose, owner=call.vnf_id))
     except clusters.NoCluster as error:
         # A cluster that is gone has no exposures any more.
         LOG.warning("CNF %s: nothing is removed: %s", call.vnf_id, error)
@@ -215,29 +186,29 @@ HOOKS: Mapping[str, Callable[[Call], None]] = MappingProxyType(
     {
         "instantiate_start": _check,
         "instantiate_end": _expose_first,
-        "instantiate_rollback_start": _unexpose(_ROLLBACK),
+        "instantiate_rollback_start": _unexpose,
         "instantiate_rollback_end": _nothing,
         # Before its Services go.
-        "terminate_start": _unexpose(_TERMINATE),
+        "terminate_start": _unexpose,
         # v1 calls only this one for the rollback of an instantiation.
         "terminate_end": lambda call: call.forget(),
         "scale_start": _nothing,
-        "scale_end": _expose(_LATER),
+        "scale_end": _expose,
         "scale_rollback_start": _nothing,
-        "scale_rollback_end": _expose(_LATER),
+        "scale_rollback_end": _expose,
         "heal_start": _nothing,
-        "heal_end": _expose(_LATER),
+        "heal_end": _expose,
         "modify_information_start": _check_modified,
-        "modify_information_end": _expose(_LATER),
+        "modify_information_end": _expose,
         "modify_information_rollback_start": _nothing,
-        "modify_information_rollback_end": _expose(_LATER),
+        "modify_information_rollback_end": _expose,
         "change_external_connectivity_start": _nothing,
         "change_external_connectivity_end": _nothing,
         "change_external_connectivity_rollback_start": _nothing,
         "change_external_connectivity_rollback_end": _nothing,
         "change_current_package_start": _nothing,
-        "change_current_package_end": _expose(_LATER),
+        "change_current_package_end": _expose,
         "change_current_package_rollback_start": _nothing,
-        "change_current_package_rollback_end": _expose(_LATER),
+        "change_current_package_rollback_end": _expose,
     }
 )

@@ -13,7 +13,8 @@ from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
-from tacker_k8s_mgmt.hooks.cnf import driver, manifests
+from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks.cnf import advice, driver, manifests
 from tacker_k8s_mgmt.hooks.v1 import database, modification, openstack, requests
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.model import node_settings
@@ -32,6 +33,11 @@ class V1Call:
         self.vnf_id = str(hook.instance.id)
         self._hook = hook
         self._instance = hook.instance
+
+    @property
+    def advice(self) -> hints.Advice:
+        """What to send when the hook has failed."""
+        return advice.V1[self.name]
 
     @property
     def is_forceful(self) -> bool:

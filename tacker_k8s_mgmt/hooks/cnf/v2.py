@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.cnf import driver, manifests
+from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks.cnf import advice, driver, manifests
 from tacker_k8s_mgmt.hooks.v2 import settings
 from tacker_k8s_mgmt.hooks.v2.process import Streams
 from tacker_k8s_mgmt.hooks.v2.request import Call
@@ -26,6 +27,11 @@ class V2Call:
         self.name = call.operation
         self.vnf_id = call.vnf_id
         self._call = call
+
+    @property
+    def advice(self) -> hints.Advice:
+        """What to send when the hook has failed."""
+        return advice.V2[self.name]
 
     @property
     def is_forceful(self) -> bool:
