@@ -339,6 +339,30 @@ class TestV1:
         with pytest.raises(errors.RemoteError, match="a FORCEFUL request goes on"):
             v1("terminate_start", "terminate_vnf_request", request)
 
+    @pytest.mark.parametrize(
+        "broken", [(openstack, "find_vim"), (vim, "registered"), (clusters, "work")]
+    )
+    def test_nothing_keeps_a_forceful_termination(
+        self, v1, monkeypatch, caplog, broken
+    ):
+        def fail(*_):
+            raise exceptions.VimNotFoundException(vim_id="pa55-word")
+
+        monkeypatch.setattr(*broken, fail)
+        request = types.SimpleNamespace(termination_type="FORCEFUL")
+        v1("terminate_start", "terminate_vnf_request", request)
+        assert "may stay exposed" in caplog.text
+        assert "pa55-word" not in caplog.text
+
+    def test_vim_that_tacker_does_not_have_is_an_error_of_ours(self, v1, monkeypatch):
+        def fail(*_):
+            raise exceptions.VimNotFoundException(vim_id="gone")
+
+        monkeypatch.setattr(openstack, "find_vim", fail)
+        request = types.SimpleNamespace(termination_type="GRACEFUL")
+        with pytest.raises(errors.VimError, match="a FORCEFUL request goes on"):
+            v1("terminate_start", "terminate_vnf_request", request)
+
     def test_login_of_the_sample_drivers_request_is_not_used(self, v1, done, caplog):
         theirs = {"lcm-kubernetes-external-lb": {"ssh_password": "pa55-word"}}
         v1("instantiate_end", self.REQUEST, requested(**theirs))

@@ -156,10 +156,13 @@ def _unexpose(call: Call) -> None:
     with hints.attached(call.advice):
         try:
             _remove(call)
-        except errors.K8sMgmtError as error:
+        except Exception as error:
             if not call.is_forceful:
                 raise
-            LOG.warning("CNF %s may stay exposed: %s", call.vnf_id, error)
+            # The text of another error may have secrets.
+            ours = isinstance(error, errors.K8sMgmtError)
+            what = str(error) if ours else type(error).__name__
+            LOG.warning("CNF %s may stay exposed: %s", call.vnf_id, what)
 
 
 def _remove(call: Call) -> None:

@@ -13,6 +13,7 @@ from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.cnf import advice, driver, manifests
 from tacker_k8s_mgmt.hooks.v1 import database, modification, openstack, requests
@@ -67,8 +68,16 @@ class V1Call:
         infos = self._instance.vim_connection_info
         if not infos:
             return ""
-        vim = openstack.find_vim(self._hook.context, infos)
-        return str(vim["access_info"]["auth_url"])
+        try:
+            vim = openstack.find_vim(self._hook.context, infos)
+            return str(vim["access_info"]["auth_url"])
+        except Exception as error:
+            # Tacker raises many kinds, whose texts may have the access information.
+            raise errors.VimError(
+                detail="The VIM that the CNF runs on could not be read from Tacker "
+                f"({type(error).__name__}).",
+                hint="See that `openstack vim show` shows it.",
+            ) from None
 
     def cnf(self) -> Cnf:
         """The CNF, by the Services that Tacker lists."""
