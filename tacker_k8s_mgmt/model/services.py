@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import Any
 
 #: Set by Tacker's v2 API on everything from a manifest (``kubernetes_resource.py``).
@@ -44,7 +45,8 @@ class Service:
         ``externalTrafficPolicy`` is ``Local``.
     :param is_local: whether ``externalTrafficPolicy`` is ``Local``: a node without a
         pod of it drops packets.
-    :param sources: ``loadBalancerSourceRanges``.
+    :param sources: ``loadBalancerSourceRanges``, as the load balancer writes them; one
+        that is no network as it is given.
     :param balancer_class: ``loadBalancerClass``, of another implementation.
     :param ingress: the addresses in its status.
     :param modes: ``ipMode`` of each; "" where there is none.
@@ -119,7 +121,7 @@ class Service:
             ),
             check_port=spec.get("healthCheckNodePort") or None,
             is_local=spec.get("externalTrafficPolicy") == "Local",
-            sources=tuple(spec.get("loadBalancerSourceRanges") or ()),
+            sources=tuple(map(_network, spec.get("loadBalancerSourceRanges") or ())),
             balancer_class=spec.get("loadBalancerClass") or "",
             ingress=tuple(
                 str(entry.get("ip") or entry.get("hostname")) for entry in ingress
@@ -129,6 +131,13 @@ class Service:
             instance=(metadata.get("labels") or {}).get(INSTANCE_LABEL, ""),
             release=annotations.get(RELEASE_ANNOTATION, ""),
         )
+
+
+def _network(written: str) -> str:
+    try:
+        return str(ip_network(written.strip(), strict=False))
+    except ValueError:
+        return written
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,15 @@ def _of_service(
     owner: str, wanted: ServiceExposure, service: Service, problems: list[str]
 ) -> Iterator[Exposure]:
     """The exposures of one Service; adds what is wrong to *problems*."""
+    sources = tuple(map(str, wanted.sources)) or service.sources
+    for source in sources:
+        try:
+            field_types.network(source)
+        except ValueError as error:
+            problems.append(
+                f"Service {service.name}: {source!r} of its loadBalancerSourceRanges "
+                f"{error}"
+            )
     for port, outer in _ports(wanted, service, problems):
         if wanted.proxy_protocol and port.protocol == "udp":
             problems.append(
@@ -157,7 +166,6 @@ def _of_service(
                 "its type be LoadBalancer or its policy Cluster"
             )
         elif outer is not None:
-            sources = tuple(map(str, wanted.sources)) or service.sources
             yield Exposure(
                 owner,
                 service.namespace,

@@ -53,6 +53,22 @@ class TestDefault:
         (found,) = exposed(None, one)
         assert (found.check_port, found.sources) == (31000, ("192.0.2.0/24",))
 
+    def test_source_ranges_are_written_as_the_load_balancer_writes_them(self):
+        """Else `cluster check` would find another source than recorded."""
+        ranges = [" 2001:DB8::/32", "192.0.2.7/24 ", "2001:0db8:0:0::1/128"]
+        one = service("lb", (80, "TCP", 30081), loadBalancerSourceRanges=ranges)
+        (found,) = exposed(None, one)
+        assert found.sources == ("2001:db8::/32", "192.0.2.0/24", "2001:db8::1/128")
+
+    def test_source_range_that_is_none_is_named_before_anything_is_exposed(self):
+        ranges = ["192.0.2.0/24", "192.0.2.0/33", "all", "192.0.2.1"]
+        one = service("lb", (80, "TCP", 30081), loadBalancerSourceRanges=ranges)
+        found = problems(None, one)
+        assert [text.split("'")[1] for text in found] == ["192.0.2.0/33", "all"]
+        # Those of the request replace them.
+        wanted = {"services": [{"name": "lb", "sources": ["192.0.2.0/24"]}]}
+        assert exposed(wanted, one)
+
 
 def test_listed_services_only_at_the_ports_that_are_given():
     wanted = {
