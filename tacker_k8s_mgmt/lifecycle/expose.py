@@ -4,7 +4,7 @@
 It works on the cluster, on behalf of the CNF; both hold the cluster's lock meanwhile.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from oslo_log import log as logging
 
@@ -65,11 +65,15 @@ class _OnCluster:
 class CheckExposure(_OnCluster):
     """Refuses, before anything is created, what could not be exposed.
 
-    :param expected: what is known of it by then.
+    :param expected: returns what is known of it by then, given whether the cluster has
+        a cloud controller.
     """
 
     def __init__(
-        self, deps: Dependencies, owner: str, expected: Sequence[Exposure]
+        self,
+        deps: Dependencies,
+        owner: str,
+        expected: Callable[[bool], Sequence[Exposure]],
     ) -> None:
         super().__init__(deps)
         self._owner = owner
@@ -84,7 +88,8 @@ class CheckExposure(_OnCluster):
         )
 
     def _refuse(self) -> None:
-        exposures.refuse_conflicts(self._state, self._owner, self._expected)
+        expected = self._expected(self._state.params.cluster.has_cloud_controller)
+        exposures.refuse_conflicts(self._state, self._owner, expected)
 
 
 class _OfServices(_OnCluster):
@@ -100,7 +105,9 @@ class _OfServices(_OnCluster):
     def _find(self) -> None:
         present = self._state.cluster().services(self._cnf.namespace)
         self._services = tuple(filter(self._cnf.owns, present))
-        self._wanted = self._params.exposures(self._cnf.vnf_id, self._services)
+        cloud = self._state.params.cluster.has_cloud_controller
+        owner = self._cnf.vnf_id
+        self._wanted = self._params.exposures(owner, self._services, cloud)
         pending = [
             exposure.service for exposure in self._wanted if not exposure.node_port
         ]

@@ -79,10 +79,11 @@ class ExposureParams(Structure):
     VIM."""
     services: tuple[ServiceExposure, ...] = ()
     """List of the Services to expose, empty for none. Default: every Service of the
-    CNF whose type is NodePort or LoadBalancer."""
+    CNF whose type is NodePort or LoadBalancer; with OpenStack's cloud controller,
+    NodePort."""
 
     def exposures(
-        self, owner: str, services: Iterable[Service]
+        self, owner: str, services: Iterable[Service], cloud: bool = False
     ) -> tuple[Exposure, ...]:
         """What these Services are exposed as.
 
@@ -90,6 +91,8 @@ class ExposureParams(Structure):
         on the load balancer is known, and has 0 for its node port then.
 
         :param owner: id of the CNF's VNF instance.
+        :param cloud: whether the cluster's cloud controller has load balancers for
+            Services of that type; they are exposed only if the request names them.
         :raises ExposureError: with every problem.
         """
         known = {service.name: service for service in services}
@@ -98,7 +101,7 @@ class ExposureParams(Structure):
             wanted = tuple(
                 ServiceExposure(name=service.name)
                 for service in known.values()
-                if service.is_balanced
+                if service.is_balanced and not (cloud and service.type == LOAD_BALANCER)
             )
         problems: list[str] = []
         found: list[Exposure] = []

@@ -254,7 +254,7 @@ class TestV1:
         ((cluster, name, operation, arguments),) = done
         assert (cluster, operation) == (ONE, CheckExposure)
         assert name == f"instantiate_start of CNF {CNF}"
-        (expected,) = arguments["expected"]
+        (expected,) = arguments["expected"](False)
         assert (expected.port, expected.node_port) == (8000, 30080)
         assert (arguments["owner"], expected.namespace) == (CNF, "theirs")
 
@@ -263,7 +263,7 @@ class TestV1:
         files = {} if "use_helm" in given else {"lcm-kubernetes-def-files": ["gone"]}
         request = requested(**{ATTRIBUTE: WEB, "use_helm": "true", **files})
         v1("instantiate_start", self.REQUEST, request)
-        (expected,) = done[0][3]["expected"]
+        (expected,) = done[0][3]["expected"](False)
         assert (expected.port, expected.node_port) == (8000, 0)
 
     def test_service_that_the_manifests_lack_is_refused_at_once(self, v1, done):
@@ -391,7 +391,7 @@ class TestV2:
         params = {"lcm-kubernetes-def-files": FILES, "namespace": "ours"}
         driver.perform(V2Call(v2_call("instantiate_start", tmp_path, params)))
         ((_, _, operation, arguments),) = done
-        (expected,) = arguments["expected"]
+        (expected,) = arguments["expected"](False)
         assert operation is CheckExposure
         assert (expected.namespace, expected.port) == ("ours", 30080)
 

@@ -117,18 +117,24 @@ def _check(call: Call) -> None:
     """Refuse a request before anything is created."""
     with hints.attached(call.advice):
         params = _params(call, call.advice.refused)
-        expected = _expected(call, params)
+        expected = partial(_expected, call, params, call.manifests())
+        # Wrong names are found without the cluster.
+        expected(False)
         check = partial(CheckExposure, owner=call.vnf_id, expected=expected)
         _on_cluster(call, params, check)
 
 
-def _expected(call: Call, params: ExposureParams) -> tuple[Exposure, ...]:
+def _expected(
+    call: Call,
+    params: ExposureParams,
+    services: Sequence[Service] | None,
+    cloud: bool,
+) -> tuple[Exposure, ...]:
     """What can be known of the exposures before the Services exist."""
-    services = call.manifests()
     if services is None:
         namespace = call.additional_params.get("namespace") or "default"
         return params.announced(call.vnf_id, namespace)
-    return params.exposures(call.vnf_id, services)
+    return params.exposures(call.vnf_id, services, cloud)
 
 
 def _check_modified(call: Call) -> None:

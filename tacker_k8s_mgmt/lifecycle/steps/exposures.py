@@ -110,12 +110,14 @@ def publish(
 ) -> None:
     """See that the status of these Services has the address if they are exposed.
 
-    That of another implementation of load balancers is left alone.
+    That of another implementation of load balancers is left alone, and the cloud
+    controller writes its own.
 
     :param exposed: their names.
     """
     machine = state.machines.load_balancer
-    address = machine.ssh_address if machine else ""
+    ours = machine and not state.params.cluster.has_cloud_controller
+    address = machine.ssh_address if machine and ours else ""
     for service in services:
         wanted = address if service.name in exposed else ""
         if service.type != LOAD_BALANCER or service.shows(wanted):

@@ -2,6 +2,7 @@
 """Exposure of a CNF on fakes: what is exposed and refused, faults at every step."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -34,6 +35,14 @@ WEB = service("web", (80, "TCP", 30080))
 LB = service("lb", (443, "TCP", 30443), type="LoadBalancer")
 OTHERS = replace(LB, name="others", instance=OTHER_CNF)
 ADDRESS = "203.0.113.9"
+CLOUD = {
+    "auth_url": "https://keystone.example:5000/v3",
+    "region": "one",
+    "application_credential_id": "an-id",
+    "application_credential_name": "cluster",
+    "application_credential_secret": "s3cret-of-it",
+    "cloud_controller": True,
+}
 
 
 @pytest.fixture
@@ -149,7 +158,7 @@ def test_load_balancer_service_without_node_ports_is_refused(site):
 
 
 def test_conflict_is_found_before_anything_is_created(site):
-    known = cnf_exposure.parse(None).exposures(CNF, [WEB])
+    known = partial(cnf_exposure.parse(None).exposures, CNF, [WEB])
     run(CheckExposure, site, WANTED, owner=CNF, expected=known)
     assert not any(call.startswith("lock") for call in site.calls)
     site.services = [replace(WEB, instance=OTHER_CNF)]
@@ -175,10 +184,42 @@ def test_other_parameters_are_refused_before_they_are_stored(site):
     assert before == (dict(site.files), site.exposed, ingress(site))
 
 
+class TestCloudController:
+    """Its load balancers are for Services of that type."""
+
+    WANTED = params(
+        external_lb_param=BALANCER,
+        cluster={"openstack": CLOUD},
+    )
+
+    @pytest.fixture
+    def site(self):
+        made = instantiated(self.WANTED, load_balancer=True)
+        made.services = [WEB, LB, OTHERS]
+        return made
+
+    def test_its_services_are_left_to_it(self, site):
+        exposed(site, None, self.WANTED)
+        assert kept(site) == [("web", 30080)]
+        assert ingress(site)["lb"] == ()
+
+    def test_one_that_the_request_names_is_exposed_and_gets_no_address(self, site):
+        exposed(site, {"services": [{"name": "lb"}]}, self.WANTED)
+        assert kept(site) == [("lb", 443)]
+        assert ingress(site)["lb"] == ()
+
+    def test_ports_that_will_not_be_used_are_no_conflict(self, site):
+        on_api_port = service("lb", (6443, "TCP", None), type="LoadBalancer")
+        known = partial(cnf_exposure.parse(None).exposures, CNF, [on_api_port])
+        run(CheckExposure, site, self.WANTED, owner=CNF, expected=known)
+        with pytest.raises(errors.StepFailed, match="in use by the Kubernetes API"):
+            run(CheckExposure, site, WANTED, owner=CNF, expected=known)
+
+
 @pytest.mark.parametrize(
     ("kind", "arguments"),
     [
-        (CheckExposure, {"owner": CNF, "expected": ()}),
+        (CheckExposure, {"owner": CNF, "expected": lambda cloud: ()}),
         (CheckModified, {"cnf": OURS, "params": cnf_exposure.parse(None)}),
         (Expose, {"cnf": OURS, "params": cnf_exposure.parse(None)}),
     ],
@@ -203,7 +244,7 @@ class TestClusterWithoutLoadBalancer:
     @pytest.mark.parametrize(
         ("kind", "arguments"),
         [
-            (CheckExposure, {"owner": CNF, "expected": ()}),
+            (CheckExposure, {"owner": CNF, "expected": lambda cloud: ()}),
             (Expose, {"cnf": OURS, "params": cnf_exposure.parse(None)}),
         ],
     )
