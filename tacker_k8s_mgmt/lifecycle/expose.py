@@ -167,6 +167,9 @@ class Expose(_OfServices):
 class Unexpose(_OnCluster):
     """Removes all exposures of a CNF; the load balancer need not be there.
 
+    Nor need the cluster: a heal of the whole VNF removes its inventory, and keeps the
+    record until the cluster is built anew.
+
     :param owner: id of the CNF's VNF instance.
     """
 
@@ -180,22 +183,34 @@ class Unexpose(_OnCluster):
         if self._state.params.load_balancer is None:
             return ()
         return (
-            self._open(),
+            Step("find the nodes and the load balancer of the cluster", self._begin),
             Step("find what is exposed of the CNF", self._find),
             Step(
                 "take the load balancer's address out of the Services' status",
                 self._withdraw,
-                probe=lambda: not self._exposed,
+                probe=lambda: not self._exposed or not self._state.nodes,
             ),
             # Last: a repetition needs the record.
             Step(
                 "remove it from the load balancer",
                 lambda: exposures.set_exposures(self._state, self._owner, ()),
+                probe=lambda: not self._exposed and not self._state.nodes,
             ),
         )
 
+    def _begin(self) -> None:
+        state = self._state
+        state.site.lock(_PATIENCE, _WITHIN)
+        state.nodes = state.previous()
+        if state.nodes:
+            state.machines = state.site.machines()
+
     def _find(self) -> None:
-        recorded = exposures.recorded(self._state)
+        state = self._state
+        if state.nodes:
+            recorded = exposures.recorded(state)
+        else:
+            recorded = state.records.exposures() or ()
         self._exposed = tuple(e for e in recorded if e.owner == self._owner)
 
     def _withdraw(self) -> None:

@@ -25,10 +25,14 @@ LOG = logging.getLogger(__name__)
 def recorded(state: ClusterState) -> tuple[Exposure, ...]:
     """The exposures of all CNFs; a lost or spoiled record is rebuilt.
 
-    :raises K8sMgmtError: it is, and the load balancer does not report what it exposes.
+    :raises SpoiledFile: it is, and there is no load balancer that could report.
+    :raises K8sMgmtError: the load balancer does not report what it exposes.
     """
-    how = "It is rebuilt by the load balancer."
-    exposures = rebuilt(state.records.exposures, how)
+    if load_balancer.exists(state):
+        how = "It is rebuilt by the load balancer."
+        exposures = rebuilt(state.records.exposures, how)
+    else:
+        exposures = state.records.exposures()
     if exposures is None:
         exposures = _on_balancer(state)
         _write(state, exposures)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exposure of a CNF on fakes: what is exposed and refused, faults at every step."""
 
+import json
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +15,7 @@ from tacker_k8s_mgmt.lifecycle.expose import (
     Expose,
     Unexpose,
 )
+from tacker_k8s_mgmt.lifecycle.terminate import terminate_end
 from tacker_k8s_mgmt.model.exposure import of_service
 from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.request import cnf_exposure
@@ -25,7 +27,7 @@ from tests.helpers.operations import (
     rebuild,
     run,
 )
-from tests.helpers.requests import BALANCER, params
+from tests.helpers.requests import BALANCER, VNF, params
 
 WANTED = params(external_lb_param=BALANCER)
 WITHOUT = params(external_lb_param=None)
@@ -132,6 +134,25 @@ def test_nothing_is_left_after_the_end(site):
     unexposed(site)
     assert kept(site) == []
     assert ingress(site) == {"web": (), "lb": (), "others": ()}
+
+
+def test_end_while_the_whole_cluster_is_being_healed(site):
+    exposed(site)
+    other = Cnf(OTHER_CNF, "default")
+    port = {"port": 443, "external_port": 8443}
+    elsewhere = cnf_exposure.parse({"services": [{"name": "others", "ports": [port]}]})
+    run(Expose, site, WANTED, cnf=other, params=elsewhere)
+    for step in terminate_end(VNF, site.vims, site, heals=True):
+        step.take()
+    assert list(site.files) == ["exposures.json"]
+    site.load_balancer, site.control_planes, site.workers = None, [], []
+    for _ in range(2):
+        unexposed(site)
+        recorded = json.loads(site.files["exposures.json"])
+        assert {one["owner"] for one in recorded} == {OTHER_CNF}
+    site.files.clear()
+    unexposed(site)
+    assert site.files == {}
 
 
 def test_services_that_are_gone_do_not_matter_at_the_end(site):
