@@ -446,6 +446,16 @@ class TestV2:
         for *_, arguments in done:
             assert [one.name for one in arguments["params"].services] == named
 
+    def test_modification_is_checked_on_the_cluster_that_it_moves_the_cnf_to(
+        self, done, registered
+    ):
+        moved = "https://203.0.113.8:6443"
+        registered(v1=[(ONE, ENDPOINT), (TWO, moved)])
+        vims = {"cluster": {"interfaceInfo": {"endpoint": moved}}}
+        request = {"metadata": {ATTRIBUTE: {"services": []}}, "vimConnectionInfo": vims}
+        driver.perform(V2Call(v2_call("modify_information_start", request=request)))
+        assert [one[0] for one in done] == [TWO]
+
     def test_other_modifications_are_not_checked_on_the_cluster(self, done):
         request = {"metadata": {"owner": "us"}}
         driver.perform(V2Call(v2_call("modify_information_start", request=request)))

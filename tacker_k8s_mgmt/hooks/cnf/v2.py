@@ -6,6 +6,7 @@ Helm release after it (``kubernetes_utils.py``, ``helm.py``).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tacker_k8s_mgmt import errors
@@ -18,6 +19,8 @@ from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 
 _FORCEFUL = "FORCEFUL"
+# Before Tacker stores what the request changes.
+_MODIFY_START = "modify_information_start"
 
 
 class V2Call:
@@ -47,7 +50,7 @@ class V2Call:
     def metadata(self) -> Mapping[str, Any]:
         """Those of the VNF instance, as the operation leaves them."""
         kept = self._call.instance.get("metadata") or {}
-        if self.name != "modify_information_start":
+        if self.name != _MODIFY_START:
             return kept
         return _merged(kept, self.patch)
 
@@ -58,7 +61,13 @@ class V2Call:
 
     def endpoint(self) -> str:
         """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
-        interface = self._call.vim.get("interfaceInfo") or {}
+        call = self._call
+        if self.name == _MODIFY_START:
+            kept = call.instance.get("vimConnectionInfo") or {}
+            patch = call.request.get("vimConnectionInfo") or {}
+            infos = _merged(kept, patch)
+            call = replace(call, instance={**call.instance, "vimConnectionInfo": infos})
+        interface = call.vim.get("interfaceInfo") or {}
         return str(interface.get("endpoint") or "")
 
     def cnf(self) -> Cnf:
