@@ -285,11 +285,12 @@ def ports(cluster: Cluster) -> dict[int, int]:
 def ingress(
     cluster: Cluster, service: str, namespace: str = cnf.NAMESPACE
 ) -> list[str]:
-    """The addresses in the status of a Service."""
+    """The addresses in the status of a Service that nodes leave to what has them."""
     words = ("get", "service", service, "-n", namespace, "-o", "json")
     found = json.loads(cluster.kubectl(*words))
     balancer = found.get("status", {}).get("loadBalancer", {})
-    return [entry["ip"] for entry in balancer.get("ingress") or ()]
+    given = balancer.get("ingress") or ()
+    return [entry["ip"] for entry in given if entry.get("ipMode") == "Proxy"]
 
 
 def answers(cluster: Cluster, port: int) -> bool:

@@ -102,9 +102,9 @@ class Cnfs:
         address = self._cluster.balancer_address()
         found = self._cluster.kubectl(
             *("-n", NAMESPACE, "get", "service", "web-local"),
-            *("-o", "jsonpath={.status.loadBalancer.ingress[*].ip}"),
+            *("-o", "jsonpath={.status.loadBalancer.ingress[*]['ip', 'ipMode']}"),
         )
-        assert found == address
+        assert found.split() == [address, "Proxy"]
 
     def scale(self, direction: str) -> None:
         """Scale both by one pod, which drops no connection with another pod."""
