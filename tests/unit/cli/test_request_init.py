@@ -107,7 +107,10 @@ def test_standard_output(home, capsys):
         (("--vm-password", "s3cret"), "--vm-password: this would put a secret"),
         (("other",), "there is no flavour other (there are: ha, simple)"),
         (("--hot", "x"), "--hot needs NAME=VALUE"),
-        (("--hot", "x=1"), "the Base HOT has no parameter x (it has: address_pairs"),
+        (
+            ("--hot", "x=1"),
+            "there is no parameter of the Base HOT x (there are: address_pairs",
+        ),
         (("--set", "=1"), "--set needs NAME=VALUE"),
         (("--set", "vim_name.x=1"), "vim_name is no structure"),
         (("--literal-secrets",), "there is no terminal to ask for the password"),

@@ -76,6 +76,7 @@ def test_the_sample_of_user_data_can_be_used(tmp_path, api):
     ("option", "code", "text"),
     [
         (["--parameter", "nosuch=1"], 1, "there is no parameter nosuch; it has "),
+        (["--parameter", "api_port=0"], 1, "parameters.api_port: 0 is less than 1"),
         (["--parameter", "api_port"], 2, "it must be NAME=VALUE"),
         (["--management-cidr", "192.0.2.1/24"], 2, "192.0.2.1/24 has host bits set"),
         (["--user-data", "nosuch"], 2, "nosuch cannot be read"),
