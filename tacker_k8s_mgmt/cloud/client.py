@@ -24,6 +24,7 @@ from tacker_k8s_mgmt.cloud.facts import (
 from tacker_k8s_mgmt.errors import CloudError
 
 LIMIT = 30.0  # seconds for each answer
+_TACKER = "nfv-orchestration"
 _TEMPLATE = "heat_template_version."
 # Nova's limits, as openstacksdk names them.
 _COMPUTE = {
@@ -255,7 +256,10 @@ class Cloud:
     def vims(self) -> list[Vim]:
         """The VIMs of Tacker's v1 API that the project sees."""
         with _asking("Tacker"):
-            every = self._get("nfv-orchestration", "/v1.0/vims.json")["vims"]
+            # Tacker's paths begin at the catalogue's address; the one that openstacksdk
+            # discovers has the version already.
+            address = self._connection.endpoint_for(_TACKER)
+            every = self._get(_TACKER, "/v1.0/vims.json", address)["vims"]
         return [
             Vim(
                 str(one["name"]),
@@ -267,11 +271,16 @@ class Cloud:
             for one in every
         ]
 
-    def _get(self, service: str, path: str) -> Any:
+    def _get(self, service: str, path: str, address: str | None = None) -> Any:
+        """A document of a service that openstacksdk has no words for.
+
+        :param address: of the service; default: what openstacksdk discovers.
+        """
         from openstack import exceptions
 
         client = self._connection.config.get_session_client(service)
-        answer = client.get(path, headers={"Accept": "application/json"})
+        accept = {"Accept": "application/json"}
+        answer = client.get(path, headers=accept, endpoint_override=address)
         exceptions.raise_from_response(answer)
         return answer.json()
 

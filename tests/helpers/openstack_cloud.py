@@ -107,6 +107,13 @@ class OpenStack:
         return stand_in.absent(path)
 
     def _tacker(self, path: str, query: Mapping[str, str]) -> Answer:
+        if not path:
+            # As Tacker 16: clients that follow this find no VIM below it.
+            here = f"{self._endpoints['nfv-orchestration']}/v1.0"
+            links = [{"rel": "self", "href": here}]
+            return 200, {
+                "versions": [{"id": "v1.0", "status": "CURRENT", "links": links}]
+            }
         if path == "/v1.0/vims.json":
             return 200, {"vims": self.vims}
         return stand_in.absent(path)
