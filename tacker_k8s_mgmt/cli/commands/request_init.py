@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.cloud.questions import OPTIONS, Given, Site
 from tacker_k8s_mgmt.csar import archive, request, sources
 from tacker_k8s_mgmt.csar.api import APIS, V1, V2
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import blanks, params
 
 _PAIRS: Mapping[str, tuple[str, str]] = {
     "network": ("[CP=]NETWORK", "network of a connection point, or of all others"),
@@ -202,6 +202,12 @@ def _report(
         params.parse(body["additionalParams"])
     except ParamError as error:
         problems += error.problems
+    problems += [
+        f"csar build {option} {'.'.join(place)}: {text}"
+        for option, values in site.build.items()
+        for value in values
+        for place, text in blanks.places(dict([_split(value)]))
+    ]
     print(f"{args.output}: {len(problems) or 'nothing'} left to correct or fill in")
     for problem in problems:
         print(f"  {problem}")
@@ -224,6 +230,12 @@ def _report(
     print("next:")
     for line in lines:
         print(f"  {shlex.join(line)}")
+
+
+def _split(value: str) -> tuple[str, str]:
+    """``VDU=NAME`` in two, or nothing and a name."""
+    before, mark, after = value.partition(blanks.BEGINNING)
+    return before.rstrip("="), f"{mark}{after}"
 
 
 def _name(args: argparse.Namespace) -> str:

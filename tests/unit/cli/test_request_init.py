@@ -150,6 +150,18 @@ class TestCloud:
         assert installation(body)["worker_node"]["username"] == "ubuntu"
         assert body["additionalParams"]["key_name"] == KEY_PAIR
 
+    def test_what_no_package_can_be_built_without_is_left(
+        self, init, openstack, monkeypatch, capsys
+    ):
+        monkeypatch.setattr(images, "IMAGES", images.IMAGES[1:2])
+        monkeypatch.setattr(compute, "FLAVORS", compute.FLAVORS[:1])
+        _, out = init(*KNOWN, "--yes")
+        assert "instantiate.json: 6 left to correct or fill in\n" in out
+        assert "  csar build --image masterNode: is still to be filled in: image" in out
+        build = next(line for line in commands_in(out) if line[:2] == ["csar", "build"])
+        assert main(build) == 1
+        assert capsys.readouterr().out.count("is still to be filled in: ") == 6
+
     def test_offline_asks_none(self, init, openstack):
         openstack.refused |= {"compute", "image", "network"}
         body, _ = init("--offline")
