@@ -25,7 +25,7 @@ def problems(schema: Mapping[str, Any], value: Any) -> list[str]:
     :param schema: of the parameter, as a HOT has it.
     :return: sentences that begin with the value.
     """
-    if any(blanks.places(value)):
+    if blanks.is_in(value):
         return []
     kind = str(schema.get("type"))
     shown = "the hidden value" if schema.get("hidden") else _shown(value)

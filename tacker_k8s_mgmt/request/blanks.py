@@ -23,6 +23,11 @@ def mark(meaning: str) -> str:
     return f"{BEGINNING}{meaning}>"
 
 
+def is_in(value: Any) -> bool:
+    """Whether *value* has a blank, at any depth."""
+    return any(True for _ in places(value))
+
+
 def places(value: Any, place: Location = ()) -> Iterator[tuple[Location, str]]:
     """Where *value* has blanks, at any depth, each with a sentence about it."""
     if isinstance(value, Mapping):

@@ -47,8 +47,7 @@ class OpenStack:
                 "name": "openstack-lab",
                 "type": "openstack",
                 "is_default": True,
-                "auth_url": "http://keystone.example.org/v3",
-                "vim_project": {"name": PROJECT},
+                "vim_project": {"name": PROJECT, "project_domain_name": "Default"},
             }
         ]
         self._endpoints: dict[str, str] = {}
@@ -70,6 +69,8 @@ class OpenStack:
                 self._endpoints[kind] = stack.enter_context(_served(handler)) + path
             keystone = stack.enter_context(_served(self._keystone()))
             self.auth_url = f"{keystone}/v3"
+            for vim in self.vims:
+                vim["auth_url"] = self.auth_url
             yield self
 
     def environment(self, home: Path) -> dict[str, str]:
