@@ -131,7 +131,8 @@ class RequestInit(Command):
             print(text, end="")
             return common.OK
         common.write_new(Path(args.output), text, force=args.force)
-        _report(args, package, body, site)
+        cloud = None if args.offline else self.cloud_name(args)
+        _report(args, package, body, site, cloud)
         return common.OK
 
     def _cloud(self, args: argparse.Namespace) -> Cloud | None:
@@ -195,8 +196,12 @@ def _report(
     package: demand.Package,
     body: Mapping[str, Any],
     site: Site,
+    cloud: str | None,
 ) -> None:
-    """Print what is left to be filled in, and the commands that come next."""
+    """Print what is left to be filled in, and the commands that come next.
+
+    :param cloud: what ``--os-cloud`` has named.
+    """
     problems = list(request.read(body, package.api).problems)
     try:
         params.parse(body["additionalParams"])
@@ -212,18 +217,30 @@ def _report(
     for problem in problems:
         print(f"  {problem}")
     csar = str(args.package or f"{package.flavour.id}.zip")
-    tacker = ["openstack"]
-    if package.api is V2:
-        tacker += ["--os-tacker-api-version", "2"]
+    named = ["--os-cloud", cloud] if cloud else []
+    tacker = ["openstack", *named]
+    lcm = [*tacker, *(["--os-tacker-api-version", "2"] if package.api is V2 else [])]
     lines = [
         [common.PROGRAM, "csar", "check", csar, "--request", args.output],
-        [common.PROGRAM, "preflight", args.output, "--package", csar, "--cloud"],
-        [*tacker, "vnflcm", "create", "VNFD_ID", "--name", _name(args)],
-        [*tacker, "vnflcm", "instantiate", "VNF_INSTANCE_ID", args.output],
+        [
+            common.PROGRAM,
+            "preflight",
+            args.output,
+            "--package",
+            csar,
+            "--cloud",
+            *named,
+        ],
+        [*tacker, "vnf", "package", "create"],
+        [*tacker, "vnf", "package", "upload", "--path", csar, "PACKAGE_ID"],
+        [*tacker, "vnf", "package", "show", "PACKAGE_ID", "-c", "VNFD ID"],
+        [*lcm, "vnflcm", "create", "VNFD_ID", "--name", _name(args)],
+        [*lcm, "vnflcm", "instantiate", "VNF_INSTANCE_ID", args.output],
     ]
     if args.package is None or site.build:
         api = ["--api", package.api.name] if package.api is V2 else []
         built = [common.PROGRAM, "csar", "build", package.flavour.id, "-o", csar, *api]
+        built += ["--force"] if Path(csar).exists() else []
         for option, values in site.build.items():
             built += [word for value in values for word in (option, value)]
         lines.insert(0, built)

@@ -167,6 +167,24 @@ class TestCloud:
         body, _ = init("--offline")
         assert "<fill in: " in body["extVirtualLinks"][0]["resourceId"]
 
+    def test_the_next_commands_are_for_the_same_cloud(self, init, openstack):
+        _, out = init("--os-cloud", "envvars", *KNOWN, "--api", "v2")
+        lines = [line.strip() for line in out.partition("next:\n")[2].splitlines()]
+        assert lines[2] == (
+            "tacker-k8s-mgmt preflight instantiate.json --package simple.zip --cloud "
+            "--os-cloud envvars"
+        )
+        assert lines[3:] == [
+            "openstack --os-cloud envvars vnf package create",
+            "openstack --os-cloud envvars vnf package upload --path simple.zip "
+            "PACKAGE_ID",
+            "openstack --os-cloud envvars vnf package show PACKAGE_ID -c 'VNFD ID'",
+            "openstack --os-cloud envvars --os-tacker-api-version 2 vnflcm create "
+            "VNFD_ID --name blue",
+            "openstack --os-cloud envvars --os-tacker-api-version 2 vnflcm instantiate "
+            "VNF_INSTANCE_ID instantiate.json",
+        ]
+
     def test_a_cloud_that_does_not_answer_is_an_error(self, openstack, capsys, home):
         openstack.refused.add("network")
         assert main(["request", "init"]) == 1
