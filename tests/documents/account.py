@@ -61,6 +61,7 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "tacker-k8s-mgmt cluster check *",
         "tacker-k8s-mgmt cluster labels *",
         "tacker-k8s-mgmt preflight *",
+        "sudo --preserve-env=* preflight *",
         "ssh-keyscan *",
     ),
     "kubeconfig": (
@@ -174,7 +175,7 @@ NOT_RUN: Mapping[str, tuple[str, ...]] = {
         "openstack flavor create *",
         *("ssh -i kubernetes *", "systemctl status tacker-conductor"),
         "tacker-k8s-mgmt request init ha *",
-        "tacker-k8s-mgmt cluster kubeconfig VNF_INSTANCE_ID *",
+        'sudo "$(command -v tacker-k8s-mgmt)" cluster kubeconfig *',
     ),
     "needs a package of the reader's own": (
         "tacker-k8s-mgmt request init --package mine.zip *",
