@@ -69,6 +69,14 @@ def _plugin() -> Any:
     return manager.TackerManager.get_service_plugins()[constants.NFVO]
 
 
+def all_vims(context: Any) -> dict[str, dict[str, Any]]:
+    """Every VIM in the registry, by its id.
+
+    :param context: of an administrator.
+    """
+    return {str(vim["id"]): dict(vim) for vim in _plugin().get_vims(context)}
+
+
 def registered(context: Any) -> Iterator[tuple[str, str]]:
     """The clusters in the registry, of all projects.
 
