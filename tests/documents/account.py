@@ -37,6 +37,7 @@ READ = (
 
 #: In the lab, by the scene of an integration test that runs them one after the other.
 LAB: Mapping[str, tuple[str, ...]] = {
+    "default VIM": ("openstack vim register *", "openstack vim list"),
     "package made": ("openstack vnf package create",),
     "package filled": (
         "openstack vnf package upload --path simple.zip ID",
@@ -172,8 +173,7 @@ NOT_RUN: Mapping[str, tuple[str, ...]] = {
         "sudo python3 -m pip install *",
     ),
     "makes things in a real cloud, or logs in to a real host": (
-        *("openstack vim *", "openstack image create *"),
-        "openstack flavor create *",
+        *("openstack image create *", "openstack flavor create *"),
         *("ssh -i kubernetes *", "systemctl status tacker-conductor"),
         "tacker-k8s-mgmt request init ha *",
         'sudo "$(command -v tacker-k8s-mgmt)" cluster kubeconfig *',

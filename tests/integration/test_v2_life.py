@@ -8,9 +8,12 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from lab import client, settings
+from tests.documents import blocks
 from tests.helpers import alerts
+from tests.helpers.alertmanager import Alertmanager, alert, alertmanager
 from tests.integration import exposed
 from tests.integration.cluster_checks import (
     NODES,
@@ -85,6 +88,12 @@ def vim_of_v1(cluster: ClusterV2) -> Iterator[str]:
         tacker.call("DELETE", f"/v1.0/vims/{made['id']}.json")
 
 
+@pytest.fixture(scope="module")
+def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmanager]:
+    with alertmanager(tmp_path_factory.mktemp("alertmanager"), TACKER) as made:
+        yield made
+
+
 def assert_vim_is_the_cluster(cluster: ClusterV2) -> None:
     """It is the last entry, behind the OpenStack of the VMs."""
     assert cluster.vim_types() == [OPENSTACK, KUBERNETES]
@@ -113,6 +122,42 @@ def assert_only_this_is_new(
     after, name = machine_ids(cluster), f"worker-{address.replace('.', '-')}"
     assert after[name] != before[name]
     assert after == {**before, name: after[name]}
+
+
+@contextlib.contextmanager
+def without_default_vim(lab: LabV2) -> Iterator[None]:
+    """While nothing uses the lab's VIM, have another one be the default."""
+    (known,) = lab.tacker.vims()
+
+    def default(yes: bool) -> None:
+        body = {"vim": {"is_default": yes}}
+        lab.tacker.call("PUT", f"/v1.0/vims/{known['id']}.json", json=body)
+
+    default(False)
+    try:
+        yield
+    finally:
+        for vim in lab.tacker.vims():
+            if vim["id"] != known["id"]:
+                lab.tacker.call("DELETE", f"/v1.0/vims/{vim['id']}.json")
+        default(True)
+
+
+class TestVim:
+    def test_openstack_is_registered_as_the_default(self, lab, guide):
+        (printed,) = (block for block in blocks.code("yaml") if "auth_url" in block)
+        site = {
+            "auth_url": settings.IDENTITY_URL,
+            "username": settings.USER,
+            "password": settings.PASSWORD,
+            "project_name": settings.PROJECT,
+        }
+        guide.writes("vim.yaml", {**yaml.safe_load(printed), **site})
+        with without_default_vim(lab):
+            listed = guide.does("default VIM")
+            made = next(vim for vim in lab.tacker.vims() if vim["name"] == "my-cloud")
+            assert made["is_default"]
+            assert made["id"] in listed
 
 
 class TestLife:
@@ -252,13 +297,19 @@ class TestLife:
         assert more < consistent(cluster, 5)
         assert "OtherOperationInProgress" in lab.logs("tacker-conductor")
 
-    def test_scale_in_by_two_and_by_one(self, cluster, web):
+    def test_scale_in_by_two_and_by_an_alert_of_alertmanager(
+        self, cluster, manager, web
+    ):
         before = consistent(cluster, 5)
         with exposed.held_open_at(cluster, next(iter(cluster.workers().values()))):
             cluster.scale("IN", steps=2)
         smaller = consistent(cluster, 3)
         assert smaller < before
-        cluster.scale("IN")
+        idle = alert("WorkersIdle", cluster.id)
+        with cluster.by_command():
+            manager.fire(idle)
+        assert cluster.occurrence()["isAutomaticInvocation"]
+        manager.resolve(idle)
         assert consistent(cluster, 2) < smaller
         running(cluster)
 
@@ -289,8 +340,8 @@ class TestLife:
             "drain"
         )
 
-    def test_load_balancer_gets_routes_and_services_again_healed_with_a_worker(
-        self, cluster, guide, web
+    def test_alertmanager_has_a_worker_and_the_load_balancer_healed_together(
+        self, cluster, guide, manager, web
     ):
         by_hand = ("--port", str(PORT), "--node-port", str(NODE_PORT))
         cluster.balancer("expose", "by-hand", *by_hand)
@@ -299,9 +350,13 @@ class TestLife:
         identities = machine_ids(cluster)
         address, worker = sorted(cluster.workers().items())[0]
         sick = [cluster.vnfc(one) for one in (cluster.server("externalLB"), worker)]
-        # Two alerts at once are one heal.
-        guide.writes("heal-alert.json", alerts.heal(cluster.id, *sick))
+        found = alert("WorkerNotReady", cluster.id, node="a", system_uuid=worker)
+        assert found["vnfc_info_id"] == sick[1]
+        guide.writes("heal-alert.json", alerts.heal(cluster.id, sick[1]))
+        # Two alerts at once are one heal, and the same again meanwhile is none.
         with cluster.by_command():
+            manager.fire(found, {**found, "node": "b", "vnfc_info_id": sick[0]})
+            eventually(cluster.in_progress)
             guide.does("heal by an alert", TACKER=TACKER)
         healed = cluster.occurrence()
         assert healed["isAutomaticInvocation"]
