@@ -6,6 +6,7 @@ template. No error text repeats a value.
 """
 
 import re
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -110,6 +111,16 @@ def _mtu(value: Any) -> int | str:
     return int(value)
 
 
+def _address(value: Any) -> IPv4Address | IPv6Address:
+    problem = ValueError("must be an IP address")
+    if not isinstance(value, str):
+        raise problem
+    try:
+        return ip_address(value.strip())
+    except ValueError:
+        raise problem from None
+
+
 def _connection(value: Any) -> Any:
     """The number, which the kubeadm driver's samples write as text."""
     return int(value) if value in ("0", "1") else value
@@ -149,6 +160,12 @@ Taint = Annotated[
         "a taint such as dedicated=video:NoSchedule, with the effect NoSchedule, "
         "PreferNoSchedule or NoExecute",
     ),
+]
+OptionalAddress = Optional[
+    Annotated[IPv4Address | IPv6Address, BeforeValidator(_address)]
+]
+OptionalQuantity = Optional[
+    Annotated[str, _matching(r"[1-9]\d{0,8}[KMGTPE]i?", "a size such as 20Gi")]
 ]
 OptionalCertificate = Optional[Annotated[str, AfterValidator(_certificate)]]
 OptionalMtu = Optional[Annotated[int | str, PlainValidator(_mtu)]]

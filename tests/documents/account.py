@@ -203,6 +203,10 @@ NOT_RUN: Mapping[str, tuple[str, ...]] = {
         "export KUBERNETES_BIN=*",
         "/var/cache/tacker-k8s-lab/envs/tacker-*/bin/python -m pytest tests/real/*",
     ),
+    "needs pods, and an image to store, which a lab has not": (
+        "kubectl -n kube-system port-forward service/registry *",
+        "docker push localhost:5000/*",
+    ),
     "changes /etc of the machine, and wants a user tacker": ("install -* -o tacker *",),
     "needs a program that receives notifications": ("openstack vnflcm subsc create *",),
     "needs a Nova that makes key pairs, which a lab has not": (

@@ -69,6 +69,7 @@ AUTHENTICATION = {
     "cluster.authentication.webhook": {
         "url": "https://10.99.0.2:8443/webhook",
         "ca_certificate": CERTIFICATE,
+        "authorization": True,
     },
 }
 
@@ -112,6 +113,12 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
         **AUTHENTICATION,
         "cluster.helm": True,
         "cluster.local_registry": True,
+        "cluster.node_registry": {
+            "name": "images.local:5000",
+            "address": "10.233.0.12",
+            "storage_class": "fast",
+            "size": "20Gi",
+        },
         "cluster.metrics_server": True,
         "cluster.audit_log": True,
         "cluster.encrypt_secrets": True,

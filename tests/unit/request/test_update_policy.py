@@ -246,6 +246,7 @@ FIXED = {
     "cluster.openstack": ({"region": "two"}, CONTROL_PLANE),
     "cluster.storage": ({"local_path": True}, CONTROL_PLANE),
     "cluster.authentication": ({"oidc": {}}, CONTROL_PLANE),
+    "cluster.node_registry": ({"size": "20Gi"}, CONTROL_PLANE),
     **{
         f"cluster.{name}": (True, CONTROL_PLANE)
         for name in (
