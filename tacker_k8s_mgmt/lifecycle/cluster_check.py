@@ -4,9 +4,10 @@
 Each source is read on its own: the failure of one hides no other.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from typing import TypeVar
 
 from tacker_k8s_mgmt import errors
@@ -18,6 +19,7 @@ from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Node, Role, name_nodes
 from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status import report, settings_report
 from tacker_k8s_mgmt.status.facts import Answers, Report, Source
@@ -27,6 +29,7 @@ from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
 Answer = TypeVar("Answer")
+Objects = tuple[tuple[NodeObject, ...], Mapping[str, NodeMarks], tuple[Service, ...]]
 Listing = tuple[tuple[Node, ...], frozenset[str] | None, tuple[Exposure, ...]]
 
 
@@ -71,11 +74,13 @@ class Survey:
             counts = self._read(Source.HEAT, lambda: tuple(view.counts()))
             listed, joined, exposures = listing.result() or (None, None, None)
             planes = _control_planes(listed, machines)
-            nodes = pool.submit(self._read, Source.CLUSTER, lambda: self._nodes(planes))
+            nodes = pool.submit(
+                self._read, Source.CLUSTER, lambda: self._nodes(planes, exposures)
+            )
             status = None
             if self._params.load_balancer:
                 status = self._read(Source.BALANCER, lambda: self._status(machines))
-            seen, marks = nodes.result() or (None, None)
+            seen, marks, services = nodes.result() or (None, None, None)
             return Answers(
                 machines=machines,
                 inventory=listed,
@@ -85,6 +90,7 @@ class Survey:
                 vims=vims,
                 counts=counts,
                 exposures=exposures,
+                services=services,
                 marks=marks,
                 settings=self._settings,
             )
@@ -94,7 +100,8 @@ class Survey:
         listing = self._read(Source.INVENTORY, self._listing)
         listed = listing[0] if listing else ()
         planes = _control_planes(listed, None)
-        _, marks = self._read(Source.CLUSTER, lambda: self._nodes(planes)) or ((), {})
+        answer = self._read(Source.CLUSTER, lambda: self._nodes(planes))
+        marks = answer[1] if answer else {}
         rows = settings_report.rows(listed, marks, self._settings, self._params)
         return SettingsReport(tuple(rows), self._settings.problems, self._failures)
 
@@ -128,9 +135,15 @@ class Survey:
         return nodes_in(records.inventory()), records.joined(), exposures
 
     def _nodes(
-        self, control_planes: tuple[Node, ...]
-    ) -> tuple[tuple[NodeObject, ...], Mapping[str, NodeMarks]]:
-        """The Node objects and their settings, through a control plane that answers."""
+        self,
+        control_planes: tuple[Node, ...],
+        exposures: Collection[Exposure] | None = None,
+    ) -> Objects:
+        """The Node objects, their settings and the Services of these exposures.
+
+        Through a control plane that answers.
+        """
+        namespaces = sorted({exposure.namespace for exposure in exposures or ()})
         error: errors.K8sMgmtError = errors.ClusterError(
             detail="Neither the inventory nor Heat has a control plane."
         )
@@ -138,7 +151,8 @@ class Survey:
             try:
                 cluster = self._view.cluster(plane)
                 marks = {one.name: one for one in cluster.marks()}
-                return tuple(cluster.nodes()), marks
+                services = chain.from_iterable(map(cluster.services, namespaces))
+                return tuple(cluster.nodes()), marks, tuple(services)
             except errors.K8sMgmtError as caught:
                 error = caught
         raise error

@@ -103,8 +103,14 @@ class MarksReader(Protocol):
     def marks(self) -> Sequence[NodeMarks]: ...
 
 
-class NodeReader(NodeLister, MarksReader, Protocol):
-    """The cluster's nodes with their settings, read-only."""
+class ServiceReader(Protocol):
+    """The Services of the CNFs on the cluster, read-only."""
+
+    def services(self, namespace: str) -> Sequence[Service]: ...
+
+
+class Reader(NodeLister, MarksReader, ServiceReader, Protocol):
+    """The cluster's nodes with their settings, and its Services, read-only."""
 
 
 class Marks(MarksReader, Protocol):
@@ -143,10 +149,8 @@ class ApiServer(Protocol):
     def move_cluster_info(self, address: str, server: str) -> bool: ...
 
 
-class Services(Protocol):
+class Services(ServiceReader, Protocol):
     """The Services of the CNFs on the cluster."""
-
-    def services(self, namespace: str) -> Sequence[Service]: ...
 
     def publish(self, service: Service, address: str) -> None: ...
 
@@ -315,6 +319,6 @@ class View(Protocol):
     @property
     def vims(self) -> VimFinder: ...
 
-    def cluster(self, control_plane: Node) -> NodeReader: ...
+    def cluster(self, control_plane: Node) -> Reader: ...
 
     def balancer(self, machine: Machine) -> StatusReader: ...

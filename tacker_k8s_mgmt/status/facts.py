@@ -14,6 +14,7 @@ from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.status.heal_commands import Heal, HealCommands
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.node_settings import Settings
@@ -74,6 +75,7 @@ class Answers:
     :param vims: none or one.
     :param counts: of the groups of VMs.
     :param exposures: the recorded ports of CNFs; empty where there is no record.
+    :param services: those of the cluster in the namespaces of *exposures*.
     :param marks: what the Node objects have of their settings, by name.
     :param settings: of the nodes, in the VNF instance's metadata.
     """
@@ -86,6 +88,7 @@ class Answers:
     vims: tuple[Vim, ...] | None = None
     counts: tuple[Count, ...] | None = None
     exposures: tuple[Exposure, ...] | None = None
+    services: tuple[Service, ...] | None = None
     marks: Mapping[str, NodeMarks] | None = None
     settings: Settings = field(default_factory=Settings)
 
