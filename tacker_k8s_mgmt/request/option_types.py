@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, PlainValidator, SecretStr
 
 from tacker_k8s_mgmt.model.node_settings import KEY, NAME
 from tacker_k8s_mgmt.request.field_types import URL_FORM, AbsolutePath, Optional
+from tacker_k8s_mgmt.request.profile_values import NAME as PROFILE
 
 LARGEST_MTU = 9216
 SMALLEST_MTU = 576
@@ -166,6 +167,9 @@ OptionalAddress = Optional[
 ]
 OptionalQuantity = Optional[
     Annotated[str, _matching(r"[1-9]\d{0,8}[KMGTPE]i?", "a size such as 20Gi")]
+]
+OptionalProfile = Optional[
+    Annotated[str, _matching(PROFILE.pattern, "the name of a profile such as edge-5g")]
 ]
 OptionalCertificate = Optional[Annotated[str, AfterValidator(_certificate)]]
 OptionalMtu = Optional[Annotated[int | str, PlainValidator(_mtu)]]

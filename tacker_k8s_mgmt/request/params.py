@@ -13,12 +13,14 @@ from tacker_k8s_mgmt.request import (
     cross_validation,
     key_aliases,
     option_conflicts,
+    profiles,
     secret_references,
     update_policy,
 )
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Reading
 from tacker_k8s_mgmt.request.models import API_PORT
+from tacker_k8s_mgmt.request.profile_values import Source
 from tacker_k8s_mgmt.request.secret_references import Resolver
 
 __all__ = ["API_PORT", "InstallParams", "merged", "parse", "without_secrets"]
@@ -35,6 +37,7 @@ def parse(
     resolver: Resolver | None = None,
     *,
     needed: Collection[str] | None = None,
+    find_profile: Source = profiles.built_in,
 ) -> InstallParams | None:
     """Read and check the parameters of an instantiate request.
 
@@ -44,11 +47,14 @@ def parse(
         only checked, and placeholders are used.
     :param needed: structures whose secrets are needed (``ansible``...); None for all.
         Those of others may be missing.
+    :param find_profile: finds the request's profile; without it, the driver's own.
     :returns: None if the request has no parameters of this driver.
     :raises ParamError: with every problem at once.
     """
     raw = _attribute(additional_params)
-    return None if raw is None else _checked(_read(raw), resolver, needed)
+    if raw is None:
+        return None
+    return _checked(profiles.expanded(_read(raw), find_profile), resolver, needed)
 
 
 def merged(
@@ -58,6 +64,7 @@ def merged(
     *,
     needed: Collection[str] | None = None,
     upgrade: bool = False,
+    find_profile: Source = profiles.built_in,
 ) -> InstallParams | None:
     """The parameters of an operation after the instantiation.
 
@@ -69,15 +76,17 @@ def merged(
     :param override: ``additionalParams`` of the later request.
     :param resolver: as in :func:`parse`, and so is *needed*.
     :param upgrade: whether the Kubernetes version may change, too.
+    :param find_profile: finds what was kept of the profile; see :func:`parse`.
     :returns: None if the VNF was instantiated without this driver.
     :raises ParamError: with every problem at once.
     """
     change = _attribute(override)
     if change is None:
-        return parse(stored, resolver, needed=needed)
+        return parse(stored, resolver, needed=needed, find_profile=find_profile)
     raw = _instantiated_with(stored)
     later = _read(change)
     before = secret_references.restore_repeated(InstallParams, _read(raw), later)
+    before = profiles.expanded(before, find_profile)
     reading = update_policy.merge(before, later, upgrade=upgrade)
     changed = update_policy.changed_logins(before, reading)
     params = _checked(reading, resolver, needed)
@@ -88,12 +97,15 @@ def completed(
     stored: Mapping[str, Any],
     requests: Iterable[Mapping[str, Any]],
     resolver: Resolver | None = None,
+    *,
+    find_profile: Source = profiles.built_in,
 ) -> InstallParams:
     """The stored parameters with the secrets of former requests.
 
     :param stored: ``additionalParams`` from :func:`without_secrets`.
     :param requests: ``additionalParams`` of the former requests, the latest first.
     :param resolver: as in :func:`parse`.
+    :param find_profile: as in :func:`merged`.
     :raises ParamError: with every problem at once.
     """
     reading = _read(_instantiated_with(stored))
@@ -101,7 +113,7 @@ def completed(
         if (raw := _attribute(request)) is not None:
             later = _read(raw)
             reading = secret_references.restore_repeated(InstallParams, reading, later)
-    return _checked(reading, resolver, None)
+    return _checked(profiles.expanded(reading, find_profile), resolver, None)
 
 
 def without_secrets(additional_params: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,6 +169,9 @@ def _checked(
     opened = secret_references.resolve(InstallParams, written, resolver, needed)
     reading = replace(written, values=opened.values)
     params, mistakes = _validated(reading)
+    needs = dict(profiles.needed(reading))
+    mistakes = [text for text in mistakes if text.partition(":")[0] not in needs]
+    mistakes += (f"{name}: {sentence}" for name, sentence in needs.items())
     checks = (*cross_validation.PROBLEMS, *option_conflicts.PROBLEMS)
     conflicts = (problem for check in checks for problem in check(reading))
     problems = _without_blanks(
@@ -164,8 +179,12 @@ def _checked(
     )
     if params is None or problems or opened.lost:
         raise ParamError([*opened.lost, *problems], elsewhere=not problems)
-    update = {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}
-    return params.model_copy(update=update) if opened.uses else params
+    update: dict[str, Any] = {}
+    if opened.uses:
+        update |= {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}
+    if reading.expansion:
+        update |= {"expansion": reading.expansion}
+    return params.model_copy(update=update) if update else params
 
 
 def _without_blanks(written: Reading, problems: Iterable[str]) -> list[str]:

@@ -209,6 +209,7 @@ CONTROL_PLANE = (
     "it is set up on the control plane, which scale and heal of workers leave as it is"
 )
 FIXED = {
+    "profile": ("starlingx", "what it stands for holds for life"),
     "address_family": ("ipv6", "the cluster was built on it"),
     "master_node.pod_cidr": ("10.1.0.0/16", "the cluster was built on it"),
     "master_node.cluster_cidr": ("10.1.0.0/16", "the cluster was built on it"),
