@@ -182,8 +182,9 @@ def lost(name: str) -> Profile:
     raise Refused(
         [
             f"what {name} stood for at instantiation is not in the VNF instance's "
-            "metadata any more; give the metadata back what they were, with a request "
-            "that modifies the VNF instance"
+            "metadata any more (k8s_mgmt_profile, in the v2 API profile in k8s_mgmt); "
+            "give the metadata back what they were, with a request that modifies the "
+            "VNF instance"
         ]
     )
 

@@ -13,6 +13,8 @@ from lab import settings
 from tests.integration.conftest import ROOT, Cluster, Lab
 from tests.integration.v2 import ClusterV2, LabV2
 
+#: The entry of the metadata as Tacker's v1 API shows it.
+SHOWN = "k8sMgmtProfile"
 WEBHOOK = "https://10.99.0.1:8443/webhook"
 CONTROL_PLANE = "openstack-control-plane"
 COMPUTE_NODE = "openstack-compute-node"
@@ -100,7 +102,7 @@ class TestStarlingX:
         assert mirror["mirrors"][0]["host"] == "http://10.233.0.10:5000"
 
     def test_what_it_stands_for_is_kept_where_users_see_it(self, platform):
-        kept = json.loads(platform.show()["metadata"]["k8s_mgmt_profile"])
+        kept = json.loads(platform.show()["metadata"][SHOWN])
         assert kept["name"] == "starlingx"
         assert kept["parameters"]["cluster"]["helm"] is True
 
@@ -118,7 +120,7 @@ class TestStarlingX:
     def test_terminate_leaves_nothing(self, platform):
         platform.terminate()
         platform.assert_nothing_left()
-        assert "k8s_mgmt_profile" not in (platform.show().get("metadata") or {})
+        assert SHOWN not in (platform.show().get("metadata") or {})
 
 
 class TestRefused:
