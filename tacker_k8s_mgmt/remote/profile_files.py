@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tacker_k8s_mgmt.remote import restricted_files
+from tacker_k8s_mgmt.remote.restricted_files import Place
 from tacker_k8s_mgmt.request import profiles
 from tacker_k8s_mgmt.request.profile_values import (
     IN_PACKAGE,
@@ -37,21 +38,22 @@ class ProfileFiles:
         """
         path = f"{IN_STATE_PATH}/{name}{SUFFIX}"
         shown = os.path.join(self._state_path, path)
-        files = {shown: partial(_read, self._state_path, path)}
+        state = Place("the place of profiles", "the driver's state path")
+        files = {shown: partial(_read, self._state_path, path, state)}
         if self._package:
             path = f"{IN_PACKAGE}/{name}{SUFFIX}"
             shown = f"{path} of the VNF package"
-            files = {shown: partial(_read, self._package(), path), **files}
+            package = Place("the place of profiles", "the VNF package")
+            files = {shown: partial(_read, self._package(), path, package), **files}
         return profiles.chosen(name, files)
 
 
-def _read(directory: str, path: str) -> bytes | None:
+def _read(directory: str, path: str, place: Place) -> bytes | None:
     """The file at a path, whose links do not lead out of the directory."""
     if not os.path.lexists(os.path.join(directory, path)):
         return None
     try:
-        return restricted_files.read(
-            path, directory, place="the place of profiles", largest=LARGEST + 1
-        )
+        largest = LARGEST + 1
+        return restricted_files.read(path, directory, place=place, largest=largest)
     except restricted_files.Refused as error:
         raise Refused([str(error)]) from None

@@ -3,6 +3,7 @@
 
 import os
 import stat
+from dataclasses import dataclass
 
 LARGEST_SECRET = 32 * 1024  # bytes
 
@@ -11,7 +12,19 @@ class Refused(Exception):
     """Why a file or a key is refused; the text follows its name in a message."""
 
 
-def read(path: str, directory: str, *, place: str, largest: int) -> bytes:
+@dataclass(frozen=True)
+class Place:
+    """A directory, as messages describe it.
+
+    :param purpose: what it is.
+    :param name: which one it is.
+    """
+
+    purpose: str
+    name: str
+
+
+def read(path: str, directory: str, *, place: Place, largest: int) -> bytes:
     """Return the content of a file, up to *largest* bytes.
 
     Requests come from tenants, so links must not lead out of the directory, and the
@@ -19,12 +32,12 @@ def read(path: str, directory: str, *, place: str, largest: int) -> bytes:
 
     :param path: absolute, or relative to *directory*.
     :param directory: "" if no file may be read.
-    :param place: what the directory is, for the message.
+    :param place: the directory, for the message.
     :raises Refused: the file may not or cannot be read.
     """
     real = os.path.realpath(os.path.join(directory, path))
     if not directory or not real.startswith(os.path.realpath(directory) + os.sep):
-        raise Refused(f"is not below {place}")
+        raise Refused(f"is not below {place.purpose} ({place.name})")
     try:
         descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
@@ -37,19 +50,17 @@ def read(path: str, directory: str, *, place: str, largest: int) -> bytes:
     except OSError:
         raise Refused(
             "is a file that is not there or that Tacker's conductor may not read "
-            f"({path}, below [k8s_mgmt] {option})"
+            f"({path}, below {place.name})"
         ) from None
 
 
-def set_aside(kept: str, option: str) -> str:
-    """The directory of an option, for the message of :func:`read`.
+def set_aside(kept: str, option: str) -> Place:
+    """The directory that an option names.
 
     :param kept: what it is for.
     """
-    return (
-        f"the directory that Tacker's operator has set aside for {kept} "
-        f"([k8s_mgmt] {option})"
-    )
+    purpose = f"the directory that Tacker's operator has set aside for {kept}"
+    return Place(purpose, f"[k8s_mgmt] {option}")
 
 
 def secret(path: str, directory: str) -> str:
