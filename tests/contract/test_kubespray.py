@@ -194,6 +194,16 @@ class TestTable:
         params = parsed(rich(minor(found.version)))
         assert checkout.findings(found, found.ansible[0], True, params) == ()
 
+    def test_it_has_all_of_the_platform_starlingx(self, root):
+        webhook = {"url": "https://10.99.0.2:8443/webhook"}
+        params = parsed(
+            {"profile": "starlingx", "cluster.authentication.webhook": webhook}
+        )
+        found = stated(root)
+        assert checkout.findings(found, found.ansible[0], True, params) == ()
+        built = variables.build(params, NODES, BALANCER)
+        assert built.keys() - words(root) == set()
+
 
 class TestControlPlanes:
     """What the heal of a control plane has been read from."""
