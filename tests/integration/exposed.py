@@ -7,7 +7,6 @@ import shutil
 import socket
 import uuid
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
