@@ -121,10 +121,14 @@ class Modify:
         if after == list(marks.values()):
             return
         workloads = state.cluster().workloads()
-        for workload in placement.stranded(workloads, list(marks.values()), after):
+        names = {node.name for node in out}
+        later = [node_marks.served(one, one.name not in names) for one in after]
+        for workload in placement.stranded(workloads, list(marks.values()), later):
             yield (
-                f"{workload} could run on no node any more: its nodeSelector or "
-                "required node affinity needs a label that the request takes away"
+                f"{workload} could start on no node any more: its nodeSelector or "
+                "required node affinity needs a label that the request takes away, and "
+                "nodes that are cordoned, in maintenance or have taints that it does "
+                "not tolerate do not count"
             )
 
     def _compare_routes(self, staying: Sequence[Node], out: Sequence[Node]) -> None:
