@@ -21,7 +21,7 @@ from tacker_k8s_mgmt.csar import (
     vnfd,
     vnfd_rules,
 )
-from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
+from tacker_k8s_mgmt.csar.tree import mapping, parse, sequence
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.request import blanks, profiles
@@ -94,7 +94,7 @@ def _report(
             problems += _flavour_problems(flavour, base, target, entry, reached)
     contents = request_check.Contents(
         files,
-        _descriptor_id(entry),
+        vnfd.descriptor_id(vnfd.load(entry)) if entry else "",
         {flavour.id: flavour for flavour in flavours},
         bases,
         target,
@@ -141,13 +141,6 @@ def _flavour_problems(
         yield f"Definitions/{flavour.path.name}: {text}"
     if base is not None:
         yield from hot_consistency.problems(flavour, base, target)
-
-
-def _descriptor_id(entry: Path | None) -> str:
-    tree = vnfd.load(entry) if entry else {}
-    nodes = mapping(dig(tree, "topology_template", "node_templates"))
-    ids = [dig(node, "properties", "descriptor_id") for node in nodes.values()]
-    return str(next(filter(None, ids), ""))
 
 
 def _of_requests(
