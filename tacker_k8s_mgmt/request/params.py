@@ -3,6 +3,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,9 +13,11 @@ from tacker_k8s_mgmt.request import (
     blanks,
     cross_validation,
     key_aliases,
+    metadata_lists,
     option_conflicts,
     profiles,
     secret_references,
+    tenant_checks,
     update_policy,
 )
 from tacker_k8s_mgmt.request.install_params import InstallParams
@@ -27,6 +30,7 @@ __all__ = ["API_PORT", "InstallParams", "merged", "parse", "without_secrets"]
 
 ATTRIBUTE = "k8s_cluster_installation_param"
 _SPELLINGS = (ATTRIBUTE, key_aliases.camel(ATTRIBUTE))
+_NONE: Mapping[str, Any] = MappingProxyType({})
 _BECAUSE = {
     "ansible": "it names the Ansible server, without which nothing can be installed",
 }
@@ -38,6 +42,7 @@ def parse(
     *,
     needed: Collection[str] | None = None,
     find_profile: Source = profiles.built_in,
+    metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams | None:
     """Read and check the parameters of an instantiate request.
 
@@ -48,13 +53,17 @@ def parse(
     :param needed: structures whose secrets are needed (``ansible``...); None for all.
         Those of others may be missing.
     :param find_profile: finds the request's profile; without it, the driver's own.
+    :param metadata: of the VNF instance, whose lists (:mod:`.metadata_lists`) replace
+        those of the parameters. Their problems are no error, but in the result, which
+        then has the lists of the request.
     :returns: None if the request has no parameters of this driver.
     :raises ParamError: with every problem at once.
     """
     raw = _attribute(additional_params)
     if raw is None:
         return None
-    return _checked(profiles.expanded(_read(raw), find_profile), resolver, needed)
+    reading = profiles.expanded(_read(raw), find_profile)
+    return _with_metadata(reading, resolver, needed, metadata)
 
 
 def merged(
@@ -65,6 +74,7 @@ def merged(
     needed: Collection[str] | None = None,
     upgrade: bool = False,
     find_profile: Source = profiles.built_in,
+    metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams | None:
     """The parameters of an operation after the instantiation.
 
@@ -74,7 +84,7 @@ def merged(
 
     :param stored: ``additionalParams`` of the instantiation.
     :param override: ``additionalParams`` of the later request.
-    :param resolver: as in :func:`parse`, and so is *needed*.
+    :param resolver: as in :func:`parse`, and so are *needed* and *metadata*.
     :param upgrade: whether the Kubernetes version may change, too.
     :param find_profile: finds what was kept of the profile; see :func:`parse`.
     :returns: None if the VNF was instantiated without this driver.
@@ -82,14 +92,20 @@ def merged(
     """
     change = _attribute(override)
     if change is None:
-        return parse(stored, resolver, needed=needed, find_profile=find_profile)
+        return parse(
+            stored,
+            resolver,
+            needed=needed,
+            find_profile=find_profile,
+            metadata=metadata,
+        )
     raw = _instantiated_with(stored)
     later = _read(change)
     before = secret_references.restore_repeated(InstallParams, _read(raw), later)
     before = profiles.expanded(before, find_profile)
     reading = update_policy.merge(before, later, upgrade=upgrade)
     changed = update_policy.changed_logins(before, reading)
-    params = _checked(reading, resolver, needed)
+    params = _with_metadata(reading, resolver, needed, metadata)
     return params.model_copy(update={"changed_logins": changed})
 
 
@@ -99,12 +115,13 @@ def completed(
     resolver: Resolver | None = None,
     *,
     find_profile: Source = profiles.built_in,
+    metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams:
     """The stored parameters with the secrets of former requests.
 
     :param stored: ``additionalParams`` from :func:`without_secrets`.
     :param requests: ``additionalParams`` of the former requests, the latest first.
-    :param resolver: as in :func:`parse`.
+    :param resolver: as in :func:`parse`, and so is *metadata*.
     :param find_profile: as in :func:`merged`.
     :raises ParamError: with every problem at once.
     """
@@ -113,7 +130,8 @@ def completed(
         if (raw := _attribute(request)) is not None:
             later = _read(raw)
             reading = secret_references.restore_repeated(InstallParams, reading, later)
-    return _checked(profiles.expanded(reading, find_profile), resolver, None)
+    reading = profiles.expanded(reading, find_profile)
+    return _with_metadata(reading, resolver, None, metadata)
 
 
 def without_secrets(additional_params: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,6 +181,25 @@ def _read(raw: Mapping[str, Any]) -> Reading:
     return reading
 
 
+def _with_metadata(
+    written: Reading,
+    resolver: Resolver | None,
+    needed: Collection[str] | None,
+    metadata: Mapping[str, Any],
+) -> InstallParams:
+    replaced = metadata_lists.replaced(written, metadata)
+    try:
+        return _checked(replaced, resolver, needed)
+    except ParamError as error:
+        if replaced is written:
+            raise
+        try:
+            params = _checked(written, resolver, needed)
+        except ParamError:
+            raise error from None
+        return params.model_copy(update={"metadata_problems": error.problems})
+
+
 def _checked(
     written: Reading, resolver: Resolver | None, needed: Collection[str] | None
 ) -> InstallParams:
@@ -172,7 +209,11 @@ def _checked(
     needs = dict(profiles.needed(reading))
     mistakes = [text for text in mistakes if text.partition(":")[0] not in needs]
     mistakes += (f"{name}: {sentence}" for name, sentence in needs.items())
-    checks = (*cross_validation.PROBLEMS, *option_conflicts.PROBLEMS)
+    checks = (
+        *cross_validation.PROBLEMS,
+        *option_conflicts.PROBLEMS,
+        tenant_checks.problems,
+    )
     conflicts = (problem for check in checks for problem in check(reading))
     problems = _without_blanks(
         written, [*reading.problems, *opened.missing, *mistakes, *conflicts]
@@ -200,6 +241,7 @@ def _validated(reading: Reading) -> tuple[InstallParams | None, list[str]]:
         *reading.warnings,
         *cross_validation.warnings(reading),
         *option_conflicts.warnings(reading),
+        *tenant_checks.warnings(reading),
     )
     try:
         values = {**reading.values, "warnings": warnings}
