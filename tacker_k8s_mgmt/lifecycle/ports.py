@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt.lifecycle.object_ports import Manifests, ManifestsReader
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.helm import HelmLogin
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
@@ -202,6 +203,7 @@ class VimSpec:
     """The cluster as it is registered in Tacker.
 
     :param helm: None: Tacker needs no login to run Helm, or cannot.
+    :param tenant: whose VIM it is; "" for the cluster's own.
     """
 
     name: str
@@ -209,6 +211,7 @@ class VimSpec:
     token: SecretStr
     ca_certificate: str
     helm: HelmLogin | None = None
+    tenant: str = ""
 
 
 class VimFinder(Protocol):
@@ -216,11 +219,14 @@ class VimFinder(Protocol):
 
     def registered(self) -> tuple[Vim, ...]: ...
 
+    def of_tenants(self) -> Mapping[str, Vim] | None:
+        """The VIMs of tenants by their names; None if Tacker can keep none."""
+
 
 class Vims(VimFinder, Protocol):
     """Tacker's VIM registry, for one VNF instance."""
 
-    def name_taken(self, name: str) -> bool: ...
+    def name_taken(self, name: str, tenant: str = "") -> bool: ...
 
     def helm_password(self) -> SecretStr | None: ...
 
@@ -228,9 +234,12 @@ class Vims(VimFinder, Protocol):
 
     def move_helm(self, hosts: Sequence[str]) -> bool: ...
 
-    def in_use(self) -> bool: ...
+    def in_use(self, tenant: str | None = None) -> bool:
+        """Whether a VNF runs on a tenant's VIM; None: on any of the cluster."""
 
     def remove(self) -> bool: ...
+
+    def remove_tenant(self, tenant: str) -> None: ...
 
 
 class Stack(Protocol):
@@ -303,6 +312,8 @@ class Site(Stack, Preconditions, Vms, HostKeys, AnsibleServer, Protocol):
 
     def helm(self, control_plane: Node) -> HelmHost: ...
 
+    def manifests(self, control_plane: Node) -> Manifests: ...
+
     def balancer(self, machine: Machine) -> Balancer: ...
 
 
@@ -320,5 +331,7 @@ class View(Protocol):
     def vims(self) -> VimFinder: ...
 
     def cluster(self, control_plane: Node) -> Reader: ...
+
+    def manifests(self, control_plane: Node) -> ManifestsReader: ...
 
     def balancer(self, machine: Machine) -> StatusReader: ...

@@ -28,6 +28,7 @@ from tacker_k8s_mgmt.remote.helm import HelmHost
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
+from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
 from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
 from tacker_k8s_mgmt.remote.load_balancer import Balancer
 from tacker_k8s_mgmt.remote.ssh import bastion_errors, known_hosts
@@ -256,11 +257,9 @@ class Site(Vnf):
 
     def identity(self, node: Node) -> MachineIdentity:
         """Return the identity that the VM of a node reports."""
-        known = self._identities.get(node.server_id)
-        if known is None:
-            known = _identity(self._vms.get(node), node)
-            self._identities[node.server_id] = known
-        return known
+        if node.server_id not in self._identities:
+            self._identities[node.server_id] = _identity(self._vms.get(node), node)
+        return self._identities[node.server_id]
 
     def expect(self, machine: Machine) -> None:
         """Log in to a VM in the background; errors are raised on its first use."""
@@ -296,15 +295,13 @@ class Site(Vnf):
         """
         if self._node_keys is None:
             workdir, host = self.workdir, self._params.ansible.host
-            path = f"{workdir.path}/{KNOWN_HOSTS}"
+            path, hint = f"{workdir.path}/{KNOWN_HOSTS}", _KEYS_LOST
             try:
                 text = workdir.read(KNOWN_HOSTS) or ""
             except errors.SpoiledFile as error:
-                raise errors.SpoiledFile(hint=_KEYS_LOST, **error.fields) from error
+                raise errors.SpoiledFile(hint=hint, **error.fields) from error
             if reason := known_hosts.damage(text):
-                raise errors.SpoiledFile(
-                    hint=_KEYS_LOST, path=path, host=host, reason=reason
-                )
+                raise errors.SpoiledFile(hint=hint, path=path, host=host, reason=reason)
             self._node_keys = HostKeys(text, f"{path} on {host}")
         return self._node_keys
 
@@ -332,6 +329,10 @@ class Site(Vnf):
         """Return what Tacker needs to run Helm on a control-plane node."""
         session, server, _ = self._kubectl(control_plane)
         return HelmHost(session, server, partial(self._vms.log_in, control_plane))
+
+    def manifests(self, control_plane: Node) -> Manifests:
+        """Return the objects in the cluster, through a control-plane node."""
+        return Manifests(KubeClient(*self._kubectl(control_plane)))
 
     def etcd(self, control_plane: Node) -> EtcdClient:
         """Return etcd, through a control-plane node."""

@@ -21,7 +21,7 @@ from oslo_config import cfg
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks.v1 import context, driver, modification, openstack, vim
+from tacker_k8s_mgmt.hooks.v1 import context, driver, metadata_patch, openstack, vim
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.remote.ssh import login, session
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
@@ -74,6 +74,7 @@ class Site(context.V1Site):
             "identity",
             "unreachable",
             "cluster",
+            "manifests",
             "pod_network",
             "balancer",
             "group_sizes",
@@ -223,7 +224,7 @@ def main():
         cfg.CONF.set_override(name, value, group=config.GROUP)
     vars(context).update(V1Site=Site)
     # Tacker's database has the request.
-    vars(modification).update(read=lambda hook: SETTINGS)
+    vars(metadata_patch).update(read=lambda hook: SETTINGS)
     nothing = types.SimpleNamespace(find_stack=lambda name: None)
     vars(openstack).update(heat_of=lambda context, vnf_instance: nothing)
     Logins.endpoint = endpoint

@@ -90,7 +90,7 @@ def test_what_is_wrong_is_refused_and_nothing_is_stored(referring):
     with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
         modify(referring, **wrong, **DISK)
     text = caught.value.detail
-    assert "The settings of nodes have 2 problem(s)" in text
+    assert "The metadata of the VNF instance have 2 problem(s)" in text
     assert "or `fail` to give the operation up" in text
     assert referring.instance == before
     assert labels(referring, FIVE) == {}
@@ -105,7 +105,7 @@ def test_a_drain_that_fails_is_retried_or_rolled_back(referring):
     with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
         modify(referring, **{OUT: "true"}, **DISK)
     assert "PodDisruptionBudget a/b" in caught.value.detail
-    assert "`rollback` gives the nodes their former settings" in caught.value.detail
+    assert "`rollback` gives the cluster what it had before" in caught.value.detail
     assert (labels(referring, FIVE), routes(referring)) == (
         {"disk": "ssd"},
         {FIVE, FIFTY_FIVE},
@@ -127,6 +127,32 @@ def test_other_metadata_are_none_of_ours(referring):
     modify(referring, owner={"team": ["a", 1]})
     assert referring.instance["metadata"]["owner"] == {"team": ["a", 1]}
     assert len(referring.site.calls) == calls
+
+
+def test_tenants_are_made_kept_by_a_heal_and_removed(referring):
+    modify(referring, k8s_tenants=[{"name": "blue", "quota": {"pods": 5}}])
+    namespace = ("Namespace", "", "blue")
+    assert namespace in referring.site.objects
+    # The request of a CNF has the whole login.
+    assert referring.instance["metadata"]["k8s_tenants"][0]["name"] == "blue"
+    heal(referring, params={})
+    assert namespace in referring.site.objects
+    modify(referring, k8s_tenants=[])
+    assert referring.site.objects == {}
+
+
+def test_tenants_of_a_failed_request_go_with_its_rollback(referring):
+    with referring.world() as site:
+        site.faults.add("manifests.delete")
+    with pytest.raises(sol_ex.MgmtDriverExecutionFailed, match="fault in"):
+        modify(referring, k8s_tenants=[{"name": "blue"}])
+    assert ("Namespace", "", "blue") in referring.site.objects
+    referring.rollback()
+    assert referring.site.objects == {}
+    with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+        modify(referring, k8s_tenants=[{"name": "Red"}])
+    assert "k8s_tenants.0.name: must be the name" in caught.value.detail
+    assert referring.site.objects == {}
 
 
 class TestLiteralSecrets:

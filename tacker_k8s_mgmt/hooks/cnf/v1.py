@@ -16,7 +16,7 @@ from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.cnf import advice, driver, manifests
-from tacker_k8s_mgmt.hooks.v1 import database, modification, openstack, requests
+from tacker_k8s_mgmt.hooks.v1 import database, metadata_patch, openstack, requests
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.model.services import Cnf, Service
@@ -132,7 +132,7 @@ def _hook(name: str, keyword: str) -> Callable[..., None]:
         request = passed.get(keyword, request)
         hook = V1Hook(name, context, vnf_instance, request, vnf=vnf)
         if name.startswith("modify_information"):
-            hook.patch = modification.read(hook)
+            hook.patch = metadata_patch.read(hook)
         # The rollback of an instantiation calls this one only, without a request.
         rolled_back = name == "terminate_end" and request is None
         acts = "instantiate_rollback_start" if rolled_back else name

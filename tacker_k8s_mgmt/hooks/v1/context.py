@@ -62,7 +62,11 @@ class V1Hook(Hook["V1Site"]):
         given = self._requested() or requests.stored(self.instance)
         find_profile = self.find_profile()
         parse = partial(
-            parameters.parse, given, self._secrets(), find_profile=find_profile
+            parameters.parse,
+            given,
+            self._secrets(),
+            find_profile=find_profile,
+            metadata=self.metadata,
         )
         params = self._read(parse, advice)
         if params and self.name.startswith("instantiate_"):
@@ -89,6 +93,7 @@ class V1Hook(Hook["V1Site"]):
             resolver or self._secrets(),
             needed=needed,
             find_profile=self.find_profile(needed),
+            metadata=self.metadata,
         )
         return self._read(parse, advice, retried)
 
@@ -120,10 +125,15 @@ class V1Hook(Hook["V1Site"]):
         size = (scale.type, scale.aspect_id, scale.number_of_steps)
         return {**details, **scale_details(*size)}
 
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """See :attr:`Hook.metadata`; those of a request are not stored yet."""
+        return node_settings.merged(self.instance.vnf_metadata or {}, self.patch)
+
     def settings(self) -> Settings:
-        """The settings of nodes; those of a request that is not stored yet, too."""
-        metadata = node_settings.merged(self.instance.vnf_metadata or {}, self.patch)
-        return Settings.read(metadata, requests.vnfcs(self.instance), self.patch)
+        """The settings of nodes."""
+        vnfcs = requests.vnfcs(self.instance)
+        return Settings.read(self.metadata, vnfcs, self.patch)
 
     def site(self, params: InstallParams) -> "V1Site":
         """What an operation on this VNF instance may touch."""

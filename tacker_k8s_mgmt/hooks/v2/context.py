@@ -44,7 +44,12 @@ class V2Hook(Hook["V2Site"]):
         given, secrets = self.call.additional_params, self._secrets()
         find_profile = self.find_profile(needed)
         parse = partial(
-            parameters.parse, given, secrets, needed=needed, find_profile=find_profile
+            parameters.parse,
+            given,
+            secrets,
+            needed=needed,
+            find_profile=find_profile,
+            metadata=self.metadata,
         )
         params = self._read(parse, advice)
         if params and params.expansion:
@@ -68,6 +73,7 @@ class V2Hook(Hook["V2Site"]):
             needed=needed,
             upgrade=upgrade,
             find_profile=self.find_profile(needed),
+            metadata=self.metadata,
         )
         params = self._read(parse, automatic.advice(self.call, advice))
         if params is None:
@@ -88,7 +94,12 @@ class V2Hook(Hook["V2Site"]):
         stored, secrets = self.call.stored, self._secrets()
         find_profile = self.find_profile()
         parse = partial(
-            parameters.completed, stored, requests, secrets, find_profile=find_profile
+            parameters.completed,
+            stored,
+            requests,
+            secrets,
+            find_profile=find_profile,
+            metadata=self.metadata,
         )
         return self._read(parse, advice, retried=False)
 
@@ -112,13 +123,18 @@ class V2Hook(Hook["V2Site"]):
         size = (scale["type"], scale["aspectId"], scale.get("numberOfSteps"))
         return {**details, **scale_details(*size)}
 
-    def settings(self) -> Settings:
-        """The settings of nodes; those of a request that is not stored yet, too."""
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """See :attr:`Hook.metadata`; those of a request are not stored yet."""
         metadata = self.call.instance.get("metadata") or {}
-        if self.name == "modify_information_start":
-            metadata = node_settings.merged(metadata, self.call.patch)
+        if self.name != "modify_information_start":
+            return metadata
+        return node_settings.merged(metadata, self.call.patch)
+
+    def settings(self) -> Settings:
+        """The settings of nodes."""
         vnfcs = {vnfc: server for vnfc, server, _ in self.call.vnfcs()}
-        return Settings.read(metadata, vnfcs, self.call.patch)
+        return Settings.read(self.metadata, vnfcs, self.call.patch)
 
     def site(self, params: InstallParams) -> "V2Site":
         """What an operation on this VNF instance may touch."""
