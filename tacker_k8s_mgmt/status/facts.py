@@ -78,6 +78,10 @@ class Answers:
     :param services: those of the cluster in the namespaces of *exposures*.
     :param marks: what the Node objects have of their settings, by name.
     :param settings: of the nodes, in the VNF instance's metadata.
+    :param tenants: what differs of each tenant in the cluster; None for one that is not
+        there.
+    :param tenant_vims: the VIMs of tenants, by the tenants' names; None also where
+        Tacker keeps none.
     """
 
     machines: Machines | None = None
@@ -91,6 +95,8 @@ class Answers:
     services: tuple[Service, ...] | None = None
     marks: Mapping[str, NodeMarks] | None = None
     settings: Settings = field(default_factory=Settings)
+    tenants: Mapping[str, tuple[str, ...] | None] | None = None
+    tenant_vims: Mapping[str, Vim] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One VM, or what a source takes for one, or a port of a CNF.
+    """One VM, or what a source takes for one, a port of a CNF, or a tenant.
 
     :param server_id: of Heat, else of the inventory; "" if neither has it.
     :param address: in the cluster's network, likewise.

@@ -43,7 +43,9 @@ def test_a_cluster_that_stands_agrees_and_nothing_is_changed():
     assert (report.differs, report.failures, differences(report)) == (False, {}, [])
     assert list(report.sources) == list(Source)
     assert site.changes == []
-    assert sorted(site.calls) == sorted([*CALLS.values(), "cluster.marks"])
+    tenants = ["vims.of_tenants", "manifests.get namespaces"]
+    tenants.append("manifests.get serviceaccounts")
+    assert sorted(site.calls) == sorted([*CALLS.values(), "cluster.marks", *tenants])
 
 
 def test_services_of_exposed_cnfs_are_looked_for():
