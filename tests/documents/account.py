@@ -99,6 +99,9 @@ LAB: Mapping[str, tuple[str, ...]] = {
     "end of the maintenance": (
         "openstack vnflcm update VNF_INSTANCE_ID --I maintenance-end.json",
     ),
+    "tenants": ("openstack vnflcm update VNF_INSTANCE_ID --I tenants.json",),
+    "tenants listed": ("tacker-k8s-mgmt tenant list *",),
+    "login of a tenant": ("tacker-k8s-mgmt tenant access *",),
     "v2 settings": (
         "openstack vnflcm update * --I labels.json --os-tacker-api-version 2",
     ),
