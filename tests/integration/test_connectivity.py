@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lab import client
+from lab.services import network
 from tacker_k8s_mgmt.kubespray import inventory
 from tests.integration import site
 from tests.integration.conftest import PARAMETERS, REQUESTS, Cluster, Lab
@@ -17,7 +18,12 @@ from tests.integration.workloads import consistent
 
 pytestmark = pytest.mark.lab
 
-BODY = json.loads((REQUESTS / "change-ext-conn.json").read_text())
+#: The control plane stays on its network, which `request init` names by its id.
+BODY = json.loads(
+    (REQUESTS / "change-ext-conn.json")
+    .read_text()
+    .replace('"external"', f'"{network.EXTERNAL_ID}"')
+)
 #: What the request asks for; the workers get some address of another network.
 MASTER, BALANCER = "10.99.0.77", "10.99.0.78"
 
