@@ -79,6 +79,11 @@ class Hook(abc.ABC, Generic[S]):
     def begin(self) -> None:
         """Prepare for work; called once the parameters are read."""
 
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Those of the VNF instance, as the operation leaves them."""
+        return {}
+
     def settings(self) -> Settings:
         """The settings of nodes that the VNF instance's metadata have."""
         return Settings()

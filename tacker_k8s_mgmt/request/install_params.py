@@ -38,6 +38,7 @@ from tacker_k8s_mgmt.request.option_metadata import (
 from tacker_k8s_mgmt.request.registries import REGISTRY_VARIABLES, PrivateRegistry
 from tacker_k8s_mgmt.request.secret_fields import Place
 from tacker_k8s_mgmt.request.secret_references import Use
+from tacker_k8s_mgmt.request.tenants import Tenant
 
 
 class InstallParams(Structure):
@@ -81,6 +82,12 @@ class InstallParams(Structure):
     cluster.registries has more options."""
     drain: Annotated[DrainPolicy, CHANGEABLE] = Field(default_factory=DrainPolicy)
     """How pods leave a node before scale-in and heal remove it."""
+    tenants: Annotated[
+        tuple[Tenant, ...],
+        Fixed("modify the VNF instance's metadata: k8s_tenants has the new list"),
+    ] = ()
+    """List of the tenants that share the cluster, each with a namespace and a VIM of
+    its own."""
     vim_name: Annotated[
         field_types.Name | None, Fixed("the cluster is registered under it")
     ] = None
@@ -94,6 +101,9 @@ class InstallParams(Structure):
     """What was taken otherwise than written."""
     changed_logins: frozenset[str] = Field(default=frozenset(), exclude=True)
     """Structures whose login a scale or heal request changes."""
+    metadata_problems: tuple[str, ...] = Field(default=(), exclude=True)
+    """What is wrong with the lists in the VNF instance's metadata; these then are not
+    in force."""
     references: tuple[Use, ...] = Field(default=(), exclude=True)
     """Where a secret is given by reference."""
     resolved: tuple[SecretStr, ...] = Field(default=(), exclude=True)

@@ -3,6 +3,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,6 +13,7 @@ from tacker_k8s_mgmt.request import (
     blanks,
     cross_validation,
     key_aliases,
+    metadata_lists,
     option_conflicts,
     secret_references,
     update_policy,
@@ -24,6 +26,7 @@ from tacker_k8s_mgmt.request.secret_references import Resolver
 __all__ = ["API_PORT", "InstallParams", "merged", "parse", "without_secrets"]
 
 ATTRIBUTE = "k8s_cluster_installation_param"
+_NONE: Mapping[str, Any] = MappingProxyType({})
 _BECAUSE = {
     "ansible": "it names the Ansible server, without which nothing can be installed",
 }
@@ -34,6 +37,7 @@ def parse(
     resolver: Resolver | None = None,
     *,
     needed: Collection[str] | None = None,
+    metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams | None:
     """Read and check the parameters of an instantiate request.
 
@@ -43,11 +47,16 @@ def parse(
         only checked, and placeholders are used.
     :param needed: structures whose secrets are needed (``ansible``...); None for all.
         Those of others may be missing.
+    :param metadata: of the VNF instance, whose lists (:mod:`.metadata_lists`) replace
+        those of the parameters. Their problems are no error, but in the result, which
+        then has the lists of the request.
     :returns: None if the request has no parameters of this driver.
     :raises ParamError: with every problem at once.
     """
     raw = _attribute(additional_params)
-    return None if raw is None else _checked(_read(raw), resolver, needed)
+    if raw is None:
+        return None
+    return _with_metadata(_read(raw), resolver, needed, metadata)
 
 
 def merged(
@@ -57,6 +66,7 @@ def merged(
     *,
     needed: Collection[str] | None = None,
     upgrade: bool = False,
+    metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams | None:
     """The parameters of an operation after the instantiation.
 
@@ -66,20 +76,20 @@ def merged(
 
     :param stored: ``additionalParams`` of the instantiation.
     :param override: ``additionalParams`` of the later request.
-    :param resolver: as in :func:`parse`, and so is *needed*.
+    :param resolver: as in :func:`parse`, and so are *needed* and *metadata*.
     :param upgrade: whether the Kubernetes version may change, too.
     :returns: None if the VNF was instantiated without this driver.
     :raises ParamError: with every problem at once.
     """
     change = _attribute(override)
     if change is None:
-        return parse(stored, resolver, needed=needed)
+        return parse(stored, resolver, needed=needed, metadata=metadata)
     raw = _instantiated_with(stored)
     later = _read(change)
     before = secret_references.restore_repeated(InstallParams, _read(raw), later)
     reading = update_policy.merge(before, later, upgrade=upgrade)
     changed = update_policy.changed_logins(before, reading)
-    params = _checked(reading, resolver, needed)
+    params = _with_metadata(reading, resolver, needed, metadata)
     return params.model_copy(update={"changed_logins": changed})
 
 
@@ -87,12 +97,14 @@ def completed(
     stored: Mapping[str, Any],
     requests: Iterable[Mapping[str, Any]],
     resolver: Resolver | None = None,
+    *,
+    metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams:
     """The stored parameters with the secrets of former requests.
 
     :param stored: ``additionalParams`` from :func:`without_secrets`.
     :param requests: ``additionalParams`` of the former requests, the latest first.
-    :param resolver: as in :func:`parse`.
+    :param resolver: as in :func:`parse`, and so is *metadata*.
     :raises ParamError: with every problem at once.
     """
     reading = _read(_instantiated_with(stored))
@@ -100,7 +112,7 @@ def completed(
         if (raw := _attribute(request)) is not None:
             later = _read(raw)
             reading = secret_references.restore_repeated(InstallParams, reading, later)
-    return _checked(reading, resolver, None)
+    return _with_metadata(reading, resolver, None, metadata)
 
 
 def without_secrets(additional_params: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,6 +156,25 @@ def _read(raw: Mapping[str, Any]) -> Reading:
     secret_references.read(InstallParams, reading)
     key_aliases.restore_keys(reading, "kubespray_vars")
     return reading
+
+
+def _with_metadata(
+    written: Reading,
+    resolver: Resolver | None,
+    needed: Collection[str] | None,
+    metadata: Mapping[str, Any],
+) -> InstallParams:
+    replaced = metadata_lists.replaced(written, metadata)
+    try:
+        return _checked(replaced, resolver, needed)
+    except ParamError as error:
+        if replaced is written:
+            raise
+        try:
+            params = _checked(written, resolver, needed)
+        except ParamError:
+            raise error from None
+        return params.model_copy(update={"metadata_problems": error.problems})
 
 
 def _checked(

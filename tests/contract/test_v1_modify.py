@@ -165,7 +165,7 @@ def test_what_is_wrong_is_refused_before_it_is_stored(context, modify, site, vnf
     wrong = {"k8s_nodes:worker:label:k8s.io/a": "b", "k8s_nodes:vnfc:x:label:a": "b"}
     with pytest.raises(errors.StepFailed) as caught:
         modify({**wrong, **DISK})
-    assert "The settings of nodes have 2 problem(s)" in str(caught.value)
+    assert "The metadata of the VNF instance have 2 problem(s)" in str(caught.value)
     assert "Send `fail` for this operation" in str(caught.value)
     assert stored(context, vnf) == {"owner": "us"}
     assert labels(site) == {}

@@ -90,7 +90,7 @@ def test_what_is_wrong_is_refused_and_nothing_is_stored(referring):
     with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
         modify(referring, **wrong, **DISK)
     text = caught.value.detail
-    assert "The settings of nodes have 2 problem(s)" in text
+    assert "The metadata of the VNF instance have 2 problem(s)" in text
     assert "or `fail` to give the operation up" in text
     assert referring.instance == before
     assert labels(referring, FIVE) == {}
@@ -105,7 +105,7 @@ def test_a_drain_that_fails_is_retried_or_rolled_back(referring):
     with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
         modify(referring, **{OUT: "true"}, **DISK)
     assert "PodDisruptionBudget a/b" in caught.value.detail
-    assert "`rollback` gives the nodes their former settings" in caught.value.detail
+    assert "`rollback` gives the cluster what it had before" in caught.value.detail
     assert (labels(referring, FIVE), routes(referring)) == (
         {"disk": "ssd"},
         {FIVE, FIFTY_FIVE},

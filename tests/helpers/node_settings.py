@@ -8,6 +8,7 @@ from typing import Any, cast
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
 from tacker_k8s_mgmt.lifecycle.modify import Modify
+from tacker_k8s_mgmt.lifecycle.steps.node_changes import NodeChanges
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.fakes.journal import FakeJournal
@@ -43,7 +44,7 @@ def modify(
 ) -> FakeJournal:
     if metadata is not None:
         wants(site, metadata)
-    return run(Modify, site, wanted, **arguments)
+    return run(Modify, site, wanted, concerns=[NodeChanges], **arguments)
 
 
 def marks(site: FakeSite, name: str) -> NodeMarks:

@@ -151,7 +151,7 @@ class TestHealing:
         wrong = {"k8s_nodes:worker:label:k8s.io/a": "b"}
         wrong["k8s_nodes:vnfc:none:label:a"] = "b"
         error = cluster.modify({**wrong, disk: "ssd"}, expect="FAILED_TEMP")
-        assert "The settings of nodes have 2 problem(s)" in error
+        assert "The metadata of the VNF instance have 2 problem(s)" in error
         cluster.handle("fail", "FAILED")
         assert labels(cluster) == {}
         guide.writes("labels.json", {"metadata": {disk: "ssd"}})

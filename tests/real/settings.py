@@ -25,7 +25,7 @@ def label(cluster: Cluster) -> None:
         f"k8s_nodes:worker:taint:{DEDICATED['key']}:PreferNoSchedule": "video",
     }
     error = cluster.modify({**entries, **wrong}, expect="FAILED_TEMP")
-    assert "The settings of nodes have 2 problem(s)" in error
+    assert "The metadata of the VNF instance have 2 problem(s)" in error
     cluster.handle("fail", "FAILED")
     assert not any(DISK in node["metadata"]["labels"] for node in cluster.nodes())
     cluster.modify(entries)

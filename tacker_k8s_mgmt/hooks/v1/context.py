@@ -54,7 +54,10 @@ class V1Hook(Hook["V1Site"]):
     def parsed(self, advice: str) -> InstallParams | None:
         """The parameters of an instantiation's request or, without one, as stored."""
         given = self._requested() or requests.stored(self.instance)
-        return self._read(partial(parameters.parse, given, self._secrets()), advice)
+        parse = partial(
+            parameters.parse, given, self._secrets(), metadata=self.metadata
+        )
+        return self._read(parse, advice)
 
     def merged(
         self,
@@ -75,6 +78,7 @@ class V1Hook(Hook["V1Site"]):
             self._requested(),
             resolver or self._secrets(),
             needed=needed,
+            metadata=self.metadata,
         )
         return self._read(parse, advice, retried)
 
@@ -97,10 +101,15 @@ class V1Hook(Hook["V1Site"]):
         size = (scale.type, scale.aspect_id, scale.number_of_steps)
         return {**details, **scale_details(*size)}
 
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """See :attr:`Hook.metadata`; those of a request are not stored yet."""
+        return node_settings.merged(self.instance.vnf_metadata or {}, self.patch)
+
     def settings(self) -> Settings:
-        """The settings of nodes; those of a request that is not stored yet, too."""
-        metadata = node_settings.merged(self.instance.vnf_metadata or {}, self.patch)
-        return Settings.read(metadata, requests.vnfcs(self.instance), self.patch)
+        """The settings of nodes."""
+        vnfcs = requests.vnfcs(self.instance)
+        return Settings.read(self.metadata, vnfcs, self.patch)
 
     def site(self, params: InstallParams) -> "V1Site":
         """What an operation on this VNF instance may touch."""

@@ -12,12 +12,12 @@ from typing import Any
 
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
-from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks import hints, modification
 from tacker_k8s_mgmt.hooks.entry import Entry, Plan
 from tacker_k8s_mgmt.hooks.v1 import (
     checkpoint,
     group_size,
-    modification,
+    metadata_patch,
     requests,
     rollback,
     scale_level,
@@ -35,7 +35,6 @@ from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
-from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.request.params import InstallParams
 
 TYPE = "mgmt-drivers-kubespray"
@@ -133,17 +132,21 @@ def _connectivity_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
 def _params_of_modification(hook: V1Hook, advice: str) -> InstallParams | None:
     if not requests.is_cluster(hook.instance):
         return None
-    hook.patch = modification.read(hook)
-    concerned = any(map(node_settings.is_entry, hook.patch))
+    hook.patch = metadata_patch.read(hook)
+    concerned = modification.concerns(hook.patch)
     return hook.merged(advice, retried=False) if concerned else None
 
 
 def _modify_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
-    return Plan(Modify(deps).start_steps())
+    return Plan(_modify(hook, deps).start_steps())
 
 
 def _modify_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
-    return Plan.of(Modify(deps))
+    return Plan.of(_modify(hook, deps))
+
+
+def _modify(hook: V1Hook, deps: Dependencies) -> Modify:
+    return Modify(deps, modification.concerns(hook.patch))
 
 
 @dataclass(frozen=True)

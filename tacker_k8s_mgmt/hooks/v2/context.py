@@ -42,7 +42,9 @@ class V2Hook(Hook["V2Site"]):
         :raises ParamError: with every problem.
         """
         given, secrets = self.call.additional_params, self._secrets()
-        parse = partial(parameters.parse, given, secrets, needed=needed)
+        parse = partial(
+            parameters.parse, given, secrets, needed=needed, metadata=self.metadata
+        )
         return self._read(parse, advice)
 
     def merged(
@@ -61,6 +63,7 @@ class V2Hook(Hook["V2Site"]):
             self._secrets(),
             needed=needed,
             upgrade=upgrade,
+            metadata=self.metadata,
         )
         params = self._read(parse, automatic.advice(self.call, advice))
         if params is None:
@@ -79,7 +82,9 @@ class V2Hook(Hook["V2Site"]):
         :raises ParamError: with every problem.
         """
         stored, secrets = self.call.stored, self._secrets()
-        parse = partial(parameters.completed, stored, requests, secrets)
+        parse = partial(
+            parameters.completed, stored, requests, secrets, metadata=self.metadata
+        )
         return self._read(parse, advice, retried=False)
 
     def details(self) -> Mapping[str, Any]:
@@ -94,13 +99,18 @@ class V2Hook(Hook["V2Site"]):
         size = (scale["type"], scale["aspectId"], scale.get("numberOfSteps"))
         return {**details, **scale_details(*size)}
 
-    def settings(self) -> Settings:
-        """The settings of nodes; those of a request that is not stored yet, too."""
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """See :attr:`Hook.metadata`; those of a request are not stored yet."""
         metadata = self.call.instance.get("metadata") or {}
-        if self.name == "modify_information_start":
-            metadata = node_settings.merged(metadata, self.call.patch)
+        if self.name != "modify_information_start":
+            return metadata
+        return node_settings.merged(metadata, self.call.patch)
+
+    def settings(self) -> Settings:
+        """The settings of nodes."""
         vnfcs = {vnfc: server for vnfc, server, _ in self.call.vnfcs()}
-        return Settings.read(metadata, vnfcs, self.call.patch)
+        return Settings.read(self.metadata, vnfcs, self.call.patch)
 
     def site(self, params: InstallParams) -> "V2Site":
         """What an operation on this VNF instance may touch."""

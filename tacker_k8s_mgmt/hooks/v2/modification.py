@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tacker's v2 operation "modify VNF information": the settings of the nodes.
+"""Tacker's v2 operation "modify VNF information": what the cluster is to become.
 
 Automatic operations are enabled by it, too, and refused if they cannot work.
 
@@ -13,24 +13,23 @@ from typing import Any
 from oslo_config import cfg
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks import hints, modification
 from tacker_k8s_mgmt.hooks.entry import Plan
 from tacker_k8s_mgmt.hooks.v2 import automatic, settings
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook, V2Site
 from tacker_k8s_mgmt.lifecycle.modify import Modify
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
-from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.request.params import InstallParams
 
 END_ADVICE = hints.Advice(
-    "`retry` goes on from here; `rollback` gives the nodes their former settings."
+    "`retry` goes on from here; `rollback` gives the cluster what it had before."
 )
 # Between the hooks of the operation.
-_REFUSED = "settings refused"
+_REFUSED = "metadata refused"
 
 
 def params(hook: V2Hook, advice: str) -> InstallParams | None:
-    """The stored parameters; None for a request without settings, or a refused one.
+    """The stored parameters; None for a request that is not ours, or a refused one.
 
     :raises ParamError: automatic operations are enabled that could not work.
     """
@@ -41,7 +40,7 @@ def params(hook: V2Hook, advice: str) -> InstallParams | None:
         return None
     elif call.operation == "modify_information_end":
         automatic.see_possible(call)
-    if not any(map(node_settings.is_entry, call.patch)):
+    if not modification.concerns(call.patch):
         call.between.pop(_REFUSED, None)
         return None
     try:
@@ -51,19 +50,23 @@ def params(hook: V2Hook, advice: str) -> InstallParams | None:
 
 
 def start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Refuse wrong settings, before a node changes."""
+    """Refuse what cannot be done, before anything changes."""
     checked = partial(hook.call.between.pop, _REFUSED, None)
-    return Plan(Modify(deps).start_steps(), after=checked)
+    return Plan(_modify(hook, deps).start_steps(), after=checked)
 
 
 def end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Give the nodes their new settings."""
-    return Plan.of(Modify(deps))
+    """Give the cluster what the metadata want."""
+    return Plan.of(_modify(hook, deps))
 
 
 def rollback_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
-    """Give the nodes their former settings, which Tacker has kept."""
-    return Plan.of(Modify(deps, checked=False))
+    """Give the cluster what the former metadata want, which Tacker has kept."""
+    return Plan.of(_modify(hook, deps, checked=False))
+
+
+def _modify(hook: V2Hook, deps: Dependencies, *, checked: bool = True) -> Modify:
+    return Modify(deps, modification.concerns(hook.call.patch), checked=checked)
 
 
 def _former_requests(vnf_id: str) -> Sequence[Mapping[str, Any]]:

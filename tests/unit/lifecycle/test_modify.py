@@ -7,7 +7,8 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
 from tacker_k8s_mgmt.lifecycle.expose import Expose
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
-from tacker_k8s_mgmt.lifecycle.modify import Modify
+from tacker_k8s_mgmt.lifecycle.modify import Modify, Refused
+from tacker_k8s_mgmt.lifecycle.steps.node_changes import NodeChanges
 from tacker_k8s_mgmt.lifecycle.steps.records import EXPOSURES_FILE
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
@@ -16,7 +17,7 @@ from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.request import cnf_exposure
 from tacker_k8s_mgmt.status.facts import Source
-from tacker_k8s_mgmt.topology.node_settings import Settings, SettingsError
+from tacker_k8s_mgmt.topology.node_settings import Settings
 from tests.helpers.cnf import CNF, service
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
@@ -59,7 +60,7 @@ CALLS = [
 def problem(site, metadata, **changes):
     with pytest.raises(errors.StepFailed) as caught:
         modify(site, metadata, params(**changes))
-    assert isinstance(caught.value.__cause__, SettingsError)
+    assert isinstance(caught.value.__cause__, Refused)
     assert "marks" not in site.changes
     return str(caught.value)
 
@@ -144,13 +145,13 @@ class TestRefused:
                 "k8s_nodes:vnfc:plane:maintenance": "true",
             },
         )
-        assert "The settings of nodes have 5 problem(s): (1) " in text
+        assert "The metadata of the VNF instance have 5 problem(s): (1) " in text
         assert "k8s_nodes:worker:label:k8s.io/a has a key of k8s.io" in text
         assert "k8s_nodes:vnfc:gone:label:a is of a VNFC that has no node" in text
         assert "k8s_nodes:aspect:none:label:a is of an unknown scaling aspect" in text
         assert f"one of {MASTER} has to stay in service" in text
         assert "Deployment apps/web could run on no node any more" in text
-        assert "No node was changed." in text
+        assert "Nothing was changed." in text
 
     def test_a_label_that_a_workload_needs_stays_while_no_other_node_has_it(self):
         site = instantiated()
@@ -194,7 +195,7 @@ class TestRefused:
         class Start(Modify):
             steps = Modify.start_steps
 
-        run(Start, site)
+        run(Start, site, concerns=[NodeChanges])
         assert site.changes == []
 
 

@@ -8,6 +8,7 @@ import pytest
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.modify import Modify
+from tacker_k8s_mgmt.lifecycle.steps.node_changes import NodeChanges
 from tacker_k8s_mgmt.model.nodes import Role
 from tests.helpers.control_planes import AvailableSite
 from tests.helpers.fakes.nodes import machine
@@ -135,7 +136,7 @@ class TestControlPlanes:
     def site(self):
         made = AvailableSite()
         wants(made, PLANE_OUT, plane="server-2")
-        run(Modify, made, made.wanted)
+        run(Modify, made, made.wanted, concerns=[NodeChanges])
         assert balanced(made) == {1, 3}
         return made
 
@@ -166,7 +167,7 @@ class TestControlPlanes:
         entry = "k8s_nodes:vnfc:third:maintenance"
         both = {**PLANE_OUT, entry: "true"}
         wants(site, both, plane="server-2", third="server-3")
-        run(Modify, site, site.wanted)
+        run(Modify, site, site.wanted, concerns=[NodeChanges])
         assert balanced(site) == {1}
         heal_start(site, "server-1", wanted=site.wanted)
         assert balanced(site) == {2, 3}
@@ -180,7 +181,7 @@ class TestUpgrade:
         made = UpgradingSite(planes=3)
         servers = {"plane": "server-4", "five": "server-50"}
         wants(made, {**OUT, **PLANE_OUT}, **servers)
-        run(Modify, made)
+        run(Modify, made, concerns=[NodeChanges])
         made.start_again()
         return made
 
@@ -206,7 +207,7 @@ class TestUpgrade:
         with pytest.raises(errors.StepFailed):
             upgrade(site)
         wants(site, PLANE_OUT, plane="server-4")
-        run(Modify, site)
+        run(Modify, site, concerns=[NodeChanges])
         upgrade(site)
         assert (site.versions, cordoned(site)) == ({NEW}, {4})
 

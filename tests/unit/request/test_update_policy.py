@@ -209,6 +209,10 @@ CONTROL_PLANE = (
     "it is set up on the control plane, which scale and heal of workers leave as it is"
 )
 FIXED = {
+    "tenants": (
+        [{"name": "other"}],
+        "modify the VNF instance's metadata: k8s_tenants has the new list",
+    ),
     "address_family": ("ipv6", "the cluster was built on it"),
     "master_node.pod_cidr": ("10.1.0.0/16", "the cluster was built on it"),
     "master_node.cluster_cidr": ("10.1.0.0/16", "the cluster was built on it"),

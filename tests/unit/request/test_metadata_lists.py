@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of the parameters that a VNF instance's metadata replace."""
+
+import json
+
+import pytest
+
+from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.request import params
+from tests.helpers.samples import SIMPLE, camelised, changed, request
+
+GIVEN = changed({"tenants": [{"name": "blue"}]})
+
+
+def names(metadata, given=GIVEN):
+    made = params.parse(request(given), metadata=metadata)
+    assert made is not None
+    assert made.metadata_problems == ()
+    return [tenant.name for tenant in made.tenants]
+
+
+def problems(metadata, given=GIVEN):
+    made = params.parse(request(given), metadata=metadata)
+    assert made is not None
+    # Those of the request hold.
+    assert made.tenants == params.parse(request(given)).tenants
+    return made.metadata_problems
+
+
+@pytest.mark.parametrize("metadata", [{}, {"k8s_tenants": None}, {"owner": "us"}])
+def test_without_an_entry_those_of_the_request_hold(metadata):
+    assert names(metadata) == ["blue"]
+
+
+@pytest.mark.parametrize("written", [json.dumps, lambda value: value])
+@pytest.mark.parametrize("given", [SIMPLE, GIVEN, camelised(GIVEN)])
+def test_an_entry_replaces_the_whole_list(written, given):
+    assert names({"k8s_tenants": written([{"name": "red"}])}, given) == ["red"]
+    assert names({"k8s_tenants": written([])}, given) == []
+
+
+def test_later_requests_and_kept_parameters_have_it_too():
+    metadata = {"k8s_tenants": '[{"name": "red"}]'}
+    change = request({"drain": {"timeout": 60}})
+    for made in (
+        params.merged(request(GIVEN), change, metadata=metadata),
+        params.merged(request(GIVEN), None, metadata=metadata),
+        params.completed(request(GIVEN), [], metadata=metadata),
+    ):
+        assert [tenant.name for tenant in made.tenants] == ["red"]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("[{", "k8s_tenants: is text, but not JSON"),
+        ("{}", "k8s_tenants: must be a list"),
+        (7, "k8s_tenants: must be a list"),
+        ('[{"nam": "red"}]', "k8s_tenants.0.nam: is not a known attribute"),
+        ('[{"name": "Red"}]', "k8s_tenants.0.name: must be the name of a namespace"),
+        ('["red"]', "k8s_tenants.0: must be a structure"),
+    ],
+)
+def test_what_is_wrong_is_no_fault_of_the_parameters(value, expected):
+    assert problems({"k8s_tenants": value})[0].startswith(expected)
+
+
+def test_wrong_parameters_are_refused_with_the_problems_of_both():
+    with pytest.raises(ParamError) as caught:
+        params.parse(request(changed({"vim_name": 7})), metadata={"k8s_tenants": "["})
+    assert caught.value.problems == (
+        "k8s_tenants: is text, but not JSON",
+        "vim_name: must be text",
+    )
