@@ -83,8 +83,23 @@ def _replicas(obj: Obj, _network: str) -> None:
     obj.setdefault("status", {})
 
 
+def _job(obj: Obj, _network: str) -> None:
+    spec, uid = obj.setdefault("spec", {}), obj["metadata"].get("uid")
+    for field, value in (("parallelism", 1), ("completions", 1), ("backoffLimit", 6)):
+        spec.setdefault(field, value)
+    obj.setdefault("status", {})
+    prefix = "batch.kubernetes.io/"
+    own = {f"{prefix}controller-uid": uid, f"{prefix}job-name": name_of(obj)}
+    metadata = spec.setdefault("template", {}).setdefault("metadata", {})
+    former = {"controller-uid": uid, "job-name": name_of(obj)}
+    metadata["labels"] = {**(metadata.get("labels") or {}), **own, **former}
+    selector = {"matchLabels": {f"{prefix}controller-uid": uid}}
+    spec.setdefault("selector", selector)
+
+
 _DEFAULTS: dict[str, Callable[[Obj, str], None]] = {
     "configmaps": _config_map,
+    "jobs": _job,
     "namespaces": _namespace,
     "nodes": _node,
     "pods": _pod,

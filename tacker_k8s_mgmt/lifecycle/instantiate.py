@@ -11,6 +11,7 @@ from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
+    applications,
     inventory,
     load_balancer,
     node_settings,
@@ -67,6 +68,7 @@ class Instantiate:
                 "register the cluster as a VIM",
                 lambda: vim.register(state, self._access),
             ),
+            *applications.steps(state),
         )
 
     def left(self) -> str:

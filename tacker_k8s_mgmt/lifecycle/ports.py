@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt.lifecycle.application_ports import Applications
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.helm import HelmLogin
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
@@ -238,11 +239,13 @@ class Stack(Protocol):
 
 
 class Preconditions(Protocol):
-    """What the VNF package and the Ansible server lack."""
+    """The VNF package and the Ansible server, and what they lack."""
 
     def package_findings(self) -> Sequence[str]: ...
 
     def server_findings(self) -> Sequence[str]: ...
+
+    def package_files(self, path: str) -> Mapping[str, bytes]: ...
 
 
 @dataclass(frozen=True)
@@ -296,6 +299,8 @@ class Site(Stack, Preconditions, Vms, HostKeys, AnsibleServer, Protocol):
     def pod_network(self, control_plane: Node) -> PodNetwork: ...
 
     def helm(self, control_plane: Node) -> HelmHost: ...
+
+    def applications(self, control_plane: Node) -> Applications: ...
 
     def balancer(self, machine: Machine) -> Balancer: ...
 

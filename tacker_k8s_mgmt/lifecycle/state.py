@@ -10,7 +10,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle import application_ports, ports
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url, of_role
@@ -158,15 +158,21 @@ class ClusterState:
 
         :raises ConnectError: none does.
         """
+        return self._ready(self.site.cluster)
+
+    def applications(self) -> application_ports.Applications:
+        """As :meth:`cluster`, for the applications on it."""
+        return self._ready(self.site.applications)
+
+    def _ready(self, connect: Callable[[Node], Client]) -> Client:
         planes = self.planes() if self.ready_first else ()
         for plane in planes if len(planes) > 1 else ():
             try:
-                cluster = self.site.cluster(plane)
-                if not cluster.api_problem():
-                    return cluster
+                if not self.site.cluster(plane).api_problem():
+                    return connect(plane)
             except errors.ConnectError as error:
                 LOG.warning("The next control plane is asked: %s", error)
-        return self.through(self.site.cluster)
+        return self.through(connect)
 
     def through(self, connect: Callable[[Node], Client]) -> Client:
         """A client connected to the first control plane that accepts a login.

@@ -21,6 +21,8 @@ _FORMAT = 1
 _PREFIX = "app."
 
 APPLYING, APPLIED, FAILED = "being applied", "applied", "failed"
+#: A change of it failed, and it is what it was before.
+BACK = "gone back"
 
 
 class Spoiled(Exception):
@@ -83,7 +85,8 @@ class Content:
 class Record:
     """What the cluster records of an application.
 
-    :param state: :data:`APPLYING`, :data:`APPLIED` or :data:`FAILED`.
+    :param state: :data:`APPLYING`, :data:`APPLIED`, :data:`BACK` or :data:`FAILED`.
+    :param chart: whether it is a release of Helm.
     :param detail: why it failed, without secrets.
     :param revision: counts its changes.
     :param updated: when it was written, ISO 8601.
@@ -95,6 +98,7 @@ class Record:
     name: str
     namespace: str
     state: str
+    chart: bool = False
     detail: str = ""
     revision: int = 0
     updated: str = ""
@@ -102,10 +106,10 @@ class Record:
     good: Content | None = None
     salt: str = field(default="", repr=False)
 
-    @property
-    def is_chart(self) -> bool:
-        """Whether it is a release of Helm."""
-        return bool(self.good and self.good.version)
+    def has(self, digest: str) -> bool:
+        """Whether the cluster has this content, and nothing of another one."""
+        known = self.good is not None and self.good.digest == digest
+        return known and self.state in (APPLIED, BACK)
 
     def pack(self) -> str:
         """As base64 text of compressed JSON."""

@@ -20,6 +20,8 @@ except ImportError:
 
 Object = Mapping[str, Any]
 
+#: The label that says whose an object of this driver is.
+OWNER = "tacker-k8s-mgmt/owner"
 JOB = "Job"
 CLAIM = "PersistentVolumeClaim"
 NAMESPACE = "Namespace"

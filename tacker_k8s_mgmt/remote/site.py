@@ -25,6 +25,7 @@ from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner, Playbooks
 from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.helm import HelmHost
+from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
@@ -331,6 +332,10 @@ class Site(Vnf):
         """Return what Tacker needs to run Helm on a control-plane node."""
         session, server, _ = self._kubectl(control_plane)
         return HelmHost(session, server, partial(self._vms.log_in, control_plane))
+
+    def applications(self, control_plane: Node) -> ApplicationHost:
+        """Return what applications need, through a control-plane node."""
+        return ApplicationHost(*self._kubectl(control_plane), self._params.proxy)
 
     def etcd(self, control_plane: Node) -> EtcdClient:
         """Return etcd, through a control-plane node."""

@@ -9,6 +9,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
+from tacker_k8s_mgmt.lifecycle.steps import applications
 from tacker_k8s_mgmt.request.params import InstallParams
 
 
@@ -23,7 +24,10 @@ def check(deps: Dependencies) -> None:
     :raises PreflightError: with all findings.
     """
     name = vim_name(deps.params, deps.vnf_id)
-    findings = [*deps.settings.problems]
+    findings = [
+        *deps.settings.problems,
+        *applications.package_problems(deps.params, deps.site),
+    ]
     if deps.site.vims.name_taken(name):
         findings.append(
             f"vim_name: a VIM named {name!r} is registered already in this project; "

@@ -11,8 +11,9 @@ from typing import Any
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import applications
 from tacker_k8s_mgmt.model.applications import Record
+from tacker_k8s_mgmt.model.manifest_objects import OWNER
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import OWNER, Manifests
+from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
 
 NAMESPACE = "tacker-k8s-mgmt-applications"
 _OWNER = "applications"

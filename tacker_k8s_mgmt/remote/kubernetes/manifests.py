@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.manifest_objects import Object, title
+from tacker_k8s_mgmt.model.manifest_objects import OWNER, Object, title
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 
@@ -22,7 +22,6 @@ LOG = logging.getLogger(__name__)
 
 FIELD_MANAGER = "tacker-k8s-mgmt"
 MANAGED_BY = "app.kubernetes.io/managed-by"
-OWNER = "tacker-k8s-mgmt/owner"
 
 # The driver declares these fields, so it takes back what others have set in them
 # (Kubernetes, "Server-Side Apply", "Conflicts").

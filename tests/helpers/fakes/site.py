@@ -58,6 +58,16 @@ class FakeSite(SiteState):
     def server_findings(self) -> Sequence[str]:
         return self.server
 
+    def package_files(self, path: str) -> Mapping[str, bytes]:
+        files = {
+            file: content
+            for file, content in self.package_content.items()
+            if file == path or file.startswith(f"{path}/")
+        }
+        if not files:
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return {name.removeprefix(path).strip("/"): files[name] for name in files}
+
     def wait_reachable(self, machines: Sequence[Machine]) -> None:
         self.touch("wait_reachable")
         silent = [one.server_id for one in machines if one.server_id in self.dead]

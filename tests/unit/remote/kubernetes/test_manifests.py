@@ -6,10 +6,10 @@ import logging
 import pytest
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.manifest_objects import title
+from tacker_k8s_mgmt.model.manifest_objects import OWNER, title
 from tacker_k8s_mgmt.remote.kubernetes import manifests
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import MANAGED_BY, OWNER, Manifests
+from tacker_k8s_mgmt.remote.kubernetes.manifests import MANAGED_BY, Manifests
 from tests.helpers.kubectl_server import needs_kubectl
 
 pytestmark = needs_kubectl
