@@ -288,20 +288,6 @@ class PodNetworkError(ClusterError, ProblemList):
     message = "The pod network has {count} problem(s): {listed}."
 
 
-class ApplicationError(ClusterError, ProblemList):
-    """An application could not be brought to what its request wants.
-
-    :param name: of the application.
-    :param phase: what failed.
-    :param problems: each names the object, with what its pods report.
-    """
-
-    message = "The application {name} failed in {phase}: {listed}."
-
-    def __init__(self, problems: Sequence[str], **fields: Any) -> None:
-        super().__init__(problems, **fields)
-
-
 class LoadBalancerError(K8sMgmtError):
     """The load balancer's script failed; its earlier configuration stays."""
 

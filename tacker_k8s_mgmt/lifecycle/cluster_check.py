@@ -4,13 +4,13 @@
 Each source is read on its own: the failure of one hides no other.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TypeVar
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle import application_status, ports
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.exposure import Exposure
@@ -20,6 +20,10 @@ from tacker_k8s_mgmt.model.nodes import Node, Role, name_nodes
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status import report, settings_report
+from tacker_k8s_mgmt.status.application_report import (
+    ApplicationsReport,
+    ApplicationState,
+)
 from tacker_k8s_mgmt.status.facts import Answers, Report, Source
 from tacker_k8s_mgmt.status.heal_commands import HealCommands
 from tacker_k8s_mgmt.status.settings_report import SettingsReport
@@ -48,10 +52,11 @@ class Survey:
         self._heals = heals or HealCommands()
         self._redact = Redactor(params.secrets())
         self._failures: dict[Source, str] = {}
+        self._answering: tuple[Node, ...] = ()
 
     def take(self) -> Report:
         """Read the sources, and compare them."""
-        answers = self._answers()
+        answers, apps = self._answers()
         try:
             rows = report.compare(answers, self._params)
         except errors.ClusterError as error:
@@ -59,9 +64,17 @@ class Survey:
             rows = report.compare(replace(answers, machines=None), self._params)
         sources = report.sources(self._params)
         failures = {s: self._failures[s] for s in sources if s in self._failures}
+        rows = (*rows, *(one.row() for one in apps))
         return Report(rows, sources, failures, self._heals)
 
-    def _answers(self) -> Answers:
+    def applications(self) -> ApplicationsReport:
+        """Read the applications only."""
+        listing = self._read(Source.INVENTORY, self._listing)
+        planes = _control_planes(listing[0] if listing else (), None)
+        found = self._read(Source.CLUSTER, lambda: self._applications(planes))
+        return ApplicationsReport(found or (), self._failures)
+
+    def _answers(self) -> tuple[Answers, tuple[ApplicationState, ...]]:
         """Side by side; only this thread uses Tacker's database."""
         view = self._view
         with ThreadPoolExecutor(1) as pool:
@@ -76,7 +89,10 @@ class Survey:
             if self._params.load_balancer:
                 status = self._read(Source.BALANCER, lambda: self._status(machines))
             seen, marks = nodes.result() or (None, None)
-            return Answers(
+            # Only a control plane that has answered.
+            asked = self._answering
+            apps = self._read(Source.CLUSTER, lambda: self._applications(asked))
+            answers = Answers(
                 machines=machines,
                 inventory=listed,
                 joined=joined,
@@ -88,6 +104,7 @@ class Survey:
                 marks=marks,
                 settings=self._settings,
             )
+            return answers, apps or ()
 
     def compare_settings(self) -> SettingsReport:
         """Compare the settings of the nodes only, with those of the Node objects."""
@@ -130,24 +147,46 @@ class Survey:
     def _nodes(
         self, control_planes: tuple[Node, ...]
     ) -> tuple[tuple[NodeObject, ...], Mapping[str, NodeMarks]]:
-        """The Node objects and their settings, through a control plane that answers."""
-        error: errors.K8sMgmtError = errors.ClusterError(
-            detail="Neither the inventory nor Heat has a control plane."
-        )
-        for plane in control_planes:
-            try:
-                cluster = self._view.cluster(plane)
-                marks = {one.name: one for one in cluster.marks()}
-                return tuple(cluster.nodes()), marks
-            except errors.K8sMgmtError as caught:
-                error = caught
-        raise error
+        """The Node objects and their settings."""
+
+        def ask(plane: Node) -> tuple[tuple[NodeObject, ...], Mapping[str, NodeMarks]]:
+            cluster = self._view.cluster(plane)
+            marks = {one.name: one for one in cluster.marks()}
+            nodes = tuple(cluster.nodes())
+            self._answering = (plane,)
+            return nodes, marks
+
+        return _first(control_planes, ask)
+
+    def _applications(
+        self, control_planes: tuple[Node, ...]
+    ) -> tuple[ApplicationState, ...]:
+        """The applications; none without a control plane to ask."""
+
+        def ask(plane: Node) -> tuple[ApplicationState, ...]:
+            host = self._view.applications(plane)
+            return application_status.read(host, self._params)
+
+        return _first(control_planes, ask) if control_planes else ()
 
     def _status(self, machines: Machines | None) -> BalancerStatus:
         machine = machines.load_balancer if machines else None
         if machine is None:
             raise errors.ClusterError(detail="The address of its VM is not known.")
         return self._view.balancer(machine).status()
+
+
+def _first(planes: Sequence[Node], ask: Callable[[Node], Answer]) -> Answer:
+    """The answer of the first control plane that has one."""
+    error: errors.K8sMgmtError = errors.ClusterError(
+        detail="Neither the inventory nor Heat has a control plane."
+    )
+    for plane in planes:
+        try:
+            return ask(plane)
+        except errors.K8sMgmtError as caught:
+            error = caught
+    raise error
 
 
 def _control_planes(

@@ -6,7 +6,6 @@ The parts that depend on Tacker's API are in the ``context`` modules of ``hooks/
 playbook may run for hours), and closed with the site.
 """
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
+from tacker_k8s_mgmt.remote import vm_identity
 from tacker_k8s_mgmt.remote.ansible import preflight
 from tacker_k8s_mgmt.remote.ansible.lock import LockedSession
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner, Playbooks
@@ -46,32 +46,11 @@ LOG = logging.getLogger(__name__)
 Self = TypeVar("Self", bound="Site")
 
 _PARALLEL_LOGINS = 8
-# A kubelet reports the first two in its Node object. Some images do not end the line in
-# /etc/machine-id.
-_IDENTITY = """
-printf '%s\\n' "$(cat /etc/machine-id)" "$(cat /proc/sys/kernel/random/boot_id)"
-ip -j addr show to "$1" || :
-"""
 _KEYS_LOST = (
     "Restore it. Or delete it: then the key that each VM shows next is trusted, so "
     "compare them with what the VMs' consoles show."
 )
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes after boot_timeout
-
-
-def _identity(session: Session, machine: Machine | Node) -> MachineIdentity:
-    argv = ["sh", "-c", _IDENTITY, "sh", machine.address]
-    output = session.run(argv, timeout=60, sudo=True).stdout
-    machine_id, boot_id, links = (*output.split("\n", 2), "", "", "")[:3]
-    return MachineIdentity(machine_id, boot_id, nic_mtu(links))
-
-
-def nic_mtu(links: str) -> int:
-    """The MTU in the output of ``ip -j addr show to ADDRESS``; 0 without any."""
-    try:
-        return next((int(nic["mtu"]) for nic in json.loads(links) if "mtu" in nic), 0)
-    except (ValueError, TypeError):
-        return 0
 
 
 class Site(Vnf):
@@ -211,7 +190,7 @@ class Site(Vnf):
 
             try:
                 session = self._vms.open(machine, limit, grace, refused)
-                self._identities[machine.server_id] = _identity(session, machine)
+                self._identities[machine.server_id] = vm_identity.read(session, machine)
             except bastion_errors.BastionError:
                 raise  # reported once, not for each VM
             except errors.RemoteError as error:
@@ -258,7 +237,7 @@ class Site(Vnf):
         """Return the identity that the VM of a node reports."""
         known = self._identities.get(node.server_id)
         if known is None:
-            known = _identity(self._vms.get(node), node)
+            known = vm_identity.read(self._vms.get(node), node)
             self._identities[node.server_id] = known
         return known
 

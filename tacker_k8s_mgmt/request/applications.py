@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, Strict, model_validator
-from typing_extensions import Self
 
 from tacker_k8s_mgmt.request import field_types, option_types
 from tacker_k8s_mgmt.request.cnf_exposure import ServiceExposure
@@ -103,7 +102,7 @@ class SourceFile(Structure):
     """SHA-256 of the file at the URL, in hexadecimal digits; needed with url."""
 
     @model_validator(mode="after")
-    def _is_one(self) -> Self:
+    def _is_one(self) -> "SourceFile":
         if (self.path is None) == (self.url is None):
             raise ValueError("needs either path or url")
         if self.url and not self.sha256:
@@ -224,7 +223,7 @@ class Application(Structure):
     PersistentVolumeClaims. Default: keep."""
 
     @model_validator(mode="after")
-    def _is_one_kind(self) -> Self:
+    def _is_one_kind(self) -> "Application":
         if (self.chart is None) == (not self.manifests):
             raise ValueError("needs either chart or manifests")
         if self.values and not self.chart:

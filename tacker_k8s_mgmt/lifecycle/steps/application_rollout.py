@@ -12,6 +12,7 @@ is: its pods say why it failed, and the next attempt goes on from there.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from typing import Any
 
 from oslo_log import log as logging
 
@@ -46,6 +47,20 @@ LOG = logging.getLogger(__name__)
 _CONFIGURATION, _BOOTSTRAP = "configuration", "bootstrap"
 _ROLLOUT, _HEALTH = "rollout", "health"
 _LONGEST = 4000  # characters of an error in the record
+
+
+class ApplicationError(errors.ClusterError, errors.ProblemList):
+    """An application could not be brought to what its request wants.
+
+    :param name: of the application.
+    :param phase: what failed.
+    :param problems: each names the object, with what its pods report.
+    """
+
+    message = "The application {name} failed in {phase}: {listed}."
+
+    def __init__(self, problems: Sequence[str], **fields: Any) -> None:
+        super().__init__(problems, **fields)
 
 
 class Rollout:
@@ -200,7 +215,7 @@ class Rollout:
         objects: Sequence[Object],
         progress: Progress,
         why: Mapping[str, str],
-    ) -> errors.ApplicationError:
+    ) -> ApplicationError:
         LOG.info("Application %s, %s: %s", self._app.name, phase, progress)
         ill = [one for one in objects if title(one) in why]
         texts = [
@@ -268,9 +283,9 @@ class Rollout:
             self._stage(stage, jobs_too=False)
         self._prune(good)
 
-    def _error(self, phase: str, problems: Sequence[str]) -> errors.ApplicationError:
+    def _error(self, phase: str, problems: Sequence[str]) -> ApplicationError:
         texts = [text.strip().rstrip(".") for text in problems]
-        return errors.ApplicationError(texts, name=self._app.name, phase=phase)
+        return ApplicationError(texts, name=self._app.name, phase=phase)
 
     def _detail(self, error: errors.K8sMgmtError) -> str:
         """The message without the hint, for the record."""

@@ -81,7 +81,7 @@ class Sources:
             except UnicodeDecodeError:
                 self._complain(app, f"{file.title} is no text in UTF-8")
             except Unusable as error:
-                self._complain(app, f"{file.title} {error}")
+                self._complain(app, f"{file.title}: {error}")
             else:
                 if not objects:
                     self._complain(app, f"{file.title} has no object")
@@ -101,7 +101,7 @@ class Sources:
         try:
             version = chart_archive.version_of(archive)
         except Unusable as error:
-            self._complain(app, f"{file.title} {error}")
+            self._complain(app, f"{file.title}: {error}")
             return None
         stages = [self._placed(configuration(app), app)]
         digest = applications.digest(app.place, stages, archive, app.values)

@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
 NAMESPACE = "tacker-k8s-mgmt-applications"
 _OWNER = "applications"
 _KIND = "tacker-k8s-mgmt/application"
+_NO_NAMESPACE = f'namespaces "{NAMESPACE}" not found'
 _LIMIT = 60.0  # seconds
 
 
@@ -44,19 +45,16 @@ class ApplicationRecords:
 
     def write(self, record: Record) -> None:
         """Write a record."""
-        namespace = {"apiVersion": "v1", "kind": "Namespace"}
-        self._manifests.apply(
-            [
-                {**namespace, "metadata": {"name": NAMESPACE}},
-                {
-                    **_bare(record.name),
-                    "type": _KIND,
-                    "stringData": {"record": record.pack()},
-                },
-            ],
-            owner=_OWNER,
-            timeout=_LIMIT,
-        )
+        content = {"type": _KIND, "stringData": {"record": record.pack()}}
+        secret = {**_bare(record.name), **content}
+        try:
+            self._manifests.apply([secret], owner=_OWNER, timeout=_LIMIT)
+        except errors.CommandFailed as error:
+            if _NO_NAMESPACE not in error.fields["output"]:
+                raise
+            metadata = {"name": NAMESPACE}
+            space = {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+            self._manifests.apply([space, secret], owner=_OWNER, timeout=_LIMIT)
 
     def remove(self, name: str) -> None:
         """Remove a record."""

@@ -42,8 +42,10 @@ _NO_KIND = re.compile(r'no matches for kind "([^"]+)"')
 # Its advice in the line after that.
 _CRD_ADVICE = "ensure CRDs are installed first"
 _SHOWN = 5  # objects that are named in an error
-# Their labels are copies of a Service's; they go with it.
-_MADE_BY_OTHERS = frozenset({"endpoints", "endpointslices.discovery.k8s.io"})
+# What the cluster makes itself: endpoints have copies of a Service's labels.
+_MADE_BY_OTHERS = frozenset(
+    {"endpoints", "endpointslices.discovery.k8s.io", "events", "events.events.k8s.io"}
+)
 _REFERENCE = (
     r'jsonpath={range .items[*]}{.apiVersion}{"\t"}{.kind}{"\t"}'
     r'{.metadata.namespace}{"\t"}{.metadata.name}{"\n"}{end}'

@@ -2,6 +2,8 @@
 """A site whose parts are all fakes."""
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
@@ -136,6 +138,10 @@ class FakeSite(SiteState):
                 reason="no",
             )
         return FakeCluster(self)
+
+    def applications(self, control_plane: Node) -> Any:
+        """Of a cluster that has none."""
+        return SimpleNamespace(records=SimpleNamespace(read=dict))
 
     def helm(self, control_plane: Node) -> FakeHelmHost:
         self.cluster(control_plane)

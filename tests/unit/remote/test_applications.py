@@ -304,13 +304,13 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("content", "problem"),
         [
-            (b"a: [", "database.yaml is no YAML (line "),
+            (b"a: [", "database.yaml: is no YAML (line "),
             (b"", "database.yaml has no object"),
             (b"\xff", "database.yaml is no text in UTF-8"),
-            (b"- 1", "its document 1 is no object of Kubernetes"),
+            (b"- 1", "database.yaml: its document 1 is no object of Kubernetes"),
             (
                 b"kind: A\nmetadata: {name: b}",
-                "has no apiVersion, kind or metadata.name",
+                "database.yaml: its document 1 has no apiVersion, kind or metadata.nam",
             ),
             (
                 manifest(deployment("a"), deployment("a")),
@@ -324,9 +324,10 @@ class TestRefused:
 
     def test_objects_of_others(self, cluster, site):
         bring(cluster, wanted(SHOP))
-        text = failure(cluster, SHOP, {**SHOP, "name": "two", "namespace": "shop"})
-        assert "Job shop/schema is in the cluster already, and is not its own" in text
-        assert "belongs to app.shop" in text
+        text = failure(cluster, SHOP, {**bare(), "name": "two", "namespace": "shop"})
+        assert (
+            "Deployment shop/database is in the cluster already and belongs to " in text
+        )
 
     def test_images_of_a_registry_that_the_cluster_has_not(self, cluster):
         cluster_options = {"offline": {"registry_host": "images.example.org/k8s"}}
@@ -350,7 +351,7 @@ class TestExposed:
         exposed = {**SHOP, "expose": [{"name": "api", "ports": [{"port": 80}]}]}
         bring(cluster, wanted(exposed))
         (one,) = cluster.exposed
-        assert one.startswith("app-shop.shop.api.tcp.")
+        assert one.name.startswith("app-shop.shop.api.tcp.")
         bring(cluster, wanted(SHOP))
         assert not cluster.exposed
         bring(cluster, wanted(exposed))
@@ -419,6 +420,6 @@ class TestCharts:
 
     def test_what_is_no_chart(self, cluster):
         cluster.package_content = {"charts/wiki/values.yaml": b"{}"}
-        assert "charts/wiki has no Chart.yaml" in failure(cluster, WIKI)
+        assert "charts/wiki: has no Chart.yaml" in failure(cluster, WIKI)
         cluster.package_content = {"charts/wiki": b"no archive"}
-        assert "charts/wiki is no archive of a chart" in failure(cluster, WIKI)
+        assert "charts/wiki: is no archive of a chart" in failure(cluster, WIKI)
