@@ -59,6 +59,8 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "tacker-k8s-mgmt runs metrics*",
         "tacker-k8s-mgmt cluster check *",
         "tacker-k8s-mgmt cluster labels *",
+        "tacker-k8s-mgmt app list *",
+        "tacker-k8s-mgmt app show *",
         "tacker-k8s-mgmt preflight *",
         "ssh-keyscan *",
     ),
@@ -94,6 +96,9 @@ LAB: Mapping[str, tuple[str, ...]] = {
     "maintenance": ("openstack vnflcm update VNF_INSTANCE_ID --I maintenance.json",),
     "end of the maintenance": (
         "openstack vnflcm update VNF_INSTANCE_ID --I maintenance-end.json",
+    ),
+    "applications": (
+        "openstack vnflcm update VNF_INSTANCE_ID --I applications.json",
     ),
     "v2 settings": (
         "openstack vnflcm update * --I labels.json --os-tacker-api-version 2",

@@ -106,9 +106,7 @@ def test_services_that_are_gone_do_not_matter_at_the_end(site):
 
 
 def test_missing_service_is_named_and_nothing_is_exposed(site):
-    with pytest.raises(
-        errors.StepFailed, match="the CNF has no Service gone"
-    ) as caught:
+    with pytest.raises(errors.StepFailed, match="there is no Service gone") as caught:
         exposed(site, {"services": [{"name": "gone"}]})
     assert CNF in str(caught.value)
     assert kept(site) == []
