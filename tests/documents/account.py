@@ -59,8 +59,6 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "tacker-k8s-mgmt runs metrics*",
         "tacker-k8s-mgmt cluster check *",
         "tacker-k8s-mgmt cluster labels *",
-        "tacker-k8s-mgmt app list *",
-        "tacker-k8s-mgmt app show *",
         "tacker-k8s-mgmt preflight *",
         "ssh-keyscan *",
     ),
@@ -97,8 +95,10 @@ LAB: Mapping[str, tuple[str, ...]] = {
     "end of the maintenance": (
         "openstack vnflcm update VNF_INSTANCE_ID --I maintenance-end.json",
     ),
-    "applications": (
-        "openstack vnflcm update VNF_INSTANCE_ID --I applications.json",
+    "applications": ("openstack vnflcm update VNF_INSTANCE_ID --I applications.json",),
+    "applications seen": (
+        "tacker-k8s-mgmt app list *",
+        "tacker-k8s-mgmt app show *",
     ),
     "v2 settings": (
         "openstack vnflcm update * --I labels.json --os-tacker-api-version 2",
