@@ -27,6 +27,8 @@ LOWEST = "lowest"
 TESTED = (TACKER, LOWEST)
 #: What builds the documentation.
 DOCS = "docs"
+#: Nova without what it needs: the schemas of its API, for tests of the stand-in.
+SCHEMAS = "schemas"
 TOOLS = "tools"
 TESTS = "tests"
 COMPLETE = ".complete"
@@ -176,7 +178,7 @@ def uv_variables(settings: Settings) -> dict[str, str]:
 
 
 def _remove_former(settings: Settings) -> None:
-    current = {path(settings, name) for name in (*NAMES, LOWEST, DOCS, TOOLS)}
+    current = {path(settings, name) for name in (*NAMES, LOWEST, DOCS, SCHEMAS, TOOLS)}
     for found in (settings.cache / "envs").iterdir():
         if found not in current:
             shutil.rmtree(found)

@@ -48,7 +48,7 @@ class Lab:
         tools, names = [*packages.TOOLS], [*environments.NAMES]
         if with_tests:
             tools += packages.TEST_TOOLS
-            names += [environments.LOWEST, environments.DOCS]
+            names += [environments.LOWEST, environments.DOCS, environments.SCHEMAS]
         missing = packages.missing(tools)
         self._settings.cache.mkdir(parents=True, exist_ok=True)
         with files.locked(self._settings.cache / "lock", self._busy):

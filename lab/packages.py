@@ -74,6 +74,14 @@ REGISTRY = Tool(
 TEST_TOOLS = (
     Tool("shellcheck", "shellcheck", "checks of shell scripts"),
     Tool("locale-gen", "locales", "logins with another locale"),
+    Tool("promtool", "prometheus", "rules of alerts", ("prometheus.service",)),
+    Tool(
+        "prometheus-alertmanager",
+        "prometheus-alertmanager",
+        "alerts for Tacker",
+        ("prometheus-alertmanager.service",),
+    ),
+    Tool("zsh", "zsh", "completion of commands"),
     *(CURL, SKOPEO),
 )
 #: For the real lab: what programs need to be built that are written in C.

@@ -24,6 +24,7 @@ _PROJECT = (str(ROOT / "pyproject.toml"), "--extra", "csar")
 _WORDS: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "openstack": (),
+        environments.SCHEMAS: ("--no-deps",),
         environments.TACKER: _PROJECT,
         environments.TESTS: (),
         "ansible": (),

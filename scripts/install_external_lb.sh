@@ -551,11 +551,14 @@ print_rules() {
     cat <<EOF
 add chain $TABLE incoming { type nat hook prerouting priority -100; }
 add chain $TABLE outgoing { type nat hook postrouting priority 100; }
-add chain $TABLE passing { type filter hook forward priority 0; policy drop; }
+add chain $TABLE passing { type filter hook forward priority 0; policy accept; }
 flush table $TABLE
 add rule $TABLE outgoing ct status dnat masquerade
 add rule $TABLE passing ct status dnat accept
 EOF
+    # A VM that is a router stays one.
+    routes ipv4/ip_forward || printf 'add rule %s passing meta nfproto ipv4 drop\n' "$TABLE"
+    routes ipv6/conf/all/forwarding || printf 'add rule %s passing meta nfproto ipv6 drop\n' "$TABLE"
     names=$(sorted "${!services[@]}")
     for name in $names; do
         [[ ${services[$name]} != udp\ * ]] || print_udp_rules "$name"
@@ -591,6 +594,11 @@ print_udp_rules() {
 
 family_of() {
     if [[ $1 == *:* ]]; then printf ip6; else printf ip; fi
+}
+
+# Whether the host forwards packets without our doing.
+routes() {
+    ! grep -qsx "$1" "$LB_LOCK_FILE.forwarding" && [[ $(cat "/proc/sys/net/$1" 2>/dev/null) == 1 ]]
 }
 
 # The host forwards packets while UDP is exposed, those of these flows only. A router's

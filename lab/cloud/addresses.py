@@ -83,8 +83,10 @@ def find_pool(records: Records, network: str, subnet: str | None = None) -> Pool
     :param network: id or name; whatever is not a network made in the lab is the
         external network.
     :param subnet: id or name of one of the network's subnets; default: its first one.
-    :raises CloudError: the network has no (such) subnet.
+    :raises CloudError: no network is named, or it has no (such) subnet.
     """
+    if not network:
+        raise CloudError("A port needs a network")
     row = find_network(records, network)
     if row is None:
         return external_pool(network)
@@ -104,7 +106,7 @@ def external_pool(reference: str = EXTERNAL) -> Pool:
     cidr = ipaddress.IPv4Network(EXTERNAL_CIDR)
     first = ipaddress.IPv4Address(FIRST_EXTERNAL_ADDRESS)
     return Pool(
-        network=reference or EXTERNAL,
+        network=reference,
         subnet=f"{EXTERNAL}-subnet",
         bridge=EXTERNAL,
         cidr=cidr,

@@ -11,9 +11,10 @@ from typing import Any
 
 from lab.cloud import base
 
-_SSHD_CONFIG = Path("etc/ssh/sshd_config")
+# Names that Ubuntu's cloud images have, and cloud-init; sshd takes the first value.
+_OF_IMAGE = base.SSHD_SETTINGS / "60-cloudimg-settings.conf"
+_OF_FIRST_START = base.SSHD_SETTINGS / "50-cloud-init.conf"
 _SHADOW = Path("etc/shadow")
-_PASSWORDS = "PasswordAuthentication"
 
 
 def make_layer(
@@ -31,21 +32,22 @@ def make_layer(
         base.authorize(home, base.FIRST_PERSON, public_key)
         base.own(home, base.FIRST_PERSON)
     if "ssh_pwauth" in config:
-        allow_passwords(layer, below, allowed=bool(config["ssh_pwauth"]))
+        _passwords(layer / _OF_FIRST_START, allowed=bool(config["ssh_pwauth"]))
     user = config.get("user") or {}
     if user.get("hashed_passwd") and not user.get("lock_passwd", True):
         _set_password(layer, below, str(user["hashed_passwd"]))
 
 
-def allow_passwords(layer: Path, below: Sequence[Path], *, allowed: bool) -> None:
-    """Have sshd accept passwords, or not.
+def refuse_passwords(image: Path) -> None:
+    """Have sshd accept no passwords, as that of a stock image.
 
-    :param below: layers of which one has the settings of sshd.
+    :param image: the layer of the image.
     """
-    lines = _read(below, _SSHD_CONFIG).splitlines()
-    rest = [line for line in lines if not line.startswith(_PASSWORDS)]
-    own = f"{_PASSWORDS} {'yes' if allowed else 'no'}"
-    base.write(layer / _SSHD_CONFIG, "\n".join([own, *rest, ""]))
+    _passwords(image / _OF_IMAGE, allowed=False)
+
+
+def _passwords(file: Path, *, allowed: bool) -> None:
+    base.write(file, f"PasswordAuthentication {'yes' if allowed else 'no'}\n")
 
 
 def _set_password(layer: Path, below: Sequence[Path], hashed: str) -> None:

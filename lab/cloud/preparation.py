@@ -7,7 +7,7 @@ from lab import environments, kind
 from lab.cloud import ansible_server, base, cloud_init, networks
 from lab.cloud.addresses import CONTROLLER_ADDRESS, EXTERNAL
 from lab.cloud.hosts import Hosts
-from lab.cloud.settings import LAYER_OF_ALL, LAYER_OF_SYSTEMD, STOCK, VM, Settings
+from lab.cloud.settings import LAYER_OF_SYSTEMD, STOCK, VM, Settings
 from lab.cloud.state import State
 from lab.cloud.systemd import layer, root
 from lab.real.site import Site
@@ -47,16 +47,15 @@ def prepare(state: Path, masks: list[Path]) -> None:
         try:
             base.make_common_layer(settings)
             key = base.make_key(settings)
-            below, sshd = Path("/"), settings.layer(LAYER_OF_ALL)
+            below = Path("/")
             if settings.root:
                 below = settings.root
-                sshd = settings.layer(LAYER_OF_SYSTEMD)
-                layer.make(sshd, below)
+                layer.make(settings.layer(LAYER_OF_SYSTEMD), below)
             accounts = (*base.VM_ACCOUNTS, base.KEYED)
             base.make_accounts(settings.layer(VM), accounts, key, below)
             stock = settings.layer(STOCK)
             base.make_accounts(stock, (base.STOCK_ACCOUNT,), "", below)
-            cloud_init.allow_passwords(stock, [sshd], allowed=False)
+            cloud_init.refuse_passwords(stock)
             accounts = (*ansible_server.ACCOUNTS, base.KEYED)
             base.make_accounts(settings.layer(ansible_server.ROLE), accounts, key)
             base.make_host_key(settings, ansible_server.ROLE)

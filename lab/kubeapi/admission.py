@@ -97,6 +97,32 @@ def _job(obj: Obj, _network: str) -> None:
     spec.setdefault("selector", selector)
 
 
+def with_ip_modes(service: Obj, version: str) -> Obj:
+    """A Service with the mode of each address in its status.
+
+    The feature LoadBalancerIPMode, on from Kubernetes 1.30: before, the field is
+    dropped, and then it has a default.
+
+    :param version: of Kubernetes, with a leading ``v``.
+    """
+    is_known = [int(part) for part in version.lstrip("v").split(".")[:2]] >= [1, 30]
+    status = service.get("status") or {}
+    balancer = status.get("loadBalancer") or {}
+    ingress = [
+        {
+            **{key: value for key, value in entry.items() if key != "ipMode"},
+            **({"ipMode": entry.get("ipMode") or "VIP"} if is_known else {}),
+        }
+        if entry.get("ip")
+        else entry
+        for entry in balancer.get("ingress") or ()
+    ]
+    if not ingress:
+        return service
+    balancer = {**balancer, "ingress": ingress}
+    return {**service, "status": {**status, "loadBalancer": balancer}}
+
+
 _DEFAULTS: dict[str, Callable[[Obj, str], None]] = {
     "configmaps": _config_map,
     "jobs": _job,

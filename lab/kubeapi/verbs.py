@@ -10,6 +10,7 @@ from typing import Any
 
 from . import access, applied, containers, patches, service_proxy, validation
 from .access import Access, Identity
+from .admission import with_ip_modes
 from .cluster import Cluster
 from .errors import bad_request, invalid, method_not_allowed, unsupported_media_type
 from .eviction import evict
@@ -246,8 +247,8 @@ def _write(cluster: Cluster, request: Request) -> Reply:
         raise invalid("PatchOptions", "", "fieldManager", problem, "meta.k8s.io")
     if old is None and is_apply:
         made = applied.apply({}, request.body, request.query["fieldManager"])
-        new = replace(request, body=made, target=replace(target, name=""))
-        return _post(cluster, new)
+        creation = replace(request, body=made, target=replace(target, name=""))
+        return _post(cluster, creation)
     old = _find(cluster, target)
     is_scale = target.subresource == "scale"
     new = request.body
@@ -262,6 +263,8 @@ def _write(cluster: Cluster, request: Request) -> Reply:
         spec = {**old["spec"], "replicas": new["spec"]["replicas"]}
         scaled = store.update(target.resource, old, {**old, "spec": spec})
         return 200, _scale(scaled)
+    if (target.resource.plural, target.subresource) == ("services", "status"):
+        new = with_ip_modes(new, cluster.settings.version)
     written = store.update(
         target.resource, old, new, target.subresource, request.dry_run
     )

@@ -36,6 +36,8 @@ def _flavor(number: int, name: str, vcpus: int, ram: int, disk: int) -> dict[str
         "ram": ram,
         "disk": disk,
         "swap": 0,
+        "description": None,
+        "OS-FLV-DISABLED:disabled": False,
         "OS-FLV-EXT-DATA:ephemeral": 0,
         "os-flavor-access:is_public": True,
         "rxtx_factor": 1.0,
@@ -85,6 +87,7 @@ def _limits() -> dict[str, int]:
     known |= {flavor["id"]: flavor for flavor in FLAVORS}
     used = [known[s["flavor"]] for s in servers if s["flavor"] in known]
     return {
+        "maxServerMeta": 128,
         "maxTotalInstances": INSTANCES,
         "totalInstancesUsed": len(servers),
         "maxTotalCores": CORES,

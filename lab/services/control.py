@@ -8,6 +8,7 @@ from lab.report import Report
 from lab.services import (
     barbican,
     cloud,
+    compute,
     config,
     heat,
     identity,
@@ -15,6 +16,7 @@ from lab.services import (
     keystone,
     mariadb,
     mirror,
+    network,
     rabbitmq,
     tacker,
 )
@@ -29,6 +31,8 @@ SERVICES: dict[str, tuple[Callable[[Settings], Service], tuple[str, ...]]] = {
     keystone.NAME: (keystone.service, (mariadb.NAME,)),
     barbican.NAME: (barbican.service, ()),
     images.NAME: (images.service, ()),
+    compute.NAME: (compute.service, ()),
+    network.NAME: (network.service, ()),
     heat.API: (heat.api, ()),
     heat.ENGINE: (heat.engine, (mariadb.NAME, rabbitmq.NAME)),
     tacker.SERVER: (tacker.server, (mariadb.NAME, rabbitmq.NAME)),

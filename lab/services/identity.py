@@ -21,6 +21,8 @@ SERVICES = (
     ("heat", "orchestration", f"{url('heat')}/v1/%(project_id)s"),
     ("barbican", "key-manager", url("barbican")),
     ("images", "image", url("images")),
+    ("compute", "compute", f"{url('compute')}/v2.1"),
+    ("network", "network", url("network")),
     ("tacker", "nfv-orchestration", url("tacker")),
 )
 

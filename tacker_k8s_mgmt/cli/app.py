@@ -16,6 +16,7 @@ import cliff.commandmanager
 import cliff.help
 
 from tacker_k8s_mgmt.cli import commands, common
+from tacker_k8s_mgmt.cli.base import Parser
 from tacker_k8s_mgmt.cli.complete import Complete
 
 _DESCRIPTION = "Kubernetes cluster VNFs with Tacker and kubespray."
@@ -95,7 +96,7 @@ class App(cliff.app.App):
     ) -> argparse.ArgumentParser:
         """Return the parser of the options that all commands have."""
         # They may be anywhere among those of a command, so none may be abbreviated.
-        parser = argparse.ArgumentParser(
+        parser = Parser(
             self.NAME, description=description, add_help=False, allow_abbrev=False
         )
         parser.add_argument(

@@ -20,13 +20,12 @@ def on_terminal(question: Question) -> str:
     while True:
         print(f"{default}> ", end="", file=sys.stderr, flush=True)
         answer = sys.stdin.readline().strip()
+        if answer.isdecimal() and 0 < int(answer) <= len(question.choices):
+            answer = question.choices[int(answer) - 1]
         why = question.problem(answer)
         if not why:
-            break
+            return answer or question.default
         print(why, file=sys.stderr)
-    if answer.isdecimal() and 0 < int(answer) <= len(question.choices):
-        return question.choices[int(answer) - 1]
-    return answer or question.default
 
 
 def default(question: Question) -> str:

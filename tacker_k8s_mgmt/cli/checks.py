@@ -68,8 +68,9 @@ class Site:
         if self._cloud is None:
             yield Check("VIM name", name, skipped="only Tacker knows the others")
         else:
-            yield self._cloud.vim_name(name)
+            yield self._cloud.vims.name(name)
             yield from self._cloud.rows()
+            self._warnings += self._cloud.warnings
         try:
             yield from self._server(owner)
             yield from self._reachable()
@@ -160,7 +161,11 @@ class Site:
         }
         known = [key.attribute for key in keys if key.attribute not in unknown]
         # In place of the others there is only a text that would be reported as damaged.
-        problems = tuple(text for text in findings if text.split()[0] in known)
+        directory = self._args.key_directory
+        here = f"; here key_directory is {directory}" if directory else ""
+        problems = tuple(
+            f"{text}{here}" for text in findings if text.split()[0] in known
+        )
         why = _IN_BARBICAN if keys else "there are none in the request"
         return Check("private keys", ", ".join(known), problems, "" if known else why)
 

@@ -12,11 +12,11 @@ from functools import partial
 from tacker_k8s_mgmt.cloud import distributions
 from tacker_k8s_mgmt.cloud.client import Cloud
 from tacker_k8s_mgmt.cloud.demand import Demand, Package, Vdu
-from tacker_k8s_mgmt.cloud.facts import Flavor, Image, Quotas, Vim
+from tacker_k8s_mgmt.cloud.facts import Flavor, Image, Quotas
 from tacker_k8s_mgmt.cloud.network_checks import NetworkChecks
-from tacker_k8s_mgmt.csar.api import V2
+from tacker_k8s_mgmt.cloud.rows import row
+from tacker_k8s_mgmt.cloud.vim_checks import VimChecks
 from tacker_k8s_mgmt.csar.request import Request
-from tacker_k8s_mgmt.errors import CloudError
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status.check import Check
@@ -51,40 +51,26 @@ class CloudChecks:
         source: Package,
         demand: Demand,
     ) -> None:
-        self._cloud, self._request, self._params = cloud, request, params
-        self._demand, self._api = demand, source.api
+        self._cloud, self._params, self._demand = cloud, params, demand
         self.networks = NetworkChecks(cloud, request, params, source, demand)
+        self.vims = VimChecks(cloud, request, source.api)
+        self.warnings: list[str] = []
         self._flavors: dict[str, Flavor | None] = {}
-        self._vims: list[Vim] | None = None
 
     def rows(self) -> Iterator[Check]:
-        """All of them, but for the name of the cluster's VIM."""
+        """All of them, but for the name of the cluster's VIM; adds to the warnings."""
         yield from self._vdu_rows("image", "image", self._image)
         yield from self._vdu_rows("flavour", "flavor", self._flavor)
         yield self._key_row()
         for name in dict.fromkeys(self._demand.networks.values()):
-            yield _row("network", name, partial(self.networks.network, name), name)
-        yield _row("pods' packets", self.networks.plugin, self.networks.packets)
-        yield _row("quotas of Nova", self._cloud.project, self._compute)
-        yield _row("quotas of Neutron", self._cloud.project, self._network_quotas)
+            yield row("network", name, partial(self.networks.network, name), name)
+        yield row("pods' packets", self.networks.plugin, self.networks.packets)
+        yield row("quotas of Nova", self._cloud.project, self._compute)
+        yield row("quotas of Neutron", self._cloud.project, self._network_quotas)
         if "volumes" in self._demand.counts:
-            yield _row("quotas of Cinder", self._cloud.project, self._volumes)
-        yield _row("Heat", ", ".join(sorted(self._demand.versions)), self._heat)
-        yield self._default_vim()
-
-    def vim_name(self, name: str) -> Check:
-        """Whether the name of the cluster's VIM is free in Tacker's registry."""
-        if self._api is V2:
-            return Check("VIM name", name, skipped="v2 keeps it with the VNF instance")
-
-        def findings() -> Iterator[str]:
-            if any(vim.name == name for vim in self._registered()):
-                yield (
-                    f"Tacker has a VIM of this name already: choose another vim_name, "
-                    f"or delete it (openstack vim delete {name})"
-                )
-
-        return _row("VIM name", name, findings)
+            yield row("quotas of Cinder", self._cloud.project, self._volumes)
+        yield row("Heat", ", ".join(sorted(self._demand.versions)), self._heat)
+        yield self.vims.used()
 
     # VDUs
 
@@ -100,7 +86,7 @@ class CloudChecks:
             users[getattr(vdu, attribute)].append(vdu)
         for name, vdus in users.items():
             where = f"{name or '(none)'} ({_listed(vdu.name for vdu in vdus)})"
-            yield _row(title, where, partial(check, name, vdus), name)
+            yield row(title, where, partial(check, name, vdus), name)
 
     def _image(self, name: str, vdus: list[Vdu]) -> Iterator[str]:
         image = self._cloud.image(name) if name else None
@@ -115,9 +101,12 @@ class CloudChecks:
         variables = self._params.kubespray_vars
         if variables.get(_UNSUPPORTED) or variables.get(_NO_ASSERTS):
             return
-        is_node = any(vdu.role in MINIMUMS for vdu in vdus)
-        if is_node and not distributions.distribution(image):
+        if not any(vdu.role in MINIMUMS for vdu in vdus):
+            return
+        if distributions.is_refused(image):
             yield _unknown(image)
+        elif not distributions.distribution(image):
+            self.warnings.append(f"image: {image.name}: {_unknown(image)}")
 
     def _flavor(self, name: str, vdus: list[Vdu]) -> Iterator[str]:
         flavor = self._found_flavor(name) if name else None
@@ -170,7 +159,7 @@ class CloudChecks:
                         f"FILE {name}, as the user that the VIM has"
                     )
 
-        return _row("key pair", _listed(wanted), findings)
+        return row("key pair", _listed(wanted), findings)
 
     def _found_flavor(self, name: str) -> Flavor | None:
         if name not in self._flavors:
@@ -194,7 +183,7 @@ class CloudChecks:
     def _volumes(self) -> Iterator[str]:
         return _exceeded(self._demand.counts, self._cloud.volume_quotas())
 
-    # Heat and Tacker
+    # Heat
 
     def _heat(self) -> Iterator[str]:
         heat = self._cloud.heat()
@@ -208,48 +197,6 @@ class CloudChecks:
                 f"it does not make {_listed(missing)}, which the Base HOT has: use "
                 "others, or have its operator enable the service behind them"
             )
-
-    def _registered(self) -> list[Vim]:
-        if self._vims is None:
-            self._vims = self._cloud.vims()
-        return self._vims
-
-    def _default_vim(self) -> Check:
-        title = "Tacker's default VIM"
-        if self._request.body.get("vimConnectionInfo"):
-            return Check(title, "", skipped="the request has a vimConnectionInfo")
-
-        def findings() -> Iterator[str]:
-            default = [vim for vim in self._registered() if vim.is_default]
-            if not default:
-                yield (
-                    "there is none: openstack vim register --is-default --config-file "
-                    "FILE NAME, or give vimConnectionInfo in the request"
-                )
-            for vim in default:
-                if vim.kind != "openstack":
-                    yield f"{vim.name} is of type {vim.kind}: VMs need an OpenStack"
-                elif vim.project and vim.project != self._cloud.project:
-                    yield (
-                        f"{vim.name} is for the project {vim.project}, and this login "
-                        f"is for {self._cloud.project}: log in to that of the VIM"
-                    )
-
-        return _row(title, self._cloud.project, findings)
-
-
-def _row(
-    name: str, where: str, ask: Callable[[], Iterable[str]], subject: str = ""
-) -> Check:
-    """A row with findings.
-
-    :param subject: what they are about, where several rows have the same name.
-    """
-    try:
-        texts = tuple(f"{subject}: {text}" if subject else text for text in ask())
-        return Check(name, where, texts)
-    except CloudError as error:
-        return Check(name, where, (str(error),))
 
 
 def _listed(names: Iterable[str]) -> str:

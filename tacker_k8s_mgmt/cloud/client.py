@@ -24,6 +24,7 @@ from tacker_k8s_mgmt.cloud.facts import (
 from tacker_k8s_mgmt.errors import CloudError
 
 LIMIT = 30.0  # seconds for each answer
+_TACKER = "nfv-orchestration"
 _TEMPLATE = "heat_template_version."
 # Nova's limits, as openstacksdk names them.
 _COMPUTE = {
@@ -61,21 +62,51 @@ def connect(name: str | None = None) -> "Cloud":
     # What they warn of is in the errors, too.
     for logger in ("keystoneauth", "openstack"):
         logging.getLogger(logger).setLevel(logging.CRITICAL)
+    _find(name or os.environ.get("OS_CLOUD", ""))
     with _asking("Keystone"):
         connection = openstack.connect(cloud=name, api_timeout=LIMIT)
         connection.authorize()
     return Cloud(connection)
 
 
+def _find(name: str) -> None:
+    """Look for a cloud in the files; nothing is looked for without a name.
+
+    :raises CloudError: it is not there, or a file cannot be read.
+    """
+    from openstack.config import OpenStackConfig
+    from openstack.exceptions import ConfigException
+
+    where = "clouds.yaml is looked for here, in ~/.config/openstack and /etc/openstack."
+    try:
+        known = OpenStackConfig().get_cloud_names() if name else []
+    except ConfigException as error:
+        if "not found" not in str(error):
+            raise CloudError(detail=f"{_reason(error)}.", hint=where) from error
+        # That which OS_CLOUD names: the files have no other.
+        known = []
+    if name and name not in known:
+        listed = ", ".join(sorted(known)) or "none"
+        raise CloudError(
+            detail=f"No clouds.yaml has a cloud {name} (there are: {listed}).",
+            hint=where,
+        )
+
+
 @contextmanager
 def _asking(service: str) -> Iterator[None]:
     """Raise all errors of both libraries as one of ours."""
     from keystoneauth1.exceptions import ClientException, EndpointNotFound
-    from openstack.exceptions import DuplicateResource, SDKException
+    from openstack.exceptions import (
+        DuplicateResource,
+        SDKException,
+        ServiceDisabledException,
+    )
 
     try:
         yield
-    except EndpointNotFound:
+    # openstacksdk 4.22 raises the second where 4.18 raises the first.
+    except (EndpointNotFound, ServiceDisabledException):
         raise CloudError(detail=f"The cloud's catalogue has no {service}.") from None
     except DuplicateResource as error:
         raise CloudError(
@@ -113,6 +144,22 @@ class Cloud:
     def project(self) -> str:
         """Name of the project."""
         return str(self._connection.current_project.name or "")
+
+    @property
+    def domain(self) -> str:
+        """Name of the project's domain; "" if the token does not tell."""
+        return str(self._access.project_domain_name or "")
+
+    @property
+    def identity_urls(self) -> frozenset[str]:
+        """Keystone's addresses: that of the login, and those in the catalogue."""
+        every = self._access.service_catalog.get_urls(service_type="identity")
+        return frozenset({self.auth_url, *map(str, every)})
+
+    @property
+    def _access(self) -> Any:
+        session = self._connection.session
+        return session.auth.get_access(session)
 
     # Glance
 
@@ -182,7 +229,6 @@ class Cloud:
         return found
 
     def _network(self, one: Any, subnets: dict[str, list[Subnet]]) -> Network:
-        access = self._connection.session.auth.get_access(self._connection.session)
         own = one.project_id in (None, "", self._connection.current_project_id)
         return Network(
             one.id,
@@ -190,7 +236,7 @@ class Cloud:
             tuple(subnets.get(one.id, ())),
             is_up=bool(one.is_admin_state_up),
             is_external=bool(one.is_router_external),
-            is_open=bool(one.is_shared) or own or "admin" in access.role_names,
+            is_open=bool(one.is_shared) or own or "admin" in self._access.role_names,
             port_security=one.is_port_security_enabled,
         )
 
@@ -250,7 +296,10 @@ class Cloud:
     def vims(self) -> list[Vim]:
         """The VIMs of Tacker's v1 API that the project sees."""
         with _asking("Tacker"):
-            every = self._get("nfv-orchestration", "/v1.0/vims.json")["vims"]
+            # Tacker's paths begin at the catalogue's address; the one that openstacksdk
+            # discovers has the version already.
+            address = self._connection.endpoint_for(_TACKER)
+            every = self._get(_TACKER, "/v1.0/vims.json", address)["vims"]
         return [
             Vim(
                 str(one["name"]),
@@ -258,15 +307,22 @@ class Cloud:
                 bool(one.get("is_default")),
                 str(one.get("auth_url", "")),
                 str((one.get("vim_project") or {}).get("name", "")),
+                str((one.get("vim_project") or {}).get("project_domain_name", "")),
+                str(one.get("id", "")),
             )
             for one in every
         ]
 
-    def _get(self, service: str, path: str) -> Any:
+    def _get(self, service: str, path: str, address: str | None = None) -> Any:
+        """A document of a service that openstacksdk has no words for.
+
+        :param address: of the service; default: what openstacksdk discovers.
+        """
         from openstack import exceptions
 
         client = self._connection.config.get_session_client(service)
-        answer = client.get(path, headers={"Accept": "application/json"})
+        accept = {"Accept": "application/json"}
+        answer = client.get(path, headers=accept, endpoint_override=address)
         exceptions.raise_from_response(answer)
         return answer.json()
 

@@ -12,6 +12,7 @@ from tacker_k8s_mgmt.csar.request import Request, external_cps
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.request import blanks
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.vm_selectors import vm_selectors
 
@@ -102,11 +103,12 @@ def package(files: Mapping[str, bytes], flavour_id: str = "") -> Package:
 
 
 def networks(request: Request) -> dict[str, str]:
-    """The existing networks of a request, by external connection point."""
+    """The existing networks of a request, by external connection point; no blanks."""
     return {
         str(cp.get("cpdId")): str(mapping(link).get("resourceId"))
         for link in sequence(request.body.get("extVirtualLinks"))
         for cp in external_cps({"extVirtualLinks": [link]})
+        if not blanks.is_in(mapping(link).get("resourceId"))
     }
 
 
@@ -150,7 +152,8 @@ def _resources(
     def members(template: hot.Template) -> int:
         return max((instances.get(vdu, 1) for vdu in template.vdus), default=1)
 
-    values = {**defaults, **parameters}
+    given = {n: value for n, value in parameters.items() if not blanks.is_in(value)}
+    values = {**defaults, **given}
     return tuple(source.base.resources(members, parameters=values))
 
 

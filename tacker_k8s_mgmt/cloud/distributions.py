@@ -21,6 +21,7 @@ LOGINS: Mapping[str, str] = {
     "rhel": "cloud-user",
     "fedora": "fedora",
     "oraclelinux": "",
+    "coreos": "core",
     "flatcar": "core",
     "opensuse": "opensuse",
     "sles": "",
@@ -40,12 +41,18 @@ _ALIASES: Mapping[str, str] = {
     "tumbleweed": "opensuse",
     "amzn": "amazon",
     "uniontech": "uos",
+    "fcos": "coreos",
     "noble": "ubuntu",
     "jammy": "ubuntu",
+    "focal": "ubuntu",
     "bookworm": "debian",
     "bullseye": "debian",
     "trixie": "debian",
 }
+# On which it installs nothing. What is in neither list may be an image of a site's own.
+_REFUSED = frozenset(
+    {"alpine", "arch", "cirros", "freebsd", "gentoo", "nixos", "windows"}
+)
 
 
 def distribution(image: Image) -> str:
@@ -54,13 +61,21 @@ def distribution(image: Image) -> str:
     :returns: a key of :data:`LOGINS`; "" if kubespray does not install there, or if
         nothing tells.
     """
-    text = (image.distribution or image.name).lower()
-    words: list[str] = re.findall("[a-z]+", text)
-    for word in words:
-        known = _ALIASES.get(word, word)
-        if known in LOGINS:
-            return known
-    return ""
+    known = [_ALIASES.get(word, word) for word in _words(image)]
+    if "coreos" in known:
+        # Fedora CoreOS, which has another user than Fedora.
+        return "coreos"
+    return next((word for word in known if word in LOGINS), "")
+
+
+def is_refused(image: Image) -> bool:
+    """Whether kubespray surely does not install on an image."""
+    return not distribution(image) and not _REFUSED.isdisjoint(_words(image))
+
+
+def _words(image: Image) -> list[str]:
+    words: list[str] = re.findall("[a-z]+", (image.distribution or image.name).lower())
+    return words
 
 
 def login(image: Image) -> str:

@@ -88,7 +88,8 @@ class Quota:
 class Vim:
     """A VIM in Tacker's registry.
 
-    :param project: name of its project; "" if it is not known.
+    :param project: name of its project; "" if it is not known, as with the others.
+    :param domain: name of the project's domain.
     """
 
     name: str
@@ -96,6 +97,8 @@ class Vim:
     is_default: bool = False
     auth_url: str = ""
     project: str = ""
+    domain: str = ""
+    id: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,11 @@ An option of the command line answers a question before it is asked; what nobody
 becomes a marked blank.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
-from tacker_k8s_mgmt.cloud import distributions, layout
+from tacker_k8s_mgmt.cloud import distributions, given_checks, layout
 from tacker_k8s_mgmt.cloud.checks import MINIMUMS
 from tacker_k8s_mgmt.cloud.client import Cloud
 from tacker_k8s_mgmt.cloud.demand import Package, Vdu, vdus
@@ -21,10 +23,10 @@ from tacker_k8s_mgmt.cloud.questions import (
     reference,
     secret,
 )
+from tacker_k8s_mgmt.csar import hot_values
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.request import blanks
 
-KEY_NAME = "key_name"
 # What the samples' VNFDs have: kubespray's own minimums are too small for real use.
 _COMFORT: Mapping[Role | None, tuple[int, int]] = {
     **dict.fromkeys(MINIMUMS, (2, 4096)),
@@ -50,9 +52,12 @@ class Interview:
         """Ask everything.
 
         :raises CloudError: the cloud cannot be asked.
-        :raises ValueError: a secret is given itself, not by reference, or a parameter
-            that the Base HOT has not.
+        :raises ValueError: options name what the package has not, or give the Base HOT
+            what Heat would refuse (all of them are in the text); or a secret is given
+            itself, not by reference.
         """
+        if wrong := list(given_checks.problems(self._package, self._given)):
+            raise ValueError("\n".join(wrong))
         name = self._known("name", "name of the cluster", "kubernetes-cluster")
         level = self._level()
         networks = self._networks()
@@ -84,17 +89,31 @@ class Interview:
         text: str,
         default: str = "",
         choices: Iterable[str] = (),
+        problem: Callable[[str], str] = lambda answer: "",
     ) -> str:
-        """The answer to a question, or a blank."""
+        """The answer to a question, or a blank.
+
+        :param problem: see :class:`.Question`.
+        """
         value = self._given.values.get(option, "")
-        value = value or self._ask(Question(option, text, default, tuple(choices)))
-        return value or blanks.mark(text)
+        question = Question(option, text, default, tuple(choices), problem)
+        return value or self._ask(question) or blanks.mark(text)
+
+    @property
+    def _hot(self) -> Mapping[str, Mapping[str, Any]]:
+        """The parameters of the Base HOT."""
+        return self._package.base.top.parameters
 
     def _level(self) -> str:
         levels = self._package.flavour.levels
         if not levels:
             return ""
-        return self._known("level", "instantiation level", levels[0], levels)
+
+        def problem(answer: str) -> str:
+            return "" if answer in ("", *levels) else f"there is no level {answer}"
+
+        text = "instantiation level"
+        return self._known("level", text, levels[0], levels, problem)
 
     # The cloud
 
@@ -182,7 +201,7 @@ class Interview:
 
         :param is_needed: whether the login on the VMs is by key.
         """
-        has_parameter = KEY_NAME in self._package.base.top.parameters
+        has_parameter = given_checks.KEY_NAME in self._hot
         if "key-name" not in self._given.values and not (is_needed and has_parameter):
             return {}
         pairs = self._cloud.keypairs() if self._cloud else []
@@ -192,23 +211,19 @@ class Interview:
         if not has_parameter:
             self._build["--key-name"] = [named]
             return {}
-        return {KEY_NAME: named}
+        return {given_checks.KEY_NAME: named}
 
     def _parameters(self) -> Values:
         """Parameters of the Base HOT that are given or have no default."""
         found: Values = {}
-        known = self._package.base.top.parameters
-        if unknown := sorted(self._given.hot.keys() - known.keys()):
-            raise ValueError(
-                f"the Base HOT has no parameter {', '.join(unknown)} (it has: "
-                f"{', '.join(sorted(known))})"
-            )
-        for name, schema in known.items():
+        for name, schema in self._hot.items():
             value: str | float = self._given.hot.get(name, "")
             if not value and name not in self._package.base.required:
                 continue
             text = str(schema.get("description") or name).strip()
-            value = value or self._known(f"hot {name}=", text)
+            value = value or self._known(
+                f"hot {name}=", text, problem=partial(_problem, schema)
+            )
             if schema["type"] == "number" and str(value).isdecimal():
                 value = int(value)
             found[name] = value
@@ -261,6 +276,11 @@ class Interview:
         if password := self._ask(secret(f"{who}-password", other)):
             return {"password": reference(f"--{who}-password", password)}
         return {"private_key": blanks.mark(text)}
+
+
+def _problem(schema: Mapping[str, Any], answer: str) -> str:
+    """Why an answer cannot be the value of a parameter; no answer is a blank."""
+    return "; ".join(hot_values.problems(schema, answer)) if answer else ""
 
 
 def _fits(network: Network) -> bool:

@@ -24,6 +24,7 @@ from tacker_k8s_mgmt.csar import (
 from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model import load_balancer
+from tacker_k8s_mgmt.request import blanks
 
 _NO_REQUESTS: Mapping[str, Any] = {}
 
@@ -67,6 +68,7 @@ def _report(
     problems += _file_problems(files, target)
     unreadable = list(_yaml_problems(root))
     problems += unreadable
+    problems += _blanks(files)
     entries = meta.entry_files(described.entry_definitions, files)
     entry = root / entries[0] if len(entries) == 1 else None
     reached: set[str] | None = None
@@ -172,6 +174,18 @@ def _script_warnings(files: Mapping[str, bytes]) -> Iterator[str]:
     for path in (f"Scripts/{name}" for name in sources.SCRIPTS):
         if path in files and (why := load_balancer.unusable(files[path])):
             yield f"{path}: {why}"
+
+
+def _blanks(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Values that an operator has still to give."""
+    for name, content in sorted(files.items()):
+        if name.endswith((".yaml", ".yml")) and blanks.BEGINNING.encode() in content:
+            try:
+                tree = parse(content.decode())
+            except (yaml.YAMLError, UnicodeDecodeError):
+                continue
+            for place, text in blanks.places(tree):
+                yield f"{name}: {'.'.join(place)}: {text}"
 
 
 def _yaml_problems(root: Path) -> Iterator[str]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from tacker_k8s_mgmt.csar.tree import node_at, pairs, parse
+from tacker_k8s_mgmt.csar import hot_values
+from tacker_k8s_mgmt.csar.tree import mapping, node_at, pairs, parse
 from tacker_k8s_mgmt.csar.vnfd import FLAVOR, IMAGE
 from tacker_k8s_mgmt.errors import PackageError
 
@@ -101,6 +102,10 @@ def _with_defaults(text: str, defaults: Mapping[str, str]) -> str:
             start = end = schema.start_mark.index
             new = f"default: {new}\n{' ' * schema.start_mark.column}"
         text = text[:start] + new + text[end:]
+        for why in hot_values.problems(
+            mapping(parse(text))["parameters"][parameter], typed
+        ):
+            raise ValueError(f"parameters.{parameter}: {why}")
     return text
 
 

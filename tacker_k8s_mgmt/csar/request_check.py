@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from tacker_k8s_mgmt.csar import hot, logins, request_schemas, vms, vnfd, vnfd_rules
+from tacker_k8s_mgmt.csar import (
+    hot,
+    hot_values,
+    logins,
+    request_schemas,
+    vms,
+    vnfd,
+    vnfd_rules,
+)
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
 from tacker_k8s_mgmt.csar.request import ATTRIBUTES, Request, external_cps
 from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
@@ -95,6 +103,7 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
         result.warnings += _link_ports(request)
     if base is not None:
         result.problems += _required(request, base)
+        result.problems += _refused(request, base)
         if contents.api is V1:
             result.problems += _unkept(request, base)
     result.problems += _user_data(request, contents)
@@ -129,6 +138,15 @@ def _required(request: Request, base: hot.BaseHot) -> Iterator[str]:
                 f"additionalParams.{name}: is missing: the Base HOT's parameter has no "
                 "default"
             )
+
+
+def _refused(request: Request, base: hot.BaseHot) -> Iterator[str]:
+    """Values that Heat would refuse."""
+    for name, schema in base.top.parameters.items():
+        if name in request.additional_params:
+            value = request.additional_params[name]
+            for why in hot_values.problems(schema, value):
+                yield f"additionalParams.{name}: {why}"
 
 
 def _unkept(request: Request, base: hot.BaseHot) -> Iterator[str]:

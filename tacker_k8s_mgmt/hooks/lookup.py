@@ -22,6 +22,7 @@ from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance
+from tacker_k8s_mgmt.status.cluster_list import ListedCluster
 
 _AGAIN = hints.Advice("The same command, run again, goes on from here.", refused="")
 
@@ -39,6 +40,18 @@ def opened(vnf: str, config_files: Sequence[str] = ()) -> Iterator[Instance]:
     instance = record(vnf).opened()
     with instance.view:
         yield instance
+
+
+def listed(config_files: Sequence[str] = ()) -> list[ListedCluster]:
+    """The clusters of both APIs and of all projects, by name.
+
+    :param config_files: as in :func:`opened`.
+    :raises TackerError: Tacker's database cannot be read.
+    """
+    _configure(config_files)
+    with _readable():
+        every = [*v1_lookup.listed(), *v2_lookup.listed()]
+    return sorted(every, key=lambda cluster: (cluster.name, cluster.vnf_id))
 
 
 def run(

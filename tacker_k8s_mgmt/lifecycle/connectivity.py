@@ -18,6 +18,7 @@ from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
     exposures,
+    helm,
     inventory,
     load_balancer,
     playbooks,
@@ -100,6 +101,7 @@ class ConnectivityEnd:
                 self._register_vim,
                 probe=self._is_registered,
             ),
+            *helm.steps(state),
             Step("see that no worker was built anew", self._see_same),
         )
 

@@ -255,7 +255,7 @@ class HealEnd:
             lambda: helm.prepare(state),
             probe=lambda: not self._heals_plane(),
         )
-        return (prepare,) if state.params.cluster.helm else ()
+        return (prepare, *helm.steps(state)) if state.params.cluster.helm else ()
 
     def _heals_plane(self) -> bool:
         return any(self._is_target(node) for node in self._state.planes())

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import Any
 
 #: Set by Tacker's v2 API on everything from a manifest (``kubernetes_resource.py``).
@@ -12,6 +13,9 @@ RELEASE_ANNOTATION = "meta.helm.sh/release-name"
 #: The load balancer's address that the driver has written into a Service's status.
 PUBLISHED_ANNOTATION = "tacker-k8s-mgmt/load-balancer"
 LOAD_BALANCER = "LoadBalancer"
+#: ``ipMode`` of an address: nodes leave packets to it alone. With the default, ``VIP``,
+#: each node takes them for itself, at every port where kube-proxy uses IPVS.
+PROXY_MODE = "Proxy"
 #: The types that have node ports.
 NODE_PORT_TYPES = ("NodePort", LOAD_BALANCER)
 
@@ -39,9 +43,13 @@ class Service:
     :param type: ``spec.type``.
     :param check_port: its health-check node port, which the kubelet's nodes have where
         ``externalTrafficPolicy`` is ``Local``.
-    :param sources: ``loadBalancerSourceRanges``.
+    :param is_local: whether ``externalTrafficPolicy`` is ``Local``: a node without a
+        pod of it drops packets.
+    :param sources: ``loadBalancerSourceRanges``, as the load balancer writes them; one
+        that is no network as it is given.
     :param balancer_class: ``loadBalancerClass``, of another implementation.
     :param ingress: the addresses in its status.
+    :param modes: ``ipMode`` of each; "" where there is none.
     :param published: the one that the driver has written there; "" for none.
     :param instance: the VNF instance that Tacker made it for; "" if not labelled.
     :param release: the Helm release that it is of; "" for none.
@@ -52,9 +60,11 @@ class Service:
     type: str
     ports: tuple[ServicePort, ...]
     check_port: int | None = None
+    is_local: bool = False
     sources: tuple[str, ...] = ()
     balancer_class: str = ""
     ingress: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
     published: str = ""
     instance: str = ""
     release: str = ""
@@ -67,15 +77,36 @@ class Service:
         """
         return self.type in NODE_PORT_TYPES and not self.balancer_class
 
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether nodes drop packets, and none can be asked whether it does."""
+        return self.is_local and self.type != LOAD_BALANCER
+
+    @property
+    def has_foreign_address(self) -> bool:
+        """Whether its status has an address that the driver did not write there."""
+        return bool(self.ingress) and self.ingress != (self.published,)
+
+    def shows(self, address: str) -> bool:
+        """Whether its status is as the driver writes it.
+
+        :param address: of the load balancer; "" for none.
+        """
+        if not address:
+            return not self.published
+        found = (self.published, self.ingress, self.modes)
+        return found == (address, (address,), (PROXY_MODE,))
+
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> "Service":
         """The Service in a manifest or in an answer of the API.
 
-        :raises KeyError, TypeError, ValueError: it is no valid Service.
+        :raises AttributeError, KeyError, TypeError, ValueError: it is no valid Service.
         """
         metadata, spec = written["metadata"], written.get("spec") or {}
         annotations = metadata.get("annotations") or {}
         balancer = (written.get("status") or {}).get("loadBalancer") or {}
+        ingress = balancer.get("ingress") or ()
         return cls(
             namespace=metadata.get("namespace") or "default",
             name=metadata["name"],
@@ -89,16 +120,24 @@ class Service:
                 for port in spec.get("ports") or ()
             ),
             check_port=spec.get("healthCheckNodePort") or None,
-            sources=tuple(spec.get("loadBalancerSourceRanges") or ()),
+            is_local=spec.get("externalTrafficPolicy") == "Local",
+            sources=tuple(map(_network, spec.get("loadBalancerSourceRanges") or ())),
             balancer_class=spec.get("loadBalancerClass") or "",
             ingress=tuple(
-                str(entry.get("ip") or entry.get("hostname"))
-                for entry in balancer.get("ingress") or ()
+                str(entry.get("ip") or entry.get("hostname")) for entry in ingress
             ),
+            modes=tuple(entry.get("ipMode") or "" for entry in ingress),
             published=annotations.get(PUBLISHED_ANNOTATION, ""),
             instance=(metadata.get("labels") or {}).get(INSTANCE_LABEL, ""),
             release=annotations.get(RELEASE_ANNOTATION, ""),
         )
+
+
+def _network(written: str) -> str:
+    try:
+        return str(ip_network(written.strip(), strict=False))
+    except ValueError:
+        return written
 
 
 @dataclass(frozen=True)

@@ -101,8 +101,17 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """Tacker's name of the operation that the hook belongs to."""
-        return self.hook.removesuffix("_start").removesuffix("_end")
+        """Tacker's name of the operation that the hook belongs to.
+
+        With the CNF behind it, if the operation is one of a CNF on the cluster.
+        """
+        hook, *more = self.hook.split(" ", 1)
+        return " ".join([hook.removesuffix("_start").removesuffix("_end"), *more])
+
+    @property
+    def cnf(self) -> str:
+        """VNF instance of the CNF that it was for; "" for the cluster's own."""
+        return self.hook.partition(" of CNF ")[2]
 
     @property
     def failed(self) -> bool:

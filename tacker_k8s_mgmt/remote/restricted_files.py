@@ -40,7 +40,8 @@ def read(path: str, directory: str, *, kept: str, option: str, largest: int) -> 
             os.close(descriptor)
     except OSError:
         raise Refused(
-            "is a file that is not there or that Tacker's conductor may not read"
+            "is a file that is not there or that Tacker's conductor may not read "
+            f"({path}, below [k8s_mgmt] {option})"
         ) from None
 
 

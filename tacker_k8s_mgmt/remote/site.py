@@ -137,14 +137,15 @@ class Site(Vnf):
         )
         return Playbooks(runner, self._options, self._write_credentials)
 
-    def lock(self, patience: float | None = None) -> None:
+    def lock(self, patience: float | None = None, within: float = 0.0) -> None:
         """Lock the cluster until the site is closed.
 
         :param patience: seconds to wait for another operation; None: hardly any.
+        :param within: seconds in which it is released again, so that others wait.
         :raises LockedError: another operation works on the cluster.
         :raises RemoteError: the Ansible server could not be asked.
         """
-        self._server.lock(patience)
+        self._server.lock(patience, within)
 
     def _connect_server(self) -> Session:
         return self._ways.server()

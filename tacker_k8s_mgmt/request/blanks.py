@@ -11,15 +11,21 @@ from typing import Any
 
 from tacker_k8s_mgmt.request.key_aliases import Location
 
-_MARK = re.compile(r"<fill in: (.+)>", re.DOTALL)
+BEGINNING = "<fill in: "
+_MARK = re.compile(re.escape(BEGINNING) + "(.+?)>", re.DOTALL)
 
 
 def mark(meaning: str) -> str:
     """The text that stands for a value which is not known.
 
-    :param meaning: what to put in its place, without a full stop.
+    :param meaning: what to put in its place, without a full stop and without >.
     """
-    return f"<fill in: {meaning}>"
+    return f"{BEGINNING}{meaning}>"
+
+
+def is_in(value: Any) -> bool:
+    """Whether *value* has a blank, at any depth."""
+    return any(True for _ in places(value))
 
 
 def places(value: Any, place: Location = ()) -> Iterator[tuple[Location, str]]:
@@ -30,5 +36,5 @@ def places(value: Any, place: Location = ()) -> Iterator[tuple[Location, str]]:
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             yield from places(inner, (*place, str(number)))
-    elif isinstance(value, str) and (found := _MARK.fullmatch(value.strip())):
-        yield place, f"is still to be filled in: {found[1]}"
+    elif isinstance(value, str) and (found := _MARK.findall(value)):
+        yield place, f"is still to be filled in: {'; '.join(found)}"

@@ -168,3 +168,8 @@ class Cluster(Structure):
     def network_plugin(self) -> str:
         """The requested plugin, or kubespray's default."""
         return self.network.plugin or network_plugins.DEFAULT
+
+    @property
+    def has_cloud_controller(self) -> bool:
+        """Whether OpenStack's load balancers are for Services of type LoadBalancer."""
+        return self.openstack is not None and self.openstack.cloud_controller

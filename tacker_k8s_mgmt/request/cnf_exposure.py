@@ -79,10 +79,11 @@ class ExposureParams(Structure):
     VIM."""
     services: tuple[ServiceExposure, ...] = ()
     """List of the Services to expose, empty for none. Default: every Service of the
-    CNF whose type is NodePort or LoadBalancer."""
+    CNF whose type is NodePort or LoadBalancer; with OpenStack's cloud controller,
+    NodePort."""
 
     def exposures(
-        self, owner: str, services: Iterable[Service]
+        self, owner: str, services: Iterable[Service], cloud: bool = False
     ) -> tuple[Exposure, ...]:
         """What these Services are exposed as.
 
@@ -90,6 +91,8 @@ class ExposureParams(Structure):
         on the load balancer is known, and has 0 for its node port then.
 
         :param owner: id of the CNF's VNF instance.
+        :param cloud: whether the cluster's cloud controller has load balancers for
+            Services of that type; they are exposed only if the request names them.
         :raises ExposureError: with every problem.
         """
         known = {service.name: service for service in services}
@@ -98,7 +101,7 @@ class ExposureParams(Structure):
             wanted = tuple(
                 ServiceExposure(name=service.name)
                 for service in known.values()
-                if service.is_balanced
+                if service.is_balanced and not (cloud and service.type == LOAD_BALANCER)
             )
         problems: list[str] = []
         found: list[Exposure] = []
@@ -143,14 +146,29 @@ def _of_service(
     owner: str, wanted: ServiceExposure, service: Service, problems: list[str]
 ) -> Iterator[Exposure]:
     """The exposures of one Service; adds what is wrong to *problems*."""
+    sources = tuple(map(str, wanted.sources)) or service.sources
+    for source in sources:
+        try:
+            field_types.network(source)
+        except ValueError as error:
+            problems.append(
+                f"Service {service.name}: {source!r} of its loadBalancerSourceRanges "
+                f"{error}"
+            )
     for port, outer in _ports(wanted, service, problems):
         if wanted.proxy_protocol and port.protocol == "udp":
             problems.append(
                 f"Service {service.name}: port {port} cannot have proxy_protocol, "
                 "which is for tcp"
             )
+        elif port.protocol == "udp" and service.is_unchecked:
+            problems.append(
+                f"Service {service.name}: port {port} cannot be exposed with "
+                "externalTrafficPolicy Local, because a Service of type NodePort has "
+                "no health check node port, which says what workers have a pod; let "
+                "its type be LoadBalancer or its policy Cluster"
+            )
         elif outer is not None:
-            sources = tuple(map(str, wanted.sources)) or service.sources
             yield Exposure(
                 owner,
                 service.namespace,

@@ -28,6 +28,7 @@ __all__ = ["API_PORT", "InstallParams", "merged", "parse", "without_secrets"]
 
 ATTRIBUTE = "k8s_cluster_installation_param"
 _NONE: Mapping[str, Any] = MappingProxyType({})
+_SPELLINGS = (ATTRIBUTE, key_aliases.camel(ATTRIBUTE))
 _BECAUSE = {
     "ansible": "it names the Ansible server, without which nothing can be installed",
 }
@@ -136,10 +137,14 @@ def not_kept(stored: Mapping[str, Any]) -> list[str]:
     return secret_references.not_kept(InstallParams, _read(_instantiated_with(stored)))
 
 
+def names_parameters(text: str) -> bool:
+    """Whether a text, such as a request in JSON, names the attribute."""
+    return any(f'"{name}"' in text for name in _SPELLINGS)
+
+
 def _attribute(params: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """The attribute in either spelling; others of ``additionalParams`` are ignored."""
-    spellings = (ATTRIBUTE, key_aliases.camel(ATTRIBUTE))
-    raw = next((params[name] for name in spellings if params and name in params), None)
+    raw = next((params[name] for name in _SPELLINGS if params and name in params), None)
     if raw is not None and not isinstance(raw, Mapping):
         raise ParamError(["the attribute itself must be a structure"])
     return raw

@@ -21,7 +21,7 @@ from oslo_config import cfg
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
-from tacker_k8s_mgmt.hooks.v1 import context, driver, openstack, vim
+from tacker_k8s_mgmt.hooks.v1 import context, driver, metadata_patch, openstack, vim
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.remote.ssh import login, session
 from tacker_k8s_mgmt.remote.ssh.endpoint import Endpoint
@@ -43,6 +43,7 @@ REQUESTS = {
     "change_external_connectivity": "change_ext_conn",
     "modify_information": "modify_vnf",
 }
+SETTINGS = {"k8s_nodes:worker:label:example.com/disk": "ssd"}
 
 
 class Playbooks:
@@ -97,7 +98,7 @@ def instance():
         id=str(uuid.uuid4()),
         tenant_id="tenant",
         vnfd_id="vnfd",
-        vnf_metadata={},
+        vnf_metadata=SETTINGS,
         vim_connection_info=[],
         task_state=None,
         save=lambda: None,
@@ -122,11 +123,14 @@ def live(driver, one):
     """Instantiate, scale out and in, heal a worker, terminate; the workers between."""
     world = WORLDS[one.id] = FakeSite()
     told = []
+    types_of_scaling = {"scale_start": "SCALE_IN", "scale_end": "SCALE_OUT"}
 
     def call(hook, vnfcs=(), **kwargs):
         request = types.SimpleNamespace(
             additional_params=None,
             aspect_id="worker_instance",
+            type=types_of_scaling.get(hook),
+            number_of_steps=1,
             vnfc_instance_id=list(vnfcs),
             ext_virtual_links=[],
         )
@@ -218,6 +222,8 @@ def main():
     for name, value in values.items():
         cfg.CONF.set_override(name, value, group=config.GROUP)
     vars(context).update(V1Site=Site)
+    # Tacker's database has the request.
+    vars(metadata_patch).update(read=lambda hook: SETTINGS)
     nothing = types.SimpleNamespace(find_stack=lambda name: None)
     vars(openstack).update(heat_of=lambda context, vnf_instance: nothing)
     Logins.endpoint = endpoint

@@ -46,7 +46,7 @@ def instantiate(tacker, monkeypatch, body, **vnf):
     vnf_dict = {
         "id": VNF,
         "attributes": {},
-        "vnfd": {"attributes": {"vnfd_simple": text}},
+        "vnfd": {"attributes": {f"vnfd_{body['flavourId']}": text}},
         **vnf,
     }
     openstack.OpenStack().create(

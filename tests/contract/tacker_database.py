@@ -193,6 +193,14 @@ def _vims(context: Any, params: Params) -> dict[str, str]:
     context.session.commit()
     one = objects.VnfInstance.get_by_id(context, first)
     one.vnf_metadata = {vim.METADATA_KEY: vim_id}
+    one.instantiated_vnf_info.vnfc_resource_info = [
+        objects.VnfcResourceInfo(
+            id=str(uuid.uuid4()),
+            vdu_id=vdu,
+            compute_resource=objects.ResourceHandle(resource_id=str(uuid.uuid4())),
+        )
+        for vdu in ("masterNode", "workerNode", "workerNode")
+    ]
     one.save()
     two = v2_objects.VnfInstanceV2.get_by_id(context, second)
     instance = two.to_dict()

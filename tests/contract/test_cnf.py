@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver of CNFs, as the installed Tacker loads and calls it."""
 
+import copy
 import hashlib
 import inspect
 import types
@@ -15,11 +16,12 @@ from oslo_config import cfg
 from tacker import context as tacker_context
 from tacker import objects
 from tacker.common import driver_manager, exceptions
+from tacker.sol_refactored.common import vnf_instance_utils
 from tacker.vnflcm import utils as vnflcm_utils
 
 import tacker_k8s_mgmt.cnf_exposure_mgmt
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.cnf import clusters, driver
+from tacker_k8s_mgmt.hooks.cnf import advice, clusters, driver, manifests
 from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE
 from tacker_k8s_mgmt.hooks.cnf.v2 import V2Call
 from tacker_k8s_mgmt.hooks.v1 import openstack, vim
@@ -27,7 +29,12 @@ from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.hooks.v2.context import V2Hook
 from tacker_k8s_mgmt.hooks.v2.request import Call
-from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
+from tacker_k8s_mgmt.lifecycle.expose import (
+    CheckExposure,
+    CheckModified,
+    Expose,
+    Unexpose,
+)
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract import tacker_configuration
 from tests.contract.v1_instances import instance
@@ -194,6 +201,46 @@ def v1(monkeypatch, tmp_path, done):
     return call
 
 
+@pytest.fixture
+def package(tmp_path):
+    """Read the Services of one manifest of a package."""
+    place = tmp_path / "package"
+    place.mkdir()
+
+    def read(text, name="web.yaml"):
+        (place / "web.yaml").write_text(text)
+        return manifests.services(str(place), [name], None)
+
+    return read
+
+
+class TestManifests:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "kind: Service\nspec: text",
+            "kind: Service\nmetadata: {name: a}\nspec: text",
+            "kind: Service\nmetadata: {name: a}\nspec: {ports: [80]}",
+            "kind: Service\nmetadata: {name: a, annotations: text}",
+            "kind: Service\nmetadata: text",
+            "kind: Service\nmetadata: {name: a}\nstatus: [1]",
+            "a: [",
+            "[" * 10_000,
+        ],
+    )
+    def test_what_is_no_manifest_is_left_to_tacker(self, package, text):
+        assert package(text) is None
+
+    def test_nothing_outside_of_the_package_is_read(self, package, tmp_path):
+        (tmp_path / "other.yaml").write_text(MANIFEST)
+        (tmp_path / "package" / "link.yaml").symlink_to(tmp_path / "other.yaml")
+        outside = ("../other.yaml", str(tmp_path / "other.yaml"), "link.yaml")
+        for name in (*outside, "/dev/zero", "/proc/self/environ", 7):
+            assert package("", name) is None
+        (found,) = package(MANIFEST, "sub/../web.yaml")
+        assert found.name == "web"
+
+
 def requested(**given):
     params = {"lcm-kubernetes-def-files": FILES, **given}
     return types.SimpleNamespace(additional_params=params)
@@ -207,7 +254,7 @@ class TestV1:
         ((cluster, name, operation, arguments),) = done
         assert (cluster, operation) == (ONE, CheckExposure)
         assert name == f"instantiate_start of CNF {CNF}"
-        (expected,) = arguments["expected"]
+        (expected,) = arguments["expected"](False)
         assert (expected.port, expected.node_port) == (8000, 30080)
         assert (arguments["owner"], expected.namespace) == (CNF, "theirs")
 
@@ -216,7 +263,7 @@ class TestV1:
         files = {} if "use_helm" in given else {"lcm-kubernetes-def-files": ["gone"]}
         request = requested(**{ATTRIBUTE: WEB, "use_helm": "true", **files})
         v1("instantiate_start", self.REQUEST, request)
-        (expected,) = done[0][3]["expected"]
+        (expected,) = done[0][3]["expected"](False)
         assert (expected.port, expected.node_port) == (8000, 0)
 
     def test_service_that_the_manifests_lack_is_refused_at_once(self, v1, done):
@@ -244,9 +291,7 @@ class TestV1:
         assert arguments["cnf"].namespace == "theirs"
         assert arguments["params"].services[0].ports[0].external_port == 8000
 
-    @pytest.mark.parametrize(
-        "hook", ["scale_end", "heal_end", "modify_information_end"]
-    )
+    @pytest.mark.parametrize("hook", ["scale_end", "heal_end"])
     def test_later_operations_follow_the_stored_parameter(self, v1, done, hook):
         v1(hook, "request", stored={ATTRIBUTE: WEB})
         ((_, _, operation, arguments),) = done
@@ -294,6 +339,30 @@ class TestV1:
         with pytest.raises(errors.RemoteError, match="a FORCEFUL request goes on"):
             v1("terminate_start", "terminate_vnf_request", request)
 
+    @pytest.mark.parametrize(
+        "broken", [(openstack, "find_vim"), (vim, "registered"), (clusters, "work")]
+    )
+    def test_nothing_keeps_a_forceful_termination(
+        self, v1, monkeypatch, caplog, broken
+    ):
+        def fail(*_):
+            raise exceptions.VimNotFoundException(vim_id="pa55-word")
+
+        monkeypatch.setattr(*broken, fail)
+        request = types.SimpleNamespace(termination_type="FORCEFUL")
+        v1("terminate_start", "terminate_vnf_request", request)
+        assert "may stay exposed" in caplog.text
+        assert "pa55-word" not in caplog.text
+
+    def test_vim_that_tacker_does_not_have_is_an_error_of_ours(self, v1, monkeypatch):
+        def fail(*_):
+            raise exceptions.VimNotFoundException(vim_id="gone")
+
+        monkeypatch.setattr(openstack, "find_vim", fail)
+        request = types.SimpleNamespace(termination_type="GRACEFUL")
+        with pytest.raises(errors.VimError, match="a FORCEFUL request goes on"):
+            v1("terminate_start", "terminate_vnf_request", request)
+
     def test_login_of_the_sample_drivers_request_is_not_used(self, v1, done, caplog):
         theirs = {"lcm-kubernetes-external-lb": {"ssh_password": "pa55-word"}}
         v1("instantiate_end", self.REQUEST, requested(**theirs))
@@ -322,7 +391,7 @@ class TestV2:
         params = {"lcm-kubernetes-def-files": FILES, "namespace": "ours"}
         driver.perform(V2Call(v2_call("instantiate_start", tmp_path, params)))
         ((_, _, operation, arguments),) = done
-        (expected,) = arguments["expected"]
+        (expected,) = arguments["expected"](False)
         assert operation is CheckExposure
         assert (expected.namespace, expected.port) == ("ours", 30080)
 
@@ -349,11 +418,48 @@ class TestV2:
         wrong = {"metadata": {ATTRIBUTE: {"services": 1}}}
         with pytest.raises(errors.ExposureParamError, match="`fail`"):
             driver.perform(V2Call(v2_call("modify_information_start", request=wrong)))
+        assert done == []
         right = {"metadata": {ATTRIBUTE: ONLY_LB}}
         driver.perform(V2Call(v2_call("modify_information_start", request=right)))
-        assert done == []
         driver.perform(V2Call(v2_call("modify_information_end", **right)))
-        assert [one[2] for one in done] == [Expose]
+        assert [one[2] for one in done] == [CheckModified, Expose]
+
+    @pytest.mark.parametrize(
+        ("change", "named"),
+        [
+            ({"services": [{"name": "lb"}]}, ["lb"]),
+            ({}, ["web"]),
+            ({"services": None}, []),
+            (None, []),
+        ],
+    )
+    def test_modification_is_checked_as_tacker_merges_it(self, done, change, named):
+        kept = {"metadata": {ATTRIBUTE: copy.deepcopy(WEB)}}
+        request = {"metadata": {ATTRIBUTE: change}}
+        call = v2_call("modify_information_start", request=request, **kept)
+        driver.perform(V2Call(call))
+        after = vnf_instance_utils.json_merge_patch(
+            kept["metadata"], copy.deepcopy(request["metadata"])
+        )
+        driver.perform(V2Call(v2_call("modify_information_end", metadata=after)))
+        assert [one[2] for one in done] == [CheckModified, Expose]
+        for *_, arguments in done:
+            assert [one.name for one in arguments["params"].services] == named
+
+    def test_modification_is_checked_on_the_cluster_that_it_moves_the_cnf_to(
+        self, done, registered
+    ):
+        moved = "https://203.0.113.8:6443"
+        registered(v1=[(ONE, ENDPOINT), (TWO, moved)])
+        vims = {"cluster": {"interfaceInfo": {"endpoint": moved}}}
+        request = {"metadata": {ATTRIBUTE: {"services": []}}, "vimConnectionInfo": vims}
+        driver.perform(V2Call(v2_call("modify_information_start", request=request)))
+        assert [one[0] for one in done] == [TWO]
+
+    def test_other_modifications_are_not_checked_on_the_cluster(self, done):
+        request = {"metadata": {"owner": "us"}}
+        driver.perform(V2Call(v2_call("modify_information_start", request=request)))
+        assert done == []
 
     @pytest.mark.parametrize("hook", ["instantiate_rollback_start", "terminate_start"])
     def test_it_is_removed(self, done, hook):
@@ -371,6 +477,34 @@ class TestV2:
 )
 def test_scaling_of_the_cnf_is_none_of_its_cluster(cluster):
     assert cluster(f"scale_end of CNF {CNF}").details() == {}
+
+
+@pytest.mark.parametrize("api", [advice.V1, advice.V2])
+def test_every_hook_that_can_fail_has_its_advice(api):
+    idle = {"terminate_end"} | {
+        n for n, h in driver.HOOKS.items() if h is driver._nothing
+    }
+    only_v2 = {n for n in driver.HOOKS if "rollback_end" in n or "current_package" in n}
+    acting = set(driver.HOOKS) - idle
+    assert set(api) == (acting if api is advice.V2 else acting - only_v2)
+
+
+def test_advice_names_verbs_that_tacker_has():
+    """Tacker 16: those of the v1 controller and of the v2 driver."""
+    texts = {
+        (api, name): f"{one.failed} {one.refused}"
+        for api, table in (("v1", advice.V1), ("v2", advice.V2))
+        for name, one in table.items()
+    }
+    for (api, name), text in texts.items():
+        modifies = name.startswith("modify_information")
+        if api == "v1" and modifies:
+            assert "`retry`" not in text
+            assert "`rollback`" not in text
+        if "rollback" in name:
+            assert "`retry`" not in text
+        if name.startswith(("heal", "terminate")):
+            assert "`rollback`" not in text
 
 
 def test_every_hook_of_the_sample_is_in_the_table():

@@ -3,6 +3,7 @@
 
 import threading
 import uuid
+from dataclasses import replace
 
 import pytest
 
@@ -19,10 +20,12 @@ from tacker import context as tacker_context
 from tacker import objects
 from tacker.db import api, model_base
 from tacker.db.nfvo import nfvo_db_plugin
+from tacker.nfvo import nfvo_plugin
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, vim
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
+from tacker_k8s_mgmt.model.helm import HelmLogin
 from tests.contract.v1_instances import saved_instance
 
 objects.register_all()
@@ -80,6 +83,16 @@ class Registry(nfvo_db_plugin.NfvoPluginDb):
         self._lose(context)
         return made
 
+    def update_vim(self, context, vim_id, vim):
+        return Changing().update_vim(context, vim_id, vim)
+
+
+class Changing(nfvo_plugin.NfvoPlugin):
+    """Tacker's plugin itself, which asks the API only about other credentials."""
+
+    def __init__(self):
+        pass
+
 
 @pytest.fixture
 def plugin(monkeypatch):
@@ -126,6 +139,22 @@ def test_registering_leaves_the_requests_session_alone(context, plugin, instance
     assert context not in plugin.contexts
     assert {one.tenant_id for one in plugin.contexts} == {"tenant"}
     assert not any(one.session.in_transaction() for one in plugin.contexts)
+
+
+def test_tacker_changes_the_addresses_of_helm_and_nothing_else(
+    context, plugin, instance, spec
+):
+    registry = vim.VimRegistry(context, instance)
+    login = HelmLogin(("192.0.2.4",), SecretStr("pa55"))
+    made = registry.register(replace(spec, helm=login))
+    before = plugin.get_vim(context, made, mask_password=False)
+    assert registry.move_helm(("192.0.2.7",))
+    assert not registry.move_helm(("192.0.2.7",))
+    after = plugin.get_vim(context, made, mask_password=False)
+    assert after["extra"]["helm_info"].pop("masternode_ip") == ["192.0.2.7"]
+    assert before["extra"]["helm_info"].pop("masternode_ip") == ["192.0.2.4"]
+    changed = {key for key in before if before[key] != after[key]}
+    assert changed <= {"updated_at"}
 
 
 @pytest.mark.parametrize("losses", [1, 3])

@@ -132,6 +132,50 @@ def test_a_name_of_several_or_of_none_is_refused(check, known):
     assert "Tacker has no VNF instance nobody, " in check("nobody").stderr
 
 
+class TestList:
+    @pytest.fixture
+    def rows(self, config_file, _quick):
+        words = ("cluster", "list", "--config-file", config_file, "--json")
+        done = python("-m", "tacker_k8s_mgmt.cli", *words)
+        assert done.returncode == 0, done.stderr
+        assert "secret" not in done.stdout
+        return {row["VNF Instance ID"]: row for row in json.loads(done.stdout)}
+
+    def test_clusters_of_both_apis_and_nothing_else(self, rows, known, place):
+        named = {name for name, one in known.items() if one in rows}
+        assert named == {
+            *("cluster", "idle", "terminated", "broken", "vim"),
+            *("v2 cluster", "v2 terminated", "v2 forgotten", "v2 idle", "v2 vim"),
+        }
+
+    def test_state_vim_url_and_last_operation(self, rows, known):
+        one, two = rows[known["cluster"]], rows[known["v2 cluster"]]
+        for row, api in ((one, "v1"), (two, "v2")):
+            assert (row["API"], row["State"]) == (api, "INSTANTIATED")
+            assert (row["Operation"], row["Operation State"]) == ("HEAL", "FAILED_TEMP")
+            assert (row["VIM"], row["API URL"]) == ("", "")
+        assert one["Operation ID"] == known["operation"]
+        assert two["Operation ID"] == known["v2 operation"]
+        assert rows[known["v2 terminated"]]["State"] == "NOT_INSTANTIATED"
+        one, two = rows[known["vim"]], rows[known["v2 vim"]]
+        assert (one["VIM"], one["API URL"]) == ("vim", "https://one.example:6443")
+        assert two["API URL"] == "https://two.example:6443"
+        assert two["VIM"].startswith("k8s_two")
+
+    def test_vms_are_those_that_tacker_lists(self, rows, known):
+        assert rows[known["v2 idle"]]["VMs"] == {}
+        assert rows[known["vim"]]["VMs"] == {"masterNode": 1, "workerNode": 2}
+
+    @pytest.mark.usefixtures("_quick")
+    def test_without_a_database_it_is_an_error(self, tmp_path):
+        config = tmp_path / "tacker.conf"
+        config.write_text("[database]\nconnection = sqlite:////nonexistent/x\n")
+        words = ("cluster", "list", "--config-file", str(config))
+        done = python("-m", "tacker_k8s_mgmt.cli", *words)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "Tacker's database could not be read" in done.stderr
+
+
 class TestV2:
     """A VNF instance of the v2 API, whose kept parameters have no secrets."""
 

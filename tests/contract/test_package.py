@@ -5,6 +5,7 @@ Tacker's own code runs here, from the upload to what it sends to Heat; only its
 database and Heat itself are stand-ins.
 """
 
+import contextlib
 import json
 import logging
 import re
@@ -50,31 +51,42 @@ def sample(name):
     return json.loads((sources.samples() / "requests" / name).read_text())
 
 
-@pytest.fixture(scope="module")
-def onboarded(tmp_path_factory):
-    """The package as Tacker has it after the upload."""
+@contextlib.contextmanager
+def upload_of(flavour, root):
+    """A package as Tacker has it after the upload."""
     objects.register_all()
     # A Tacker from PyPI lacks its SOL001 files and logs that with a broken format.
     logging.getLogger("tacker.tosca.utils").setLevel(logging.CRITICAL)
-    root = tmp_path_factory.mktemp("packages")
+    former = CONF.vnf_package.vnf_package_csar_path
     CONF.set_override("vnf_package_csar_path", str(root), group="vnf_package")
     zip_path = root / "upload.zip"
-    build("simple", zip_path)
+    build(flavour, zip_path)
     data, flavours, artifacts = csar_utils.load_csar_data(None, PACKAGE, str(zip_path))
     yield types.SimpleNamespace(
         path=root / PACKAGE, vnf_data=data, flavours=flavours, artifacts=artifacts
     )
-    CONF.clear_override("vnf_package_csar_path", group="vnf_package")
+    CONF.set_override("vnf_package_csar_path", former, group="vnf_package")
 
 
-@pytest.fixture
-def tacker(onboarded, monkeypatch):
-    """Tacker's view of the package, without a database."""
+@pytest.fixture(scope="module")
+def onboarded(tmp_path_factory):
+    with upload_of("simple", tmp_path_factory.mktemp("packages")) as package:
+        yield package
+
+
+@pytest.fixture(autouse=True)
+def without_database(monkeypatch):
+    """Tacker finds every VNFD in the one package."""
     monkeypatch.setattr(
         objects.VnfPackageVnfd,
         "get_by_id",
         lambda *_: types.SimpleNamespace(package_uuid=PACKAGE),
     )
+
+
+@pytest.fixture
+def tacker(onboarded):
+    """Tacker's view of the package."""
     return onboarded
 
 
@@ -119,6 +131,7 @@ SCHEMAS = {
     "heal": vnf_lcm.heal,
     "terminate": vnf_lcm.terminate,
     "change_ext_conn": vnf_lcm.change_ext_conn,
+    "modify": vnf_lcm.update,
 }
 BODIES = sorted(path.name for path in (sources.samples() / "requests").iterdir())
 
@@ -291,13 +304,16 @@ def test_the_sample_request_fills_the_hot(tacker, monkeypatch):
     assert list(created["files"]) == ["base_hot_nested_worker.yaml"]
 
 
-def test_every_value_that_the_hot_takes_is_given(tacker, monkeypatch):
-    created, _ = instantiate(tacker, monkeypatch, sample("instantiate-simple.json"))
+@pytest.mark.parametrize("flavour", ["simple", "ha"])
+def test_every_value_that_the_hot_takes_is_given(tmp_path, monkeypatch, flavour):
+    with upload_of(flavour, tmp_path) as package:
+        body = sample(f"instantiate-{flavour}.json")
+        created, _ = instantiate(package, monkeypatch, body)
     paths = [
         list(map(str.strip, path.split(",")))
         for path in re.findall(
             r"get_param: \[([^]]+)\]",
-            (tacker.path / "BaseHOT/simple/base_hot_top.yaml").read_text(),
+            (package.path / f"BaseHOT/{flavour}/base_hot_top.yaml").read_text(),
         )
     ]
     assert len(paths) == 12

@@ -100,7 +100,8 @@ def test_every_hook_ends_and_every_limit_fires(server, tmp_path, program, vnfs):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     life = {"hooks": HOOKS, "members": MEMBERS, "vim": False}
-    assert found["lives"] == [life] * vnfs
+    # Where a thread has ended otherwise, its traceback says why.
+    assert found["lives"] == [life] * vnfs, done.stderr
     connect, command, unanswered = (limit["error"] for limit in found["limits"])
     assert connect.startswith("ConnectError: No SSH connection")
     assert command.startswith("CommandTimeout: On 127.0.0.1, `sleep 60` did not end")

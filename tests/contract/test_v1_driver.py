@@ -20,7 +20,7 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from pydantic import SecretStr
 from tacker import context as tacker_context
 from tacker import objects
-from tacker.common import driver_manager
+from tacker.common import driver_manager, utils
 from tacker.extensions import nfvo
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnflcm import vnflcm_driver
@@ -197,6 +197,9 @@ class FakePlugin:
         self.vims[body["id"]] = body
         return body
 
+    def update_vim(self, context, vim_id, vim):
+        utils.deep_update(self.vims[vim_id], vim["vim"])
+
     def delete_vim(self, context, vim_id):
         if vim_id in self.used:
             raise nfvo.VimInUseException(vim_id=vim_id)
@@ -257,6 +260,31 @@ class TestVims:
         assert vim.VimRegistry(CONTEXT, one).helm_password() != login.password
         # What Tacker shows of the cluster itself has no password.
         assert one.vim_connection_info[-1].extra == {}
+
+    def test_addresses_of_helm_are_those_of_today(self, plugin, monkeypatch):
+        one = saved_instance()
+        registry = vim.VimRegistry(CONTEXT, one)
+        login = HelmLogin(("192.0.2.4",), registry.helm_password())
+        ours = registry.register(dataclasses.replace(spec(), helm=login))
+        plugin.used.add(ours)
+        before = copy.deepcopy(plugin.vims[ours])
+        assert registry.move_helm(("192.0.2.7", "192.0.2.8"))
+        assert not registry.move_helm(("192.0.2.7", "192.0.2.8"))
+        before["extra"]["helm_info"]["masternode_ip"] = ["192.0.2.7", "192.0.2.8"]
+        assert plugin.vims[ours] == before
+
+        def refuse(context, vim_id, body):
+            raise ValueError(f"wrong: {plugin.vims}")
+
+        monkeypatch.setattr(plugin, "update_vim", refuse)
+        with pytest.raises(errors.VimError) as caught:
+            registry.move_helm(("192.0.2.9",))
+        assert login.password.get_secret_value() not in str(caught.value)
+        # Another login there, or none, is none of the driver's.
+        plugin.vims[ours]["extra"]["helm_info"]["masternode_username"] = "another"
+        assert not registry.move_helm(("192.0.2.9",))
+        plugin.vims[ours]["extra"] = {}
+        assert not registry.move_helm(("192.0.2.9",))
 
     def test_error_has_no_password_of_helm(self, plugin, monkeypatch):
         registry = vim.VimRegistry(CONTEXT, saved_instance())

@@ -20,8 +20,12 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnflcm import vnflcm_driver
 
 from tacker_k8s_mgmt import config, errors
+from tacker_k8s_mgmt.hooks.cnf import clusters
+from tacker_k8s_mgmt.hooks.cnf.v1 import TYPE, V1Call
 from tacker_k8s_mgmt.hooks.v1 import context as v1_context
 from tacker_k8s_mgmt.hooks.v1 import requests
+from tacker_k8s_mgmt.lifecycle.expose import CheckModified, Expose
+from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.contract.v1_instances import GOOD, NAME, OpenSite
 from tests.helpers.operations import FIFTY_FIVE, FIVE, instantiated
 
@@ -95,9 +99,13 @@ def site(monkeypatch, tmp_path):
 @pytest.fixture
 def modify(context, vnf, site, monkeypatch):
     """``PATCH`` as controller, conductor and LCM driver carry it out."""
-    manager = driver_manager.DriverManager("tacker.tacker.mgmt.drivers", [NAME])
+    return modifying(context, vnf, monkeypatch, NAME)
+
+
+def modifying(context, vnf, monkeypatch, driver):
+    manager = driver_manager.DriverManager("tacker.tacker.mgmt.drivers", [driver])
     conductor = types.SimpleNamespace(
-        _mgmt_manager=manager, _load_vnf_interface=lambda *_: NAME
+        _mgmt_manager=manager, _load_vnf_interface=lambda *_: driver
     )
     monkeypatch.setattr(vnflcm_utils, "get_vnfd_dict", lambda *_: {})
     monkeypatch.setattr(vnflcm_utils, "get_vnf_package_path", lambda *_: "")
@@ -181,12 +189,16 @@ def test_tacker_itself_takes_nothing_but_text(context, modify, vnf, site):
     assert labels(site) == {}
 
 
+def shown(context, vnf):
+    """The one operation, as Tacker shows it."""
+    (row,) = requests.occurrences(context, vnf, ("operation", "==", "MODIFY_INFO"))
+    return ViewBuilder()._get_vnf_lcm_op_occs(row)
+
+
 def test_the_operation_can_be_shown(context, modify, vnf):
     """Tacker's view takes for JSON what Tacker has stored as Python."""
     modify(DISK)
-    (row,) = requests.occurrences(context, vnf, ("operation", "==", "MODIFY_INFO"))
-    shown = ViewBuilder()._get_vnf_lcm_op_occs(row)
-    assert shown["operationParams"]["metadata"] == DISK
+    assert shown(context, vnf)["operationParams"]["metadata"] == DISK
 
 
 def test_a_failed_one_is_sent_again(modify, site):
@@ -200,3 +212,64 @@ def test_a_failed_one_is_sent_again(modify, site):
 def test_other_metadata_are_none_of_ours(modify, site):
     assert modify({"owner": "them"}) == {"owner": "them"}
     assert site.calls == []
+
+
+class TestCnf:
+    """The same of the driver for CNFs."""
+
+    WANTED = {ATTRIBUTE: '{"services": [{"name": "web"}]}'}
+
+    @pytest.fixture
+    def done(self, monkeypatch):
+        """What is done to the cluster, in place of doing it."""
+        found = []
+
+        def work(cluster, name, operation, advice):
+            services = [one.name for one in operation.keywords["params"].services]
+            found.append((cluster, operation.func, services))
+
+        monkeypatch.setattr(clusters, "work", work)
+        monkeypatch.setattr(clusters, "at", lambda endpoint, named: "the cluster")
+        monkeypatch.setattr(V1Call, "endpoint", lambda call: "https://lb")
+        return found
+
+    @pytest.fixture
+    def modify(self, context, vnf, monkeypatch, done):
+        return modifying(context, vnf, monkeypatch, TYPE)
+
+    def test_parameter_is_checked_as_it_will_be_stored(self, modify, done):
+        assert modify(self.WANTED) == {"owner": "us", **self.WANTED}
+        assert done == [
+            ("the cluster", CheckModified, ["web"]),
+            ("the cluster", Expose, ["web"]),
+        ]
+        done.clear()
+        assert modify(dict.fromkeys(self.WANTED)) == {"owner": "us"}
+        assert [services for *_, services in done] == [[], []]
+
+    def test_wrong_one_is_not_stored(self, context, modify, vnf, done):
+        with pytest.raises(errors.ExposureParamError, match="Send `fail`") as caught:
+            modify({ATTRIBUTE: '{"servces": 1}'})
+        assert "did you mean services?" in str(caught.value)
+        assert stored(context, vnf) == {"owner": "us"}
+        assert done == []
+        assert shown(context, vnf)["operationParams"]["metadata"]
+
+    def test_one_that_the_cluster_refuses_is_not_stored(
+        self, context, modify, vnf, monkeypatch
+    ):
+        def refuse(*_):
+            raise errors.ExposureError(["port 80/tcp is in use"], vnf_id=vnf)
+
+        monkeypatch.setattr(clusters, "work", refuse)
+        with pytest.raises(errors.ExposureError, match="modify the CNF again"):
+            modify(self.WANTED)
+        assert stored(context, vnf) == {"owner": "us"}
+
+    def test_operation_can_be_shown(self, context, modify, vnf):
+        modify(self.WANTED)
+        assert shown(context, vnf)["operationParams"]["metadata"] == self.WANTED
+
+    def test_other_metadata_are_not_checked_on_the_cluster(self, modify, done):
+        modify({"owner": "them"})
+        assert [kind for _, kind, _ in done] == [Expose]

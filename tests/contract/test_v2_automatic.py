@@ -7,7 +7,6 @@ between API and conductor are left out.
 
 import copy
 import json
-import re
 import sys
 import threading
 import types
@@ -240,9 +239,7 @@ class TestSamples:
     ]
 
     @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
-    def test_rule_is_taken_by_tacker_and_routed_to_it(self, rule):
-        assert rule["expr"].count("(") == rule["expr"].count(")")
-        assert re.fullmatch(r"[1-9]\d*[mh]", rule["for"])
+    def test_rule_is_taken_by_tacker(self, rule):
         labels = rule["labels"]
         validated(alerts.message([labels]))
         assert labels["vnf_instance_id"] == "VNF_INSTANCE_ID"
@@ -254,9 +251,19 @@ class TestSamples:
             assert "group_left (system_uuid)" in rule["expr"]
         else:
             assert labels["aspect_id"] in VNFD
-        path = "/alert/auto_healing" if heals else "/alert/auto_scaling"
-        assert list(urls(labels)) == [f"http://TACKER{path}"]
-        assert f"\n{path}: " in PASTE.read_text()
+
+    def test_paths_of_the_routes_are_tackers(self):
+        config = yaml.safe_load((MONITORING / "alertmanager.yaml").read_text())
+        hooks = [
+            hook
+            for receiver in config["receivers"]
+            for hook in receiver.get("webhook_configs", ())
+        ]
+        assert len(hooks) == 2
+        for hook in hooks:
+            assert hook["send_resolved"] is False
+            path = hook["url"].removeprefix("http://TACKER")
+            assert f"\n{path}: " in PASTE.read_text()
 
     @pytest.mark.parametrize("name", ["heal", "scale"])
     def test_message_to_try_it_with_is_taken(self, name):
@@ -274,20 +281,6 @@ def validated(message):
     """As the plugin does first."""
     schema = prometheus_plugin_schemas.AlertMessage
     validator.SolSchemaValidator(schema).validate(message)
-
-
-def urls(labels):
-    """Where Alertmanager posts an alert with these labels."""
-    config = yaml.safe_load((MONITORING / "alertmanager.yaml").read_text())
-    receivers = {one["name"]: one for one in config["receivers"]}
-    for route in config["route"]["routes"]:
-        wanted = dict(matcher.split(" = ") for matcher in route["matchers"])
-        if all(f'"{labels.get(name)}"' == value for name, value in wanted.items()):
-            for hook in receivers[route["receiver"]].get("webhook_configs", ()):
-                assert hook["send_resolved"] is False
-                yield hook["url"]
-            if not route.get("continue"):
-                return
 
 
 class TestLiteralSecrets:

@@ -163,6 +163,7 @@ SCHEMAS = {
     "terminate": schemas.TerminateVnfRequest_V200,
     "change_ext_conn": schemas.ChangeExtVnfConnectivityRequest_V200,
     "change_vnfpkg": schemas.ChangeCurrentVnfPkgRequest_V200,
+    "modify": schemas.VnfInfoModificationRequest_V200,
 }
 LINK = {"id": "n", "resourceId": "n", "extCps": [{"cpdId": "c", "cpConfig": {}}]}
 SHAPES = [
@@ -237,7 +238,9 @@ def test_every_hook_leads_to_our_script(vnfd, flavour, hook):
         assert opened.read() == sources.driver(V2)
 
 
-@pytest.mark.parametrize("hook", ["modify_information_start", "scale_rollback_end"])
+@pytest.mark.parametrize(
+    "hook", ["modify_information_rollback_start", "scale_rollback_end"]
+)
 def test_no_process_is_started_for_hooks_without_work(vnfd, flavour, hook):
     assert vnfd.get_interface_script(flavour, hook) is None
 

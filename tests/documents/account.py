@@ -21,6 +21,7 @@ LOCAL = (
     "tacker-k8s-mgmt request init --package simple.zip *",
     "tacker-k8s-mgmt --version",
     "cp -r samples mysite",
+    "sed * samples/cloud-init.yaml > cloud-init.yaml",
     "python -c *entry_points*",
 )
 
@@ -36,6 +37,7 @@ READ = (
 
 #: In the lab, by the scene of an integration test that runs them one after the other.
 LAB: Mapping[str, tuple[str, ...]] = {
+    "default VIM": ("openstack vim register *", "openstack vim list"),
     "package made": ("openstack vnf package create",),
     "package filled": (
         "openstack vnf package upload --path simple.zip ID",
@@ -58,8 +60,10 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "tacker-k8s-mgmt runs pages *",
         "tacker-k8s-mgmt runs metrics*",
         "tacker-k8s-mgmt cluster check *",
+        "tacker-k8s-mgmt cluster list *",
         "tacker-k8s-mgmt cluster labels *",
         "tacker-k8s-mgmt preflight *",
+        "sudo --preserve-env=* preflight *",
         "ssh-keyscan *",
     ),
     "kubeconfig": (
@@ -174,11 +178,10 @@ NOT_RUN: Mapping[str, tuple[str, ...]] = {
         "sudo python3 -m pip install *",
     ),
     "makes things in a real cloud, or logs in to a real host": (
-        *("openstack vim *", "openstack image create *"),
-        "openstack flavor create *",
+        *("openstack image create *", "openstack flavor create *"),
         *("ssh -i kubernetes *", "systemctl status tacker-conductor"),
         "tacker-k8s-mgmt request init ha *",
-        "tacker-k8s-mgmt cluster kubeconfig VNF_INSTANCE_ID *",
+        'sudo "$(command -v tacker-k8s-mgmt)" cluster kubeconfig *',
     ),
     "needs a package of the reader's own": (
         "tacker-k8s-mgmt request init --package mine.zip *",

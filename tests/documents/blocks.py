@@ -56,15 +56,15 @@ def of_page(name: str, text: str) -> Iterator[Command]:
 
 
 @functools.cache
-def statements() -> tuple[str, ...]:
-    """Every block of SQL of every page, in their order."""
+def code(language: str) -> tuple[str, ...]:
+    """Every block of a language of every page, in their order."""
     return tuple(
         block.astext()
         for page in PAGES
         for block in publish_doctree(
             page.read_text(), settings_overrides=QUIET
         ).findall(nodes.literal_block)
-        if "sql" in block["classes"]
+        if language in block["classes"]
     )
 
 

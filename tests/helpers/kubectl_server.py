@@ -11,6 +11,7 @@ import pytest
 
 from lab.kubeapi.listening import Listener
 from lab.kubeapi.server import start, stop
+from lab.kubeapi.settings import Settings
 from tests.helpers import kubeapi as bed
 from tests.helpers.sshd import Sshd
 
@@ -116,7 +117,11 @@ def with_metadata(manifest: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def open_site(
-    sshd: Sshd, certificate: Path, key: Path, nodes: Sequence[str] = NODES
+    sshd: Sshd,
+    certificate: Path,
+    key: Path,
+    nodes: Sequence[str] = NODES,
+    settings: Settings = bed.QUICK,
 ) -> KubeSite:
     """Start the cluster and give the SSH server its kubectl."""
     listener = Listener(
@@ -126,7 +131,7 @@ def open_site(
         ca=str(certificate),
         admin_tokens=frozenset({bed.ADMIN_TOKEN}),
     )
-    kube = bed.Kube(start(listener, bed.QUICK, hollow_nodes=nodes), certificate)
+    kube = bed.Kube(start(listener, settings, hollow_nodes=nodes), certificate)
     bed.wait_for(lambda: kube.ready_nodes() == set(nodes))
     words = {"kubectl": bed.KUBECTL, "url": kube.url, "ca": certificate}
     sshd.program("kubectl", _KUBECTL.format(**words, token=bed.ADMIN_TOKEN))

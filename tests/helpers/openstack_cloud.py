@@ -47,8 +47,7 @@ class OpenStack:
                 "name": "openstack-lab",
                 "type": "openstack",
                 "is_default": True,
-                "auth_url": "http://keystone.example.org/v3",
-                "vim_project": {"name": PROJECT},
+                "vim_project": {"name": PROJECT, "project_domain_name": "Default"},
             }
         ]
         self._endpoints: dict[str, str] = {}
@@ -70,6 +69,8 @@ class OpenStack:
                 self._endpoints[kind] = stack.enter_context(_served(handler)) + path
             keystone = stack.enter_context(_served(self._keystone()))
             self.auth_url = f"{keystone}/v3"
+            for vim in self.vims:
+                vim["auth_url"] = self.auth_url
             yield self
 
     def environment(self, home: Path) -> dict[str, str]:
@@ -107,6 +108,13 @@ class OpenStack:
         return stand_in.absent(path)
 
     def _tacker(self, path: str, query: Mapping[str, str]) -> Answer:
+        if not path:
+            # As Tacker 16: clients that follow this find no VIM below it.
+            here = f"{self._endpoints['nfv-orchestration']}/v1.0"
+            links = [{"rel": "self", "href": here}]
+            return 200, {
+                "versions": [{"id": "v1.0", "status": "CURRENT", "links": links}]
+            }
         if path == "/v1.0/vims.json":
             return 200, {"vims": self.vims}
         return stand_in.absent(path)

@@ -13,6 +13,7 @@ from lab import client
 from lab.cloud import ansible_server, base
 from lab.cloud.hosts import Host
 from lab.patience import Patience
+from lab.tacker_api import Tacker
 from tacker_k8s_mgmt.kubespray import inventory
 
 if TYPE_CHECKING:
@@ -80,26 +81,13 @@ class Cluster:
     @contextlib.contextmanager
     def by_command(self, expect: str = "COMPLETED") -> Iterator[None]:
         """Wait for the operation that is started within."""
-        before = self._operations()
-        yield
-        # The conductor makes the operation of a modification, after Tacker's answer.
-        (self._operation,) = eventually(lambda: self._operations() - before)
-        eventually(self._is_shown)
+        with begun(self._lab.tacker, self.id) as started:
+            yield
+        (self._operation,) = started
         self.wait(expect)
 
-    def _is_shown(self) -> bool:
-        """Whether Tacker shows the last operation.
-
-        In its v1 API it shows none that modifies, until the driver's hook has begun.
-        """
-        with contextlib.suppress(RuntimeError):
-            return bool(self.occurrence())
-        return False
-
     def _operations(self) -> set[str]:
-        path = f"{self._lab.tacker.LCM}/vnf_lcm_op_occs"
-        every = self._lab.tacker.call("GET", path).json()
-        return {one["id"] for one in every if one["vnfInstanceId"] == self.id}
+        return operations(self._lab.tacker, self.id)
 
     @contextlib.contextmanager
     def handled(self, expect: str) -> Iterator[str]:
@@ -334,6 +322,32 @@ class Cluster:
 
 def overriding(changes: dict[str, Any]) -> dict[str, Any]:
     return {"additionalParams": {PARAMETERS: changes}} if changes else {}
+
+
+def operations(tacker: Tacker, vnf_id: str) -> set[str]:
+    """Ids of the operations of a VNF instance."""
+    every = tacker.call("GET", f"{tacker.LCM}/vnf_lcm_op_occs").json()
+    return {one["id"] for one in every if one["vnfInstanceId"] == vnf_id}
+
+
+@contextlib.contextmanager
+def begun(tacker: Tacker, vnf_id: str) -> Iterator[list[str]]:
+    """The id of the operation that is started within, as soon as Tacker shows it.
+
+    The v1 API shows none that modifies until the driver's hook has begun.
+    """
+    before = operations(tacker, vnf_id)
+    started: list[str] = []
+    yield started
+
+    def is_shown() -> bool:
+        with contextlib.suppress(RuntimeError):
+            return bool(tacker.occurrence(started[0]))
+        return False
+
+    # The conductor makes the operation of a modification, after Tacker's answer.
+    started += eventually(lambda: operations(tacker, vnf_id) - before)
+    eventually(is_shown)
 
 
 def eventually(what: Callable[[], Found]) -> Found:

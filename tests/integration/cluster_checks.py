@@ -5,8 +5,10 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 from lab import client
+from tests.integration import exposed
 from tests.integration.conftest import (
     ROOT,
     Cluster,
@@ -46,6 +48,31 @@ def differences(done: subprocess.CompletedProcess[str]) -> dict[str, list[str]]:
         for row in rows
     }
     return {name: texts for name, texts in found.items() if texts}
+
+
+def exposures(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
+    """The rows of ports that are exposed for CNFs, by protocol and port."""
+    return {
+        row["name"].split()[0]: row
+        for row in json.loads(done.stdout)["rows"]
+        if " of CNF " in row["name"]
+    }
+
+
+def assert_exposed(cluster: Cluster, owner: str) -> None:
+    """Every port of the sample is as recorded and leads to healthy workers.
+
+    :param owner: id of the CNF's VNF instance.
+    """
+    with exposed.served(cluster):
+        done = check(cluster, "--json")
+    assert done.returncode == 0, done.stdout
+    rows = exposures(done)
+    assert set(rows) == {"30080/tcp", "8080/tcp", "30053/udp"}
+    for row in rows.values():
+        assert row["name"].endswith(f" of CNF {owner}")
+        assert row["inventory"] == "recorded"
+        assert row["load_balancer"].startswith("UP: worker-")
 
 
 def kill(cluster: Cluster, server: str) -> None:

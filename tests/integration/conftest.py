@@ -176,11 +176,10 @@ class Lab:
     def exposed(self, vim: str) -> Iterator[exposed.Web]:
         """The sample of a CNF on the VIM of this name, deleted at the end."""
         found = next(one for one in self.tacker.vims() if one["name"] == vim)
-        one = exposed.Web(self.tacker, self.scratch, found["id"])
-        try:
+        with exposed.removed(
+            exposed.Web(self.tacker, self.scratch, found["id"])
+        ) as one:
             yield one
-        finally:
-            one.remove()
 
     @contextlib.contextmanager
     def package(self, guide: Guide, scene: str, name: str) -> Iterator[str]:
@@ -206,17 +205,26 @@ class Lab:
     @contextlib.contextmanager
     def options(self, section: str = "k8s_mgmt", **values: float) -> Iterator[None]:
         """A conductor that has these values of our options, or of others."""
+        try:
+            with self.configured(section, **values):
+                self.kill_conductor()
+                yield
+        finally:
+            self.kill_conductor()
+
+    @staticmethod
+    @contextlib.contextmanager
+    def configured(section: str = "k8s_mgmt", **values: float) -> Iterator[None]:
+        """These values in the file, for what reads it from now on."""
         path = client.state() / "etc" / "tacker.conf"
         before = path.read_text()
         # Of an option that is set twice the last one counts.
         lines = "".join(f"{name} = {value}\n" for name, value in values.items())
         path.write_text(f"{before}\n[{section}]\n{lines}")
         try:
-            self.kill_conductor()
             yield
         finally:
             path.write_text(before)
-            self.kill_conductor()
 
     @staticmethod
     def kill_conductor() -> None:

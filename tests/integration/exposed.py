@@ -7,8 +7,9 @@ import shutil
 import socket
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lab import client
 from lab.cloud.addresses import CONTROLLER_ADDRESS
@@ -17,9 +18,11 @@ from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.model.services import RELEASE_ANNOTATION
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 from tests.integration import cnf
-from tests.integration.cluster import Cluster, eventually
+from tests.integration.cluster import Cluster, begun, eventually
 
 NODE_PORT, BALANCED, UDP_PORT = 30080, 8080, 30053
+#: For CNFs beside workloads of the same names.
+NAMESPACE = "cnfs"
 ASPECT = "web_aspect"
 _HELLO = b"web"
 # Greets, then sends back what it gets; datagrams, too.
@@ -55,6 +58,9 @@ spec:
 """
 
 
+AnyWeb = TypeVar("AnyWeb", bound="Web")
+
+
 class Web(cnf.Cnf):
     """A VNF instance of the sample."""
 
@@ -72,17 +78,29 @@ class Web(cnf.Cnf):
     def _vims(self) -> Any:
         return [{"id": str(uuid.uuid4()), "vimId": self._vim, "vimType": "kubernetes"}]
 
-    def expose(self, wanted: Any = None, state: str = "COMPLETED") -> str:
+    def expose(
+        self,
+        wanted: Any = None,
+        state: str = "COMPLETED",
+        namespace: str = cnf.NAMESPACE,
+    ) -> str:
         """Instantiate it.
 
         :param wanted: its parameter; None for none.
         :param state: that the operation ends in.
         :returns: the operation's error; "" if it has none.
         """
-        given = {"lcm-kubernetes-def-files": [cnf.MANIFEST], "namespace": cnf.NAMESPACE}
+        given = {"lcm-kubernetes-def-files": [cnf.MANIFEST], "namespace": namespace}
         if wanted is not None:
             given[ATTRIBUTE] = wanted
         return self._instantiate(given, state)
+
+    def begin_balanced(self) -> str:
+        """Send the request to instantiate it, one Service exposed; the operation."""
+        given = {"lcm-kubernetes-def-files": [cnf.MANIFEST], "namespace": cnf.NAMESPACE}
+        return self.begin(
+            {**given, ATTRIBUTE: {"services": [{"name": "web-balanced"}]}}
+        )
 
     def install(self) -> None:
         """Instantiate it from its chart."""
@@ -94,20 +112,39 @@ class Web(cnf.Cnf):
         return self._tacker.operate(self.id, "instantiate", body)
 
     def begin_on_port(self, port: int) -> str:
-        """The same from its chart, exposed on a port of the load balancer."""
-        name = f"web-vnf{self.id.replace('-', '')}"
-        service = {"name": name, "ports": [{"port": 80, "external_port": port}]}
-        return self.begin({**self._of_chart(), ATTRIBUTE: {"services": [service]}})
+        """The same from its chart, with a release of its own, exposed on this port."""
+        ports = [{"port": 80, "external_port": port}]
+        service = {"name": f"web-{self._release}", "ports": ports}
+        return self.begin({**self._renamed(), ATTRIBUTE: {"services": [service]}})
 
     def end(self, operation: str, *states: str) -> dict[str, Any]:
         """Wait until an operation is in one of these states."""
         return self._tacker.wait(operation, *states)
+
+    def end_without_conductor(self, operation: str) -> None:
+        """Have an operation FAILED_TEMP whose conductor was killed."""
+        self._tacker.cancel(operation)
+        self.end(operation, "FAILED_TEMP")
 
     def begin_retry(self) -> str:
         """Retry the operation that has failed; its id."""
         (operation,) = self._tacker.failed(self.id)
         self._tacker.handle(operation, "retry")
         return operation
+
+    @property
+    def _release(self) -> str:
+        return f"v{self.id[:8]}"
+
+    def _renamed(self) -> dict[str, Any]:
+        """The parameters of an installation beside another one of the same chart."""
+        given, name = self._of_chart(), self._release
+        (release,) = given["using_helm_install_param"]
+        release["helmreleasename"] = name
+        # Its node port.
+        del release["helmparameter"]
+        given["vdu_mapping"]["web"] |= {"name": f"web-{name}", "helmreleasename": name}
+        return given
 
     def _of_chart(self) -> dict[str, Any]:
         sample = sources.samples() / "cnf" / "requests" / "instantiate-helm.json"
@@ -124,10 +161,10 @@ class Web(cnf.Cnf):
             "vimConnectionInfo": self._vims,
         }
 
-    def scale(self, direction: str) -> None:
-        """By one pod: ``OUT`` or ``IN``."""
+    def scale(self, direction: str, state: str = "COMPLETED") -> str:
+        """By one pod, ``OUT`` or ``IN``; the operation's error."""
         body = {"type": f"SCALE_{direction}", "aspectId": ASPECT, "numberOfSteps": 1}
-        self.do("scale", body)
+        return self.do("scale", body, state)
 
     def do(self, verb: str, body: dict[str, Any], state: str = "COMPLETED") -> str:
         """Run an operation; returns its error, if it has one."""
@@ -135,21 +172,45 @@ class Web(cnf.Cnf):
         found = self._tacker.wait(operation, state)
         return str((found.get("error") or {}).get("detail") or "")
 
-    def heal(self) -> None:
-        """One of its pods."""
+    def heal(self, state: str = "COMPLETED") -> str:
+        """One of its pods; the operation's error."""
         vnfc = self._tacker.show(self.id)["instantiatedVnfInfo"][self._vnfcs][0]["id"]
-        self.do("heal", {"vnfcInstanceId": [vnfc]})
+        return self.do("heal", {"vnfcInstanceId": [vnfc]}, state)
 
     def undo(self) -> None:
         """Roll the operation back that has failed."""
-        (operation,) = self._tacker.failed(self.id)
-        self._tacker.handle(operation, "rollback")
-        self._tacker.wait(operation, "ROLLED_BACK")
+        self._handle("rollback", "ROLLED_BACK")
 
-    def modify(self, wanted: Any) -> None:
-        """Change the parameter by a PATCH."""
+    def retry(self) -> None:
+        """Retry it, to its end."""
+        self._handle("retry", "COMPLETED")
+
+    def _handle(self, verb: str, state: str) -> None:
+        (operation,) = self._tacker.failed(self.id)
+        self._tacker.handle(operation, verb)
+        self._tacker.wait(operation, state)
+
+    def modify(self, wanted: Any, state: str = "COMPLETED", **more: Any) -> str:
+        """Change the parameter by a PATCH; returns the operation's error.
+
+        :param more: further attributes of the request.
+        """
         path = f"{self._tacker.LCM}/vnf_instances/{self.id}"
-        self._tacker.call("PATCH", path, json={"metadata": {ATTRIBUTE: wanted}})
+        body = {"metadata": {ATTRIBUTE: wanted}, **more}
+        with begun(self._tacker, self.id) as started:
+            self._tacker.call("PATCH", path, json=body)
+        found = self._tacker.wait(*started, state)
+        return str((found.get("error") or {}).get("detail") or "")
+
+    def parameter(self) -> Any:
+        """The parameter in its metadata; None if there is none."""
+        shown = self._tacker.show(self.id)
+        return (shown.get("metadata") or {}).get(ATTRIBUTE)
+
+    def give_up(self) -> None:
+        """Have the operation that has failed end so."""
+        (operation,) = self._tacker.failed(self.id)
+        self._tacker.handle(operation, "fail")
 
 
 class WebV2(Web):
@@ -162,10 +223,43 @@ class WebV2(Web):
     def _vims(self) -> Any:
         return {"cluster": self._vim}
 
+    def end_without_conductor(self, operation: str) -> None:
+        """Wait until it is FAILED_TEMP: a conductor that starts sees to that."""
+        self.end(operation, "FAILED_TEMP")
+
+    def move(self, vim: Any) -> None:
+        """Have it on this VIM from now on, with nothing exposed."""
+        self._vim = vim
+        self.modify({"services": []}, vimConnectionInfo=self._vims)
+
+    @property
+    def _release(self) -> str:
+        """As Tacker names it."""
+        return f"vnf{self.id.replace('-', '')}"
+
+    def _renamed(self) -> dict[str, Any]:
+        return self._of_chart()
+
     def _of_chart(self) -> dict[str, Any]:
         self._vim = {**self._vim, "vimType": "ETSINFV.HELM.V_3"}
         sample = sources.samples() / "cnf" / "requests" / "instantiate-helm-v2.json"
         return dict(json.loads(sample.read_text())["additionalParams"])
+
+
+@contextlib.contextmanager
+def removed(web: AnyWeb) -> Iterator[AnyWeb]:
+    """A CNF that is taken away at the end, whatever became of it."""
+    try:
+        yield web
+    finally:
+        web.remove()
+
+
+def expose_beside_workloads(cluster: Cluster, web: Web) -> None:
+    """Instantiate it in a namespace of its own, with everything exposed."""
+    cluster.kubectl("create", "namespace", NAMESPACE)
+    web.expose(namespace=NAMESPACE)
+    assert set(ports(cluster)) == {NODE_PORT, BALANCED, UDP_PORT}
 
 
 @contextlib.contextmanager
@@ -188,11 +282,15 @@ def ports(cluster: Cluster) -> dict[int, int]:
     }
 
 
-def ingress(cluster: Cluster, service: str) -> list[str]:
-    """The addresses in the status of a Service."""
-    found = json.loads(cluster.kubectl("get", "service", service, "-o", "json"))
+def ingress(
+    cluster: Cluster, service: str, namespace: str = cnf.NAMESPACE
+) -> list[str]:
+    """The addresses in the status of a Service that nodes leave to what has them."""
+    words = ("get", "service", service, "-n", namespace, "-o", "json")
+    found = json.loads(cluster.kubectl(*words))
     balancer = found.get("status", {}).get("loadBalancer", {})
-    return [entry["ip"] for entry in balancer.get("ingress") or ()]
+    given = balancer.get("ingress") or ()
+    return [entry["ip"] for entry in given if entry.get("ipMode") == "Proxy"]
 
 
 def answers(cluster: Cluster, port: int) -> bool:
@@ -213,6 +311,27 @@ def held_open(cluster: Cluster, port: int) -> Iterator[socket.socket]:
         yield connection
         connection.sendall(b"still there?")
         assert connection.recv(100) == b"still there?"
+
+
+@contextlib.contextmanager
+def held_open_at(
+    cluster: Cluster, server: str, port: int = NODE_PORT
+) -> Iterator[None]:
+    """The same with a worker that alone answers: no other has a pod of the CNF."""
+    with answering([server], ports(cluster)[port]):
+        assert eventually(lambda: answers(cluster, port))
+        with held_open(cluster, port):
+            yield
+
+
+@contextlib.contextmanager
+def served(cluster: Cluster) -> Iterator[None]:
+    """Have every worker answer at the node ports of the sample's TCP Services."""
+    workers, known = list(cluster.workers().values()), ports(cluster)
+    with answering(workers, known[NODE_PORT]), answering(workers, known[BALANCED]):
+        for port in (NODE_PORT, BALANCED):
+            assert eventually(partial(answers, cluster, port))
+        yield
 
 
 def sends_datagrams_back(cluster: Cluster, port: int) -> bool:
@@ -266,7 +385,7 @@ exec {_PROGRAM}.real "$@"
 
     def hold(self, word: str) -> None:
         """Have it wait from now on."""
-        self._run(f"touch /tmp/hold{word}")
+        self._run(f"rm -f /tmp/held{word}; touch /tmp/hold{word}")
 
     def wait(self, word: str) -> None:
         """Until it waits there."""
@@ -352,18 +471,48 @@ def follow(cluster: Cluster, web: Web, other: Web, servers: list[str]) -> None:
                     {"name": "web-balanced", "proxy_protocol": True},
                 ]
             }
+            taken = {"name": "web", "ports": [{"port": 80, "external_port": 6443}]}
+            error = web.modify(json.dumps({"services": [taken]}), "FAILED_TEMP")
+            assert "in use by the Kubernetes API" in error
+            web.give_up()
+            assert web.parameter() in (None, wanted)
             web.modify(json.dumps(outer))
-            eventually(lambda: set(ports(cluster)) == {NODE_PORT, BALANCED})
+            assert set(ports(cluster)) == {NODE_PORT, BALANCED}
         assert not answers(cluster, NODE_PORT)
         assert not sends_datagrams_back(cluster, UDP_PORT)
-    eventually(lambda: ingress(cluster, "web-balanced") == [cluster.balancer_address()])
+    assert ingress(cluster, "web-balanced") == [cluster.balancer_address()]
     with answering(servers, ports(cluster)[BALANCED]):
         assert eventually(lambda: answers(cluster, BALANCED))
         with held_open(cluster, BALANCED) as connection:
             # The header of the PROXY protocol comes first, and back.
             assert connection.recv(100).startswith(b"\r\n\r\n\0\r\nQUIT\n")
             web.heal()
-    # Somebody has been there.
-    cluster.kubectl("delete", "service", "web-balanced")
+    lose_a_service(cluster, web)
     web.terminate()
     assert ports(cluster) == {}
+
+
+def lose_a_service(cluster: Cluster, web: Web) -> None:
+    """Delete an exposed Service of a CNF without Tacker, have it back, and again."""
+    words = ("service", "web-balanced")
+    lost = json.loads(cluster.kubectl("get", *words, "-o", "json"))
+    labels = lost["metadata"].get("labels", {})
+    lost["metadata"] = {"name": lost["metadata"]["name"], "labels": labels}
+    lost["spec"] = {**lost["spec"], "ports": [{"name": "http", "port": BALANCED}]}
+    before = ports(cluster)
+    cluster.kubectl("delete", *words)
+    # It is named in the CNF's metadata.
+    missing = "the CNF has no Service web-balanced; it has echo, web"
+    assert missing in web.heal("FAILED_TEMP")
+    web.give_up()
+    assert missing in web.scale("IN", "FAILED_TEMP")
+    assert ports(cluster) == before
+    cluster.kubectl("create", "-f", "-", stdin=json.dumps(lost))
+    web.retry()
+    assert len(pods(cluster, "web")) == 1
+    after = ports(cluster)
+    assert set(after) == set(before)
+    # Its node port is another one.
+    assert after[BALANCED] != before[BALANCED]
+    assert ingress(cluster, "web-balanced") == [cluster.balancer_address()]
+    cluster.kubectl("delete", *words)

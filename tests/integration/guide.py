@@ -96,9 +96,7 @@ class Guide:
         :param words: of the block that is meant.
         :param values: the test's own, by placeholder.
         """
-        (block,) = (
-            statement for statement in blocks.statements() if words in statement
-        )
+        (block,) = (statement for statement in blocks.code("sql") if words in statement)
         client.in_database("tacker", running.with_values(block, values))
 
     def says(self, scene: str, **values: str) -> str:

@@ -266,6 +266,8 @@ class TestGuide:
         assert "COMPLETED" in told
         assert "They agree." in told
         assert "No problem was found." in told
+        # Of `cluster list`.
+        assert f"https://{cluster.balancer_address()}:6443 | 1 externalLB, 1" in told
         assert (guide.place / "timeline.html").stat().st_size
 
     def test_kubeconfig(self, cluster, guide):

@@ -8,7 +8,8 @@ import pytest
 from lab import client, settings
 from lab.cloud import base
 from tacker_k8s_mgmt import journal
-from tests.integration.cluster_checks import check, kill
+from tests.integration import exposed
+from tests.integration.cluster_checks import assert_exposed, check, kill
 from tests.integration.conftest import (
     CONDUCTOR,
     Cluster,
@@ -17,7 +18,7 @@ from tests.integration.conftest import (
     eventually,
     services,
 )
-from tests.integration.connection import PORT, held_open
+from tests.integration.connection import NODE_PORT, PORT
 from tests.integration.workloads import (
     WORKLOADS,
     agents_run,
@@ -44,6 +45,14 @@ def cluster(lab: Lab) -> Iterator[Cluster]:
         made.instantiate()
         made.kubectl("apply", "-f", "-", stdin=WORKLOADS)
         running(made)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def web(lab: Lab, cluster: Cluster) -> Iterator[exposed.Web]:
+    """A CNF of Tacker that the load balancer exposes, until a test has ended it."""
+    with lab.exposed(cluster.vim_name) as made:
+        exposed.expose_beside_workloads(cluster, made)
         yield made
 
 
@@ -183,12 +192,12 @@ class TestHealing:
         running(cluster)
         agents_run(cluster)
 
-    def test_living_worker_once_a_budget_lets_it_go(self, cluster):
+    def test_living_worker_once_a_budget_lets_it_go(self, cluster, web):
         before = consistent(cluster, 2)
         identities = machine_ids(cluster)
         (address, server), (_, other) = sorted(cluster.workers().items())
         budget(cluster, at_least=4)
-        with held_open(cluster, other):
+        with exposed.held_open_at(cluster, other):
             error = cluster.heal(server, expect="FAILED_TEMP", drain={"timeout": 3})
             assert "heal_start" in error
             assert "web-budget" in error
@@ -256,14 +265,27 @@ class TestHealing:
         cluster.heal(second)
         assert consistent(cluster, 2) == before
 
-    def test_load_balancer_gets_its_routes_and_services_again(self, cluster):
-        cluster.balancer("expose", "web", "--port", str(PORT), "--node-port", "30080")
-        before = consistent(cluster, 2)
+    def test_load_balancer_gets_its_routes_and_services_again(self, cluster, web):
+        by_hand = ("--port", str(PORT), "--node-port", str(NODE_PORT))
+        cluster.balancer("expose", "by-hand", *by_hand)
+        before, known = consistent(cluster, 2), exposed.ports(cluster)
+        assert set(known) > {PORT}
         cluster.heal(cluster.server("externalLB"))
         assert consistent(cluster, 2) == before
-        (service,) = cluster.balancer("status")["services"]
-        assert (service["name"], service["port"]) == ("web", PORT)
+        assert exposed.ports(cluster) == known
+        address = cluster.balancer_address()
+        assert exposed.ingress(cluster, "web-balanced", exposed.NAMESPACE) == [address]
         assert cluster.api("/readyz") == "ok"
+        assert_exposed(cluster, web.id)
+
+    def test_whole_vnf_is_refused_while_a_cnf_uses_it(self, cluster, web):
+        servers = cluster.servers()
+        assert "still used as a VIM" in cluster.heal(expect="FAILED_TEMP")
+        cluster.handle("fail", "FAILED")
+        assert cluster.servers() == servers
+        web.terminate()
+        web.delete()
+        assert list(exposed.ports(cluster)) == [PORT]
 
     def test_control_plane_is_refused_and_nothing_is_touched(self, cluster):
         before = consistent(cluster, 2)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
+from tests.integration import exposed
 from tests.integration.conftest import ROOT, Cluster, Lab
-from tests.integration.connection import held_open
 from tests.integration.workloads import (
     WORKLOADS,
     agents_run,
@@ -79,14 +79,23 @@ class TestBySeveral:
         with lab.options(**PATIENT):
             yield
 
-    def test_out_by_several_in_one_run(self, cluster):
+    @pytest.fixture(scope="class")
+    def web(self, lab: Lab, cluster: Cluster, patience: None) -> Iterator[exposed.Web]:
+        """A CNF of Tacker that the load balancer exposes."""
+        with lab.exposed(cluster.vim_name) as made:
+            exposed.expose_beside_workloads(cluster, made)
+            yield made
+
+    def test_out_by_several_in_one_run(self, cluster, web):
         runs = len(cluster.runs())
-        with held_open(cluster, next(iter(cluster.workers().values()))):
+        with exposed.held_open_at(cluster, next(iter(cluster.workers().values()))):
             cluster.scale("OUT", steps=3)
         consistent(cluster, 6)
         assert len(cluster.runs()) == runs + 2
 
-    def test_in_blocked_by_a_budget_changes_nothing_and_goes_on_later(self, cluster):
+    def test_in_blocked_by_a_budget_changes_nothing_and_goes_on_later(
+        self, cluster, web
+    ):
         before = consistent(cluster, 6)
         budget(cluster, at_least=4)
         error = cluster.scale("IN", steps=2, expect="FAILED_TEMP", drain={"timeout": 3})
@@ -96,8 +105,10 @@ class TestBySeveral:
         assert consistent(cluster, 6) == before
         assert not [n for n in cluster.nodes() if n["spec"].get("unschedulable")]
         cluster.kubectl("delete", "pdb", "web-budget")
-        with held_open(cluster, cluster.workers()[NEWEST]):
+        known = exposed.ports(cluster)
+        with exposed.held_open_at(cluster, cluster.workers()[NEWEST]):
             cluster.handle("retry", "COMPLETED")
+        assert exposed.ports(cluster) == known
         after = consistent(cluster, 4)
         gone = before - after
         assert len(gone) == 2

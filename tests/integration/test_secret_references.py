@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +35,8 @@ GRACEFUL = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 1}
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
     scratch = tmp_path_factory.mktemp("stock")
     user_data = scratch / "cloud-init.yaml"
-    user_data.write_text(CLOUD_INIT.read_text().replace("PASSWD_HASH", hashed()))
+    text = re.sub("<fill in: .*>", lambda _: hashed(), CLOUD_INIT.read_text())
+    user_data.write_text(text)
     return Lab(scratch, stock=True, more=["--user-data", str(user_data)])
 
 

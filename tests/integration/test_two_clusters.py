@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from lab import client, settings
-from tests.integration import exposed
+from tests.integration import exposed, exposure_faults
 from tests.integration.conftest import (
     ANSIBLE_SERVER,
     SECRETS,
@@ -19,11 +19,14 @@ from tests.integration.conftest import (
     Lab,
     eventually,
 )
+from tests.integration.exposed import HeldKubectl
 from tests.integration.processes import Watch
+from tests.integration.v2 import vim_for_a_cnf
 
 pytestmark = pytest.mark.lab
 
 OVER = "NOT_INSTANTIATED"
+GRACEFUL = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 1}
 SENTINEL = "of-the-operator ssh-ed25519 AAAA"
 #: What a host has written itself, and what lies in its memory.
 WRITTEN = "/run/lab/disk /tmp /run /dev/shm"
@@ -207,6 +210,11 @@ def test_chart_is_installed_with_the_login_of_the_registered_vim(lab, one):
     with lab.exposed(one.vim_name) as web:
         web.install()
         exposed.follow_chart(one, web, list(one.workers().values()))
+    with lab.exposed(one.vim_name) as web, lab.exposed(one.vim_name) as other:
+        first = exposed.race(web, other, port=9000)
+        assert list(exposed.ports(one)) == [9000]
+        first.terminate()
+        assert exposed.ports(one) == {}
     assert login["masternode_password"] not in lab.logs()
     # It is no way to root's rights.
     line = "sudo -n id -un; sudo -n -u root id -un"
@@ -214,6 +222,30 @@ def test_chart_is_installed_with_the_login_of_the_registered_vim(lab, one):
         one.server("masterNode"), "su", "tacker-helm", "-c", f"{line}; true"
     )
     assert told.split() == ["tacker-helm"]
+
+
+def test_exposure_goes_on_after_a_restart_of_the_api_and_a_killed_conductor(lab, one):
+    with lab.exposed(one.vim_name) as web, HeldKubectl(one) as kubectl:
+        operation = exposure_faults.expose_while_api_restarts(lab, one, kubectl, web)
+        exposure_faults.kill_conductor(lab, one, kubectl, web, operation)
+
+
+def test_cnf_of_the_v2_api_is_exposed_on_it(lab, one):
+    made = exposed.WebV2(client.tacker_v2(), lab.scratch, vim_for_a_cnf(one))
+    with exposed.removed(made) as web:
+        web.expose()
+        with exposed.served(one), exposed.held_open(one, exposed.NODE_PORT):
+            web.scale("OUT")
+        assert len(exposed.pods(one, "web")) == 2
+        one.kubectl("delete", "service", "web-balanced")
+        web.heal()
+        assert set(exposed.ports(one)) == {exposed.NODE_PORT, exposed.UDP_PORT}
+        error = one.terminate("FAILED_TEMP", **GRACEFUL)
+        assert "The load balancer exposes CNFs" in error
+        assert web.id in error
+        one.handle("fail", "FAILED")
+        web.terminate()
+    assert exposed.ports(one) == {}
 
 
 def test_cnf_on_the_cluster_keeps_it_from_being_terminated(lab, one, guide):

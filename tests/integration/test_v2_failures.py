@@ -10,11 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from lab import client
-from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
-from tests.integration import exposed
+from tests.integration import exposure_faults
 from tests.integration.cluster_checks import check
-from tests.integration.cnf import MANIFEST
 from tests.integration.conftest import PHASE, VM_ACCOUNT, eventually
+from tests.integration.exposed import HeldKubectl
 from tests.integration.interruptions import attached, plays_on, wait_until_attached
 from tests.integration.v2 import ClusterV2, LabV2
 from tests.integration.workloads import consistent, names
@@ -230,38 +229,17 @@ class TestScaling:
         done = check(cluster)
         assert done.returncode == 0, done.stdout
 
-    def test_exposure_goes_on_after_a_dead_balancer_and_a_killed_conductor(
+    def test_exposure_goes_on_after_no_api_a_dead_balancer_and_a_killed_conductor(
         self, lab, cluster
     ):
-        services, status = "services", "--subresource=status"
-        wanted = {ATTRIBUTE: {"services": [{"name": "web-balanced"}]}}
-        files = {"lcm-kubernetes-def-files": [MANIFEST], "namespace": "default"}
         with (
             lab.exposed_on(cluster.vim_for_a_cnf()) as web,
-            exposed.HeldKubectl(cluster) as kubectl,
+            HeldKubectl(cluster) as kubectl,
         ):
-            kubectl.hold(services)
-            operation = web.begin({**files, **wanted})
-            kubectl.wait(services)
-            with lab.cut(cluster.server("externalLB")):
-                kubectl.release(services)
-                error = web.end(operation, "FAILED_TEMP")["error"]["detail"]
-            assert "expose the Services on the load balancer" in error
-            assert cluster.balancer_address() in error
-            assert exposed.ports(cluster) == {}
-            kubectl.hold(status)
-            web.begin_retry()
-            kubectl.wait(status)
-            # Between the exposure and the hook's answer.
-            lab.kill_conductor()
-            kubectl.release(status)
-            web.end(operation, "FAILED_TEMP")
-            web.end(web.begin_retry(), "COMPLETED")
-            assert list(exposed.ports(cluster)) == [exposed.BALANCED]
-            address = cluster.balancer_address()
-            assert exposed.ingress(cluster, "web-balanced") == [address]
-            web.terminate()
-            assert exposed.ports(cluster) == {}
+            exposure_faults.expose_without_api(lab, cluster, kubectl, web)
+            exposure_faults.retry_with_dead_balancer(lab, cluster, kubectl, web)
+            operation = exposure_faults.retry_until_exposed(kubectl, web)
+            exposure_faults.kill_conductor(lab, cluster, kubectl, web, operation)
 
     def test_no_secret_where_others_see_it(self, lab, cluster):
         cluster.assert_no_secret_in(lab.logs())

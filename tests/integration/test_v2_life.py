@@ -1,20 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster's whole life through Tacker's v2 API; its secrets are in Barbican."""
 
+import contextlib
 import json
 import shutil
+import uuid
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from lab import client, settings
+from tests.documents import blocks
 from tests.helpers import alerts
+from tests.helpers.alertmanager import Alertmanager, alert, alertmanager
 from tests.integration import exposed
-from tests.integration.cluster_checks import NODES, check, differences, kill, roles
+from tests.integration.cluster_checks import (
+    NODES,
+    assert_exposed,
+    check,
+    differences,
+    exposures,
+    kill,
+    roles,
+)
 from tests.integration.conftest import PARAMETERS, ROOT, Guide, eventually
-from tests.integration.connection import PORT
+from tests.integration.connection import NODE_PORT, PORT
 from tests.integration.guide import id_in
-from tests.integration.v2 import KUBERNETES, OPENSTACK, ClusterV2, LabV2
+from tests.integration.v2 import KUBERNETES, OPENSTACK, ClusterV2, LabV2, token
 from tests.integration.workloads import (
     WORKLOADS,
     budget,
@@ -47,6 +60,40 @@ def cluster(lab: LabV2, guide: Guide) -> Iterator[ClusterV2]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def web(lab: LabV2, cluster: ClusterV2) -> Iterator[exposed.WebV2]:
+    """A CNF that the load balancer exposes, until a test has ended it."""
+    with lab.exposed_on(cluster.vim_for_a_cnf()) as made:
+        exposed.expose_beside_workloads(cluster, made)
+        yield made
+
+
+@contextlib.contextmanager
+def vim_of_v1(cluster: ClusterV2) -> Iterator[str]:
+    """Id of a VIM that an operator has registered of a cluster of the v2 API."""
+    login = {"bearer_token": token(cluster), "ssl_ca_cert": cluster.ca().read_text()}
+    body = {
+        "name": f"by-hand-{uuid.uuid4().hex[:6]}",
+        "type": "kubernetes",
+        "auth_url": f"https://{cluster.balancer_address()}:6443",
+        "auth_cred": login,
+        "vim_project": {"name": "default"},
+        "is_default": False,
+    }
+    tacker = client.tacker()
+    made = tacker.call("POST", "/v1.0/vims.json", json={"vim": body}).json()["vim"]
+    try:
+        yield str(made["id"])
+    finally:
+        tacker.call("DELETE", f"/v1.0/vims/{made['id']}.json")
+
+
+@pytest.fixture(scope="module")
+def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmanager]:
+    with alertmanager(tmp_path_factory.mktemp("alertmanager"), TACKER) as made:
+        yield made
+
+
 def assert_vim_is_the_cluster(cluster: ClusterV2) -> None:
     """It is the last entry, behind the OpenStack of the VMs."""
     assert cluster.vim_types() == [OPENSTACK, KUBERNETES]
@@ -59,6 +106,15 @@ def assert_vim_is_the_cluster(cluster: ClusterV2) -> None:
     assert vim["accessInfo"] == {}
 
 
+def shown_without_a_healthy_worker(cluster: ClusterV2) -> bool:
+    """Whether the ports of a CNF are, once HAProxy has found out."""
+    done = check(cluster, "--json")
+    rows, found = exposures(done), differences(done)
+    assert {row["inventory"] for row in rows.values()} == {"recorded"}
+    assert len(rows) == 3
+    return {row["name"] for port, row in rows.items() if "tcp" in port} <= set(found)
+
+
 def assert_only_this_is_new(
     cluster: ClusterV2, before: dict[str, str], address: str
 ) -> None:
@@ -66,6 +122,42 @@ def assert_only_this_is_new(
     after, name = machine_ids(cluster), f"worker-{address.replace('.', '-')}"
     assert after[name] != before[name]
     assert after == {**before, name: after[name]}
+
+
+@contextlib.contextmanager
+def without_default_vim(lab: LabV2) -> Iterator[None]:
+    """While nothing uses the lab's VIM, have another one be the default."""
+    (known,) = lab.tacker.vims()
+
+    def default(yes: bool) -> None:
+        body = {"vim": {"is_default": yes}}
+        lab.tacker.call("PUT", f"/v1.0/vims/{known['id']}.json", json=body)
+
+    default(False)
+    try:
+        yield
+    finally:
+        for vim in lab.tacker.vims():
+            if vim["id"] != known["id"]:
+                lab.tacker.call("DELETE", f"/v1.0/vims/{vim['id']}.json")
+        default(True)
+
+
+class TestVim:
+    def test_openstack_is_registered_as_the_default(self, lab, guide):
+        (printed,) = (block for block in blocks.code("yaml") if "auth_url" in block)
+        site = {
+            "auth_url": settings.IDENTITY_URL,
+            "username": settings.USER,
+            "password": settings.PASSWORD,
+            "project_name": settings.PROJECT,
+        }
+        guide.writes("vim.yaml", {**yaml.safe_load(printed), **site})
+        with without_default_vim(lab):
+            listed = guide.does("default VIM")
+            made = next(vim for vim in lab.tacker.vims() if vim["name"] == "my-cloud")
+            assert made["is_default"]
+            assert made["id"] in listed
 
 
 class TestLife:
@@ -123,6 +215,17 @@ class TestLife:
             assert list(exposed.ports(cluster)) == [9000]
             exposed.follow_chart(cluster, first, list(cluster.workers().values()))
 
+    def test_cnf_of_the_v1_api_is_exposed_on_it(self, lab, cluster):
+        with vim_of_v1(cluster) as vim:
+            made = exposed.Web(client.tacker(), lab.scratch, vim)
+            with exposed.removed(made) as web:
+                web.expose()
+                with exposed.served(cluster):
+                    web.scale("OUT")
+                assert len(exposed.pods(cluster, "web")) == 2
+                web.terminate()
+        assert exposed.ports(cluster) == {}
+
     def test_maintenance_follows_a_vnfc_that_is_healed(self, cluster, guide):
         before = consistent(cluster, 2)
         (address, server), _ = sorted(cluster.workers().items())
@@ -179,9 +282,10 @@ class TestLife:
         assert consistent(cluster, 2) == old
         running(cluster)
 
-    def test_scale_out_by_two_and_by_an_alert(self, lab, cluster, guide):
+    def test_scale_out_by_two_and_by_an_alert(self, lab, cluster, guide, web):
         before = consistent(cluster, 2)
-        cluster.scale("OUT", steps=2)
+        with exposed.held_open_at(cluster, next(iter(cluster.workers().values()))):
+            cluster.scale("OUT", steps=2)
         more = consistent(cluster, 4)
         assert before < more
         guide.writes("scale-alert.json", alerts.scale(cluster.id))
@@ -193,20 +297,27 @@ class TestLife:
         assert more < consistent(cluster, 5)
         assert "OtherOperationInProgress" in lab.logs("tacker-conductor")
 
-    def test_scale_in_by_two_and_by_one(self, cluster):
+    def test_scale_in_by_two_and_by_an_alert_of_alertmanager(
+        self, cluster, manager, web
+    ):
         before = consistent(cluster, 5)
-        cluster.scale("IN", steps=2)
+        with exposed.held_open_at(cluster, next(iter(cluster.workers().values()))):
+            cluster.scale("IN", steps=2)
         smaller = consistent(cluster, 3)
         assert smaller < before
-        cluster.scale("IN")
+        idle = alert("WorkersIdle", cluster.id)
+        with cluster.by_command():
+            manager.fire(idle)
+        assert cluster.occurrence()["isAutomaticInvocation"]
+        manager.resolve(idle)
         assert consistent(cluster, 2) < smaller
         running(cluster)
 
-    def test_heal_of_one_worker(self, cluster, guide):
+    def test_heal_of_one_worker(self, cluster, guide, web):
         before = consistent(cluster, 2)
         identities = machine_ids(cluster)
-        address, server = sorted(cluster.workers().items())[0]
-        with cluster.by_command():
+        (address, server), (_, other) = sorted(cluster.workers().items())
+        with exposed.held_open_at(cluster, other), cluster.by_command():
             guide.does(
                 "v2 heal of a VNFC", VNF_INSTANCE_ID=cluster.id, SERVER_ID=server
             )
@@ -229,17 +340,23 @@ class TestLife:
             "drain"
         )
 
-    def test_load_balancer_gets_routes_and_services_again_healed_with_a_worker(
-        self, cluster, guide
+    def test_alertmanager_has_a_worker_and_the_load_balancer_healed_together(
+        self, cluster, guide, manager, web
     ):
-        cluster.balancer("expose", "web", "--port", str(PORT), "--node-port", "30080")
-        before = consistent(cluster, 2)
+        by_hand = ("--port", str(PORT), "--node-port", str(NODE_PORT))
+        cluster.balancer("expose", "by-hand", *by_hand)
+        before, known = consistent(cluster, 2), exposed.ports(cluster)
+        assert set(known) > {PORT}
         identities = machine_ids(cluster)
         address, worker = sorted(cluster.workers().items())[0]
         sick = [cluster.vnfc(one) for one in (cluster.server("externalLB"), worker)]
-        # Two alerts at once are one heal.
-        guide.writes("heal-alert.json", alerts.heal(cluster.id, *sick))
+        found = alert("WorkerNotReady", cluster.id, node="a", system_uuid=worker)
+        assert found["vnfc_info_id"] == sick[1]
+        guide.writes("heal-alert.json", alerts.heal(cluster.id, sick[1]))
+        # Two alerts at once are one heal, and the same again meanwhile is none.
         with cluster.by_command():
+            manager.fire(found, {**found, "node": "b", "vnfc_info_id": sick[0]})
+            eventually(cluster.in_progress)
             guide.does("heal by an alert", TACKER=TACKER)
         healed = cluster.occurrence()
         assert healed["isAutomaticInvocation"]
@@ -248,8 +365,8 @@ class TestLife:
         assert worker not in cluster.workers().values()
         assert_only_this_is_new(cluster, identities, address)
         running(cluster)
-        (service,) = cluster.balancer("status")["services"]
-        assert (service["name"], service["port"]) == ("web", PORT)
+        assert exposed.ports(cluster) == known
+        cluster.balancer("unexpose", "by-hand")
         assert cluster.api("/readyz") == "ok"
         assert_vim_is_the_cluster(cluster)
 
@@ -263,29 +380,54 @@ class TestLife:
         assert cluster.servers() == servers
         assert consistent(cluster, 2) == before
 
-    def test_cluster_check_agrees_and_names_what_was_spoiled(self, cluster):
-        done = check(cluster)
-        assert done.returncode == 0, done.stdout
-        for name in (*cluster.inventory(), f"k8s_{cluster.vim_name}"):
-            assert name in done.stdout
+    def test_cluster_check_agrees_and_names_what_was_spoiled(self, cluster, web):
         first, second = (n for n in cluster.inventory() if n.startswith("worker-"))
-        cluster.balancer("remove-worker", first)
-        cluster.kubectl("cordon", second)
-        done = check(cluster, "--json")
+        with exposed.served(cluster):
+            done = check(cluster)
+            assert done.returncode == 0, done.stdout
+            for name in (*cluster.inventory(), f"k8s_{cluster.vim_name}"):
+                assert name in done.stdout
+            cluster.balancer("remove-worker", first)
+            cluster.kubectl("cordon", second)
+            done = check(cluster, "--json")
         assert done.returncode == 1, done.stdout
         assert differences(done) == {
             first: ["the load balancer has no route to it"],
             second: ["cordoned, gets no new pods"],
         }
 
-    def test_heal_of_the_whole_vnf_in_its_stack(self, cluster, guide):
+    def test_termination_is_refused_while_a_cnf_is_exposed(self, cluster, web):
+        before = consistent(cluster, 2)
+        body = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 1}
+        error = cluster.terminate("FAILED_TEMP", **body)
+        assert "The load balancer exposes CNFs" in error
+        assert web.id in error
+        cluster.handle("fail", "FAILED")
+        assert consistent(cluster, 2) == before
+
+    def test_heal_of_the_whole_vnf_in_its_stack(self, cluster, guide, web):
         servers, stack = cluster.servers(), cluster.stack_id
+        known = exposed.ports(cluster)
         with cluster.by_command():
             guide.does("v2 heal of the VNF", VNF_INSTANCE_ID=cluster.id)
         consistent(cluster, 2)
         assert not set(servers) & set(cluster.servers())
         assert cluster.stack_id == stack
         assert_vim_is_the_cluster(cluster)
+        # The CNF itself went with the former cluster.
+        assert exposed.ports(cluster) == known
+        eventually(lambda: shown_without_a_healthy_worker(cluster))
+
+    def test_cnf_answers_again_when_it_is_instantiated_anew(self, cluster, web):
+        # Without it Tacker could not ask the new cluster what is left of the CNF.
+        web.move(cluster.vim_for_a_cnf())
+        assert exposed.ports(cluster) == {}
+        web.terminate()
+        exposed.expose_beside_workloads(cluster, web)
+        assert_exposed(cluster, web.id)
+        web.terminate()
+        web.delete()
+        assert exposed.ports(cluster) == {}
 
     def test_heal_of_the_whole_vnf_with_another_stack(self, cluster):
         stack = cluster.stack_id

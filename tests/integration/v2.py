@@ -4,6 +4,7 @@
 import base64
 import contextlib
 import json
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,27 @@ def sample(name: str) -> dict[str, Any]:
     body: dict[str, Any] = json.loads((REQUESTS / name).read_text())
     body["additionalParams"].pop(PARAMETERS, None)
     return body
+
+
+def token(cluster: Cluster) -> str:
+    """That of the account that the driver has made for Tacker in a cluster."""
+    namespace, name = ACCOUNT
+    secret = cluster.kubectl("-n", namespace, "get", "secret", name, "-o", "json")
+    return base64.b64decode(json.loads(secret)["data"]["token"]).decode()
+
+
+def vim_for_a_cnf(cluster: Cluster) -> dict[str, Any]:
+    """A cluster of the v1 API as a request of the v2 API names it."""
+    interface = {
+        "endpoint": f"https://{cluster.balancer_address()}:6443",
+        "ssl_ca_cert": cluster.ca().read_text(),
+    }
+    return {
+        "vimId": str(uuid.uuid4()),
+        "vimType": KUBERNETES,
+        "interfaceInfo": interface,
+        "accessInfo": {"bearer_token": token(cluster)},
+    }
 
 
 class ClusterV2(Cluster):
@@ -84,11 +106,8 @@ class ClusterV2(Cluster):
 
     def vim_for_a_cnf(self) -> dict[str, Any]:
         """The cluster as a CNF's request names it; Tacker shows no token."""
-        namespace, name = ACCOUNT
-        secret = self.kubectl("-n", namespace, "get", "secret", name, "-o", "json")
-        token = base64.b64decode(json.loads(secret)["data"]["token"]).decode()
         vim = list(self.show()["vimConnectionInfo"].values())[-1]
-        return {**vim, "accessInfo": {"bearer_token": token}}
+        return {**vim, "accessInfo": {"bearer_token": token(self)}}
 
     def vim_types(self) -> list[str]:
         infos = self.show().get("vimConnectionInfo") or {}
@@ -148,11 +167,8 @@ class LabV2(Lab):
     @contextlib.contextmanager
     def exposed_on(self, vim: dict[str, Any]) -> Iterator[exposed.WebV2]:
         """The sample of a CNF on this VIM, deleted at the end."""
-        one = exposed.WebV2(self.tacker, self.scratch, vim)
-        try:
+        with exposed.removed(exposed.WebV2(self.tacker, self.scratch, vim)) as one:
             yield one
-        finally:
-            one.remove()
 
 
 class CnfV2(cnf.Cnf):

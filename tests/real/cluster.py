@@ -115,6 +115,17 @@ def uids(cluster: Cluster) -> dict[str, str]:
     return {n["metadata"]["name"]: n["metadata"]["uid"] for n in cluster.nodes()}
 
 
+def youngest(cluster: Cluster, count: int) -> set[str]:
+    """Names of the workers that have joined last; a scale-in begins with these."""
+    workers = [
+        node["metadata"]
+        for node in cluster.nodes()
+        if node["metadata"]["name"].startswith("worker-")
+    ]
+    workers.sort(key=lambda metadata: metadata["creationTimestamp"])
+    return {str(metadata["name"]) for metadata in workers[-count:]}
+
+
 def named(address: str) -> str:
     """Name of the worker with an address."""
     return f"worker-{address.replace('.', '-')}"

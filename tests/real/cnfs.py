@@ -4,7 +4,7 @@
 import contextlib
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,11 @@ from tests.real import workloads
 NAMESPACE = "cnfs"
 # Who asks for the address of "web", with the number that the answer has, too.
 _QUESTION = b"\x12\x34\x01\x00\0\1\0\0\0\0\0\0" + b"\3web\0" + b"\0\1\0\1"
-_PORTS = {
-    workloads.EXPOSED_PORT,
-    workloads.BALANCED_PORT,
-    workloads.DNS_NODE_PORT,
-    workloads.CHART_PORT,
-}
+# What answers over HTTP, and the others.
+_HTTP = {workloads.EXPOSED_PORT, workloads.BALANCED_PORT, workloads.CHART_PORT}
+_PORTS = {*_HTTP, workloads.DNS_NODE_PORT, workloads.ECHO_PORT}
+_STILL = b"still there?"
+_PRECIOUS = 1000
 
 
 class _Real:
@@ -97,20 +96,57 @@ class Cnfs:
     def answer(self) -> None:
         """See that both answer through the load balancer, from outside."""
         assert set(exposed.ports(self._cluster)) == _PORTS
-        for port in _PORTS - {workloads.DNS_NODE_PORT}:
+        for port in _HTTP:
             eventually(partial(self._pod, port))
         eventually(self._names)
         address = self._cluster.balancer_address()
         found = self._cluster.kubectl(
             *("-n", NAMESPACE, "get", "service", "web-local"),
-            *("-o", "jsonpath={.status.loadBalancer.ingress[*].ip}"),
+            *("-o", "jsonpath={.status.loadBalancer.ingress[*]['ip', 'ipMode']}"),
         )
-        assert found == address
+        assert found.split() == [address, "Proxy"]
 
     def scale(self, direction: str) -> None:
-        """Scale both by one pod."""
-        self.web.scale(direction)
+        """Scale both by one pod, which drops no connection with another pod."""
+        with self.held_open():
+            self.web.scale(direction)
         self.charted.scale(direction)
+
+    @contextlib.contextmanager
+    def held_open(self, *leaving: str) -> Iterator[None]:
+        """Hold a connection through the load balancer, which works at the end, too.
+
+        The Service leads to the pods of the worker that a connection comes to, so this
+        worker is its only way. Its pod is the last one to go when the CNF is scaled in.
+
+        :param leaving: names of the workers that are deleted meanwhile.
+        """
+        found = eventually(partial(self._connected, leaving))
+        assert found is not None
+        connection, pod = found
+        cost = f"controller.kubernetes.io/pod-deletion-cost={_PRECIOUS}"
+        annotate = ("-n", NAMESPACE, "annotate", "--overwrite", "pod", pod)
+        with connection:
+            self._cluster.kubectl(*annotate, cost)
+            yield
+            connection.sendall(_STILL)
+            assert connection.recv(len(_STILL), socket.MSG_WAITALL) == _STILL
+        self._cluster.kubectl(*annotate, cost.partition("=")[0] + "-")
+
+    def _connected(self, leaving: Sequence[str]) -> tuple[socket.socket, str] | None:
+        """A connection with a pod on none of these workers, and the pod's name."""
+        address = (self._cluster.balancer_address(), workloads.ECHO_PORT)
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            connection = stack.enter_context(socket.create_connection(address, 10))
+            pod = connection.recv(100).decode().strip()
+            where = self._cluster.kubectl(
+                *("-n", NAMESPACE, "get", "pod", pod),
+                *("-o", "jsonpath={.spec.nodeName}"),
+            )
+            if where not in leaving:
+                stack.pop_all()
+                return connection, pod
+        return None
 
     def end(self) -> None:
         """Terminate and delete both, and see that nothing is exposed any more."""
@@ -118,7 +154,7 @@ class Cnfs:
             web.terminate()
             web.delete()
         assert exposed.ports(self._cluster) == {}
-        for port in _PORTS - {workloads.DNS_NODE_PORT}:
+        for port in _HTTP:
             assert self._pod(port) == ""
 
     def _pod(self, port: int) -> str:

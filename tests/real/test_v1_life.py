@@ -21,6 +21,7 @@ from tests.real.cluster import (
     settled,
     uids,
     versions,
+    youngest,
 )
 from tests.real.cnfs import Cnfs
 from tests.real.conftest import RealLab
@@ -128,15 +129,17 @@ class TestScaled:
 
     def test_out_by_one(self, cluster: Cluster, exposed: Cnfs) -> None:
         before = uids(cluster)
-        cluster.scale("OUT")
+        with exposed.held_open():
+            cluster.scale("OUT")
         consistent(cluster, 3)
         assert before.items() <= uids(cluster).items()
         settled(cluster)
         exposed.answer()
 
-    def test_out_by_two(self, cluster: Cluster) -> None:
+    def test_out_by_two(self, cluster: Cluster, exposed: Cnfs) -> None:
         before = uids(cluster)
-        cluster.scale("OUT", steps=2)
+        with exposed.held_open():
+            cluster.scale("OUT", steps=2)
         consistent(cluster, 5)
         assert before.items() <= uids(cluster).items()
         settled(cluster)
@@ -155,9 +158,12 @@ class TestScaled:
         assert not [n for n in cluster.nodes() if n["spec"].get("unschedulable")]
         replicas(cluster, workloads.REPLICAS)
         cluster.kubectl("delete", "pdb", "web")
-        cluster.handle("retry", "COMPLETED")
+        newest = youngest(cluster, 2)
+        with exposed.held_open(*newest):
+            cluster.handle("retry", "COMPLETED")
         consistent(cluster, 4)
         assert len(before) - len(uids(cluster)) == 1
+        assert before.keys() - uids(cluster).keys() <= newest
         settled(cluster)
         assert len(answering_pods(cluster)) >= 2
         exposed.answer()
@@ -179,7 +185,8 @@ class TestHealed:
     def test_worker_that_lives(self, cluster: Cluster, exposed: Cnfs) -> None:
         before = uids(cluster)
         address, server = next(iter(cluster.workers().items()))
-        cluster.heal(server)
+        with exposed.held_open(named(address)):
+            cluster.heal(server)
         consistent(cluster, 4)
         after = uids(cluster)
         assert after.pop(named(address)) != before.pop(named(address))
@@ -191,8 +198,9 @@ class TestHealed:
     def test_worker_that_was_killed(self, cluster: Cluster, exposed: Cnfs) -> None:
         before = uids(cluster)
         address, server = next(iter(cluster.workers().items()))
-        kill(cluster, address, server)
-        cluster.heal(server)
+        with exposed.held_open(named(address)):
+            kill(cluster, address, server)
+            cluster.heal(server)
         consistent(cluster, 4)
         after = uids(cluster)
         assert after.pop(named(address)) != before.pop(named(address))

@@ -13,9 +13,11 @@ from tests.real.cluster import (
     consistent,
     deploy,
     kill,
+    named,
     settled,
     uids,
     versions,
+    youngest,
 )
 from tests.real.cnfs import Cnfs
 from tests.real.conftest import RealLabV2
@@ -83,7 +85,8 @@ def test_exposed_cnfs_answer_through_the_load_balancer(exposed: Cnfs) -> None:
 
 def test_scaled_out(cluster: ClusterV2, exposed: Cnfs) -> None:
     before = uids(cluster)
-    cluster.scale("OUT")
+    with exposed.held_open():
+        cluster.scale("OUT")
     consistent(cluster, 3)
     assert before.items() <= uids(cluster).items()
     settled(cluster)
@@ -93,8 +96,11 @@ def test_scaled_out(cluster: ClusterV2, exposed: Cnfs) -> None:
 
 def test_scaled_in(cluster: ClusterV2, exposed: Cnfs) -> None:
     before = uids(cluster)
-    cluster.scale("IN")
+    newest = youngest(cluster, 1)
+    with exposed.held_open(*newest):
+        cluster.scale("IN")
     consistent(cluster, 2)
+    assert before.keys() - uids(cluster).keys() == newest
     assert uids(cluster).items() < before.items()
     settled(cluster)
     exposed.answer()
@@ -103,8 +109,9 @@ def test_scaled_in(cluster: ClusterV2, exposed: Cnfs) -> None:
 def test_killed_worker_is_healed(cluster: ClusterV2, exposed: Cnfs) -> None:
     before = uids(cluster)
     address, server = next(iter(cluster.workers().items()))
-    kill(cluster, address, server)
-    cluster.heal(server)
+    with exposed.held_open(named(address)):
+        kill(cluster, address, server)
+        cluster.heal(server)
     consistent(cluster, 2)
     assert len(before.items() & uids(cluster).items()) == len(before) - 1
     settled(cluster)

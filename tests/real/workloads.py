@@ -11,6 +11,8 @@ CNF_PORT = 30081
 #: Of the exposed CNF: its Services' node ports, the port of the one that is balanced,
 #: and where its pods' name server listens.
 EXPOSED_PORT, DNS_NODE_PORT, BALANCED_PORT, DNS = 30082, 30053, 8081, 5353
+#: Where they answer to what is said in a connection, inside and on the load balancer.
+ECHO, ECHO_PORT = 7070, 8082
 #: Of the one from a chart.
 CHART_PORT = 30083
 REPLICAS = 4
@@ -105,6 +107,14 @@ _NAME_SERVER = """\
         resources: {{requests: {{cpu: 10m, memory: 16Mi}}, limits: {{memory: 128Mi}}}}
 """
 
+# Says its pod's name, then whatever it gets.
+_ECHO = """\
+      - name: echo
+        image: {image}
+        command: [nc, -ll, -p, "{port}", -e, sh, -c, hostname; exec cat]
+        resources: {{requests: {{cpu: 10m, memory: 8Mi}}, limits: {{memory: 64Mi}}}}
+"""
+
 _EXPOSED = """\
 ---
 apiVersion: v1
@@ -114,7 +124,9 @@ spec:
   type: LoadBalancer
   externalTrafficPolicy: Local
   selector: {{app: web}}
-  ports: [{{port: {balanced}, targetPort: {port}}}]
+  ports:
+  - {{name: http, port: {balanced}, targetPort: {port}}}
+  - {{name: echo, port: {echo_port}, targetPort: {echo}}}
 ---
 apiVersion: v1
 kind: Service
@@ -134,10 +146,12 @@ def exposed_cnf(coredns: str) -> str:
     """
     image = f"{REGISTRY_ADDRESS}/coredns/coredns:v{coredns}"
     pod = _pod() + _NAME_SERVER.format(image=image, port=DNS)
+    pod += _ECHO.format(image=IMAGE, port=ECHO)
     places = {"name": "web", "replicas": 2, "port": PORT}
     deployment = _WEB.format(
         pod=pod, unsatisfiable="DoNotSchedule", node_port=EXPOSED_PORT, **places
     )
+    balanced = {"balanced": BALANCED_PORT, "echo": ECHO, "echo_port": ECHO_PORT}
     return deployment + _EXPOSED.format(
-        balanced=BALANCED_PORT, port=PORT, dns=DNS, dns_node_port=DNS_NODE_PORT
+        port=PORT, dns=DNS, dns_node_port=DNS_NODE_PORT, **balanced
     )

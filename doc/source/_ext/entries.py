@@ -1,8 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entries of generated lists: a name with an anchor, and what is said of it."""
 
+import re
+from collections.abc import Iterator
+
 from docutils import nodes
 from sphinx.environment import BuildEnvironment
+
+#: Names of attributes, options, variables and files, addresses and URLs.
+_NAME = re.compile(r"(?:\[\w+\] )?[\w.*{}:/-]*[_/](?:[\w.*{}:/-]*[\w}*/])?")
+
+
+def marked(text: str) -> Iterator[nodes.Node]:
+    """A text with its names as literals."""
+    end = 0
+    for found in _NAME.finditer(text):
+        yield nodes.Text(text[end : found.start()])
+        yield nodes.literal(text=found[0])
+        end = found.end()
+    yield nodes.Text(text[end:])
 
 
 def entry(
@@ -21,5 +37,5 @@ def entry(
         term += nodes.Text(f"  ({remark})")
     term += link
     env.domains.standard_domain.note_hyperlink_target(place, env.docname, anchor, name)
-    definition = nodes.definition("", nodes.paragraph(text=text))
+    definition = nodes.definition("", nodes.paragraph("", "", *marked(text)))
     return nodes.definition_list_item("", term, definition)

@@ -42,6 +42,9 @@ class Server(LabResource):
         row = super().new_row(records, row_id)
         for key in self.REPORTED:
             row[key] = self.properties.get(key)
+        absent = [key for key in ("image", "flavor") if not row[key]]
+        if absent:
+            raise CloudError(f"Server {row['name']} has no {' and no '.join(absent)}")
         user_data = str(self.properties.get("user_data") or "")
         row["user_data"] = user_data
         row["cloud_config"] = _cloud_config(user_data)

@@ -12,6 +12,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.cli import common, conductor, kubeconfig, tacker_records
 from tacker_k8s_mgmt.cli.base import Command
 from tacker_k8s_mgmt.cli.common import NotDone, UsageError
+from tacker_k8s_mgmt.cli.documents import STDIN as STDOUT
 from tacker_k8s_mgmt.model.cluster import PersonAccess
 from tacker_k8s_mgmt.model.nodes import name_nodes
 from tacker_k8s_mgmt.status import report
@@ -57,7 +58,8 @@ class ClusterKubeconfig(Command):
             "--output",
             type=Path,
             metavar="FILE",
-            help="readable by its owner only (default: VNF.kubeconfig)",
+            help="readable by its owner only (default: VNF.kubeconfig); - is standard "
+            "output",
         )
         parser.add_argument(
             "--force", action="store_true", help="replace an existing FILE"
@@ -65,9 +67,9 @@ class ClusterKubeconfig(Command):
         parser.add_argument(
             "--user",
             type=_person,
-            default=os.environ.get("SUDO_USER") or getpass.getuser(),
             metavar="NAME",
-            help="the person, for the account's name (default: %(default)s)",
+            help="the person, for the account's name (default: the one who runs this, "
+            "also through sudo)",
         )
         parser.add_argument(
             "--cluster-role",
@@ -91,8 +93,10 @@ class ClusterKubeconfig(Command):
         """Have the token issued, and write the file."""
         args = parsed_args
         path = args.output or Path(f"{Path(args.vnf).name}.kubeconfig")
-        if path.exists() and not args.force:
+        is_printed = str(path) == STDOUT
+        if not is_printed and path.exists() and not args.force:
             raise UsageError(f"{path} exists; --force replaces it")
+        args.user = args.user or _own_name()
         with (
             self.status("Asking …"),
             tacker_records.lookup().opened(args.vnf, args.config_file) as instance,
@@ -101,6 +105,9 @@ class ClusterKubeconfig(Command):
             kubeconfig.verify(url, access)
         name = instance.name or instance.vnf_id
         text = kubeconfig.text(name, args.user, url, access)
+        if is_printed:
+            print(text, end="")
+            return
         common.write_new(path, text, force=args.force)
         print(f"{path}: {url} as {access.account}, until {access.expires}")
 
@@ -121,6 +128,22 @@ def _access(instance: Any, args: argparse.Namespace) -> tuple[str, PersonAccess]
         except errors.RemoteError as error:
             failures.append(str(error))
     raise NotDone(" ".join(failures) or "Heat has no complete control plane.")
+
+
+def _own_name() -> str:
+    """The name of the person at the terminal.
+
+    :raises UsageError: there is none that an account can have.
+    """
+    try:
+        return _person(os.environ.get("SUDO_USER") or getpass.getuser())
+    except (KeyError, OSError):
+        # A container may run with a user id that has no name.
+        raise UsageError(
+            f"the user id {os.getuid()} has no name here; give --user"
+        ) from None
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(str(error)) from None
 
 
 def _person(text: str) -> str:

@@ -17,7 +17,7 @@ from tacker_k8s_mgmt.cli.render.console import Console
 from tacker_k8s_mgmt.cli.request_input import CheckedRequest
 from tacker_k8s_mgmt.cloud import client, demand
 from tacker_k8s_mgmt.cloud.checks import CloudChecks
-from tacker_k8s_mgmt.csar import archive, request
+from tacker_k8s_mgmt.csar import archive, request, vms
 from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.errors import CloudError, PackageError
 from tacker_k8s_mgmt.remote import restricted_files
@@ -122,13 +122,17 @@ class Preflight(Report):
         )
         checks = [Check("request", checked.name, checked.problems)]
         warnings = list(checked.warnings)
-        if checked.params:
-            with self.status("Asking …"):
-                cloud = None
-                if wants_cloud:
-                    name = self.cloud_name(parsed_args)
-                    cloud = _cloud(name, checked, parsed_args.package, checks)
+        with self.status("Asking …"):
+            cloud = None
+            if wants_cloud:
+                name = self.cloud_name(parsed_args)
+                cloud = _cloud(name, checked, parsed_args.package, checks)
+            if checked.params:
                 checks += Site(checked.params, parsed_args, warnings, cloud).checks()
+            elif cloud:
+                # What is wrong with the rest of the request hides nothing of the cloud.
+                checks += cloud.rows()
+                warnings += cloud.warnings
         count = sum(len(check.findings) for check in checks)
         return Outcome(
             _document(checked.name, count, checks, warnings),
@@ -148,8 +152,10 @@ def _cloud(
     name: str | None, checked: CheckedRequest, package: str, checks: list[Check]
 ) -> CloudChecks | None:
     """The checks of the cloud; None, with a row that has the reason, if impossible."""
-    body, params = checked.body, checked.params
+    body, params = checked.body, checked.params or vms.reduced(checked.body)
     if params is None:
+        skipped = "the request does not lead to the VMs"
+        checks.append(Check("cloud", name or "OS_*", skipped=skipped))
         return None
     try:
         files = archive.read(Path(package))

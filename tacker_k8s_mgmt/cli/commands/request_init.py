@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.cloud.questions import OPTIONS, Given, Site
 from tacker_k8s_mgmt.csar import archive, request, sources
 from tacker_k8s_mgmt.csar.api import APIS, V1, V2
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import blanks, params
 
 _PAIRS: Mapping[str, tuple[str, str]] = {
     "network": ("[CP=]NETWORK", "network of a connection point, or of all others"),
@@ -131,7 +131,8 @@ class RequestInit(Command):
             print(text, end="")
             return common.OK
         common.write_new(Path(args.output), text, force=args.force)
-        _report(args, package, body, site)
+        cloud = None if args.offline else self.cloud_name(args)
+        _report(args, package, body, site, cloud)
         return common.OK
 
     def _cloud(self, args: argparse.Namespace) -> Cloud | None:
@@ -195,35 +196,63 @@ def _report(
     package: demand.Package,
     body: Mapping[str, Any],
     site: Site,
+    cloud: str | None,
 ) -> None:
-    """Print what is left to be filled in, and the commands that come next."""
+    """Print what is left to be filled in, and the commands that come next.
+
+    :param cloud: what ``--os-cloud`` has named.
+    """
     problems = list(request.read(body, package.api).problems)
     try:
         params.parse(body["additionalParams"])
     except ParamError as error:
         problems += error.problems
+    problems += [
+        f"csar build {option} {'.'.join(place)}: {text}"
+        for option, values in site.build.items()
+        for value in values
+        for place, text in blanks.places(dict([_split(value)]))
+    ]
     print(f"{args.output}: {len(problems) or 'nothing'} left to correct or fill in")
     for problem in problems:
         print(f"  {problem}")
     csar = str(args.package or f"{package.flavour.id}.zip")
-    tacker = ["openstack"]
-    if package.api is V2:
-        tacker += ["--os-tacker-api-version", "2"]
+    named = ["--os-cloud", cloud] if cloud else []
+    tacker = ["openstack", *named]
+    lcm = [*tacker, *(["--os-tacker-api-version", "2"] if package.api is V2 else [])]
     lines = [
         [common.PROGRAM, "csar", "check", csar, "--request", args.output],
-        [common.PROGRAM, "preflight", args.output, "--package", csar, "--cloud"],
-        [*tacker, "vnflcm", "create", "VNFD_ID", "--name", _name(args)],
-        [*tacker, "vnflcm", "instantiate", "VNF_INSTANCE_ID", args.output],
+        [
+            common.PROGRAM,
+            "preflight",
+            args.output,
+            "--package",
+            csar,
+            "--cloud",
+            *named,
+        ],
+        [*tacker, "vnf", "package", "create"],
+        [*tacker, "vnf", "package", "upload", "--path", csar, "PACKAGE_ID"],
+        [*tacker, "vnf", "package", "show", "PACKAGE_ID", "-c", "VNFD ID"],
+        [*lcm, "vnflcm", "create", "VNFD_ID", "--name", _name(args)],
+        [*lcm, "vnflcm", "instantiate", "VNF_INSTANCE_ID", args.output],
     ]
     if args.package is None or site.build:
         api = ["--api", package.api.name] if package.api is V2 else []
         built = [common.PROGRAM, "csar", "build", package.flavour.id, "-o", csar, *api]
+        built += ["--force"] if Path(csar).exists() else []
         for option, values in site.build.items():
             built += [word for value in values for word in (option, value)]
         lines.insert(0, built)
     print("next:")
     for line in lines:
         print(f"  {shlex.join(line)}")
+
+
+def _split(value: str) -> tuple[str, str]:
+    """``VDU=NAME`` in two, or nothing and a name."""
+    before, mark, after = value.partition(blanks.BEGINNING)
+    return before.rstrip("="), f"{mark}{after}"
 
 
 def _name(args: argparse.Namespace) -> str:

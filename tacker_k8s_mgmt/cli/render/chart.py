@@ -140,8 +140,8 @@ def _operation(
 
 
 def _name(last: Operation) -> str:
-    name = last.name.replace("_", " ").capitalize() or "Unknown operation"
-    return f"{name} {last.scale}".rstrip()
+    name = last.name.replace("_", " ") or "unknown operation"
+    return f"{name[0].upper()}{name[1:]} {last.scale}".rstrip()
 
 
 def _anchor(run: str) -> str:

@@ -82,7 +82,8 @@ def _commands(hook: Operation, vnf_id: str) -> Iterator[str]:
     version = " --os-tacker-api-version 2" if hook.api == "v2" else ""
     command = "openstack vnflcm op"
     if not hook.occurrence:
-        # Journals of former releases do not name it.
-        yield f"{command} list --filter '(eq,vnfInstanceId,{vnf_id})'{version}"
+        # Journals of former releases do not name it, nor do hooks of CNFs.
+        instance = hook.cnf or vnf_id
+        yield f"{command} list --filter '(eq,vnfInstanceId,{instance})'{version}"
     for verb in verbs:
         yield f"{command} {verb} {hook.occurrence or 'OPERATION_ID'}{version}"

@@ -15,33 +15,18 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.cnf import clusters
-from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
+from tacker_k8s_mgmt.lifecycle.expose import (
+    CheckExposure,
+    CheckModified,
+    Expose,
+    Unexpose,
+)
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.request import cnf_exposure
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 
 LOG = logging.getLogger(__name__)
-
-_START = hints.Advice(
-    hints.NO_VM_YET.failed,
-    refused=hints.UNCHANGED_SEND_ROLLBACK,
-)
-_END = hints.Advice(
-    "`retry` goes on from here, `rollback` removes the CNF.",
-    refused="Send `rollback` for this operation, which removes the CNF, then a "
-    "corrected request.",
-)
-_LATER = hints.Advice(
-    "`retry` goes on from here; after `fail`, the next heal or modification of the CNF "
-    "does.",
-    refused="Send `fail` for this operation, then a PATCH with a corrected "
-    f"metadata.{cnf_exposure.ATTRIBUTE}.",
-)
-_TERMINATE = hints.Advice(
-    "`retry` goes on from here; a FORCEFUL request goes on without."
-)
-_ROLLBACK = hints.Advice("Another `rollback` goes on from here.")
 
 
 class Call(Protocol):
@@ -54,6 +39,10 @@ class Call(Protocol):
     def vnf_id(self) -> str: ...
 
     @property
+    def advice(self) -> hints.Advice:
+        """What to send when the hook has failed."""
+
+    @property
     def is_forceful(self) -> bool:
         """Whether the request is to be carried out whatever fails."""
 
@@ -64,6 +53,10 @@ class Call(Protocol):
     @property
     def metadata(self) -> Mapping[str, Any]:
         """Those of the VNF instance, as the operation leaves them."""
+
+    @property
+    def patch(self) -> Mapping[str, Any]:
+        """``metadata`` of a request that modifies the VNF instance."""
 
     def endpoint(self) -> str:
         """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
@@ -113,65 +106,72 @@ def _params(call: Call, wrong: str = "") -> ExposureParams:
         raise
 
 
-def _on_cluster(
-    call: Call, params: ExposureParams, operation: Any, advice: hints.Advice
-) -> None:
+def _on_cluster(call: Call, params: ExposureParams, operation: Any) -> None:
     cluster = clusters.at(call.endpoint(), params.cluster_vnf_instance_id)
     call.begin()
-    clusters.work(cluster, f"{call.name} of CNF {call.vnf_id}", operation, advice)
+    name = f"{call.name} of CNF {call.vnf_id}"
+    clusters.work(cluster, name, operation, call.advice)
 
 
 def _check(call: Call) -> None:
     """Refuse a request before anything is created."""
-    with hints.attached(_START):
-        params = _params(call, _START.refused)
-        expected = _expected(call, params)
+    with hints.attached(call.advice):
+        params = _params(call, call.advice.refused)
+        expected = partial(_expected, call, params, call.manifests())
+        # Wrong names are found without the cluster.
+        expected(False)
         check = partial(CheckExposure, owner=call.vnf_id, expected=expected)
-        _on_cluster(call, params, check, _START)
+        _on_cluster(call, params, check)
 
 
-def _expected(call: Call, params: ExposureParams) -> tuple[Exposure, ...]:
+def _expected(
+    call: Call,
+    params: ExposureParams,
+    services: Sequence[Service] | None,
+    cloud: bool,
+) -> tuple[Exposure, ...]:
     """What can be known of the exposures before the Services exist."""
-    services = call.manifests()
     if services is None:
         namespace = call.additional_params.get("namespace") or "default"
         return params.announced(call.vnf_id, namespace)
-    return params.exposures(call.vnf_id, services)
+    return params.exposures(call.vnf_id, services, cloud)
 
 
 def _check_modified(call: Call) -> None:
-    _params(call, hints.UNCHANGED_SEND_FAIL)
+    """Refuse a request before it is stored."""
+    if cnf_exposure.ATTRIBUTE not in call.patch:
+        return
+    with hints.attached(call.advice):
+        params = _params(call, call.advice.refused)
+        check = partial(CheckModified, cnf=call.cnf(), params=params)
+        _on_cluster(call, params, check)
 
 
-def _expose(advice: hints.Advice) -> Callable[[Call], None]:
-    def hook(call: Call) -> None:
-        with hints.attached(advice):
-            params = _params(call, advice.refused)
-            expose = partial(Expose, cnf=call.cnf(), params=params)
-            _on_cluster(call, params, expose, advice)
-
-    return hook
+def _expose(call: Call) -> None:
+    with hints.attached(call.advice):
+        params = _params(call, call.advice.refused)
+        _on_cluster(call, params, partial(Expose, cnf=call.cnf(), params=params))
 
 
 def _expose_first(call: Call) -> None:
-    _expose(_END)(call)
+    _expose(call)
     call.keep(cnf_exposure.given(call.additional_params))
 
 
-def _unexpose(advice: hints.Advice) -> Callable[[Call], None]:
-    def hook(call: Call) -> None:
-        with hints.attached(advice):
-            try:
-                _remove(call, advice)
-            except errors.K8sMgmtError as error:
-                if not call.is_forceful:
-                    raise
-                LOG.warning("CNF %s may stay exposed: %s", call.vnf_id, error)
+def _unexpose(call: Call) -> None:
+    with hints.attached(call.advice):
+        try:
+            _remove(call)
+        except Exception as error:
+            if not call.is_forceful:
+                raise
+            # The text of another error may have secrets.
+            ours = isinstance(error, errors.K8sMgmtError)
+            what = str(error) if ours else type(error).__name__
+            LOG.warning("CNF %s may stay exposed: %s", call.vnf_id, what)
 
-    return hook
 
-
-def _remove(call: Call, advice: hints.Advice) -> None:
+def _remove(call: Call) -> None:
     endpoint = call.endpoint()
     if not endpoint:
         return
@@ -181,7 +181,7 @@ def _remove(call: Call, advice: hints.Advice) -> None:
         # That is most likely why the operation failed.
         params = ExposureParams()
     try:
-        _on_cluster(call, params, partial(Unexpose, owner=call.vnf_id), advice)
+        _on_cluster(call, params, partial(Unexpose, owner=call.vnf_id))
     except clusters.NoCluster as error:
         # A cluster that is gone has no exposures any more.
         LOG.warning("CNF %s: nothing is removed: %s", call.vnf_id, error)
@@ -195,29 +195,29 @@ HOOKS: Mapping[str, Callable[[Call], None]] = MappingProxyType(
     {
         "instantiate_start": _check,
         "instantiate_end": _expose_first,
-        "instantiate_rollback_start": _unexpose(_ROLLBACK),
+        "instantiate_rollback_start": _unexpose,
         "instantiate_rollback_end": _nothing,
         # Before its Services go.
-        "terminate_start": _unexpose(_TERMINATE),
+        "terminate_start": _unexpose,
         # v1 calls only this one for the rollback of an instantiation.
         "terminate_end": lambda call: call.forget(),
         "scale_start": _nothing,
-        "scale_end": _expose(_LATER),
+        "scale_end": _expose,
         "scale_rollback_start": _nothing,
-        "scale_rollback_end": _expose(_LATER),
+        "scale_rollback_end": _expose,
         "heal_start": _nothing,
-        "heal_end": _expose(_LATER),
+        "heal_end": _expose,
         "modify_information_start": _check_modified,
-        "modify_information_end": _expose(_LATER),
+        "modify_information_end": _expose,
         "modify_information_rollback_start": _nothing,
-        "modify_information_rollback_end": _expose(_LATER),
+        "modify_information_rollback_end": _expose,
         "change_external_connectivity_start": _nothing,
         "change_external_connectivity_end": _nothing,
         "change_external_connectivity_rollback_start": _nothing,
         "change_external_connectivity_rollback_end": _nothing,
         "change_current_package_start": _nothing,
-        "change_current_package_end": _expose(_LATER),
+        "change_current_package_end": _expose,
         "change_current_package_rollback_start": _nothing,
-        "change_current_package_rollback_end": _expose(_LATER),
+        "change_current_package_rollback_end": _expose,
     }
 )

@@ -9,6 +9,9 @@ import yaml
 
 from tacker_k8s_mgmt.model.services import Service
 
+# What reading a Service raises that is none.
+_NO_SERVICE = (AttributeError, KeyError, TypeError, ValueError)
+
 
 def services(
     package: str, files: Sequence[str], namespace: str | None
@@ -18,17 +21,21 @@ def services(
     What is wrong with them is Tacker's to report, which reads them next.
 
     :param package: directory of the VNF package.
-    :param files: paths in it; URLs are not fetched.
+    :param files: paths in it, by the request; URLs are not fetched, and what is outside
+        of the package is not read.
     :param namespace: of the request, which replaces that of the manifests.
     """
     found = []
+    root = Path(package).resolve()
     try:
         for name in files:
-            text = Path(package, name).read_text()
-            for written in yaml.safe_load_all(text):
+            path = (root / name).resolve()
+            if not path.is_relative_to(root):
+                return None
+            for written in yaml.safe_load_all(path.read_text()):
                 if isinstance(written, dict) and written.get("kind") == "Service":
                     found.append(Service.read(_placed(written, namespace)))
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError):
+    except (OSError, yaml.YAMLError, RecursionError, *_NO_SERVICE):
         return None
     return tuple(found)
 

@@ -13,9 +13,12 @@ from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.mgmt_drivers import vnflcm_abstract_driver
 
-from tacker_k8s_mgmt.hooks.cnf import driver, manifests
-from tacker_k8s_mgmt.hooks.v1 import database, openstack, requests
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks.cnf import advice, driver, manifests
+from tacker_k8s_mgmt.hooks.v1 import database, metadata_patch, openstack, requests
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
+from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.model.services import Cnf, Service
 
 TYPE = "mgmt-drivers-cnf-exposure"
@@ -33,6 +36,11 @@ class V1Call:
         self._instance = hook.instance
 
     @property
+    def advice(self) -> hints.Advice:
+        """What to send when the hook has failed."""
+        return advice.V1[self.name]
+
+    @property
     def is_forceful(self) -> bool:
         """Whether the request is to be carried out whatever fails."""
         wanted = getattr(self._hook.request, "termination_type", None)
@@ -47,16 +55,29 @@ class V1Call:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Those of the VNF instance."""
-        return self._instance.vnf_metadata or {}
+        """Those of the VNF instance, as the operation leaves them."""
+        return node_settings.merged(self._instance.vnf_metadata or {}, self.patch)
+
+    @property
+    def patch(self) -> Mapping[str, Any]:
+        """``metadata`` of a request that modifies the VNF instance."""
+        return self._hook.patch
 
     def endpoint(self) -> str:
         """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
         infos = self._instance.vim_connection_info
         if not infos:
             return ""
-        vim = openstack.find_vim(self._hook.context, infos)
-        return str(vim["access_info"]["auth_url"])
+        try:
+            vim = openstack.find_vim(self._hook.context, infos)
+            return str(vim["access_info"]["auth_url"])
+        except Exception as error:
+            # Tacker raises many kinds, whose texts may have the access information.
+            raise errors.VimError(
+                detail="The VIM that the CNF runs on could not be read from Tacker "
+                f"({type(error).__name__}).",
+                hint="See that `openstack vim show` shows it.",
+            ) from None
 
     def cnf(self) -> Cnf:
         """The CNF, by the Services that Tacker lists."""
@@ -110,6 +131,8 @@ def _hook(name: str, keyword: str) -> Callable[..., None]:
         vnf = passed.get("vnf") if name == "instantiate_end" else None
         request = passed.get(keyword, request)
         hook = V1Hook(name, context, vnf_instance, request, vnf=vnf)
+        if name.startswith("modify_information"):
+            hook.patch = metadata_patch.read(hook)
         # The rollback of an instantiation calls this one only, without a request.
         rolled_back = name == "terminate_end" and request is None
         acts = "instantiate_rollback_start" if rolled_back else name

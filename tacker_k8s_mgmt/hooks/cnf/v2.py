@@ -6,10 +6,12 @@ Helm release after it (``kubernetes_utils.py``, ``helm.py``).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.cnf import driver, manifests
+from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks.cnf import advice, driver, manifests
 from tacker_k8s_mgmt.hooks.v2 import settings
 from tacker_k8s_mgmt.hooks.v2.process import Streams
 from tacker_k8s_mgmt.hooks.v2.request import Call
@@ -17,6 +19,8 @@ from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 
 _FORCEFUL = "FORCEFUL"
+# Before Tacker stores what the request changes.
+_MODIFY_START = "modify_information_start"
 
 
 class V2Call:
@@ -26,6 +30,11 @@ class V2Call:
         self.name = call.operation
         self.vnf_id = call.vnf_id
         self._call = call
+
+    @property
+    def advice(self) -> hints.Advice:
+        """What to send when the hook has failed."""
+        return advice.V2[self.name]
 
     @property
     def is_forceful(self) -> bool:
@@ -41,13 +50,24 @@ class V2Call:
     def metadata(self) -> Mapping[str, Any]:
         """Those of the VNF instance, as the operation leaves them."""
         kept = self._call.instance.get("metadata") or {}
-        if self.name != "modify_information_start":
+        if self.name != _MODIFY_START:
             return kept
-        return {**kept, **(self._call.request.get("metadata") or {})}
+        return _merged(kept, self.patch)
+
+    @property
+    def patch(self) -> Mapping[str, Any]:
+        """``metadata`` of a request that modifies the VNF instance."""
+        return self._call.patch
 
     def endpoint(self) -> str:
         """URL of the API that is the CNF's VIM; "" if there is no VIM any more."""
-        interface = self._call.vim.get("interfaceInfo") or {}
+        call = self._call
+        if self.name == _MODIFY_START:
+            kept = call.instance.get("vimConnectionInfo") or {}
+            patch = call.request.get("vimConnectionInfo") or {}
+            infos = _merged(kept, patch)
+            call = replace(call, instance={**call.instance, "vimConnectionInfo": infos})
+        interface = call.vim.get("interfaceInfo") or {}
         return str(interface.get("endpoint") or "")
 
     def cnf(self) -> Cnf:
@@ -82,6 +102,22 @@ class V2Call:
         metadata = dict(self._call.instance.get("metadata") or {})
         if metadata.pop(ATTRIBUTE, None) is not None:
             self._call.instance["metadata"] = metadata
+
+
+def _merged(value: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The value after a JSON merge patch (RFC 7396), by which Tacker modifies it."""
+    result = dict(value)
+    for name, change in patch.items():
+        if change is None:
+            result.pop(name, None)
+        elif isinstance(change, Mapping):
+            former = result.get(name)
+            result[name] = _merged(
+                former if isinstance(former, Mapping) else {}, change
+            )
+        else:
+            result[name] = change
+    return result
 
 
 def perform(call: Call, streams: Streams) -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access to a VNF instance of Tacker's v1 API, for commands of an operator."""
 
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tacker import context as tacker_context
@@ -9,10 +11,11 @@ from tacker.common import exceptions
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import operation_states
-from tacker_k8s_mgmt.hooks.v1 import requests, scale_level
+from tacker_k8s_mgmt.hooks.v1 import requests, scale_level, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook, V1Site
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.params import InstallParams, names_parameters
+from tacker_k8s_mgmt.status.cluster_list import ListedCluster
 from tacker_k8s_mgmt.status.facts import Count
 from tacker_k8s_mgmt.status.heal_commands import HealCommands
 
@@ -36,6 +39,45 @@ def named(name: str) -> list[str]:
         tacker_context.get_admin_context(), {**field, "op": "==", "value": name}
     )
     return [str(one.id) for one in found.objects]
+
+
+def listed() -> Iterator[ListedCluster]:
+    """The clusters of this API, of all projects."""
+    objects.register_all()
+    manager.TackerManager.get_service_plugins()
+    context = tacker_context.get_admin_context()
+    known = vim.all_vims(context)
+    for instance in objects.VnfInstanceList.get_all(context):
+        operations = sorted(
+            requests.occurrences(context, instance.id), key=lambda row: row.start_time
+        )
+        given = (str(row.operation_params or "") for row in operations)
+        if requests.is_cluster(instance) or any(map(names_parameters, given)):
+            own = (instance.vnf_metadata or {}).get(vim.METADATA_KEY)
+            yield _listed(instance, known.get(str(own), {}), operations[-1:])
+
+
+def _listed(
+    instance: Any, own: Mapping[str, Any], last: Sequence[Any]
+) -> ListedCluster:
+    """A cluster in short.
+
+    :param own: its VIM; empty without one.
+    :param last: its last operation, or none.
+    """
+    info = instance.instantiated_vnf_info
+    vnfcs = (info.vnfc_resource_info if info else None) or ()
+    one = last[0] if last else None
+    return ListedCluster(
+        str(instance.id),
+        str(instance.vnf_instance_name or ""),
+        "v1",
+        str(instance.instantiation_state),
+        str(own.get("name", "")),
+        str(own.get("auth_url", "")),
+        Counter(str(vnfc.vdu_id) for vnfc in vnfcs),
+        *((one.operation, one.operation_state, one.id) if one else ()),
+    )
 
 
 class Record:

@@ -7,7 +7,7 @@ by its name: another project, or another VNF, may use the same one.
 """
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -43,6 +43,7 @@ _MARK = "Kubernetes cluster of VNF instance "
 
 # What Tacker's v1 API needs to run Helm (kubernetes_driver.py, _get_helm_info).
 _HELM = "helm_info"
+_ADDRESSES = "masternode_ip"
 _USERNAME, _PASSWORD = "masternode_username", "masternode_password"
 
 
@@ -50,15 +51,30 @@ def _extra(spec: ports.VimSpec) -> dict[str, Any]:
     if spec.helm is None:
         return {}
     info = {
-        "masternode_ip": list(spec.helm.hosts),
+        _ADDRESSES: list(spec.helm.hosts),
         _USERNAME: USER,
         _PASSWORD: spec.helm.password.get_secret_value(),
     }
     return {_HELM: info}
 
 
+def _own_login(vim: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The driver's login for Helm; an operator may have put another one there."""
+    info = (vim.get("extra") or {}).get(_HELM)
+    ours = isinstance(info, dict) and info.get(_USERNAME) == USER
+    return info if ours else None
+
+
 def _plugin() -> Any:
     return manager.TackerManager.get_service_plugins()[constants.NFVO]
+
+
+def all_vims(context: Any) -> dict[str, dict[str, Any]]:
+    """Every VIM in the registry, by its id.
+
+    :param context: of an administrator.
+    """
+    return {str(vim["id"]): dict(vim) for vim in _plugin().get_vims(context)}
 
 
 def registered(context: Any) -> Iterator[tuple[str, str]]:
@@ -109,9 +125,7 @@ class VimRegistry:
         A CNF keeps a copy of it, so it never changes while there is the VIM.
         """
         vim = self._ask(self._look) or {}
-        info = (vim.get("extra") or {}).get(_HELM)
-        # An operator may have written another login there.
-        if isinstance(info, dict) and info.get(_USERNAME) == USER:
+        if info := _own_login(vim):
             return SecretStr(info[_PASSWORD])
         return SecretStr(secrets.token_urlsafe(24))
 
@@ -141,6 +155,21 @@ class VimRegistry:
             ) from None
         self._remember(vim_id, spec.auth_url)
         return vim_id
+
+    def move_helm(self, hosts: Sequence[str]) -> bool:
+        """Write the addresses at which Tacker logs in for Helm, used or not.
+
+        :returns: whether they were others.
+        :raises VimError: Tacker refused.
+        """
+        try:
+            return self._ask(partial(self._move_helm, list(hosts)), _LIMIT)
+        except Exception as exc:
+            # The text may have the VIM, and so the password.
+            raise errors.VimError(
+                detail="Tacker did not write the control planes' addresses into "
+                f"extra.{_HELM} of the cluster's VIM ({type(exc).__name__})."
+            ) from None
 
     def in_use(self) -> bool:
         """Whether a VNF runs on the cluster.
@@ -229,6 +258,17 @@ class VimRegistry:
         vim = self._plugin.create_vim(context, {"vim": body})
         LOG.info("Registered VIM %s for %s", vim["id"], spec.auth_url)
         return str(vim["id"])
+
+    def _move_helm(self, hosts: list[str], context: Any) -> bool:
+        vim = self._look(context) or {}
+        info = _own_login(vim)
+        if info is None or info.get(_ADDRESSES) == hosts:
+            return False
+        # Tacker merges it into what the VIM has.
+        change = {"extra": {_HELM: {_ADDRESSES: hosts}}}
+        self._plugin.update_vim(context, vim["id"], {"vim": change})
+        LOG.info("VIM %s: Tacker logs in for Helm at %s", vim["id"], ", ".join(hosts))
+        return True
 
     def _delete(self, context: Any) -> None:
         if known := self._look(context):

@@ -5,6 +5,7 @@ The kept parameters have no literal secrets. They are in the requests of the ope
 which Tacker keeps.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -21,7 +22,8 @@ from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.hooks.v2.scale import healthy_servers
 from tacker_k8s_mgmt.hooks.v2.vim import Connections
 from tacker_k8s_mgmt.remote.readonly_site import Instance, NoSuchInstance, SeenSite
-from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.params import InstallParams, names_parameters
+from tacker_k8s_mgmt.status.cluster_list import ListedCluster
 from tacker_k8s_mgmt.status.facts import Count
 from tacker_k8s_mgmt.status.heal_commands import HealCommands
 
@@ -50,6 +52,43 @@ def named(name: str) -> list[str]:
     context = tacker_context.get_admin_context()
     found = objects.VnfInstanceV2.get_by_filter(context, vnfInstanceName=name)
     return [str(one.id) for one in found]
+
+
+def listed() -> Iterator[ListedCluster]:
+    """The clusters of this API, of all projects."""
+    objects.register_all()
+    context = tacker_context.get_admin_context()
+    for instance in objects.VnfInstanceV2.get_all(context):
+        operations = _operations(context, instance.id)
+        call = Call("", {}, instance.to_dict(), {}, package="")
+        given = (json.dumps(row.get("operationParams")) for row in operations)
+        if call.concerns_us or any(map(names_parameters, given)):
+            yield _listed(call, operations[-1] if operations else {})
+
+
+def _listed(call: Call, last: Mapping[str, Any]) -> ListedCluster:
+    """A cluster in short.
+
+    :param last: its last operation; empty if there was none.
+    """
+    own = Connections(call.instance).registered()
+    return ListedCluster(
+        call.vnf_id,
+        str(call.instance.get("vnfInstanceName") or ""),
+        "v2",
+        str(call.instance["instantiationState"]),
+        own[0].name if own else "",
+        own[0].auth_url if own else "",
+        Counter(str(vnfc["vduId"]) for vnfc in call.resources()),
+        *(str(last.get(key, "")) for key in ("operation", "operationState", "id")),
+    )
+
+
+def _operations(context: Any, vnf_id: str) -> list[Mapping[str, Any]]:
+    """The operations on a VNF instance, the last one at the end."""
+    found = objects.VnfLcmOpOccV2.get_by_filter(context, vnfInstanceId=vnf_id)
+    found.sort(key=lambda occurrence: occurrence.startTime)
+    return [occurrence.to_dict() for occurrence in found]
 
 
 class _CommandSite(V2Site):
@@ -98,11 +137,7 @@ class Record:
         if instance is None:
             raise NoSuchInstance(vnf_id)
         self._instance: dict[str, Any] = instance.to_dict()
-        occurrences = objects.VnfLcmOpOccV2.get_by_filter(context, vnfInstanceId=vnf_id)
-        occurrences.sort(key=lambda occurrence: occurrence.startTime)
-        self._operations: list[Mapping[str, Any]] = [
-            occurrence.to_dict() for occurrence in occurrences
-        ]
+        self._operations = _operations(context, vnf_id)
         self.open_operation = operation_states.described(
             (row["operation"], row["id"], row["operationState"])
             for row in self._operations

@@ -8,7 +8,7 @@ keeps the order of keys in a JSON column; MySQL sorts them by length in bytes, t
 the bytes. So its key is the longest. It is identified by its ``vimId``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt.hooks.v2.request import cluster_vim_id
@@ -34,6 +34,10 @@ class Connections:
 
     def helm_password(self) -> None:
         """None: Tacker runs Helm on its conductor, with the VIM's token."""
+
+    def move_helm(self, hosts: Sequence[str]) -> bool:
+        """False: there is no login for Helm."""
+        return False
 
     def register(self, spec: ports.VimSpec) -> str:
         """Name the cluster in the VNF instance.

@@ -25,10 +25,14 @@ LOG = logging.getLogger(__name__)
 def recorded(state: ClusterState) -> tuple[Exposure, ...]:
     """The exposures of all CNFs; a lost or spoiled record is rebuilt.
 
-    :raises K8sMgmtError: it is, and the load balancer does not report what it exposes.
+    :raises SpoiledFile: it is, and there is no load balancer that could report.
+    :raises K8sMgmtError: the load balancer does not report what it exposes.
     """
-    how = "It is rebuilt by the load balancer."
-    exposures = rebuilt(state.records.exposures, how)
+    if load_balancer.exists(state):
+        how = "It is rebuilt by the load balancer."
+        exposures = rebuilt(state.records.exposures, how)
+    else:
+        exposures = state.records.exposures()
     if exposures is None:
         exposures = _on_balancer(state)
         _write(state, exposures)
@@ -110,17 +114,19 @@ def publish(
 ) -> None:
     """See that the status of these Services has the address if they are exposed.
 
-    That of another implementation of load balancers is left alone.
+    That of another implementation of load balancers is left alone, and the cloud
+    controller writes its own.
 
     :param exposed: their names.
     """
     machine = state.machines.load_balancer
-    address = machine.ssh_address if machine else ""
+    ours = machine and not state.params.cluster.has_cloud_controller
+    address = machine.ssh_address if machine and ours else ""
     for service in services:
         wanted = address if service.name in exposed else ""
-        if service.type != LOAD_BALANCER or service.published == wanted:
+        if service.type != LOAD_BALANCER or service.shows(wanted):
             continue
-        if service.ingress and not service.published:
+        if service.has_foreign_address:
             LOG.warning(
                 "Service %s has the address of another load balancer: %s",
                 service.name,

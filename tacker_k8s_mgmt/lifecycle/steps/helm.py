@@ -7,6 +7,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.model.helm import CHARTS, HelmLogin
@@ -53,7 +54,20 @@ def prepare(
     if not hosts and not new:
         raise errors.ClusterError(detail="No control plane answers.")
     _share_charts(hosts, new)
-    return HelmLogin(tuple(node.ssh_address for node in state.planes()), password)
+    return HelmLogin(_addresses(state), password)
+
+
+def steps(state: ClusterState) -> tuple[Step, ...]:
+    """Have the VIM name the control planes' present addresses; VNFs may use it."""
+    move = Step(
+        "write the control planes' addresses for Helm into the VIM",
+        lambda: state.site.vims.move_helm(_addresses(state)),
+    )
+    return (move,) if state.params.cluster.helm else ()
+
+
+def _addresses(state: ClusterState) -> tuple[str, ...]:
+    return tuple(node.ssh_address for node in state.planes())
 
 
 def _share_charts(

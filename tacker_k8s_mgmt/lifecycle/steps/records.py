@@ -48,9 +48,10 @@ _HINTS = {
     upgrade_plan.FILE_NAME: "The nodes do not all have the same version, so it cannot "
     'be rebuilt. Restore it, or write {"aim": "VERSION"} into it, with the version '
     "that the upgrade was to bring, and send the request for that upgrade again.",
+    EXPOSURES_FILE: "Delete it: it is rebuilt by what the load balancer reports. If "
+    "that is to be healed, heal each CNF after that, which exposes it again.",
     SERVICES_FILE: "Delete it; when the operation has ended, expose again what the "
     "load balancer exposed.",
-    EXPOSURES_FILE: "Delete it: it is rebuilt from what the load balancer exposes.",
 }
 _DELETE = "Delete it."
 # What parsers raise on spoiled texts.

@@ -9,6 +9,7 @@ is gone, and the owner of a held lock is alive.
 """
 
 import json
+import math
 import os
 import socket
 import time
@@ -51,20 +52,24 @@ class ClusterLock:
         channel = self._channel
         return channel is not None and self._session.alive and not channel.closed
 
-    def acquire(self, patience: float | None = None) -> None:
+    def acquire(self, patience: float | None = None, within: float = 0.0) -> None:
         """Take the lock; it is released with the session.
 
-        :param patience: seconds to wait for its owner; None for just long enough that
-            a closing connection releases it.
+        :param patience: seconds to wait for its owner, at least; None for just long
+            enough that a closing connection releases it. An owner that has promised to
+            release it is waited for.
+        :param within: seconds in which it will be released again, which is such a
+            promise; 0 for none.
         :raises LockedError: another operation holds it; names that and its duration.
         :raises RemoteError: the Ansible server could not be asked.
         """
-        waiting = Backoff(_PATIENCE if patience is None else patience)
+        patience = _PATIENCE if patience is None else patience
+        waiting = Backoff(math.inf)
         while not self.held:
-            owner = self._request()
+            owner = self._request(within)
             if self.held:
                 return
-            if waiting.spent():
+            if waiting.elapsed() > max(patience, _promised(owner)):
                 raise errors.LockedError(
                     path=self._workdir,
                     host=self._session.host,
@@ -72,13 +77,14 @@ class ClusterLock:
                 )
             waiting.pause()
 
-    def _request(self) -> str:
+    def _request(self, within: float) -> str:
         """Try once to take the lock; returns its owner's JSON line if that failed."""
         owner = {
             "operation": self._operation,
             "conductor": socket.gethostname(),
             "pid": os.getpid(),
             "since": round(time.time()),
+            "within": within,
         }
         argv = ["bash", "-c", _HOLD, "hold", self._workdir, json.dumps(owner)]
         channel = self._session.start(argv)
@@ -112,12 +118,14 @@ class LockedSession:
         self._operation = operation
         self._session: Session | None = None
         self._lock: ClusterLock | None = None
+        self._within = 0.0
 
-    def lock(self, patience: float | None = None) -> None:
+    def lock(self, patience: float | None = None, within: float = 0.0) -> None:
         """Lock the cluster until the session is closed.
 
         :raises LockedError, RemoteError: see :meth:`.lock.ClusterLock.acquire`.
         """
+        self._within = within
         self._acquire(self._opened(), patience)
 
     def get(self) -> Session:
@@ -152,7 +160,7 @@ class LockedSession:
     def _acquire(self, session: Session, patience: float | None = None) -> None:
         if self._lock is None or not self._lock.held:
             lock = ClusterLock(session, self._directory, self._operation)
-            lock.acquire(patience)
+            lock.acquire(patience, self._within)
             self._lock = lock
 
     def _opened(self) -> Session:
@@ -172,6 +180,14 @@ def _first_line(channel: Channel) -> str:
         else:
             waiting.pause()
     return line.decode(errors="replace").partition("\n")[0].strip()
+
+
+def _promised(line: str) -> float:
+    """Return the seconds within which the owner releases the lock; 0: not known."""
+    try:
+        return float(json.loads(line)["within"])
+    except (ValueError, KeyError, TypeError):
+        return 0.0
 
 
 def _described(line: str) -> str:

@@ -116,7 +116,23 @@ class KubeClient:
         With ``--ignore-not-found`` it is empty if there is none.
         """
         text = self.run("get", *args, "-o", "json")
-        with self._understanding(f"get {' '.join(args)}"):
+        return self._read(text, f"get {' '.join(args)}", read)
+
+    def patch(
+        self,
+        *args: str,
+        change: Mapping[str, Any],
+        read: Callable[[dict[str, Any]], Answer],
+    ) -> Answer:
+        """Change an object by a JSON merge patch; return ``read``'s result for it."""
+        patch = ("--type=merge", "-p", json.dumps(change))
+        text = self.run("patch", *args, *patch, "-o", "json")
+        return self._read(text, f"patch {' '.join(args)}", read)
+
+    def _read(
+        self, text: str, command: str, read: Callable[[dict[str, Any]], Answer]
+    ) -> Answer:
+        with self._understanding(command):
             answer = json.loads(text) if text.strip() else {}
             if not isinstance(answer, dict):
                 raise TypeError(type(answer))

@@ -11,7 +11,7 @@ from lab.kubeapi.patches import merge
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
 from tacker_k8s_mgmt.model.placement import Workload
-from tacker_k8s_mgmt.model.services import Service
+from tacker_k8s_mgmt.model.services import PROXY_MODE, Service
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tests.helpers.fakes.nodes import FakeNode
 from tests.helpers.fakes.state import SiteState
@@ -138,7 +138,8 @@ class FakeCluster:
     def publish(self, service: Service, address: str) -> None:
         self._site.touch("cluster.publish")
         ingress = (address,) if address else ()
-        changed = replace(service, ingress=ingress, published=address)
+        modes = (PROXY_MODE,) if address else ()
+        changed = replace(service, ingress=ingress, modes=modes, published=address)
         self._site.change(
             "services", [changed if s == service else s for s in self._site.services]
         )

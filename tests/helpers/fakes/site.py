@@ -29,7 +29,7 @@ class FakeSite(SiteState):
         super().__init__(load_balancer)
         self.vims = FakeVims(self)
 
-    def lock(self, patience: float | None = None) -> None:
+    def lock(self, patience: float | None = None, within: float = 0.0) -> None:
         self.touch(f"lock for {patience:g} s" if patience else "lock")
 
     def machines(self) -> Machines:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tacker's VIM connections."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.lifecycle import ports
@@ -22,6 +25,15 @@ class FakeVims:
         self._site.touch("vims.register")
         self._site.change("vim", spec)
         return "vim-id"
+
+    def move_helm(self, hosts: Sequence[str]) -> bool:
+        self._site.touch("vims.move_helm")
+        spec = self._site.vim
+        if spec is None or spec.helm is None or spec.helm.hosts == tuple(hosts):
+            return False
+        login = replace(spec.helm, hosts=tuple(hosts))
+        self._site.change("vim", replace(spec, helm=login))
+        return True
 
     def in_use(self) -> bool:
         return self._site.vim_in_use

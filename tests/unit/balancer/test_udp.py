@@ -128,8 +128,20 @@ class Site(Live):
         process.kill()
         process.wait()
 
-    def client(self, address: str = "10.1.0.1", limit: float = 20) -> "Client":
-        return Client(self._program(self._client, "client", address, PORT, str(limit)))
+    def client(
+        self, address: str = "10.1.0.1", limit: float = 20, port: str = PORT
+    ) -> "Client":
+        return Client(self._program(self._client, "client", address, port, str(limit)))
+
+    def route_through(self) -> None:
+        """Have client and workers reach each other by the load balancer's host."""
+        for where, network, gateway in (
+            (self._client, "10.2.0.0/24", "10.1.0.1"),
+            (self._nodes, "10.1.0.0/24", "10.2.0.1"),
+        ):
+            route = ("ip", "route", "add", network, "via", gateway)
+            environment = {**os.environ, "PATH": PATH}
+            subprocess.run([*where.entry, *route], env=environment, check=True)
 
     def _program(self, where: Namespace, *arguments: str) -> subprocess.Popen[str]:
         process = self._stack.enter_context(
@@ -295,6 +307,24 @@ def test_nothing_is_forwarded_any_more_when_the_last_service_goes(site: Site) ->
     assert site.inside(*forwarding).strip() == "0"
     assert "tacker_k8s_mgmt" not in site.inside("nft", "list", "tables")
     assert site.do("unexpose", "dns") == "unchanged"
+
+
+@pytest.mark.parametrize("routes", [True, False])
+def test_only_a_vm_that_is_a_router_forwards_other_packets(
+    site: Site, routes: bool
+) -> None:
+    """The client sends to a worker itself, through the load balancer."""
+    site.route_through()
+    site.inside("sh", "-c", f"echo {routes:d} >/proc/sys/net/ipv4/ip_forward")
+    straight = site.client(WORKERS[0], limit=1, port=NODE_PORT)
+    site.do("expose", "dns", *EXPOSE, *HEALTH)
+    # The rules are set once more while the driver's forwarding is on.
+    site.do("add-worker", "w-9=10.2.0.9")
+    assert site.client().ask()[0] in WORKERS
+    assert (straight.ask()[0] == WORKERS[0]) is routes
+    site.do("unexpose", "dns")
+    forwarding = site.inside("cat", "/proc/sys/net/ipv4/ip_forward").strip()
+    assert forwarding == f"{routes:d}"
 
 
 def test_a_port_that_a_program_receives_at_is_refused(site: Site) -> None:

@@ -186,6 +186,15 @@ def test_an_unknown_option_is_reported_with_the_nearest_one(capsys, option):
     assert capsys.readouterr().err.endswith(NEAREST[option])
 
 
+def test_an_unknown_option_of_the_program_is_reported_likewise(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--vresion"])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.endswith(
+        "unrecognized arguments: --vresion; did you mean --version?\n"
+    )
+
+
 def test_an_unknown_column_is_reported_with_those_there_are(tmp_path, capsys):
     completed(tmp_path)
     assert main(["runs", "list", "--state-path", str(tmp_path), "-c", "x"]) == 2

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt complete``, as the shells take it."""
 
-import shutil
 import subprocess
 
 import pytest
@@ -38,7 +37,7 @@ def in_zsh(script, typed):
         f"{_ZSH}{script}\nwords=({words}); CURRENT={len(typed)}; "
         f"PREFIX='{typed[-1]}'\n_tacker_k8s_mgmt"
     )
-    return run([shutil.which("zsh") or "zsh", "-f", "-c", program])
+    return run(["zsh", "-f", "-c", program])
 
 
 def run(argv):
@@ -47,7 +46,6 @@ def run(argv):
 
 
 SHELLS = {"bash": in_bash, "zsh": in_zsh}
-needs_zsh = pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh on PATH")
 
 TYPED = {
     "a group": (["tacker-k8s-mgmt", ""], {"cluster", "runs", "preflight", "help"}),
@@ -62,14 +60,14 @@ TYPED = {
 
 
 @pytest.mark.parametrize("typed", TYPED)
-@pytest.mark.parametrize("shell", ["bash", pytest.param("zsh", marks=needs_zsh)])
+@pytest.mark.parametrize("shell", SHELLS)
 def test_commands_and_options_are_completed(capsys, shell, typed):
     assert main(["complete", "--shell", shell]) == 0
     words, wanted = TYPED[typed]
     assert wanted <= SHELLS[shell](capsys.readouterr().out, words)
 
 
-@pytest.mark.parametrize("shell", ["bash", pytest.param("zsh", marks=needs_zsh)])
+@pytest.mark.parametrize("shell", SHELLS)
 def test_arguments_are_completed_as_files(capsys, shell):
     assert main(["complete", "--shell", shell]) == 0
     words = ["tacker-k8s-mgmt", "params", "check", ""]

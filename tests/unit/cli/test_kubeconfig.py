@@ -2,6 +2,7 @@
 """``tacker-k8s-mgmt cluster kubeconfig``: what is asked, written and refused."""
 
 import contextlib
+import getpass
 import stat
 import types
 from typing import Any
@@ -98,6 +99,46 @@ def test_a_file_is_replaced_only_by_force(opened, tmp_path, capsys):
     assert path.read_text() == "mine"
     assert write("-o", str(path), "--force") == 0
     assert TOKEN in path.read_text()
+
+
+def test_standard_output_has_the_file_and_nothing_else(opened, tmp_path, capsys):
+    assert write("-o", "-") == 0
+    assert yaml.safe_load(capsys.readouterr().out)["current-context"] == (
+        "alice@my-cluster"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+class TestOwnName:
+    """Whose account it is, without --user."""
+
+    @pytest.fixture(autouse=True)
+    def nobody(self, monkeypatch):
+        monkeypatch.delenv("SUDO_USER", raising=False)
+
+    def run(self):
+        return main(["cluster", "kubeconfig", "my-cluster"])
+
+    @pytest.mark.parametrize("error", [KeyError, OSError])
+    def test_a_user_id_without_a_name(self, opened, monkeypatch, capsys, error):
+        def getuser():
+            raise error("no name")
+
+        monkeypatch.setattr(getpass, "getuser", getuser)
+        assert main(["help", "cluster", "kubeconfig"]) == 0
+        assert write("-o", "-") == 0
+        assert self.run() == 2
+        assert "has no name here; give --user" in capsys.readouterr().err
+
+    def test_a_name_that_no_account_can_have(self, opened, monkeypatch, capsys):
+        monkeypatch.setattr(getpass, "getuser", lambda: "Alice B")
+        assert self.run() == 2
+        assert "give --user" in capsys.readouterr().err
+
+    def test_of_the_person_behind_sudo(self, opened, monkeypatch):
+        monkeypatch.setenv("SUDO_USER", "bob")
+        assert self.run() == 0
+        assert opened.asked[0][0] == "bob"
 
 
 def test_without_an_api_that_answers_nothing_is_written(opened, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from lab.services import images
 from tacker_k8s_mgmt.cli import checks, main
 from tacker_k8s_mgmt.cli.commands import preflight
 from tacker_k8s_mgmt.cli.render.console import Console
@@ -23,6 +24,7 @@ from tacker_k8s_mgmt.errors import ConnectionLost
 from tacker_k8s_mgmt.remote.ansible import server
 from tacker_k8s_mgmt.remote.ansible.work_directory import MARKER
 from tacker_k8s_mgmt.remote.ssh import key_file
+from tacker_k8s_mgmt.request import blanks
 from tests.helpers import ssh_keys
 from tests.helpers.openstack_cloud import OpenStack
 from tests.helpers.sshd import PASSWORD, USER, Sshd
@@ -279,7 +281,9 @@ class TestKeys:
         (sshd.bin / "sshpass").unlink()
         sshd.program("../venv/bin/ansible-playbook", "exit 1\n")
         found = findings()
-        assert found["private keys"][0].startswith("worker_node.private_key")
+        (text, *_) = found["private keys"]
+        assert text.startswith("worker_node.private_key")
+        assert "; here key_directory is /" in text
         assert "ansible-playbook was not found" in found["kubespray and Ansible"][0]
 
     def test_without_the_servers_own_key_it_is_not_asked(self, run, body, sshd):
@@ -614,6 +618,37 @@ class TestCloud:
             "flavour",
         }
         assert found["image"] == ["The cloud's catalogue has no Glance."]
+
+    def test_a_blank_hides_nothing_of_the_cloud(self, run, openstack, csar, body):
+        body["extVirtualLinks"][0]["resourceId"] = blanks.mark("network")
+        body["extVirtualLinks"][1]["resourceId"] = "nowhere"
+        body["additionalParams"]["key_name"] = blanks.mark("key pair")
+        installation(body)["ansible"]["ip_address"] = blanks.mark("address")
+        openstack.absent.add("image")
+        code, out, _ = run("--package", csar, "--cloud", "--json")
+        rows = json.loads(out)["checks"]
+        found = {row["check"]: row["findings"] for row in rows if row["findings"]}
+        assert code == 1
+        assert len(found["request"]) == 3
+        assert {"image", "network"} < set(found)
+        assert [row["where"] for row in rows if row["check"] == "network"] == [
+            *("nowhere", "external")
+        ]
+        assert "fill in" not in json.dumps({**found, "request": []})
+        assert "Ansible server" not in {row["check"] for row in rows}
+
+    def test_a_blank_for_the_vms_leaves_no_question(self, run, openstack, csar, body):
+        installation(body)["master_node"] = blanks.mark("everything")
+        code, out, _ = run("--package", csar, "--cloud")
+        assert code == 1
+        assert "not checked: the request does not lead to the VMs" in out
+
+    def test_an_image_of_a_site_is_a_warning(self, run, openstack, csar, monkeypatch):
+        own = {**images.IMAGES[0], "os_distro": "house"}
+        monkeypatch.setattr(images, "IMAGES", (own,))
+        monkeypatch.setattr(openstack, "types", frozenset(HOT_TYPES))
+        code, out, _ = run("--package", csar, "--cloud")
+        assert (code, "warning: image: ubuntu-24" in out) == (0, True)
 
     def test_a_login_that_keystone_refuses(
         self, findings, openstack, csar, monkeypatch

@@ -433,6 +433,19 @@ def test_a_former_journal_has_commands_without_the_operations_id(tmp_path):
     ]
 
 
+def test_an_operation_of_a_cnf_is_named_after_it_and_its_commands_name_it(tmp_path):
+    cnf = "0219ae8f-c43a-4e99-8706-a784e3fed8d2"
+    hook, error = f"instantiate_end of CNF {cnf}", f"No route. {ADVICE}"
+    text = a_failure(tmp_path, hook=hook, error=error, advice=ADVICE)
+    assert f"Instantiate of CNF {cnf}" in Page(text).texts
+    assert f"(eq,vnfInstanceId,{cnf})" in commands(text)[0]
+
+
+def test_advice_that_is_in_the_text_is_shown_once(tmp_path):
+    text = a_failure(tmp_path, error=f"No route. {ADVICE}", advice=ADVICE)
+    assert Page(text).text.count(ADVICE) == 1
+
+
 def test_an_operation_that_no_longer_waits_has_no_commands(tmp_path):
     failed(tmp_path, "scale_end", error=ADVICE)
     completed(tmp_path, "heal_end")

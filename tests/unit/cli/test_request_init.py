@@ -107,7 +107,10 @@ def test_standard_output(home, capsys):
         (("--vm-password", "s3cret"), "--vm-password: this would put a secret"),
         (("other",), "there is no flavour other (there are: ha, simple)"),
         (("--hot", "x"), "--hot needs NAME=VALUE"),
-        (("--hot", "x=1"), "the Base HOT has no parameter x (it has: address_pairs"),
+        (
+            ("--hot", "x=1"),
+            "there is no parameter of the Base HOT x (there are: address_pairs",
+        ),
         (("--set", "=1"), "--set needs NAME=VALUE"),
         (("--set", "vim_name.x=1"), "vim_name is no structure"),
         (("--literal-secrets",), "there is no terminal to ask for the password"),
@@ -147,10 +150,40 @@ class TestCloud:
         assert installation(body)["worker_node"]["username"] == "ubuntu"
         assert body["additionalParams"]["key_name"] == KEY_PAIR
 
+    def test_what_no_package_can_be_built_without_is_left(
+        self, init, openstack, monkeypatch, capsys
+    ):
+        monkeypatch.setattr(images, "IMAGES", images.IMAGES[1:2])
+        monkeypatch.setattr(compute, "FLAVORS", compute.FLAVORS[:1])
+        _, out = init(*KNOWN, "--yes")
+        assert "instantiate.json: 6 left to correct or fill in\n" in out
+        assert "  csar build --image masterNode: is still to be filled in: image" in out
+        build = next(line for line in commands_in(out) if line[:2] == ["csar", "build"])
+        assert main(build) == 1
+        assert capsys.readouterr().out.count("is still to be filled in: ") == 6
+
     def test_offline_asks_none(self, init, openstack):
         openstack.refused |= {"compute", "image", "network"}
         body, _ = init("--offline")
         assert "<fill in: " in body["extVirtualLinks"][0]["resourceId"]
+
+    def test_the_next_commands_are_for_the_same_cloud(self, init, openstack):
+        _, out = init("--os-cloud", "envvars", *KNOWN, "--api", "v2")
+        lines = [line.strip() for line in out.partition("next:\n")[2].splitlines()]
+        assert lines[2] == (
+            "tacker-k8s-mgmt preflight instantiate.json --package simple.zip --cloud "
+            "--os-cloud envvars"
+        )
+        assert lines[3:] == [
+            "openstack --os-cloud envvars vnf package create",
+            "openstack --os-cloud envvars vnf package upload --path simple.zip "
+            "PACKAGE_ID",
+            "openstack --os-cloud envvars vnf package show PACKAGE_ID -c 'VNFD ID'",
+            "openstack --os-cloud envvars --os-tacker-api-version 2 vnflcm create "
+            "VNFD_ID --name blue",
+            "openstack --os-cloud envvars --os-tacker-api-version 2 vnflcm instantiate "
+            "VNF_INSTANCE_ID instantiate.json",
+        ]
 
     def test_a_cloud_that_does_not_answer_is_an_error(self, openstack, capsys, home):
         openstack.refused.add("network")

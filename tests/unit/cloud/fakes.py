@@ -23,6 +23,11 @@ class Cloud:
     """A cloud in which the samples fit."""
 
     project: str = "nfv"
+    domain: str = "Default"
+    auth_url: str = "https://keystone.example.org:5000/v3"
+    identity_urls: frozenset = frozenset(
+        {"https://keystone.example.org:5000/v3", "http://192.0.2.1:5000"}
+    )
     image_list: list = field(
         default_factory=lambda: [Image("i1", UBUNTU, distribution="ubuntu", min_disk=4)]
     )

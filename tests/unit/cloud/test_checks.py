@@ -137,6 +137,10 @@ class TestImage:
             ("Rocky-9-GenericCloud", "rocky"),
             ("noble-server-cloudimg-amd64", "ubuntu"),
             ("debian-12-generic", "debian"),
+            ("focal-server-cloudimg-amd64", "ubuntu"),
+            ("fcos-40", "coreos"),
+            ("fedora-coreos-41", "coreos"),
+            ("Fedora-Cloud-42", "fedora"),
             ("Windows Server", ""),
             ("my-golden-image", ""),
         ],
@@ -144,10 +148,28 @@ class TestImage:
     def test_distributions_by_name(self, name, found):
         assert distributions.distribution(Image("i", name)) == found
 
+    @pytest.mark.parametrize("distribution", ["", "house-linux"])
+    def test_an_image_of_which_nothing_is_known_is_a_warning(self, case, distribution):
+        (image,) = case.cloud.image_list
+        own = replace(image, name="golden", distribution=distribution, id=image.name)
+        case.cloud.image_list = [own]
+        found = case.checks()
+        assert [row.findings for row in found.rows() if row.findings] == []
+        (warning,) = found.warnings
+        assert warning.startswith("image: golden: kubespray may not install on it")
+
+    def test_an_image_whose_name_says_that_it_cannot_be(self, case):
+        (image,) = case.cloud.image_list
+        case.cloud.image_list = [
+            replace(image, name="Windows 11", distribution="", id=image.name)
+        ]
+        assert "its name has no distribution's" in case.findings()["image"]
+
     def test_login_users(self):
         assert distributions.login(Image("i", "debian-12")) == "debian"
         assert distributions.login(Image("i", "debian-12", login="ops")) == "ops"
         assert distributions.login(Image("i", "golden")) == ""
+        assert distributions.login(Image("i", "fcos-40")) == "core"
 
 
 class TestFlavour:
@@ -314,6 +336,65 @@ class TestHeatAndTacker:
         case.cloud.vim_list = vims
         assert text in case.findings()["Tacker's default VIM"]
 
+    @pytest.mark.parametrize(
+        ("change", "text"),
+        [
+            ({"auth_url": "https://KEYSTONE.example.org:5000/v3/"}, ""),
+            ({"auth_url": "http://192.0.2.1:5000/v2.0"}, ""),
+            ({"domain": "default"}, ""),
+            ({"auth_url": "https://other.example.org:5000/v3"}, "at https://other.exa"),
+            ({"auth_url": "https://keystone.example.org/v3"}, "and this login is at h"),
+            ({"domain": "tenants"}, "for the project nfv of the domain tenants, and"),
+        ],
+    )
+    def test_the_default_vim_is_the_cloud_that_is_checked(self, case, change, text):
+        (vim,) = case.cloud.vim_list
+        case.cloud.vim_list = [replace(vim, **change)]
+        found = case.findings().get("Tacker's default VIM", "")
+        assert (text in found) if text else not found
+
+    @pytest.mark.parametrize(
+        ("change", "text"),
+        [
+            ({}, ""),
+            ({"vimType": "ETSINFV.KUBERNETES.V_1"}, "VMs need an OpenStack"),
+            (
+                {"interfaceInfo": {"endpoint": "https://other.example.org/v3"}},
+                "one is at https://other.example.org/v3",
+            ),
+            ({"accessInfo": {"project": "else"}}, "one is for the project else"),
+            ({"vimId": "v1"}, ""),
+            ({"vimId": "v2"}, "Tacker has no VIM of the id v2"),
+            ({"vimId": "v3"}, "other is for the project else"),
+        ],
+    )
+    def test_the_vim_of_a_v1_request(self, case, change, text):
+        case.cloud.vim_list = [
+            Vim("lab", "openstack", project="nfv", id="v1"),
+            Vim("other", "openstack", project="else", id="v3"),
+        ]
+        info = {
+            "id": "one",
+            "vimType": "ETSINFV.OPENSTACK_KEYSTONE.v_2",
+            "interfaceInfo": {"endpoint": case.cloud.auth_url},
+            "accessInfo": {"project": "nfv", "password": "s3cret"},
+        }
+        case.body["vimConnectionInfo"] = [{**info, **change}]
+        found = case.findings().get("VIM of the request", "")
+        assert (text in found) if text else not found
+        assert "s3cret" not in found
+
+    def test_a_v2_request_for_another_cloud(self):
+        case = Case(api=V2)
+        info = {
+            "vimId": "of no registry",
+            "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
+            "interfaceInfo": {"endpoint": case.cloud.auth_url},
+            "accessInfo": {"project": "nfv", "projectDomain": "tenants"},
+        }
+        case.body["vimConnectionInfo"] = {"vim1": info}
+        assert "of the domain tenants" in case.findings()["VIM of the request"]
+
     def test_a_request_with_its_own_vim_needs_no_default(self):
         case = Case(api=V2)
         case.cloud.vim_list = []
@@ -322,8 +403,8 @@ class TestHeatAndTacker:
         assert case.findings() == {}
 
     def test_the_name_of_the_clusters_vim(self, case):
-        assert case.checks().vim_name("free").findings == ()
-        (text,) = case.checks().vim_name("lab").findings
+        assert case.checks().vims.name("free").findings == ()
+        (text,) = case.checks().vims.name("lab").findings
         assert "choose another vim_name" in text
 
 

@@ -74,7 +74,9 @@ def test_heat_and_tacker(cloud):
     assert "OS::Nova::Server" in heat.types
     (vim,) = cloud.vims()
     assert (vim.name, vim.kind, vim.is_default) == ("openstack-lab", "openstack", True)
-    assert vim.project == PROJECT
+    assert (vim.project, vim.domain) == (PROJECT, "Default")
+    assert vim.auth_url in cloud.identity_urls
+    assert cloud.domain == vim.domain
 
 
 @pytest.mark.parametrize(
@@ -108,9 +110,20 @@ def test_a_refused_login_shows_no_password(openstack, monkeypatch):
     assert PASSWORD not in str(caught.value)
 
 
-def test_a_cloud_that_no_file_names(openstack):
-    with pytest.raises(CloudError, match="no-such"):
-        client.connect("no-such")
+@pytest.mark.parametrize("by_option", [True, False])
+def test_a_cloud_that_no_file_names(openstack, monkeypatch, tmp_path, by_option):
+    file = tmp_path / "clouds.yaml"
+    file.write_text("clouds: {site1: {}, site2: {}}")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(file))
+    if not by_option:
+        monkeypatch.setenv("OS_CLOUD", "nosuch")
+    with pytest.raises(CloudError) as caught:
+        client.connect("nosuch" if by_option else None)
+    text = str(caught.value)
+    assert text.startswith("No clouds.yaml has a cloud nosuch (there are: ")
+    assert "~/.config/openstack" in text
+    if by_option:
+        assert "site1, site2)" in text
 
 
 def test_without_openstacksdk_the_error_names_the_extra(monkeypatch):

@@ -26,6 +26,7 @@ VALUES = {
     "ansible-password": "file:ansible-server",
     "vm-password": BARBICAN,
 }
+LEVEL = "instantiation_level_1"
 HOT = {"management_cidr": "192.0.2.0/24"}
 KEYED = "  key_name:\n    type: string\n"
 
@@ -120,6 +121,48 @@ def test_offline_every_blank_is_named_by_the_checks(flavour, api):
         ]
     )
     assert build == {}
+
+
+class TestGiven:
+    """Options that the package does not fit are one error."""
+
+    def test_names_that_nothing_reads(self):
+        with pytest.raises(ValueError, match="--level") as caught:
+            made(
+                values={**VALUES, "level": "nosuch"},
+                networks={"nosuchcp": "foo", "": "outer"},
+                images={"nosuchvdu": "img"},
+                flavors={"workerNod": "big", "workerNode": "big"},
+                hot={"nosuchparameter": "1"},
+            )
+        lines = str(caught.value).splitlines()
+        assert [line.partition(":")[0] for line in lines] == [
+            *("--level", "--network", "--image", "--flavor", "--hot")
+        ]
+        assert lines[1] == (
+            "--network: there is no external connection point nosuchcp (there are: "
+            "externalLB_CP1, masterNode_CP1, workerNode_CP2)"
+        )
+        assert "there is no VDU workerNod (there are: externalLB, master" in lines[3]
+
+    def test_values_that_heat_refuses(self):
+        hot = {"management_cidr": "banana", "api_port": "70000"}
+        with pytest.raises(ValueError, match="--hot") as caught:
+            made(values=VALUES, hot=hot)
+        assert str(caught.value).splitlines() == [
+            "--hot api_port: 70000 is more than 65535",
+            "--hot management_cidr: banana is no network such as 192.0.2.0/24",
+        ]
+
+    def test_answers_are_held_against_the_package(self):
+        ask = Conversation()
+        made(ask=ask, values=VALUES, hot={})
+        level, cidr = (
+            ask.questions[name].problem for name in ("level", "hot management_cidr=")
+        )
+        assert level("nosuch") == "there is no level nosuch"
+        assert "is no network" in cidr("banana")
+        assert [level(""), level(LEVEL), cidr(""), cidr("192.0.2.0/24")] == [""] * 4
 
 
 class TestNetworks:
@@ -278,7 +321,7 @@ def test_further_parameters():
 
 def test_an_answer_without_a_question():
     ask = Conversation()
-    made(ask=ask, cloud=Cloud(), values={**VALUES, "name": "blue", "level": "one"})
+    made(ask=ask, cloud=Cloud(), values={**VALUES, "name": "blue", "level": LEVEL})
     assert not {"name", "level", "ansible-host"} & ask.questions.keys()
     assert ask.questions["vim-name"].default == "blue"
     assert ask.questions["directory"].default == "/home/ansible/clusters/blue"

@@ -2,6 +2,7 @@
 """``tacker-k8s-mgmt csar``: exit codes and what is said."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import yaml
 
 from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.csar import archive, sources, vnfd
+from tacker_k8s_mgmt.request import blanks
 
 
 def test_a_built_package_passes_its_check(tmp_path, capsys):
@@ -66,16 +68,33 @@ def test_a_word_on_which_tacker_fails_is_reported(tmp_path, monkeypatch, capsys)
 
 
 @pytest.mark.parametrize("api", ["v1", "v2"])
-def test_the_sample_of_user_data_can_be_used(tmp_path, api):
-    data = str(sources.samples() / "cloud-init.yaml")
-    words = ["--api", api, "-o", str(tmp_path / "x.zip"), "--user-data", data]
-    assert main(["csar", "build", "simple", *words]) == 0
+def test_the_sample_of_user_data_can_be_used_once_it_has_a_hash(tmp_path, api, capsys):
+    data = sources.samples() / "cloud-init.yaml"
+    words = ["csar", "build", "simple", "--api", api, "-o", str(tmp_path / "x.zip")]
+    assert main([*words, "--user-data", str(data)]) == 1
+    assert (
+        "parameters.user_data.default: is still to be filled in: the hash that openssl "
+        "passwd -6 prints" in capsys.readouterr().out
+    )
+    assert not (tmp_path / "x.zip").exists()
+    filled = tmp_path / "filled"
+    filled.write_text(re.sub("<fill in: .*>", "$6$salt$hash", data.read_text()))
+    assert main([*words, "--user-data", str(filled)]) == 0
+
+
+def test_blanks_are_refused_wherever_they_are(tmp_path, capsys):
+    blank = blanks.mark("image of masterNode")
+    words = ["-o", str(tmp_path / "x.zip"), "--image", f"masterNode={blank}"]
+    assert main(["csar", "build", "simple", *words]) == 1
+    out = capsys.readouterr().out
+    assert re.search(r"Definitions/\S+: \S+masterNode\S+: is still to be filled", out)
 
 
 @pytest.mark.parametrize(
     ("option", "code", "text"),
     [
         (["--parameter", "nosuch=1"], 1, "there is no parameter nosuch; it has "),
+        (["--parameter", "api_port=0"], 1, "parameters.api_port: 0 is less than 1"),
         (["--parameter", "api_port"], 2, "it must be NAME=VALUE"),
         (["--management-cidr", "192.0.2.1/24"], 2, "192.0.2.1/24 has host bits set"),
         (["--user-data", "nosuch"], 2, "nosuch cannot be read"),

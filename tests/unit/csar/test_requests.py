@@ -262,6 +262,13 @@ WRONG = {
         with_additional(internal_cidr="10.233.0.0/24"),
         ["master_node.cluster_cidr: the VM "] * 4,
     ),
+    "values that Heat refuses": (
+        with_additional(management_cidr="banana", api_port=70000),
+        [
+            "additionalParams.management_cidr: banana is no network such as",
+            "additionalParams.api_port: 70000 is more than 65535",
+        ],
+    ),
     "two mistakes that have nothing to do with each other": (
         with_params("ansible.kubespray_root_path", "") | {"flavourId": "simple"},
         ["ansible.kubespray_root_path: must not be empty"],

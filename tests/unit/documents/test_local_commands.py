@@ -79,6 +79,7 @@ def fill(place: Path, page: str) -> None:
     }
     for name, content in files.items():
         (place / name).write_text(json.dumps(content))
+    (place / "vm-password").write_text("s3cret\n")
 
 
 def as_shown(shown, output):

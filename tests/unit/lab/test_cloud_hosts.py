@@ -336,17 +336,14 @@ def image(tmp_path, monkeypatch):
     """The file layers of a stock image."""
     monkeypatch.setattr(base, "own", lambda tree, owner: None)
     image, common = tmp_path / "stock", tmp_path / "common"
-    base.write(common / "etc/ssh/sshd_config", base.SSHD_CONFIG)
     base.make_accounts(image, (base.STOCK_ACCOUNT,), "")
-    cloud_init.allow_passwords(image, [common], allowed=False)
+    cloud_init.refuse_passwords(image)
     return (image, common)
 
 
 def test_a_stock_image_admits_no_login(image):
     stock, _ = image
-    settings = (stock / "etc/ssh/sshd_config").read_text().splitlines()
-    assert settings[0] == "PasswordAuthentication no"
-    assert "PasswordAuthentication yes" not in settings
+    assert _of_passwords(stock) == ["PasswordAuthentication no\n"]
     assert list(stock.glob("home/*/.ssh")) == []
     assert "ubuntu:*:" in (stock / "etc/shadow").read_text()
     assert "ubuntu ALL=(ALL:ALL) NOPASSWD: ALL\n" in (
@@ -373,7 +370,17 @@ def test_user_data_give_the_images_user_a_password(tmp_path, image, locked):
     if not locked:
         assert "ubuntu:$6$word:" in shadow.read_text()
         assert shadow.stat().st_mode & 0o777 == 0o600
-    settings = (layer / "etc/ssh/sshd_config").read_text().splitlines()
-    ways = [one for one in settings if one.startswith("PasswordAuthentication")]
-    assert ways == ["PasswordAuthentication yes"]
-    assert set(base.SSHD_CONFIG.splitlines()) <= set(settings)
+    assert _of_passwords(layer, image[0]) == [
+        *("PasswordAuthentication yes\n", "PasswordAuthentication no\n"),
+    ]
+
+
+def _of_passwords(*layers):
+    """The settings of sshd, in the order in which it reads them, before its own."""
+    assert base.SSHD_CONFIG.startswith("Include /etc/ssh/sshd_config.d/*.conf\n")
+    found = {
+        path.name: path.read_text()
+        for layer in layers
+        for path in (layer / base.SSHD_SETTINGS).iterdir()
+    }
+    return [found[name] for name in sorted(found)]

@@ -7,9 +7,9 @@ import string
 import pytest
 
 from lab import environments
-from lab.services import config
-from lab.services.control import CLOUD, EVERY
-from lab.settings import PORTS, Settings
+from lab.services import compute, config, identity, images, network
+from lab.services.control import CLOUD, EVERY, SERVICES
+from lab.settings import PORTS, Settings, url
 
 TEMPLATES = [path for path in config.TEMPLATES.rglob("*") if path.is_file()]
 
@@ -94,3 +94,18 @@ def test_needs_of_services_are_services_or_the_network():
     names = {*EVERY, CLOUD}
     for _, needs in EVERY.values():
         assert set(needs) <= names
+
+
+@pytest.mark.parametrize("kind", ["compute", "image", "network"])
+def test_what_openstack_clients_ask_runs_in_every_lab_and_is_in_the_catalogue(
+    kind, lab
+):
+    (stand_in, path) = {
+        "compute": (compute, "/v2.1"),
+        "image": (images, ""),
+        "network": (network, ""),
+    }[kind]
+    make, _ = SERVICES[stand_in.NAME]
+    assert make(lab).name == stand_in.NAME
+    addresses = {one: address for _, one, address in identity.SERVICES}
+    assert addresses[kind] == f"{url(stand_in.NAME)}{path}"

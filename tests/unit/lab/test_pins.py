@@ -18,7 +18,8 @@ FREE = {
         *("certifi", "legacy-cgi", "setuptools", "tacker"),
     },
     environments.TESTS: {
-        *("grimp", "hypothesis", "import-linter", "librt", "mypy", "ruff"),
+        *("grafana-foundation-sdk", "grimp", "hypothesis", "import-linter"),
+        *("librt", "mypy", "ruff"),
         *("types-paramiko", "types-pyyaml"),
     },
 }

@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exposure of a CNF on fakes: what is exposed and refused, faults at every step."""
 
+import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
-from tacker_k8s_mgmt.lifecycle.expose import CheckExposure, Expose, Unexpose
+from tacker_k8s_mgmt.lifecycle.expose import (
+    CheckExposure,
+    CheckModified,
+    Expose,
+    Unexpose,
+)
+from tacker_k8s_mgmt.lifecycle.terminate import terminate_end
 from tacker_k8s_mgmt.model.exposure import of_service
 from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.request import cnf_exposure
@@ -19,7 +27,7 @@ from tests.helpers.operations import (
     rebuild,
     run,
 )
-from tests.helpers.requests import BALANCER, params
+from tests.helpers.requests import BALANCER, VNF, params
 
 WANTED = params(external_lb_param=BALANCER)
 WITHOUT = params(external_lb_param=None)
@@ -29,6 +37,14 @@ WEB = service("web", (80, "TCP", 30080))
 LB = service("lb", (443, "TCP", 30443), type="LoadBalancer")
 OTHERS = replace(LB, name="others", instance=OTHER_CNF)
 ADDRESS = "203.0.113.9"
+CLOUD = {
+    "auth_url": "https://keystone.example:5000/v3",
+    "region": "one",
+    "application_credential_id": "an-id",
+    "application_credential_name": "cluster",
+    "application_credential_secret": "s3cret-of-it",
+    "cloud_controller": True,
+}
 
 
 @pytest.fixture
@@ -41,6 +57,12 @@ def site():
 def exposed(site, raw=None, wanted=WANTED):
     parsed = cnf_exposure.parse(raw)
     return run(Expose, site, wanted, cnf=OURS, params=parsed)
+
+
+def checked(site, raw):
+    site.calls.clear()
+    run(CheckModified, site, WANTED, cnf=OURS, params=cnf_exposure.parse(raw))
+    assert not any(call.startswith("lock") for call in site.calls)
 
 
 def unexposed(site, wanted=WANTED):
@@ -91,11 +113,46 @@ def test_address_of_another_load_balancer_is_left_alone(site):
     assert site.services == [theirs]
 
 
+def test_address_that_another_controller_took_out_is_written_again(site):
+    exposed(site)
+    wiped = [replace(one, ingress=(), modes=()) for one in site.services]
+    site.services = wiped
+    exposed(site)
+    assert ingress(site)["lb"] == (site.load_balancer.ssh_address,)
+
+
+def test_address_that_nodes_take_for_themselves_is_written_anew(site):
+    exposed(site)
+    site.services = [replace(one, modes=("VIP",)) for one in site.services]
+    exposed(site)
+    (mode,) = (one.modes for one in site.services if one.name == "lb")
+    assert mode == ("Proxy",)
+
+
 def test_nothing_is_left_after_the_end(site):
     exposed(site)
     unexposed(site)
     assert kept(site) == []
     assert ingress(site) == {"web": (), "lb": (), "others": ()}
+
+
+def test_end_while_the_whole_cluster_is_being_healed(site):
+    exposed(site)
+    other = Cnf(OTHER_CNF, "default")
+    port = {"port": 443, "external_port": 8443}
+    elsewhere = cnf_exposure.parse({"services": [{"name": "others", "ports": [port]}]})
+    run(Expose, site, WANTED, cnf=other, params=elsewhere)
+    for step in terminate_end(VNF, site.vims, site, heals=True):
+        step.take()
+    assert list(site.files) == ["exposures.json"]
+    site.load_balancer, site.control_planes, site.workers = None, [], []
+    for _ in range(2):
+        unexposed(site)
+        recorded = json.loads(site.files["exposures.json"])
+        assert {one["owner"] for one in recorded} == {OTHER_CNF}
+    site.files.clear()
+    unexposed(site)
+    assert site.files == {}
 
 
 def test_services_that_are_gone_do_not_matter_at_the_end(site):
@@ -120,7 +177,7 @@ def test_load_balancer_service_without_node_ports_is_refused(site):
 
 
 def test_conflict_is_found_before_anything_is_created(site):
-    known = cnf_exposure.parse(None).exposures(CNF, [WEB])
+    known = partial(cnf_exposure.parse(None).exposures, CNF, [WEB])
     run(CheckExposure, site, WANTED, owner=CNF, expected=known)
     assert not any(call.startswith("lock") for call in site.calls)
     site.services = [replace(WEB, instance=OTHER_CNF)]
@@ -132,6 +189,72 @@ def test_conflict_is_found_before_anything_is_created(site):
     assert OTHER_CNF in str(caught.value)
 
 
+def test_other_parameters_are_refused_before_they_are_stored(site):
+    exposed(site)
+    site.services = [LB, OTHERS]
+    before = (dict(site.files), site.exposed, ingress(site))
+    wanted = {"services": [{"name": "lb", "ports": [{"port": 443}]}]}
+    checked(site, wanted)
+    wanted["services"][0]["ports"][0]["external_port"] = 6443
+    with pytest.raises(errors.StepFailed, match="in use by the Kubernetes API"):
+        checked(site, wanted)
+    with pytest.raises(errors.StepFailed, match="has no Service web"):
+        checked(site, {"services": [{"name": "web"}]})
+    assert before == (dict(site.files), site.exposed, ingress(site))
+
+
+class TestCloudController:
+    """Its load balancers are for Services of that type."""
+
+    WANTED = params(
+        external_lb_param=BALANCER,
+        cluster={"openstack": CLOUD},
+    )
+
+    @pytest.fixture
+    def site(self):
+        made = instantiated(self.WANTED, load_balancer=True)
+        made.services = [WEB, LB, OTHERS]
+        return made
+
+    def test_its_services_are_left_to_it(self, site):
+        exposed(site, None, self.WANTED)
+        assert kept(site) == [("web", 30080)]
+        assert ingress(site)["lb"] == ()
+
+    def test_one_that_the_request_names_is_exposed_and_gets_no_address(self, site):
+        exposed(site, {"services": [{"name": "lb"}]}, self.WANTED)
+        assert kept(site) == [("lb", 443)]
+        assert ingress(site)["lb"] == ()
+
+    def test_ports_that_will_not_be_used_are_no_conflict(self, site):
+        on_api_port = service("lb", (6443, "TCP", None), type="LoadBalancer")
+        known = partial(cnf_exposure.parse(None).exposures, CNF, [on_api_port])
+        run(CheckExposure, site, self.WANTED, owner=CNF, expected=known)
+        with pytest.raises(errors.StepFailed, match="in use by the Kubernetes API"):
+            run(CheckExposure, site, WANTED, owner=CNF, expected=known)
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        (CheckExposure, {"owner": CNF, "expected": lambda cloud: ()}),
+        (CheckModified, {"cnf": OURS, "params": cnf_exposure.parse(None)}),
+        (Expose, {"cnf": OURS, "params": cnf_exposure.parse(None)}),
+    ],
+)
+def test_load_balancer_that_is_being_rebuilt_is_waited_for(site, kind, arguments):
+    heal_start(site, site.load_balancer.server_id, wanted=WANTED)
+    balancer, site.load_balancer = site.load_balancer, None
+    with pytest.raises(errors.StepFailed, match="has no complete VM") as caught:
+        run(kind, site, WANTED, **arguments)
+    assert "Wait for the end of its heal" in str(caught.value)
+    # The advice is that for what a retry can mend.
+    assert not isinstance(caught.value.__cause__, errors.UnsupportedOperation)
+    site.load_balancer = balancer
+    run(kind, site, WANTED, **arguments)
+
+
 class TestClusterWithoutLoadBalancer:
     @pytest.fixture
     def site(self):
@@ -140,7 +263,7 @@ class TestClusterWithoutLoadBalancer:
     @pytest.mark.parametrize(
         ("kind", "arguments"),
         [
-            (CheckExposure, {"owner": CNF, "expected": ()}),
+            (CheckExposure, {"owner": CNF, "expected": lambda cloud: ()}),
             (Expose, {"cnf": OURS, "params": cnf_exposure.parse(None)}),
         ],
     )

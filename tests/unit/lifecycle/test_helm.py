@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tacker's login for Helm on fakes: where it is made, kept, and left out."""
 
+from dataclasses import replace
+
 import pytest
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import helm
@@ -14,12 +17,29 @@ from tests.helpers.control_planes import AvailableSite
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
-from tests.helpers.operations import dependencies, heal_end, heal_start, run
-from tests.helpers.requests import params
+from tests.helpers.operations import (
+    dependencies,
+    heal_end,
+    heal_start,
+    instantiated,
+    run,
+)
+from tests.helpers.requests import BALANCER, params
 
 HELM = {"helm": True}
 WANTED = params(cluster=HELM)
 ACCESS = ClusterAccess(SecretStr("t0ken"), "CA")
+
+
+MOVED = "198.51.100.4"
+
+
+def move(site, server):
+    """The server has another outer address."""
+    site.control_planes = [
+        replace(one, ssh_address=MOVED) if one.server_id == server else one
+        for one in site.control_planes
+    ]
 
 
 def login_of(site):
@@ -94,6 +114,31 @@ class TestControlPlanes:
         self.heal(site, site.control_planes[0].server_id)
         (new,) = set(site.helm_hosts) - former
         assert site.helm_hosts[new] == "charts"
+
+    def test_vim_follows_a_healed_one_that_has_another_address(self, site):
+        site.vim_in_use = True
+        former = login_of(site)
+        server = site.control_planes[1].server_id
+        heal_start(site, server, wanted=WANTED)
+        (new,) = site.rebuild(server)
+        move(site, new)
+        heal_end(site, new, wanted=WANTED)
+        assert set(login_of(site).hosts) - set(former.hosts) == {MOVED}
+        assert len(login_of(site).hosts) == 3
+        assert login_of(site).password == former.password
+
+    @pytest.mark.parametrize("balancer", [BALANCER, None])
+    def test_vim_follows_one_that_is_moved_while_it_is_used(self, balancer):
+        wanted = params(cluster=HELM, external_lb_param=balancer)
+        site = instantiated(wanted, load_balancer=balancer is not None)
+        site.known = dict(site.stored)
+        site.vim_in_use = balancer is not None
+        move(site, site.control_planes[0].server_id)
+        run(ConnectivityEnd, site, wanted)
+        assert login_of(site).hosts == (MOVED,)
+        site.calls.clear()
+        run(ConnectivityEnd, site, wanted)
+        assert login_of(site).hosts == (MOVED,)
 
     def test_charts_that_cannot_be_had_do_not_end_the_heal(self, site, caplog):
         site.faults.add("helm.charts")

@@ -120,8 +120,8 @@ def test_steps_of_former_journals_make_no_series_of_their_own(directory):
 def test_work_for_a_cnf_makes_no_series_for_each_cnf(directory):
     completed(directory.parent, f"scale_end of CNF {OTHER}")
     completed(directory.parent, f"scale_end of CNF {VNF}")
-    name = "scale_end of CNF"
-    assert runs(written(directory)) == {(name, name, "completed"): 2}
+    names = ("scale of CNF", "scale_end of CNF")
+    assert runs(written(directory)) == {(*names, "completed"): 2}
 
 
 def test_a_mistyped_state_path_is_not_made(directory):

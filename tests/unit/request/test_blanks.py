@@ -46,6 +46,13 @@ def test_blanks_are_reported_beside_other_problems():
     ]
 
 
+def test_blanks_within_a_text():
+    text = f"user: {blanks.mark('a name')}\nhash: '{blanks.mark('a hash')}'\n"
+    assert list(blanks.places({"user_data": text})) == [
+        (("user_data",), "is still to be filled in: a name; a hash")
+    ]
+
+
 def test_a_text_that_only_resembles_a_mark_is_a_value():
     made = parsed({"vim_name": "<fill in>"})
     assert made.vim_name == "<fill in>"

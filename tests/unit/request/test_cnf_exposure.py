@@ -53,6 +53,22 @@ class TestDefault:
         (found,) = exposed(None, one)
         assert (found.check_port, found.sources) == (31000, ("192.0.2.0/24",))
 
+    def test_source_ranges_are_written_as_the_load_balancer_writes_them(self):
+        """Else `cluster check` would find another source than recorded."""
+        ranges = [" 2001:DB8::/32", "192.0.2.7/24 ", "2001:0db8:0:0::1/128"]
+        one = service("lb", (80, "TCP", 30081), loadBalancerSourceRanges=ranges)
+        (found,) = exposed(None, one)
+        assert found.sources == ("2001:db8::/32", "192.0.2.0/24", "2001:db8::1/128")
+
+    def test_source_range_that_is_none_is_named_before_anything_is_exposed(self):
+        ranges = ["192.0.2.0/24", "192.0.2.0/33", "all", "192.0.2.1"]
+        one = service("lb", (80, "TCP", 30081), loadBalancerSourceRanges=ranges)
+        found = problems(None, one)
+        assert [text.split("'")[1] for text in found] == ["192.0.2.0/33", "all"]
+        # Those of the request replace them.
+        wanted = {"services": [{"name": "lb", "sources": ["192.0.2.0/24"]}]}
+        assert exposed(wanted, one)
+
 
 def test_listed_services_only_at_the_ports_that_are_given():
     wanted = {
@@ -108,6 +124,22 @@ def test_all_problems_of_services_are_in_one_error():
         "Service web has no port 81/tcp; it has 80/tcp, 443/tcp",
         "Service dns: port 53/udp cannot have proxy_protocol, which is for tcp",
     )
+
+
+def test_udp_needs_a_health_check_port_where_nodes_drop_packets():
+    """Else flows to workers without a pod are lost, and no check shows it."""
+    local = {"externalTrafficPolicy": "Local"}
+    both = (53, "TCP", 30053), (53, "UDP", 30054)
+    (problem,) = problems(None, service("dns", *both, **local))
+    assert "Service dns: port 53/udp cannot be exposed" in problem
+    assert "type be LoadBalancer" in problem
+    checked = {**local, "healthCheckNodePort": 31000}
+    found = exposed(None, service("dns", *both, type="LoadBalancer", **checked))
+    assert [one.check_port for one in found] == [31000, 31000]
+    # The API has not chosen it yet for a manifest.
+    assert exposed(None, service("dns", *both, type="LoadBalancer", **local))
+    assert exposed(None, service("web", (80, "TCP", 30080), **local))
+    assert exposed(None, service("dns", *both))
 
 
 def test_one_port_for_two_services_is_refused():

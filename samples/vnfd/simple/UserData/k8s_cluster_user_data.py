@@ -31,13 +31,15 @@ class KubernetesClusterUserData(AbstractUserData):
         """
         top = base_hot_dict["heat_template"]
         given = inst_req_info.additional_params or {}
-        wanted = utils.create_initial_param_server_port_dict(base_hot_dict)["nfv"]
+        wanted = {"VDU": set(), "CP": set()}
+        for kind, name in _nfv_paths(list(base_hot_dict.values())):
+            wanted[kind].add(name)
         flavors = utils.create_vdu_flavor_capability_name_dict(vnfd_dict)
         images = utils.create_sw_image_dict(vnfd_dict)
         ports = _external_ports(inst_req_info)
         single = _singles(top, given, flavors, images, ports)
         if single.get("public_network"):
-            for cp in wanted["CP"].keys() - ports:
+            for cp in wanted["CP"] - ports.keys():
                 ports[cp] = {"network": single["public_network"], "fixed_ips": []}
         problems = [
             *_absent("the VNFD names no flavour for {}", wanted["VDU"], flavors),
@@ -84,8 +86,25 @@ class KubernetesClusterUserData(AbstractUserData):
         return {**param, capacity: vnf_capacity} if capacity in param else param
 
 
+def _nfv_paths(value):
+    """Yield kind and name of each ``get_param: [nfv, VDU or CP, NAME, ...]``.
+
+    Tacker's own function (``create_initial_param_server_port_dict``) passes over the
+    members of a ResourceGroup, which the control planes are.
+    """
+    if isinstance(value, list):
+        for item in value:
+            yield from _nfv_paths(item)
+    elif isinstance(value, dict):
+        path = value.get("get_param")
+        if isinstance(path, list) and len(path) == 4 and path[0] == "nfv":
+            yield path[1], path[2]
+        for item in value.values():
+            yield from _nfv_paths(item)
+
+
 def _absent(text, names, given):
-    return [text.format(name) for name in names if not given.get(name)]
+    return [text.format(name) for name in sorted(names) if not given.get(name)]
 
 
 def _singles(top, given, flavors, images, ports):

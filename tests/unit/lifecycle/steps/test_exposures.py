@@ -152,6 +152,17 @@ def test_a_cluster_without_a_balancer_only_loses_the_record() -> None:
     assert json.loads(site.files[FILE]) == []
 
 
+def test_a_spoiled_record_is_not_lost_with_the_balancer() -> None:
+    """Nothing else says what the other CNFs have."""
+    site = instantiated()
+    put(site, ONE, WEB)
+    site.load_balancer = None
+    site.files[FILE] = "{"
+    with pytest.raises(errors.SpoiledFile, match="heal each CNF after that"):
+        put(site, TWO)
+    assert site.files[FILE] == "{"
+
+
 @pytest.mark.parametrize("answers", [True, False])
 def test_they_survive_a_heal_of_the_load_balancer(answers: bool) -> None:
     site = instantiated()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cluster's lock: one holder, said by name, free as soon as it is gone."""
 
+import threading
 import time
 
 import pytest
@@ -100,6 +101,23 @@ def test_owner_that_wrote_half_a_line_is_not_an_error_in_itself(
         ClusterLock(log_in(), str(tmp_path), "heal_start").acquire()
 
 
+def test_owner_that_releases_it_soon_is_waited_for(log_in, tmp_path, impatient):
+    session = log_in()
+    first = ClusterLock(session, str(tmp_path), "scale_end of CNF a")
+    first.acquire(within=600.0)
+    second = ClusterLock(log_in(), str(tmp_path), "scale_end")
+    ended = threading.Timer(3.0, session.close)
+    ended.start()
+    second.acquire()
+    assert second.held
+    # A promise that was not kept is an error as before.
+    with pytest.raises(errors.LockedError, match="scale_end of conductor"):
+        ClusterLock(log_in(), str(tmp_path), "heal_start").acquire()
+    (tmp_path / "operation.lock").write_text('{"within": 0.5}')
+    with pytest.raises(errors.LockedError, match="an unknown operation"):
+        ClusterLock(log_in(), str(tmp_path), "heal_start").acquire()
+
+
 class Session:
     alive = True
 
@@ -117,7 +135,7 @@ class Lock:
     def held(self):
         return self.taken and self.session.alive
 
-    def acquire(self, patience=None):
+    def acquire(self, patience=None, within=0.0):
         if self.session in self.busy:
             raise errors.LockedError(path="/c", host="a", owner="scale_end")
         self.taken = True

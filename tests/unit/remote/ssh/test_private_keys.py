@@ -184,7 +184,8 @@ class TestFiles:
     def test_one_that_is_not_there_is_reported(self, directory):
         missing = reason(private_keys.read, f"{directory}/nobody", str(directory))
         assert missing == (
-            "is a file that is not there or that Tacker's conductor may not read"
+            "is a file that is not there or that Tacker's conductor may not read "
+            f"({directory}/nobody, below [k8s_mgmt] key_directory)"
         )
 
     @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
