@@ -77,6 +77,18 @@ def _service(obj: Obj, network: str) -> None:
             port.setdefault("nodePort", random.choice(_NODE_PORTS))
 
 
+def _stateful_set(obj: Obj, network: str) -> None:
+    _replicas(obj, network)
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    obj["spec"].setdefault("updateStrategy", rolling)
+
+
+def _daemon_set(obj: Obj, _network: str) -> None:
+    surge = {"maxSurge": 0, "maxUnavailable": 1}
+    rolling = {"type": "RollingUpdate", "rollingUpdate": surge}
+    obj.setdefault("spec", {}).setdefault("updateStrategy", rolling)
+
+
 def _replicas(obj: Obj, _network: str) -> None:
     obj["spec"].setdefault("replicas", 1)
     # Before its controller has written anything, too: clients look into it.
@@ -133,7 +145,8 @@ _DEFAULTS: dict[str, Callable[[Obj, str], None]] = {
     "services": _service,
     "deployments": _replicas,
     "replicasets": _replicas,
-    "statefulsets": _replicas,
+    "statefulsets": _stateful_set,
+    "daemonsets": _daemon_set,
 }
 _ALWAYS_SPEC = ("nodes", "pods", "namespaces", "services")
 

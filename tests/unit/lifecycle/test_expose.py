@@ -198,7 +198,7 @@ def test_other_parameters_are_refused_before_they_are_stored(site):
     wanted["services"][0]["ports"][0]["external_port"] = 6443
     with pytest.raises(errors.StepFailed, match="in use by the Kubernetes API"):
         checked(site, wanted)
-    with pytest.raises(errors.StepFailed, match="has no Service web"):
+    with pytest.raises(errors.StepFailed, match="there is no Service web"):
         checked(site, {"services": [{"name": "web"}]})
     assert before == (dict(site.files), site.exposed, ingress(site))
 

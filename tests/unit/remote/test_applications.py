@@ -4,9 +4,12 @@
 kubectl and Helm are real, behind an SSH server; the API server is the stand-in.
 """
 
+import json
+
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
 from tacker_k8s_mgmt.model import applications
 from tacker_k8s_mgmt.request.params import parse
 from tests.helpers.applications import (
@@ -22,7 +25,8 @@ from tests.helpers.applications import (
 )
 from tests.helpers.kubeapi import wait_for
 from tests.helpers.kubectl_server import needs_kubectl
-from tests.helpers.requests import additional_params, params
+from tests.helpers.requests import VNF, additional_params, params
+from tests.tree import ROOT
 
 pytestmark = needs_kubectl
 
@@ -423,3 +427,41 @@ class TestCharts:
         assert "charts/wiki: has no Chart.yaml" in failure(cluster, WIKI)
         cluster.package_content = {"charts/wiki": b"no archive"}
         assert "charts/wiki: is no archive of a chart" in failure(cluster, WIKI)
+
+
+class TestSeen:
+    def test_the_sample_is_well_and_what_is_missing_is_shown(self, cluster, site):
+        place = ROOT / "samples" / "applications"
+        cluster.package_content = {
+            f"Files/notes/{path.name}": path.read_bytes()
+            for path in (place / "notes").iterdir()
+        }
+        apps = json.loads((place / "applications.json").read_text())
+        modify = json.loads((place / "modify.json").read_text())
+        assert json.loads(modify["metadata"]["k8s_applications"]) == apps
+        params = wanted(*apps)
+        bring(cluster, params)
+        report = Survey(params, VNF, cluster).applications()
+        assert (report.failures, report.differs) == ({}, False)
+        (one,) = report.applications
+        assert {item.title for item in one.objects} >= {
+            "StatefulSet notes/notes-db",
+            "Job notes/notes-schema",
+            "Service notes/notes-api",
+        }
+        site.kube.kubectl("-n", "notes", "delete", "service", "notes-api")
+        report = Survey(params, VNF, cluster).applications()
+        (finding,) = [text.text for text in report.applications[0].findings]
+        assert finding == "Service notes/notes-api: missing"
+
+    def test_one_that_is_not_there_and_one_that_is_not_wanted(self, cluster):
+        bring(cluster, wanted(bare()))
+        report = Survey(wanted(SHOP), VNF, cluster).applications()
+        found = {
+            one.name: [finding.text for finding in one.findings]
+            for one in report.applications
+        }
+        assert found == {
+            "shop": ["not on the cluster, although it is wanted"],
+            "bare": ["on the cluster, although it is not wanted"],
+        }
