@@ -26,7 +26,7 @@ def answer(store: Store, namespace: str | None, name: str) -> bytes:
     if found is None:
         raise not_found(SERVICES, service)
     if port and not any(_is(one, port) for one in found["spec"].get("ports", ())):
-        raise _unavailable(f'no service port "{port}" found for service "{service}"')
+        raise _unavailable(f'no service port {port} found for service "{service}"')
     endpoints = store.find(ENDPOINTS, namespace, service) or {}
     if not dig(endpoints, "subsets", []):
         raise _unavailable(f'no endpoints available for service "{service}"')
