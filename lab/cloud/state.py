@@ -10,11 +10,12 @@ from pathlib import Path
 
 from lab.cloud.addresses import Records
 
-TABLES = ("networks", "subnets", "ports", "servers", "keypairs", "other")
+TABLES = ("networks", "subnets", "ports", "servers", "keypairs", "quotas", "other")
 
 
 class State:
-    """Networks, subnets, ports, servers and other resources of Heat by id; key pairs.
+    """Networks, subnets, ports, servers and other resources of Heat by id; key pairs,
+    and quotas that are not as usual.
 
     :param directory: made when absent.
     """

@@ -86,13 +86,15 @@ def _limits() -> dict[str, int]:
     known = {flavor["name"]: flavor for flavor in FLAVORS}
     known |= {flavor["id"]: flavor for flavor in FLAVORS}
     used = [known[s["flavor"]] for s in servers if s["flavor"] in known]
+    usual = {"instances": INSTANCES, "cores": CORES, "ram": RAM}
+    limits = stand_in.limited(usual)
     return {
         "maxServerMeta": 128,
-        "maxTotalInstances": INSTANCES,
+        "maxTotalInstances": limits["instances"],
         "totalInstancesUsed": len(servers),
-        "maxTotalCores": CORES,
+        "maxTotalCores": limits["cores"],
         "totalCoresUsed": sum(flavor["vcpus"] for flavor in used),
-        "maxTotalRAMSize": RAM,
+        "maxTotalRAMSize": limits["ram"],
         "totalRAMUsed": sum(flavor["ram"] for flavor in used),
         "maxServerGroups": 50,
         "totalServerGroupsUsed": 0,

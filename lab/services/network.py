@@ -97,7 +97,7 @@ def _quotas(records: Records) -> dict[str, dict[str, int]]:
     def used(kind: str) -> int:
         return len(records[_TABLES[kind]]) if kind in _TABLES else 0
 
-    limits = {**QUOTAS, **UNCOUNTED}
+    limits = stand_in.limited({**QUOTAS, **UNCOUNTED})
     return {
         kind: {"limit": limit, "used": used(kind), "reserved": 0}
         for kind, limit in limits.items()

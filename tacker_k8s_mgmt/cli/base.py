@@ -9,15 +9,18 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any, ClassVar, NoReturn
 
 import cliff.command
 import cliff.lister
 import cliff.show
+from cliff.columns import FormattableColumn
 
 from tacker_k8s_mgmt.cli import common
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.errors import K8sMgmtError
+from tacker_k8s_mgmt.model.timeline import clock
 
 _JSON = "json"
 
@@ -131,6 +134,9 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 class Lister(cliff.lister.Lister, Command):
     """A command that lists things."""
 
+    #: The exit code when nothing went wrong.
+    _code = common.OK
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Return the parser, with the options for forms of output."""
         parser = super().get_parser(prog_name)
@@ -139,7 +145,9 @@ class Lister(cliff.lister.Lister, Command):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run it and print the list."""
-        return self._reported(lambda: super(Lister, self).run(parsed_args))
+        return self._reported(
+            lambda: super(Lister, self).run(parsed_args) or self._code
+        )
 
     def produce_output(
         self,
@@ -150,6 +158,19 @@ class Lister(cliff.lister.Lister, Command):
         """Print it in the form that was chosen."""
         with _unknown_columns():
             return super().produce_output(parsed_args, column_names, data)
+
+
+class Time(FormattableColumn[Any]):
+    """A time in seconds since the epoch: local for people, UTC for programs."""
+
+    def human_readable(self) -> str:
+        """Return it as `runs show` prints it."""
+        return clock(self._value)
+
+    def machine_readable(self) -> str:
+        """Return it in ISO 8601."""
+        at = datetime.fromtimestamp(self._value, timezone.utc)
+        return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True)

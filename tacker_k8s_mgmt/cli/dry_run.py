@@ -4,6 +4,7 @@
 So a preview shows what the operation itself would write and call, in its order.
 """
 
+import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -13,6 +14,7 @@ from pydantic import SecretStr
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.object_ports import Object
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
@@ -76,6 +78,9 @@ class _Site:
     def pod_network(self, control_plane: Node) -> "_Site":
         return self
 
+    def manifests(self, control_plane: Node) -> "_Site":
+        return self
+
     def balancer(self, machine: Machine) -> "_Site":
         return self
 
@@ -92,7 +97,7 @@ class _Site:
     def measure(self, nodes: Sequence[Node], hub: Node) -> Sequence[Measurement]:
         return ()
 
-    def name_taken(self, name: str) -> bool:
+    def name_taken(self, name: str, tenant: str = "") -> bool:
         return False
 
     def _do_nothing(self, *arguments: object, **options: object) -> None:
@@ -101,6 +106,8 @@ class _Site:
     lock = wait_reachable = forget = save_host_keys = claim = _do_nothing
     # As in the v2 API: no login is made on machines that are not there.
     helm_password = _do_nothing
+    # As in the v2 API: tenants have no VIMs.
+    of_tenants = apply = delete = _do_nothing
 
     def identity(self, node: Node) -> ports.MachineIdentity:
         return ports.MachineIdentity("", "", _ASSUMED_MTU)
@@ -133,8 +140,14 @@ class _Site:
         return ClusterAccess(SecretStr(""), "")
 
     def register(self, spec: ports.VimSpec) -> str:
-        self.record.vim = spec
+        if not spec.tenant:
+            self.record.vim = spec
         return ""
+
+    def present(self, objects: Sequence[Object]) -> Sequence[Object]:
+        """All of them, so that there is nothing to make; Secrets have a token."""
+        text = base64.b64encode(b"unknown").decode()
+        return [{**one, "data": {"token": text, "ca.crt": text}} for one in objects]
 
     # The load balancer
 

@@ -5,13 +5,14 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tacker_k8s_mgmt.cli import documents
+from tacker_k8s_mgmt.cli import documents, profile_input
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.csar import request
 from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.request import params
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.profile_values import Source
 from tacker_k8s_mgmt.request.secret_references import Resolver
 
 RESOLVED_LATER = "resolved when a hook begins"
@@ -30,6 +31,7 @@ def add_request(parser: argparse.ArgumentParser) -> None:
         metavar="INSTANTIATE.json",
         help="the instantiate request of the VNF that a later request is for",
     )
+    profile_input.add_profiles(parser)
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,13 @@ def read_request(
     args: argparse.Namespace,
     amend: Callable[[Request], Request] | None = None,
     resolver: Resolver | None = None,
+    profiles: str | None = None,
 ) -> CheckedRequest:
     """Read and check the request of the command line.
 
     :param amend: changes the request before it is checked.
     :param resolver: resolves secrets that are given by reference.
+    :param profiles: a directory with profiles, without that of the command line.
     :raises UsageError: it cannot be read, or is not what it should be.
     """
     if documents.STDIN == args.request == args.stored:
@@ -76,8 +80,9 @@ def read_request(
     problems = [*body.problems, *(stored.problems if stored else ())]
     absent = _absent(body, stored)
     parsed = None
+    find_profile = profile_input.source(args.profiles or profiles)
     try:
-        parsed = None if absent else _parsed(body, stored, resolver)
+        parsed = None if absent else _parsed(body, stored, resolver, find_profile)
     except ParamError as error:
         problems += error.problems
     else:
@@ -131,15 +136,20 @@ def _request(document: documents.Document) -> Request:
 
 
 def _parsed(
-    body: Request, stored: Request | None, resolver: Resolver | None
+    body: Request,
+    stored: Request | None,
+    resolver: Resolver | None,
+    find_profile: Source,
 ) -> InstallParams | None:
     if stored is None:
-        return params.parse(body.additional_params, resolver)
+        given = body.additional_params
+        return params.parse(given, resolver, find_profile=find_profile)
     return params.merged(
         stored.additional_params,
         body.additional_params,
         resolver,
         upgrade=body.may_upgrade,
+        find_profile=find_profile,
     )
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacker_k8s_mgmt.csar import archive, customize, meta, sources
+from tacker_k8s_mgmt.csar import archive, customize, meta, sources, vnfd
 from tacker_k8s_mgmt.csar.api import V1, Api
 from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.csar.tree import mapping, parse
 from tacker_k8s_mgmt.errors import PackageError
 
 _NOTHING = customize.Site()
@@ -20,12 +21,14 @@ class Built:
 
     :param replaced: files of the source that are replaced by the driver's own.
     :param sha256: of the zip; the same parts give the same zip.
+    :param vnfd_id: of the VNFD.
     """
 
     path: Path
     files: tuple[str, ...]
     sha256: str
     replaced: tuple[str, ...] = ()
+    vnfd_id: str = ""
 
 
 def build(
@@ -49,14 +52,16 @@ def build(
     files = sources.collect(flavour, source=source, types=types, api=api)
     files = customize.fit(files, names)
     replaced = sources.replaced(files, source)
-    files[meta.PATH] = meta.render(files, entry(flavour, files, source))
+    main = entry(flavour, files, source)
+    files[meta.PATH] = meta.render(files, main)
     with archive.replacing(output) as temporary:
         archive.write(temporary, files)
         problems = check(temporary).problems
         if problems:
             raise PackageError(flavour, problems)
         digest = hashlib.sha256(temporary.read_bytes()).hexdigest()
-    return Built(output, tuple(sorted(files)), digest, replaced)
+    vnfd_id = vnfd.descriptor_id(mapping(parse(files[main].decode())))
+    return Built(output, tuple(sorted(files)), digest, replaced, vnfd_id)
 
 
 def entry(flavour: str, files: Mapping[str, bytes], source: Path) -> str:

@@ -21,10 +21,11 @@ from tacker_k8s_mgmt.csar import (
     vnfd,
     vnfd_rules,
 )
-from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
+from tacker_k8s_mgmt.csar.tree import mapping, parse, sequence
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model import load_balancer
-from tacker_k8s_mgmt.request import blanks
+from tacker_k8s_mgmt.request import blanks, profiles
+from tacker_k8s_mgmt.request.profile_values import IN_PACKAGE, NAME, SUFFIX, Refused
 
 _NO_REQUESTS: Mapping[str, Any] = {}
 
@@ -66,6 +67,7 @@ def _report(
     if meta.PATH in files:
         problems = list(meta.problems(described, files))
     problems += _file_problems(files, target)
+    problems += _profile_problems(files)
     unreadable = list(_yaml_problems(root))
     problems += unreadable
     problems += _blanks(files)
@@ -92,7 +94,7 @@ def _report(
             problems += _flavour_problems(flavour, base, target, entry, reached)
     contents = request_check.Contents(
         files,
-        _descriptor_id(entry),
+        vnfd.descriptor_id(vnfd.load(entry)) if entry else "",
         {flavour.id: flavour for flavour in flavours},
         bases,
         target,
@@ -106,6 +108,19 @@ def _report(
         problems += [f"{name}: {text}" for text in findings.problems]
         warnings += [f"{name}: {text}" for text in findings.warnings]
     return Report(tuple(contents.flavours), tuple(problems), tuple(warnings))
+
+
+def _profile_problems(files: Mapping[str, bytes]) -> Iterator[str]:
+    for path in sorted(name for name in files if name.startswith(f"{IN_PACKAGE}/")):
+        name = path.removeprefix(f"{IN_PACKAGE}/").removesuffix(SUFFIX)
+        if path != f"{IN_PACKAGE}/{name}{SUFFIX}" or not NAME.fullmatch(name):
+            yield f"{path}: is no profile, whose file is named like edge-5g{SUFFIX}"
+            continue
+        try:
+            profiles.of_package(files)(name)
+        except Refused as error:
+            for problem in error.problems:
+                yield f"{path}: {problem.removeprefix(f'{path} of the VNF package: ')}"
 
 
 def _flavour_problems(
@@ -126,13 +141,6 @@ def _flavour_problems(
         yield f"Definitions/{flavour.path.name}: {text}"
     if base is not None:
         yield from hot_consistency.problems(flavour, base, target)
-
-
-def _descriptor_id(entry: Path | None) -> str:
-    tree = vnfd.load(entry) if entry else {}
-    nodes = mapping(dig(tree, "topology_template", "node_templates"))
-    ids = [dig(node, "properties", "descriptor_id") for node in nodes.values()]
-    return str(next(filter(None, ids), ""))
 
 
 def _of_requests(

@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.csar import request_schemas
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
 from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.model import node_settings
-from tacker_k8s_mgmt.request import blanks, key_aliases, params
+from tacker_k8s_mgmt.request import blanks, key_aliases, metadata_lists, params
 
 CREATE = request_schemas.CREATE
 INSTANTIATE = request_schemas.INSTANTIATE
@@ -153,11 +153,10 @@ def _blanks(body: Mapping[str, Any]) -> Iterator[tuple[key_aliases.Location, str
 
 
 def _settings(body: Mapping[str, Any]) -> Sequence[str]:
-    """What is wrong with the settings of nodes in the metadata."""
-    _, problems = node_settings.parse(
-        node_settings.merged({}, mapping(body.get("metadata")))
-    )
-    return problems
+    """What is wrong with the metadata: settings of nodes, and lists."""
+    metadata = node_settings.merged({}, mapping(body.get("metadata")))
+    _, problems = node_settings.parse(metadata)
+    return (*problems, *metadata_lists.problems(metadata))
 
 
 def _sentence(detail: Any) -> str:

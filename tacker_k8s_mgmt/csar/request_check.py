@@ -23,7 +23,7 @@ from tacker_k8s_mgmt.csar.request import ATTRIBUTES, Request, external_cps
 from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import load_balancer
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import params, profiles
 from tacker_k8s_mgmt.request.params import InstallParams
 
 _USER_DATA = "lcm-operation-user-data"
@@ -114,7 +114,8 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
         )
         return
     try:
-        parsed = params.parse(request.additional_params)
+        find_profile = profiles.of_package(contents.files)
+        parsed = params.parse(request.additional_params, find_profile=find_profile)
     except ParamError as error:
         result.problems += error.problems
         parsed = vms.reduced(request)
@@ -329,6 +330,7 @@ def _override(
             stored.additional_params,
             request.additional_params,
             upgrade=request.may_upgrade,
+            find_profile=profiles.of_package(contents.files),
         )
     except ParamError as error:
         result.problems += error.problems

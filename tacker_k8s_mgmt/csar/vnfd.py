@@ -171,6 +171,13 @@ def load(path: Path) -> Mapping[str, Any]:
         return {}
 
 
+def descriptor_id(tree: Mapping[str, Any]) -> str:
+    """The id of the VNFD in its entry file; "" if that has none."""
+    nodes = mapping(dig(tree, "topology_template", "node_templates"))
+    ids = [dig(node, "properties", "descriptor_id") for node in nodes.values()]
+    return str(next(filter(None, ids), ""))
+
+
 def without_occurrences(definitions: Path) -> Iterator[tuple[str, str]]:
     """Requirements of node types without occurrences.
 

@@ -3,7 +3,7 @@
 
 import abc
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from oslo_config import cfg
@@ -16,8 +16,11 @@ from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.playbook_runs import Progress
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.remote.clock import SystemClock
+from tacker_k8s_mgmt.remote.profile_files import ProfileFiles
 from tacker_k8s_mgmt.remote.site import Site
+from tacker_k8s_mgmt.request import profiles
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.profile_values import Source
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
 LOG = logging.getLogger(__name__)
@@ -75,6 +78,30 @@ class Hook(abc.ABC, Generic[S]):
         for warning in params.warnings if params else ():
             LOG.warning("VNF instance %s: %s", self._vnf_id, warning)
         return params
+
+    def find_profile(self, needed: Collection[str] | None = None) -> Source:
+        """Finds the profile that a request or the stored parameters name.
+
+        What it stood for at instantiation is kept, and holds for the cluster's life.
+
+        :param needed: see :func:`.params.parse`. The end of a cluster needs no profile.
+        """
+        kept = self.kept_profile()
+        files = ProfileFiles(self.state_path, self.package)
+        if self.name == "instantiate_start":
+            return files
+        if self.name.startswith("instantiate_"):
+            return profiles.kept_or(kept, files)
+        without = profiles.nothing if needed == SERVER_ONLY else profiles.lost
+        return profiles.kept_or(kept, without)
+
+    @abc.abstractmethod
+    def kept_profile(self) -> Any:
+        """What is kept of the cluster's profile; None if nothing is."""
+
+    @abc.abstractmethod
+    def package(self) -> str:
+        """The directory of the VNF package."""
 
     def begin(self) -> None:
         """Prepare for work; called once the parameters are read."""

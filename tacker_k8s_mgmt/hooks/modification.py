@@ -8,15 +8,17 @@ from tacker_k8s_mgmt.lifecycle.modify import Concern
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps.applications import ApplicationChanges
 from tacker_k8s_mgmt.lifecycle.steps.node_changes import NodeChanges
+from tacker_k8s_mgmt.lifecycle.steps.tenants import TenantChanges
 from tacker_k8s_mgmt.model import node_settings
-from tacker_k8s_mgmt.request.metadata_lists import APPLICATIONS
+from tacker_k8s_mgmt.request import metadata_lists
 
 Make = Callable[[ClusterState], Concern]
 
 #: What an entry of the metadata is for, in the order of work.
 _CONCERNS: Mapping[Make, Callable[[str], bool]] = {
     NodeChanges: node_settings.is_entry,
-    ApplicationChanges: APPLICATIONS.__eq__,
+    TenantChanges: metadata_lists.TENANTS.__eq__,
+    ApplicationChanges: metadata_lists.APPLICATIONS.__eq__,
 }
 
 

@@ -7,12 +7,13 @@ Booleans and numbers are no strings, which kubespray would refuse.
 import json
 import re
 from collections.abc import Collection, Iterable, Sequence
+from ipaddress import ip_network
 from typing import Any
 
 from tacker_k8s_mgmt.kubespray import network
 from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
-from tacker_k8s_mgmt.request import option_metadata, registries
+from tacker_k8s_mgmt.request import node_registry, option_metadata, registries
 from tacker_k8s_mgmt.request.models import Proxy
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.storage_options import LOCAL_PATH_IS_DEFAULT
@@ -107,10 +108,18 @@ def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]
     openstack, storage = options.openstack, options.storage
     built = option_metadata.variables(options)
     built |= network.variables(options, params.address_family, nic_mtus)
-    private = (registry.as_registry() for registry in params.private_registries)
+    private = [registry.as_registry() for registry in params.private_registries]
+    if own := options.node_registry:
+        services = params.service_cidr or ip_network(
+            networks.SERVICES[params.address_family]
+        )
+        built[node_registry.ADDRESS_VARIABLE] = str(own.service_address(services))
+        private.append(own.as_registry(services))
     built |= registries.variables(
         [*options.registries, *private], options.container_manager or "containerd"
     )
+    if webhook := options.authentication.webhook:
+        built |= webhook.authorization_variables()
     if openstack and storage.cinder:
         built |= openstack.login("cinder")
     if openstack and openstack.cloud_controller:

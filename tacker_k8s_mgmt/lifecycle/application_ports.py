@@ -2,30 +2,15 @@
 """What the applications on a cluster need from the outside, as Protocols."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
+from tacker_k8s_mgmt.lifecycle.object_ports import Manifests
 from tacker_k8s_mgmt.model.applications import Chart, Progress, Record
 from tacker_k8s_mgmt.model.manifest_objects import Object
 
 
-class Objects(Protocol):
-    """Objects of an owner in the cluster."""
-
-    def apply(
-        self, objects: Sequence[Object], *, owner: str, timeout: float
-    ) -> None: ...
-
-    def check(self, objects: Sequence[Object], *, owner: str = "") -> Sequence[str]: ...
-
-    def owned(self, owner: str) -> Sequence[dict[str, Any]]: ...
-
-    def present(self, objects: Sequence[Object]) -> Sequence[dict[str, Any]]: ...
-
-    def delete(self, objects: Sequence[Object], timeout: float) -> None: ...
-
-    def get(
-        self, kind: str, namespace: str = "", selector: str = ""
-    ) -> Sequence[dict[str, Any]]: ...
+class Objects(Manifests, Protocol):
+    """Objects of an owner in the cluster, and what kinds there are."""
 
     def cluster_wide(self) -> frozenset[tuple[str, str]]: ...
 

@@ -4,13 +4,15 @@
 Each source is read on its own: the failure of one hides no other.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import application_status, ports
+from tacker_k8s_mgmt.lifecycle.steps import tenants
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.exposure import Exposure
@@ -18,8 +20,9 @@ from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Node, Role, name_nodes
 from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.status import report, settings_report
+from tacker_k8s_mgmt.status import report, settings_report, tenant_rows
 from tacker_k8s_mgmt.status.application_report import (
     ApplicationsReport,
     ApplicationState,
@@ -27,11 +30,23 @@ from tacker_k8s_mgmt.status.application_report import (
 from tacker_k8s_mgmt.status.facts import Answers, Report, Source
 from tacker_k8s_mgmt.status.heal_commands import HealCommands
 from tacker_k8s_mgmt.status.settings_report import SettingsReport
+from tacker_k8s_mgmt.status.tenant_rows import TenantsReport
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
 Answer = TypeVar("Answer")
+#: What differs of each tenant; None for one that is not in the cluster.
+Tenants = Mapping[str, tuple[str, ...] | None]
 Listing = tuple[tuple[Node, ...], frozenset[str] | None, tuple[Exposure, ...]]
+
+
+class Objects(NamedTuple):
+    """What is read of the cluster's API."""
+
+    nodes: tuple[NodeObject, ...]
+    marks: Mapping[str, NodeMarks]
+    services: tuple[Service, ...]
+    tenants: Tenants
 
 
 class Survey:
@@ -80,15 +95,18 @@ class Survey:
         with ThreadPoolExecutor(1) as pool:
             listing = pool.submit(self._read, Source.INVENTORY, self._listing)
             vims = self._read(Source.VIM, lambda: view.vims.registered())
+            tenant_vims = self._read(Source.VIM, lambda: view.vims.of_tenants())
             machines = self._read(Source.HEAT, lambda: view.machines())
             counts = self._read(Source.HEAT, lambda: tuple(view.counts()))
             listed, joined, exposures = listing.result() or (None, None, None)
             planes = _control_planes(listed, machines)
-            nodes = pool.submit(self._read, Source.CLUSTER, lambda: self._nodes(planes))
+            nodes = pool.submit(
+                self._read, Source.CLUSTER, lambda: self._nodes(planes, exposures)
+            )
             status = None
             if self._params.load_balancer:
                 status = self._read(Source.BALANCER, lambda: self._status(machines))
-            seen, marks = nodes.result() or (None, None)
+            objects = nodes.result()
             # Only a control plane that has answered.
             asked = self._answering
             apps = self._read(Source.CLUSTER, lambda: self._applications(asked))
@@ -96,13 +114,16 @@ class Survey:
                 machines=machines,
                 inventory=listed,
                 joined=joined,
-                nodes=seen,
+                nodes=objects.nodes if objects else None,
                 balancer=status,
                 vims=vims,
                 counts=counts,
                 exposures=exposures,
-                marks=marks,
+                services=objects.services if objects else None,
+                marks=objects.marks if objects else None,
                 settings=self._settings,
+                tenants=objects.tenants if objects else None,
+                tenant_vims=tenant_vims,
             )
             return answers, apps or ()
 
@@ -111,7 +132,8 @@ class Survey:
         listing = self._read(Source.INVENTORY, self._listing)
         listed = listing[0] if listing else ()
         planes = _control_planes(listed, None)
-        _, marks = self._read(Source.CLUSTER, lambda: self._nodes(planes)) or ((), {})
+        answer = self._read(Source.CLUSTER, lambda: self._nodes(planes))
+        marks = answer.marks if answer else {}
         rows = settings_report.rows(listed, marks, self._settings, self._params)
         return SettingsReport(tuple(rows), self._settings.problems, self._failures)
 
@@ -144,30 +166,55 @@ class Survey:
         exposures = records.exposures() or ()
         return nodes_in(records.inventory()), records.joined(), exposures
 
-    def _nodes(
-        self, control_planes: tuple[Node, ...]
-    ) -> tuple[tuple[NodeObject, ...], Mapping[str, NodeMarks]]:
-        """The Node objects and their settings."""
+    def compare_tenants(self) -> TenantsReport:
+        """Compare the tenants only."""
+        answers, _ = self._answers()
+        rows = tuple(tenant_rows.rows(answers, self._params))
+        params, failures = self._params, self._failures
+        asked = (Source.CLUSTER, Source.VIM)
+        unread = {s: failures[s] for s in failures if s in asked}
+        return TenantsReport(rows, params.tenants, params.metadata_problems, unread)
 
-        def ask(plane: Node) -> tuple[tuple[NodeObject, ...], Mapping[str, NodeMarks]]:
+    def _nodes(
+        self,
+        control_planes: tuple[Node, ...],
+        exposures: Collection[Exposure] | None = None,
+    ) -> Objects:
+        """The objects, with the Services of these exposures.
+
+        Through a control plane that answers.
+        """
+        namespaces = sorted({exposure.namespace for exposure in exposures or ()})
+
+        def ask(plane: Node) -> Objects:
             cluster = self._view.cluster(plane)
             marks = {one.name: one for one in cluster.marks()}
+            services = chain.from_iterable(map(cluster.services, namespaces))
             nodes = tuple(cluster.nodes())
             self._answering = (plane,)
-            return nodes, marks
+            return Objects(nodes, marks, tuple(services), self._tenants(plane))
 
         return _first(control_planes, ask)
 
-    def _applications(
-        self, control_planes: tuple[Node, ...]
-    ) -> tuple[ApplicationState, ...]:
+    def _applications(self, planes: tuple[Node, ...]) -> tuple[ApplicationState, ...]:
         """The applications; none without a control plane to ask."""
 
         def ask(plane: Node) -> tuple[ApplicationState, ...]:
-            host = self._view.applications(plane)
-            return application_status.read(host, self._params)
+            return application_status.read(self._view.applications(plane), self._params)
 
-        return _first(control_planes, ask) if control_planes else ()
+        return _first(planes, ask) if planes else ()
+
+    def _tenants(self, plane: Node) -> Tenants:
+        """What differs of each tenant that is wanted or there."""
+        manifests, wanted = self._view.manifests(plane), self._params.tenants
+        there = tenants.known(manifests)
+        found = {
+            tenant.name: tuple(tenants.differences(manifests, tenant))
+            for tenant in wanted
+            if tenant.name in there
+        }
+        lost = {tenant.name for tenant in wanted} - there
+        return {**dict.fromkeys(there, ()), **dict.fromkeys(lost), **found}
 
     def _status(self, machines: Machines | None) -> BalancerStatus:
         machine = machines.load_balancer if machines else None

@@ -24,12 +24,12 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     playbooks,
     readiness,
     rebuild,
+    tenants,
     vim,
 )
 from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url, names_of, of_role
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
-from tacker_k8s_mgmt.request.params import API_PORT
 from tacker_k8s_mgmt.topology import connection_points
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 
@@ -271,12 +271,9 @@ class ConnectivityEnd:
 
     def _is_registered(self) -> bool:
         state = self._state
-        fitting = {state.endpoint()}
-        if state.params.load_balancer is None:
-            # The first control plane comes last after its heal, and the VIM stays.
-            fitting = {api_url(n.ssh_address, API_PORT) for n in state.planes()}
-        vims = state.site.vims.registered()
-        return len(vims) == 1 and vims[0].named and vims[0].auth_url in fitting
+        fitting, vims = vim.endpoints(state), state.site.vims.registered()
+        own = len(vims) == 1 and vims[0].named and vims[0].auth_url in fitting
+        return own and tenants.are_registered(state)
 
     def _register_vim(self) -> None:
         state = self._state
@@ -288,6 +285,7 @@ class ConnectivityEnd:
                 hint="Terminate and delete these VNFs.",
             )
         vim.register(state, state.cluster().admin_access())
+        tenants.register(state)
 
     def _see_same(self) -> None:
         """Check that each worker is the VM that it was."""

@@ -20,6 +20,7 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     preflight,
     readiness,
     rebuild,
+    tenants,
     vim,
 )
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
@@ -68,6 +69,7 @@ class Instantiate:
                 "register the cluster as a VIM",
                 lambda: vim.register(state, self._access),
             ),
+            *tenants.steps(state),
             *applications.steps(state),
         )
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt.lifecycle.application_ports import Applications
+from tacker_k8s_mgmt.lifecycle.object_ports import Manifests, ManifestsReader
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.helm import HelmLogin
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
@@ -104,8 +105,14 @@ class MarksReader(Protocol):
     def marks(self) -> Sequence[NodeMarks]: ...
 
 
-class NodeReader(NodeLister, MarksReader, Protocol):
-    """The cluster's nodes with their settings, read-only."""
+class ServiceReader(Protocol):
+    """The Services of the CNFs on the cluster, read-only."""
+
+    def services(self, namespace: str) -> Sequence[Service]: ...
+
+
+class Reader(NodeLister, MarksReader, ServiceReader, Protocol):
+    """The cluster's nodes with their settings, and its Services, read-only."""
 
 
 class Marks(MarksReader, Protocol):
@@ -144,10 +151,8 @@ class ApiServer(Protocol):
     def move_cluster_info(self, address: str, server: str) -> bool: ...
 
 
-class Services(Protocol):
+class Services(ServiceReader, Protocol):
     """The Services of the CNFs on the cluster."""
-
-    def services(self, namespace: str) -> Sequence[Service]: ...
 
     def publish(self, service: Service, address: str) -> None: ...
 
@@ -199,6 +204,7 @@ class VimSpec:
     """The cluster as it is registered in Tacker.
 
     :param helm: None: Tacker needs no login to run Helm, or cannot.
+    :param tenant: whose VIM it is; "" for the cluster's own.
     """
 
     name: str
@@ -206,6 +212,7 @@ class VimSpec:
     token: SecretStr
     ca_certificate: str
     helm: HelmLogin | None = None
+    tenant: str = ""
 
 
 class VimFinder(Protocol):
@@ -213,11 +220,14 @@ class VimFinder(Protocol):
 
     def registered(self) -> tuple[Vim, ...]: ...
 
+    def of_tenants(self) -> Mapping[str, Vim] | None:
+        """The VIMs of tenants by their names; None if Tacker can keep none."""
+
 
 class Vims(VimFinder, Protocol):
     """Tacker's VIM registry, for one VNF instance."""
 
-    def name_taken(self, name: str) -> bool: ...
+    def name_taken(self, name: str, tenant: str = "") -> bool: ...
 
     def helm_password(self) -> SecretStr | None: ...
 
@@ -225,9 +235,12 @@ class Vims(VimFinder, Protocol):
 
     def move_helm(self, hosts: Sequence[str]) -> bool: ...
 
-    def in_use(self) -> bool: ...
+    def in_use(self, tenant: str | None = None) -> bool:
+        """Whether a VNF runs on a tenant's VIM; None: on any of the cluster."""
 
     def remove(self) -> bool: ...
+
+    def remove_tenant(self, tenant: str) -> None: ...
 
 
 class Stack(Protocol):
@@ -304,6 +317,8 @@ class Site(Stack, Preconditions, Vms, HostKeys, AnsibleServer, Protocol):
 
     def applications(self, control_plane: Node) -> Applications: ...
 
+    def manifests(self, control_plane: Node) -> Manifests: ...
+
     def balancer(self, machine: Machine) -> Balancer: ...
 
 
@@ -320,7 +335,9 @@ class View(Protocol):
     @property
     def vims(self) -> VimFinder: ...
 
-    def cluster(self, control_plane: Node) -> NodeReader: ...
+    def cluster(self, control_plane: Node) -> Reader: ...
+
+    def manifests(self, control_plane: Node) -> ManifestsReader: ...
 
     def applications(self, control_plane: Node) -> Applications: ...
 

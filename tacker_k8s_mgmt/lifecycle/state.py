@@ -11,6 +11,7 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle import application_ports, ports
+from tacker_k8s_mgmt.lifecycle.object_ports import Manifests
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url, of_role
@@ -158,13 +159,17 @@ class ClusterState:
 
         :raises ConnectError: none does.
         """
-        return self._ready(self.site.cluster)
+        return self._through_ready(self.site.cluster)
+
+    def manifests(self) -> Manifests:
+        """The objects in the cluster, likewise."""
+        return self._through_ready(self.site.manifests)
 
     def applications(self) -> application_ports.Applications:
-        """As :meth:`cluster`, for the applications on it."""
-        return self._ready(self.site.applications)
+        """The applications on it, likewise."""
+        return self._through_ready(self.site.applications)
 
-    def _ready(self, connect: Callable[[Node], Client]) -> Client:
+    def _through_ready(self, connect: Callable[[Node], Client]) -> Client:
         planes = self.planes() if self.ready_first else ()
         for plane in planes if len(planes) > 1 else ():
             try:

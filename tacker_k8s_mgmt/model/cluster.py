@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values from and for the Kubernetes API."""
 
+import base64
+import binascii
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -42,13 +46,26 @@ class NodeObject:
 
 @dataclass(frozen=True)
 class ClusterAccess:
-    """An administrator's access to the API.
+    """The access of a service account to the API.
 
     :param ca_certificate: PEM, to verify the API server's certificate.
     """
 
     token: SecretStr
     ca_certificate: str
+
+    @classmethod
+    def read(cls, secret: Mapping[str, Any]) -> "ClusterAccess | None":
+        """The content of an account's Secret; None while that is incomplete."""
+        data = secret.get("data") or {}
+        try:
+            token = base64.b64decode(data["token"], validate=True).decode()
+            certificate = base64.b64decode(data["ca.crt"], validate=True).decode()
+        except (KeyError, TypeError, binascii.Error, UnicodeDecodeError):
+            return None
+        if not token or not certificate:
+            return None
+        return cls(SecretStr(token), certificate)
 
 
 @dataclass(frozen=True)

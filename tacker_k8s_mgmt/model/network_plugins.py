@@ -45,6 +45,9 @@ class Plugin:
     :param subtracts_overhead: whether the plugin takes the overhead off that MTU.
     :param since: the first release that has the plugin; (0, 0): all known ones.
     :param until: the last release that has it; None: it is still there.
+    :param policies: whether it enforces NetworkPolicies, as kubespray sets it up; None:
+        that depends on what the operator brings along.
+    :param policy_variable: for turning that off; "" if there is none.
     """
 
     name: str
@@ -53,6 +56,8 @@ class Plugin:
     subtracts_overhead: bool = False
     since: Minor = (0, 0)
     until: Minor | None = None
+    policies: bool | None = True
+    policy_variable: str = ""
 
     def encapsulation(self, name: str | None = None) -> Encapsulation:
         """The encapsulation of this name, without one kubespray's default.
@@ -89,6 +94,7 @@ _ROWS = (
             ),
         ),
         "calico_mtu",
+        policy_variable="enable_network_policy",
     ),
     Plugin(
         "cilium",
@@ -105,18 +111,25 @@ _ROWS = (
             Encapsulation("vxlan", _UDP_TUNNEL, {"flannel_backend_type": "vxlan"}),
             Encapsulation(NO_ENCAPSULATION, 0, {"flannel_backend_type": "host-gw"}),
         ),
+        policies=False,
     ),
     Plugin(
         "kube-ovn",
         # With options in the Geneve header; kube-ovn reserves as much by default.
         (Encapsulation("geneve", 100, {"kube_ovn_network_type": "geneve"}),),
         "kube_ovn_mtu",
+        policy_variable="kube_ovn_enable_np",
     ),
     # Its --overlay-type is "subnet": it encapsulates only between subnets.
-    Plugin("kube-router", (Encapsulation(NO_ENCAPSULATION, 0),)),
+    Plugin(
+        "kube-router",
+        (Encapsulation(NO_ENCAPSULATION, 0),),
+        policy_variable="kube_router_run_firewall",
+    ),
     Plugin("weave", (Encapsulation("vxlan", _UDP_TUNNEL),), "weave_mtu", until=(2, 28)),
-    *map(Plugin, ("cloud", "cni", "custom_cni", "macvlan")),
-    Plugin("none", since=(2, 27)),
+    Plugin("macvlan", policies=False),
+    *(Plugin(name, policies=None) for name in ("cloud", "cni", "custom_cni")),
+    Plugin("none", since=(2, 27), policies=None),
 )
 #: The plugins by name.
 PLUGINS: Mapping[str, Plugin] = {plugin.name: plugin for plugin in _ROWS}

@@ -174,6 +174,16 @@ def labels_after(marks: NodeMarks, wanted: NodeSettings) -> NodeMarks:
     return replace(marks, labels={k: v for k, v in labels.items() if v is not None})
 
 
+def served(marks: NodeMarks, in_service: bool) -> NodeMarks:
+    """The Node object as it will be in service, or in maintenance."""
+    if in_service and not marks.in_maintenance:
+        return marks
+    others = tuple(t for t in marks.taints if _identity(t) != MAINTENANCE_TAINT)
+    key, effect = MAINTENANCE_TAINT
+    out = () if in_service else ({"key": key, "effect": effect},)
+    return replace(marks, taints=(*others, *out), unschedulable=not in_service)
+
+
 def differences(marks: NodeMarks, wanted: NodeSettings) -> Iterator[str]:
     """What a Node object has otherwise than its settings want it, in words."""
     actual, values = marks.shown(), wanted.shown()

@@ -3,6 +3,7 @@
 
 import os
 import stat
+from dataclasses import dataclass
 
 LARGEST_SECRET = 32 * 1024  # bytes
 
@@ -11,7 +12,19 @@ class Refused(Exception):
     """Why a file or a key is refused; the text follows its name in a message."""
 
 
-def read(path: str, directory: str, *, kept: str, option: str, largest: int) -> bytes:
+@dataclass(frozen=True)
+class Place:
+    """A directory, as messages describe it.
+
+    :param purpose: what it is.
+    :param name: which one it is.
+    """
+
+    purpose: str
+    name: str
+
+
+def read(path: str, directory: str, *, place: Place, largest: int) -> bytes:
     """Return the content of a file, up to *largest* bytes.
 
     Requests come from tenants, so links must not lead out of the directory, and the
@@ -19,16 +32,12 @@ def read(path: str, directory: str, *, kept: str, option: str, largest: int) -> 
 
     :param path: absolute, or relative to *directory*.
     :param directory: "" if no file may be read.
-    :param kept: what the directory is for, for the message.
-    :param option: the configuration option that names the directory, for the message.
+    :param place: the directory, for the message.
     :raises Refused: the file may not or cannot be read.
     """
     real = os.path.realpath(os.path.join(directory, path))
     if not directory or not real.startswith(os.path.realpath(directory) + os.sep):
-        raise Refused(
-            "is not below the directory that Tacker's operator has set aside for "
-            f"{kept} ([k8s_mgmt] {option})"
-        )
+        raise Refused(f"is not below {place.purpose} ({place.name})")
     try:
         descriptor = os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
@@ -41,8 +50,17 @@ def read(path: str, directory: str, *, kept: str, option: str, largest: int) -> 
     except OSError:
         raise Refused(
             "is a file that is not there or that Tacker's conductor may not read "
-            f"({path}, below [k8s_mgmt] {option})"
+            f"({path}, below {place.name})"
         ) from None
+
+
+def set_aside(kept: str, option: str) -> Place:
+    """The directory that an option names.
+
+    :param kept: what it is for.
+    """
+    purpose = f"the directory that Tacker's operator has set aside for {kept}"
+    return Place(purpose, f"[k8s_mgmt] {option}")
 
 
 def secret(path: str, directory: str) -> str:
@@ -51,13 +69,8 @@ def secret(path: str, directory: str) -> str:
     :param directory: the operator's directory for secrets; "" if there is none.
     :raises Refused: the file may not or cannot be read, or holds no text.
     """
-    data = read(
-        path,
-        directory,
-        kept="secrets",
-        option="secret_directory",
-        largest=LARGEST_SECRET + 1,
-    )
+    place = set_aside("secrets", "secret_directory")
+    data = read(path, directory, place=place, largest=LARGEST_SECRET + 1)
     if len(data) > LARGEST_SECRET:
         raise Refused(f"is a file of more than {LARGEST_SECRET} bytes")
     try:

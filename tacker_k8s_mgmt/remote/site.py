@@ -29,6 +29,7 @@ from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
+from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
 from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
 from tacker_k8s_mgmt.remote.load_balancer import Balancer
 from tacker_k8s_mgmt.remote.ssh import bastion_errors, known_hosts
@@ -276,15 +277,13 @@ class Site(Vnf):
         """
         if self._node_keys is None:
             workdir, host = self.workdir, self._params.ansible.host
-            path = f"{workdir.path}/{KNOWN_HOSTS}"
+            path, hint = f"{workdir.path}/{KNOWN_HOSTS}", _KEYS_LOST
             try:
                 text = workdir.read(KNOWN_HOSTS) or ""
             except errors.SpoiledFile as error:
-                raise errors.SpoiledFile(hint=_KEYS_LOST, **error.fields) from error
+                raise errors.SpoiledFile(hint=hint, **error.fields) from error
             if reason := known_hosts.damage(text):
-                raise errors.SpoiledFile(
-                    hint=_KEYS_LOST, path=path, host=host, reason=reason
-                )
+                raise errors.SpoiledFile(hint=hint, path=path, host=host, reason=reason)
             self._node_keys = HostKeys(text, f"{path} on {host}")
         return self._node_keys
 
@@ -316,6 +315,10 @@ class Site(Vnf):
     def applications(self, control_plane: Node) -> ApplicationHost:
         """Return what applications need, through a control-plane node."""
         return ApplicationHost(*self._kubectl(control_plane), self._params.proxy)
+
+    def manifests(self, control_plane: Node) -> Manifests:
+        """Return the objects in the cluster, through a control-plane node."""
+        return Manifests(KubeClient(*self._kubectl(control_plane)))
 
     def etcd(self, control_plane: Node) -> EtcdClient:
         """Return etcd, through a control-plane node."""

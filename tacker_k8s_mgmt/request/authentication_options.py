@@ -3,7 +3,7 @@
 
 import base64
 from operator import attrgetter
-from typing import Annotated
+from typing import Annotated, Any
 
 from tacker_k8s_mgmt.request.field_types import Flag
 from tacker_k8s_mgmt.request.key_aliases import Structure
@@ -58,6 +58,23 @@ class Webhook(Structure):
     """The service's CA certificate, as PEM text."""
     skip_tls_verify: Flag = False
     """Do not verify the service's certificate. Default: false."""
+    authorization: Annotated[
+        Flag,
+        Becomes("kube_webhook_authorization"),
+        Becomes("authorization_modes", value=lambda _: ["Node", "RBAC", "Webhook"]),
+        Becomes("kube_webhook_authorization_url", value=None),
+        Becomes("kube_webhook_authorization_url_skip_tls_verify", value=None),
+    ] = False
+    """Ask the service, too, who may do what, after Kubernetes' own roles (RBAC). Its
+    certificate has to be of a CA that the VMs' operating system knows: kubespray passes
+    no other for this. Default: false."""
+
+    def authorization_variables(self) -> dict[str, Any]:
+        """The variables of authorization that depend on several options."""
+        if not self.authorization:
+            return {}
+        prefix = "kube_webhook_authorization_url"
+        return {prefix: self.url, f"{prefix}_skip_tls_verify": self.skip_tls_verify}
 
 
 class Authentication(Structure):

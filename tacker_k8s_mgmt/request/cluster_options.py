@@ -15,6 +15,7 @@ from tacker_k8s_mgmt.model.versions import tag
 from tacker_k8s_mgmt.request.authentication_options import Authentication
 from tacker_k8s_mgmt.request.field_types import Flag
 from tacker_k8s_mgmt.request.key_aliases import Structure
+from tacker_k8s_mgmt.request.node_registry import NodeRegistry
 from tacker_k8s_mgmt.request.openstack_options import OpenStack
 from tacker_k8s_mgmt.request.option_metadata import (
     BUILT_ON,
@@ -145,6 +146,11 @@ class Cluster(Structure):
     the VIM gets a login for it. Default: false."""
     local_registry: Annotated[Flag, Becomes("registry_enabled"), _SET_UP] = False
     """Run an image registry in the cluster. Default: false."""
+    node_registry: Annotated[
+        NodeRegistry | None, Becomes("registry_enabled"), _SET_UP
+    ] = None
+    """Run an image registry in the cluster, and have the container engine of every node
+    pull from it. Default: none."""
     metrics_server: Annotated[Flag, Becomes("metrics_server_enabled"), _SET_UP] = False
     """Install the metrics server (kubectl top, autoscaling). Default: false."""
     audit_log: Annotated[Flag, Becomes("kubernetes_audit"), _SET_UP] = False

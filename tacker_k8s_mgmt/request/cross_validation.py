@@ -91,6 +91,12 @@ def _overlaps(reading: Reading) -> Iterator[str]:
             yield f"{first.name}: {first.shown} overlaps {other.name} ({other.shown})"
 
 
+def services(reading: Reading) -> IPv4Network | IPv6Network | None:
+    """The network of Services; None if the request has none of the right form."""
+    ranges = _range(reading, _CLUSTER_CIDR, networks.SERVICES[_family(reading)])
+    return ranges[0].network if ranges else None
+
+
 def _range(reading: Reading, location: Location, default: str | None) -> list[_Range]:
     written = reading.get(*location)
     name = reading.dotted(*location)

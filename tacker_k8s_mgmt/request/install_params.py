@@ -14,7 +14,7 @@ from pydantic import Field, SecretStr
 from tacker_k8s_mgmt.model import redaction
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.playbook_runs import Forks
-from tacker_k8s_mgmt.request import field_types, secret_fields
+from tacker_k8s_mgmt.request import field_types, option_types, secret_fields
 from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.bastion import Bastion
@@ -36,6 +36,7 @@ from tacker_k8s_mgmt.request.option_metadata import (
     Changeable,
     Fixed,
 )
+from tacker_k8s_mgmt.request.profile_values import Expansion
 from tacker_k8s_mgmt.request.registries import REGISTRY_VARIABLES, PrivateRegistry
 from tacker_k8s_mgmt.request.secret_fields import Place
 from tacker_k8s_mgmt.request.secret_references import Use
@@ -52,6 +53,10 @@ class InstallParams(Structure):
         "pv_registration_params": "storage is set with cluster.storage",
     }
 
+    profile: Annotated[
+        option_types.OptionalProfile, Fixed("what it stands for holds for life")
+    ] = None
+    """Name of a platform profile, which gives parameters that the request does not."""
     ansible: AnsibleServer
     """The Ansible server and what lies where on it."""
     bastion: Bastion | None = None
@@ -114,6 +119,8 @@ class InstallParams(Structure):
     """Where a secret is given by reference."""
     resolved: tuple[SecretStr, ...] = Field(default=(), exclude=True)
     """Secrets that references lead to."""
+    expansion: Expansion | None = Field(default=None, exclude=True)
+    """What came of the profile."""
 
     @property
     def pod_cidr(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:

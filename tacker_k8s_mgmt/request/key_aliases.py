@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from tacker_k8s_mgmt.request.field_types import blank_is_absent
+from tacker_k8s_mgmt.request.profile_values import Expansion
 
 Location = tuple[str, ...]
 
@@ -56,19 +57,32 @@ class Reading:
     """A request by the specification's names, with problems and warnings.
 
     :param written: the name as the user wrote it, by location.
+    :param expansion: what came of a profile.
     """
 
     values: dict[str, Any]
     problems: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     written: dict[Location, str] = field(default_factory=dict)
+    expansion: Expansion | None = None
 
     def dotted(self, *location: str) -> str:
-        """The attribute's dotted name as the user wrote it."""
-        return ".".join(
+        """The attribute's dotted name as the user wrote it.
+
+        With the profile that has given its value.
+        """
+        name = ".".join(
             self.written.get(location[: depth + 1], name)
             for depth, name in enumerate(location)
         )
+        if self.expansion and self.expansion.has_given(location):
+            return f"{name} (profile {self.expansion.profile.name})"
+        return name
+
+    def is_null(self, location: Location) -> bool:
+        """Whether the attribute, or a structure around it, is written as null."""
+        outer = (location[:end] for end in range(1, len(location) + 1))
+        return any(at in self.written and self.get(*at) is None for at in outer)
 
     def get(self, *location: str) -> Any:
         """The value at a location; None if there is none."""

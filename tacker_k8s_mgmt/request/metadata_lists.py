@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from tacker_k8s_mgmt.request import key_aliases, secret_references
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Reading
@@ -31,6 +33,23 @@ def replaced(reading: Reading, metadata: Mapping[str, Any]) -> Reading:
         if metadata.get(entry) is not None:
             reading = _replaced(reading, entry, attribute, metadata[entry])
     return reading
+
+
+def problems(metadata: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the lists by themselves, without the other parameters."""
+    reading = replaced(Reading({}), metadata)
+    found = [*reading.problems]
+    opened = secret_references.resolve(InstallParams, reading, None, None)
+    for attribute, value in opened.values.items():
+        field = InstallParams.model_fields[attribute]
+        try:
+            TypeAdapter(field.annotation).validate_python(value)
+        except ValidationError as error:
+            # Neither the values nor the chained exception leave this block.
+            for detail in error.errors(include_url=False, include_input=False):
+                detail["loc"] = (attribute, *detail["loc"])
+                found.append(reading.sentence(detail, {}))
+    return found
 
 
 def _replaced(reading: Reading, entry: str, attribute: str, value: Any) -> Reading:

@@ -4,11 +4,12 @@
 The checks work on the request as it was read, as those of :mod:`.cross_validation` do.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 
 from tacker_k8s_mgmt.model import network_plugins
-from tacker_k8s_mgmt.request import option_metadata
+from tacker_k8s_mgmt.request import cross_validation, node_registry, option_metadata
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 from tacker_k8s_mgmt.request.openstack_options import CREDENTIAL
@@ -19,6 +20,8 @@ _USER = (
     *(("username",), ("password",)),
     *(("project_id", "project_name"), ("domain_id", "domain_name")),
 )
+# The StorageClasses that an option of cluster.storage makes.
+_STORAGE_CLASSES = {"local-path": "local_path", "cinder-csi": "cinder"}
 _WITHOUT_EFFECT = {
     "certificate_path": "is not sent to the nodes; put the CA certificate into the "
     "image of the VMs and name it in cluster.registries with ca_file",
@@ -33,6 +36,16 @@ def warnings(reading: Reading) -> Iterator[str]:
         for name, reason in _WITHOUT_EFFECT.items():
             if _given(reading, *place, name):
                 yield f"{reading.dotted(*place, name)}: {reason}"
+    webhook = (_CLUSTER, "authentication", "webhook")
+    if (
+        _given(reading, *webhook, "ca_certificate")
+        and reading.get(*webhook, "authorization") is True
+    ):
+        name = reading.dotted(*webhook, "ca_certificate")
+        yield (
+            f"{name}: is for authentication only; for authorization the operating "
+            "system of the VMs has to know the CA"
+        )
 
 
 def _labels(reading: Reading) -> Iterator[str]:
@@ -105,6 +118,43 @@ def _registries(reading: Reading) -> Iterator[str]:
         if isinstance(prefix, str) and prefix in prefixes:
             yield f"{name}: the registry is given twice"
         prefixes.add(str(prefix))
+    yield from _node_registry(reading, engine, prefixes)
+
+
+def _node_registry(
+    reading: Reading, engine: Any, prefixes: Collection[Any]
+) -> Iterator[str]:
+    place = (_CLUSTER, "node_registry")
+    if not isinstance(reading.get(*place), Mapping):
+        return
+    name = reading.dotted(*place)
+    if reading.get(_CLUSTER, "local_registry") is False:
+        flag = reading.dotted(_CLUSTER, "local_registry")
+        yield f"{flag}: is false, and {name} runs a registry in the cluster"
+    if engine == "docker":
+        yield f"{name}: Docker has mirrors of docker.io only; use containerd or crio"
+    if str(reading.given(*place, "name") or node_registry.NAME) in prefixes:
+        yield f"{reading.dotted(*place, 'name')}: the registry is given twice"
+    services = cross_validation.services(reading)
+    address = reading.given(*place, "address")
+    if services and services.num_addresses < node_registry.SMALLEST_NETWORK:
+        yield f"{name}: the network of Services is too small for its address"
+    elif services and isinstance(address, str) and not _is_within(address, services):
+        yield f"{reading.dotted(*place, 'address')}: must be in {services}, of Services"
+    for storage_class, option in _STORAGE_CLASSES.items():
+        chosen = reading.given(*place, "storage_class") == storage_class
+        if chosen and reading.get(_CLUSTER, "storage", option) is not True:
+            yield (
+                f"{reading.dotted(*place, 'storage_class')}: {storage_class} comes "
+                f"with cluster.storage.{option}, which is not requested"
+            )
+
+
+def _is_within(address: str, network: IPv4Network | IPv6Network) -> bool:
+    try:
+        return ip_address(address) in network
+    except ValueError:
+        return True  # its type reports that
 
 
 def _docker(reading: Reading, place: Location) -> Iterator[str]:

@@ -6,6 +6,7 @@ template. No error text repeats a value.
 """
 
 import re
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, PlainValidator, SecretStr
 
 from tacker_k8s_mgmt.model.node_settings import KEY, NAME
 from tacker_k8s_mgmt.request.field_types import URL_FORM, AbsolutePath, Optional
+from tacker_k8s_mgmt.request.profile_values import NAME as PROFILE
 
 LARGEST_MTU = 9216
 SMALLEST_MTU = 576
@@ -110,6 +112,16 @@ def _mtu(value: Any) -> int | str:
     return int(value)
 
 
+def _address(value: Any) -> IPv4Address | IPv6Address:
+    problem = ValueError("must be an IP address")
+    if not isinstance(value, str):
+        raise problem
+    try:
+        return ip_address(value.strip())
+    except ValueError:
+        raise problem from None
+
+
 def _connection(value: Any) -> Any:
     """The number, which the kubeadm driver's samples write as text."""
     return int(value) if value in ("0", "1") else value
@@ -149,6 +161,15 @@ Taint = Annotated[
         "a taint such as dedicated=video:NoSchedule, with the effect NoSchedule, "
         "PreferNoSchedule or NoExecute",
     ),
+]
+OptionalAddress = Optional[
+    Annotated[IPv4Address | IPv6Address, BeforeValidator(_address)]
+]
+OptionalQuantity = Optional[
+    Annotated[str, _matching(r"[1-9]\d{0,8}[KMGTPE]i?", "a size such as 20Gi")]
+]
+OptionalProfile = Optional[
+    Annotated[str, _matching(PROFILE.pattern, "the name of a profile such as edge-5g")]
 ]
 OptionalCertificate = Optional[Annotated[str, AfterValidator(_certificate)]]
 OptionalMtu = Optional[Annotated[int | str, PlainValidator(_mtu)]]

@@ -16,19 +16,22 @@ from tacker_k8s_mgmt.request import (
     key_aliases,
     metadata_lists,
     option_conflicts,
+    profiles,
     secret_references,
+    tenant_checks,
     update_policy,
 )
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Reading
 from tacker_k8s_mgmt.request.models import API_PORT
+from tacker_k8s_mgmt.request.profile_values import Source
 from tacker_k8s_mgmt.request.secret_references import Resolver
 
 __all__ = ["API_PORT", "InstallParams", "merged", "parse", "without_secrets"]
 
 ATTRIBUTE = "k8s_cluster_installation_param"
-_NONE: Mapping[str, Any] = MappingProxyType({})
 _SPELLINGS = (ATTRIBUTE, key_aliases.camel(ATTRIBUTE))
+_NONE: Mapping[str, Any] = MappingProxyType({})
 _BECAUSE = {
     "ansible": "it names the Ansible server, without which nothing can be installed",
 }
@@ -39,6 +42,7 @@ def parse(
     resolver: Resolver | None = None,
     *,
     needed: Collection[str] | None = None,
+    find_profile: Source = profiles.built_in,
     metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams | None:
     """Read and check the parameters of an instantiate request.
@@ -49,6 +53,7 @@ def parse(
         only checked, and placeholders are used.
     :param needed: structures whose secrets are needed (``ansible``...); None for all.
         Those of others may be missing.
+    :param find_profile: finds the request's profile; without it, the driver's own.
     :param metadata: of the VNF instance, whose lists (:mod:`.metadata_lists`) replace
         those of the parameters. Their problems are no error, but in the result, which
         then has the lists of the request.
@@ -58,7 +63,8 @@ def parse(
     raw = _attribute(additional_params)
     if raw is None:
         return None
-    return _with_metadata(_read(raw), resolver, needed, metadata)
+    reading = profiles.expanded(_read(raw), find_profile)
+    return _with_metadata(reading, resolver, needed, metadata)
 
 
 def merged(
@@ -68,6 +74,7 @@ def merged(
     *,
     needed: Collection[str] | None = None,
     upgrade: bool = False,
+    find_profile: Source = profiles.built_in,
     metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams | None:
     """The parameters of an operation after the instantiation.
@@ -80,15 +87,23 @@ def merged(
     :param override: ``additionalParams`` of the later request.
     :param resolver: as in :func:`parse`, and so are *needed* and *metadata*.
     :param upgrade: whether the Kubernetes version may change, too.
+    :param find_profile: finds what was kept of the profile; see :func:`parse`.
     :returns: None if the VNF was instantiated without this driver.
     :raises ParamError: with every problem at once.
     """
     change = _attribute(override)
     if change is None:
-        return parse(stored, resolver, needed=needed, metadata=metadata)
+        return parse(
+            stored,
+            resolver,
+            needed=needed,
+            find_profile=find_profile,
+            metadata=metadata,
+        )
     raw = _instantiated_with(stored)
     later = _read(change)
     before = secret_references.restore_repeated(InstallParams, _read(raw), later)
+    before = profiles.expanded(before, find_profile)
     reading = update_policy.merge(before, later, upgrade=upgrade)
     changed = update_policy.changed_logins(before, reading)
     params = _with_metadata(reading, resolver, needed, metadata)
@@ -100,6 +115,7 @@ def completed(
     requests: Iterable[Mapping[str, Any]],
     resolver: Resolver | None = None,
     *,
+    find_profile: Source = profiles.built_in,
     metadata: Mapping[str, Any] = _NONE,
 ) -> InstallParams:
     """The stored parameters with the secrets of former requests.
@@ -107,6 +123,7 @@ def completed(
     :param stored: ``additionalParams`` from :func:`without_secrets`.
     :param requests: ``additionalParams`` of the former requests, the latest first.
     :param resolver: as in :func:`parse`, and so is *metadata*.
+    :param find_profile: as in :func:`merged`.
     :raises ParamError: with every problem at once.
     """
     reading = _read(_instantiated_with(stored))
@@ -114,6 +131,7 @@ def completed(
         if (raw := _attribute(request)) is not None:
             later = _read(raw)
             reading = secret_references.restore_repeated(InstallParams, reading, later)
+    reading = profiles.expanded(reading, find_profile)
     return _with_metadata(reading, resolver, None, metadata)
 
 
@@ -189,9 +207,13 @@ def _checked(
     opened = secret_references.resolve(InstallParams, written, resolver, needed)
     reading = replace(written, values=opened.values)
     params, mistakes = _validated(reading)
+    needs = dict(profiles.needed(reading))
+    mistakes = [text for text in mistakes if text.partition(":")[0] not in needs]
+    mistakes += (f"{name}: {sentence}" for name, sentence in needs.items())
     checks = (
         *cross_validation.PROBLEMS,
         *option_conflicts.PROBLEMS,
+        tenant_checks.problems,
         applications.problems,
     )
     conflicts = (problem for check in checks for problem in check(reading))
@@ -207,8 +229,12 @@ def _checked(
     )
     if params is None or problems or opened.lost:
         raise ParamError([*opened.lost, *problems], elsewhere=not problems)
-    update = {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}
-    return params.model_copy(update=update) if opened.uses else params
+    update: dict[str, Any] = {}
+    if opened.uses:
+        update |= {"references": tuple(opened.uses), "resolved": tuple(opened.secrets)}
+    if reading.expansion:
+        update |= {"expansion": reading.expansion}
+    return params.model_copy(update=update) if update else params
 
 
 def _without_blanks(written: Reading, problems: Iterable[str]) -> list[str]:
@@ -224,6 +250,7 @@ def _validated(reading: Reading) -> tuple[InstallParams | None, list[str]]:
         *reading.warnings,
         *cross_validation.warnings(reading),
         *option_conflicts.warnings(reading),
+        *tenant_checks.warnings(reading),
     )
     try:
         values = {**reading.values, "warnings": warnings}

@@ -5,14 +5,14 @@ import re
 from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
 from tacker_k8s_mgmt.request import field_types
 from tacker_k8s_mgmt.request.key_aliases import Structure
 
 # RFC 1123's label, as names of namespaces are; the names that follow from it need room.
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,46}[a-z0-9])?")
-_RESERVED = re.compile(r"default|kube-.*")
+_RESERVED = re.compile(r"default|kube-.*|tacker-k8s-mgmt-.*")
 # k8s.io/apimachinery/pkg/api/resource: a quantity that is not negative.
 _QUANTITY = re.compile(
     r"[0-9]+(?:\.[0-9]*)?(?:[mkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?|\.[0-9]+[mkMGTPE]?i?"
@@ -30,7 +30,7 @@ def _tenant(value: str) -> str:
             "'-', with a letter or digit at both ends"
         )
     if _RESERVED.fullmatch(value):
-        raise ValueError("is the name of a namespace of Kubernetes itself")
+        raise ValueError("is the name of a namespace of Kubernetes or of this driver")
     return value
 
 
@@ -51,6 +51,12 @@ def _resource(value: str) -> str:
 def _storage_class(value: str) -> str:
     if not _CLASS.fullmatch(value):
         raise ValueError("must be the name of a StorageClass")
+    return value
+
+
+def _volumes(value: int) -> int:
+    if value < 0:
+        raise ValueError("must be 0 or more")
     return value
 
 
@@ -94,7 +100,7 @@ class Storage(Structure):
     size: field_types.Optional[Quantity] = None
     """Most storage of all claims of this class together, such as 100Gi. Default: no
     limit."""
-    volumes: Annotated[int, Field(strict=True, ge=0)] | None = None
+    volumes: Annotated[int, Strict(), AfterValidator(_volumes)] | None = None
     """Most claims of this class. Default: no limit."""
 
 

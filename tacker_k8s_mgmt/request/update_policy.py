@@ -22,6 +22,7 @@ from tacker_k8s_mgmt.request.option_metadata import (
     later,
     variable_names,
 )
+from tacker_k8s_mgmt.request.profile_values import Expansion
 
 _VERSION = ("cluster", "kubernetes_version")
 _VARIABLES = "kubespray_vars"
@@ -45,6 +46,7 @@ def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading
         problems=[*stored.problems, *change.problems],
         warnings=list(dict.fromkeys([*stored.warnings, *change.warnings])),
         written={**stored.written, **change.written},
+        expansion=_still_holding(stored, change),
     )
     models = key_aliases.border_names(InstallParams)
     of_version = variable_names(InstallParams)[_VERSION]
@@ -78,6 +80,16 @@ def merge(stored: Reading, change: Reading, *, upgrade: bool = False) -> Reading
         kept = {n: v for n, v in variables.items() if n not in of_version}
         merged.values[_VARIABLES] = kept
     return merged
+
+
+def _still_holding(stored: Reading, change: Reading) -> Expansion | None:
+    """What came of the profile, without what a later request replaces."""
+
+    def is_replaced(place: Location) -> bool:
+        value = change.get(*place)
+        return value is not None and not isinstance(value, Mapping)
+
+    return stored.expansion and stored.expansion.without(is_replaced)
 
 
 def _fixed(model: type[Structure], *, upgrade: bool = False) -> Mapping[str, str]:

@@ -23,6 +23,7 @@ def rows(answers: Answers) -> Iterator[Row]:
         cells = {
             **dict.fromkeys(Source, BLANK),
             Source.INVENTORY: _recorded(wanted, answers),
+            Source.CLUSTER: _service(wanted, answers),
             Source.BALANCER: _exposed(wanted, service, answers),
         }
         title = f"{exposure.port}/{exposure.protocol}"
@@ -36,6 +37,27 @@ def _recorded(wanted: Exposure | None, answers: Answers) -> Cell:
     if answers.exposures is None:
         return UNKNOWN
     return Cell("recorded") if wanted else ABSENT
+
+
+def _service(wanted: Exposure | None, answers: Answers) -> Cell:
+    """Whether a recorded port's Service is in the cluster, with this node port.
+
+    For UDP the health of a worker may be that of its kubelet, which says nothing.
+    """
+    if wanted is None:
+        return BLANK
+    if answers.services is None:
+        return UNKNOWN
+    place = (wanted.namespace, wanted.service)
+    found = [s for s in answers.services if (s.namespace, s.name) == place]
+    if not found:
+        remedy = "Heal the CNF, which takes it from the load balancer, or terminate it."
+        return differs("-", "its Service is not in the cluster", remedy)
+    ports = ((port.protocol, port.node_port) for port in found[0].ports)
+    if (wanted.protocol, wanted.node_port) not in ports:
+        text = f"its Service has no node port {wanted.node_port}/{wanted.protocol}"
+        return differs("other ports", text, "Heal the CNF.")
+    return Cell("Service")
 
 
 def _exposed(

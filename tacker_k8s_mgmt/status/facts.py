@@ -14,6 +14,7 @@ from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.status.heal_commands import Heal, HealCommands
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.node_settings import Settings
@@ -74,8 +75,13 @@ class Answers:
     :param vims: none or one.
     :param counts: of the groups of VMs.
     :param exposures: the recorded ports of CNFs; empty where there is no record.
+    :param services: those of the cluster in the namespaces of *exposures*.
     :param marks: what the Node objects have of their settings, by name.
     :param settings: of the nodes, in the VNF instance's metadata.
+    :param tenants: what differs of each tenant in the cluster; None for one that is not
+        there.
+    :param tenant_vims: the VIMs of tenants, by the tenants' names; None also where
+        Tacker keeps none.
     """
 
     machines: Machines | None = None
@@ -86,8 +92,11 @@ class Answers:
     vims: tuple[Vim, ...] | None = None
     counts: tuple[Count, ...] | None = None
     exposures: tuple[Exposure, ...] | None = None
+    services: tuple[Service, ...] | None = None
     marks: Mapping[str, NodeMarks] | None = None
     settings: Settings = field(default_factory=Settings)
+    tenants: Mapping[str, tuple[str, ...] | None] | None = None
+    tenant_vims: Mapping[str, Vim] | None = None
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One VM, or what a source takes for one, or a port of a CNF.
+    """One VM, or what a source takes for one, a port of a CNF, or a tenant.
 
     :param server_id: of Heat, else of the inventory; "" if neither has it.
     :param address: in the cluster's network, likewise.

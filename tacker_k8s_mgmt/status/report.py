@@ -9,7 +9,7 @@ from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Role, api_url, name_nodes
 from tacker_k8s_mgmt.request.models import LoadBalancer
 from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
-from tacker_k8s_mgmt.status import columns, exposure_rows
+from tacker_k8s_mgmt.status import columns, exposure_rows, tenant_rows
 from tacker_k8s_mgmt.status.columns import BLANK, Member
 from tacker_k8s_mgmt.status.facts import Answers, Cell, Row, Source
 from tacker_k8s_mgmt.topology import membership
@@ -42,7 +42,7 @@ def compare(answers: Answers, params: InstallParams) -> tuple[Row, ...]:
         row.cells[Source.VIM] = cell
     else:
         rows.append(_plain_row("cluster", Role.CONTROL_PLANE, Source.VIM, cell))
-    return tuple(rows)
+    return (*rows, *tenant_rows.rows(answers, params))
 
 
 def sources(params: InstallParams) -> tuple[Source, ...]:

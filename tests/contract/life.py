@@ -74,6 +74,7 @@ class Site(context.V1Site):
             "identity",
             "unreachable",
             "cluster",
+            "manifests",
             "pod_network",
             "balancer",
             "group_sizes",

@@ -16,7 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
+import yaml
 
 from tacker_k8s_mgmt.kubespray import (
     checkout,
@@ -93,6 +95,21 @@ def words(root: Path) -> frozenset[str]:
         if path.suffix in (".yml", ".yaml", ".j2") and path not in refusals:
             found.update(re.findall(r"\w+", path.read_text(errors="replace")))
     return frozenset(found)
+
+
+#: The variables of a request with every option.
+RICH = variables.build(
+    parsed(rich(max(releases.RELEASES))), NODES, BALANCER, nic_mtus=NIC_MTUS
+)
+
+
+def jinja(template: Path, **values: Any) -> str:
+    """A template as Ansible renders it, as far as it has Jinja2's own filters."""
+    environment = jinja2.Environment(trim_blocks=True, autoescape=False)  # noqa: S701
+    environment.filters["flatten"] = lambda lists: [
+        item for one in lists for item in (one if isinstance(one, list) else [one])
+    ]
+    return environment.from_string(template.read_text()).render(**values)
 
 
 class TestTable:
@@ -177,6 +194,16 @@ class TestTable:
         params = parsed(rich(minor(found.version)))
         assert checkout.findings(found, found.ansible[0], True, params) == ()
 
+    def test_it_has_all_of_the_platform_starlingx(self, root):
+        webhook = {"url": "https://10.99.0.2:8443/webhook"}
+        params = parsed(
+            {"profile": "starlingx", "cluster.authentication.webhook": webhook}
+        )
+        found = stated(root)
+        assert checkout.findings(found, found.ansible[0], True, params) == ()
+        built = variables.build(params, NODES, BALANCER)
+        assert built.keys() - words(root) == set()
+
 
 class TestControlPlanes:
     """What the heal of a control plane has been read from."""
@@ -207,6 +234,61 @@ class TestControlPlanes:
         documented = next(one for one in found if one)
         assert "emoval of first" in documented
         assert "pushing your first entry to any other position" in documented
+
+
+class TestRegistry:
+    """How nodes come to pull from the registry in the cluster."""
+
+    def test_its_service_takes_the_address(self, root):
+        role = root / "roles/kubernetes-apps/registry"
+        defaults = yaml.safe_load(text(role / "defaults/main.yml"))
+        assert defaults["registry_service_type"] == "ClusterIP"
+        assert defaults["registry_port"] == 5000
+        service = jinja(role / "templates/registry-svc.yml.j2", **defaults | RICH)
+        spec = yaml.safe_load(service)["spec"]
+        assert (spec["type"], spec["clusterIP"]) == ("ClusterIP", "10.233.0.12")
+
+    def test_its_volume_takes_class_and_size(self, root):
+        role = root / "roles/kubernetes-apps/registry"
+        defaults = yaml.safe_load(text(role / "defaults/main.yml"))
+        claim = jinja(role / "templates/registry-pvc.yml.j2", **defaults | RICH)
+        spec = yaml.safe_load(claim)["spec"]
+        assert spec["storageClassName"] == "fast"
+        assert spec["resources"]["requests"]["storage"] == "20Gi"
+
+    def test_containerd_gets_its_address(self, root):
+        (item,) = (
+            mirror
+            for mirror in RICH["containerd_registries_mirrors"]
+            if mirror["prefix"] == "images.local:5000"
+        )
+        template = root / "roles/container-engine/containerd/templates/hosts.toml.j2"
+        hosts = jinja(template, item=item)
+        assert '[host."http://10.233.0.12:5000"]' in hosts
+        assert 'capabilities = ["pull","resolve"]' in hosts
+
+    def test_local_paths_have_the_storage_class_that_it_may_name(self, root):
+        role = root / "roles/kubernetes-apps/external_provisioner"
+        defaults = text(role / "local_path_provisioner/defaults/main.yml")
+        assert 'local_path_provisioner_storage_class: "local-path"\n' in defaults
+
+
+class TestWebhook:
+    def test_authorization_takes_its_own_url_and_no_ca(self, root):
+        role = root / "roles/kubernetes/control-plane/templates"
+        config = jinja(role / "webhook-authorization-config.yaml.j2", **RICH)
+        (cluster,) = yaml.safe_load(config)["clusters"]
+        assert cluster["cluster"] == {
+            "server": "https://10.99.0.2:8443/webhook",
+            "insecure-skip-tls-verify": False,
+        }
+
+    def test_the_modes_of_authorization_are_taken_as_given(self, root):
+        for template in (root / "roles/kubernetes/control-plane/templates").glob(
+            "kubeadm-config.*.j2"
+        ):
+            assert "authorization_modes | join(',')" in text(template)
+            assert "authorization-webhook-config-file" in text(template)
 
 
 class Play:

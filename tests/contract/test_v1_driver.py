@@ -7,7 +7,6 @@ import hashlib
 import inspect
 import traceback
 import types
-import uuid
 from pathlib import Path
 from unittest import mock
 
@@ -17,11 +16,9 @@ from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
-from pydantic import SecretStr
 from tacker import context as tacker_context
 from tacker import objects
-from tacker.common import driver_manager, utils
-from tacker.extensions import nfvo
+from tacker.common import driver_manager
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnflcm import vnflcm_driver
 from tacker.vnfm.infra_drivers.kubernetes import kubernetes_driver
@@ -29,9 +26,9 @@ from tacker.vnfm.infra_drivers.kubernetes import kubernetes_driver
 import tacker_k8s_mgmt.kubespray_mgmt
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import driver, vim
-from tacker_k8s_mgmt.lifecycle.ports import VimSpec
 from tacker_k8s_mgmt.model.helm import HelmLogin
 from tests.contract.v1_instances import GOOD, NAME, instance, saved_instance
+from tests.contract.v1_vims import FakePlugin, spec
 
 objects.register_all()
 
@@ -182,43 +179,11 @@ class TestHooks:
 CONTEXT = tacker_context.get_admin_context()
 
 
-class FakePlugin:
-    """Tacker's NFVO plugin as far as VIMs go."""
-
-    def __init__(self):
-        self.vims = {}
-        self.used = set()
-
-    def get_vims(self, context):
-        return list(self.vims.values())
-
-    def create_vim(self, context, vim):
-        body = {**vim["vim"], "id": str(uuid.uuid4())}
-        self.vims[body["id"]] = body
-        return body
-
-    def update_vim(self, context, vim_id, vim):
-        utils.deep_update(self.vims[vim_id], vim["vim"])
-
-    def delete_vim(self, context, vim_id):
-        if vim_id in self.used:
-            raise nfvo.VimInUseException(vim_id=vim_id)
-        del self.vims[vim_id]
-
-    def is_vim_still_in_use(self, context, vim_id):
-        if vim_id in self.used:
-            raise nfvo.VimInUseException(vim_id=vim_id)
-
-
 @pytest.fixture
 def plugin(monkeypatch):
     fake = FakePlugin()
     monkeypatch.setattr(vim, "_plugin", lambda: fake)
     return fake
-
-
-def spec(name="cluster"):
-    return VimSpec(name, "https://192.0.2.9:6443", SecretStr("t0ken"), "CA")
 
 
 class TestVims:

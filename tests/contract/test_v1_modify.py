@@ -273,3 +273,41 @@ class TestCnf:
     def test_other_metadata_are_not_checked_on_the_cluster(self, modify, done):
         modify({"owner": "them"})
         assert [kind for _, kind, _ in done] == [Expose]
+
+
+class TestTenants:
+    BLUE = '[{"name": "blue", "quota": {"pods": 5}}]'
+
+    def test_there_and_back(self, modify, site):
+        assert modify({"k8s_tenants": self.BLUE})["k8s_tenants"] == self.BLUE
+        assert ("Namespace", "", "blue") in site.objects
+        assert set(site.tenant_vims) == {"blue"}
+        assert modify({"k8s_tenants": None}) == {"owner": "us"}
+        assert (site.objects, site.tenant_vims) == ({}, {})
+
+    def test_all_problems_of_a_request_are_in_one_error(self, context, modify, vnf):
+        wrong = {
+            "k8s_nodes:worker:label:k8s.io/a": "b",
+            "k8s_tenants": '[{"name": "Blue"}, {"name": "red", "colour": 1}]',
+        }
+        with pytest.raises(errors.StepFailed) as caught:
+            modify(wrong)
+        text = str(caught.value)
+        assert "The metadata of the VNF instance have 3 problem(s)" in text
+        assert "k8s_tenants.0.name: must be the name of a namespace" in text
+        assert "k8s_tenants.1.colour: is not a known attribute" in text
+        assert "k8s_nodes:worker:label:k8s.io/a has a key" in text
+        assert stored(context, vnf) == {"owner": "us"}
+
+    def test_one_with_cnfs_stays(self, modify, site):
+        modify({"k8s_tenants": self.BLUE})
+        site.tenants_in_use = {"blue"}
+        with pytest.raises(errors.StepFailed, match="blue cannot leave: VNFs use"):
+            modify({"k8s_tenants": "[]"})
+        assert set(site.tenant_vims) == {"blue"}
+
+    def test_settings_of_nodes_leave_them_alone(self, modify, site):
+        modify({"k8s_tenants": self.BLUE})
+        site.calls.clear()
+        modify(DISK)
+        assert not [call for call in site.calls if call.startswith("manifests")]

@@ -129,6 +129,32 @@ def test_other_metadata_are_none_of_ours(referring):
     assert len(referring.site.calls) == calls
 
 
+def test_tenants_are_made_kept_by_a_heal_and_removed(referring):
+    modify(referring, k8s_tenants=[{"name": "blue", "quota": {"pods": 5}}])
+    namespace = ("Namespace", "", "blue")
+    assert namespace in referring.site.objects
+    # The request of a CNF has the whole login.
+    assert referring.instance["metadata"]["k8s_tenants"][0]["name"] == "blue"
+    heal(referring, params={})
+    assert namespace in referring.site.objects
+    modify(referring, k8s_tenants=[])
+    assert referring.site.objects == {}
+
+
+def test_tenants_of_a_failed_request_go_with_its_rollback(referring):
+    with referring.world() as site:
+        site.faults.add("manifests.delete")
+    with pytest.raises(sol_ex.MgmtDriverExecutionFailed, match="fault in"):
+        modify(referring, k8s_tenants=[{"name": "blue"}])
+    assert ("Namespace", "", "blue") in referring.site.objects
+    referring.rollback()
+    assert referring.site.objects == {}
+    with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+        modify(referring, k8s_tenants=[{"name": "Red"}])
+    assert "k8s_tenants.0.name: must be the name" in caught.value.detail
+    assert referring.site.objects == {}
+
+
 class TestLiteralSecrets:
     """The request of a modification has no place for them."""
 

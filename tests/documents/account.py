@@ -104,6 +104,9 @@ LAB: Mapping[str, tuple[str, ...]] = {
         "tacker-k8s-mgmt app list *",
         "tacker-k8s-mgmt app show *",
     ),
+    "tenants": ("openstack vnflcm update VNF_INSTANCE_ID --I tenants.json",),
+    "tenants listed": ("tacker-k8s-mgmt tenant list *",),
+    "login of a tenant": ("tacker-k8s-mgmt tenant access *",),
     "v2 settings": (
         "openstack vnflcm update * --I labels.json --os-tacker-api-version 2",
     ),
@@ -207,6 +210,10 @@ NOT_RUN: Mapping[str, tuple[str, ...]] = {
     "needs the real programs, which take long to build": (
         "export KUBERNETES_BIN=*",
         "/var/cache/tacker-k8s-lab/envs/tacker-*/bin/python -m pytest tests/real/*",
+    ),
+    "needs pods, and an image to store, which a lab has not": (
+        "kubectl -n kube-system port-forward service/registry *",
+        "docker push localhost:5000/*",
     ),
     "changes /etc of the machine, and wants a user tacker": ("install -* -o tacker *",),
     "needs a program that receives notifications": ("openstack vnflcm subsc create *",),

@@ -69,7 +69,19 @@ AUTHENTICATION = {
     "cluster.authentication.webhook": {
         "url": "https://10.99.0.2:8443/webhook",
         "ca_certificate": CERTIFICATE,
+        "authorization": True,
     },
+}
+ASPECT = {
+    "aspect_id": "gpu",
+    "node_labels": ["example.org/kind=training", "gpu=yes"],
+    "node_taints": ["gpu=yes:NoSchedule"],
+}
+NODE_REGISTRY = {
+    "name": "images.local:5000",
+    "address": "10.233.0.12",
+    "storage_class": "fast",
+    "size": "20Gi",
 }
 
 
@@ -82,13 +94,7 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
         "worker_node.node_labels": ["example.org/kind=video"],
         "worker_node.node_taints": ["dedicated=video:NoSchedule", "slow:NoExecute"],
         "worker_node.compute_host_label": "CIS-node",
-        "worker_node.aspects": [
-            {
-                "aspect_id": "gpu",
-                "node_labels": ["example.org/kind=training", "gpu=yes"],
-                "node_taints": ["gpu=yes:NoSchedule"],
-            }
-        ],
+        "worker_node.aspects": [ASPECT],
         "cluster.kubernetes_version": KUBERNETES[release],
         "cluster.container_manager": "containerd",
         "cluster.network": {
@@ -112,6 +118,7 @@ def rich(release: tuple[int, int]) -> dict[str, Any]:
         **AUTHENTICATION,
         "cluster.helm": True,
         "cluster.local_registry": True,
+        "cluster.node_registry": NODE_REGISTRY,
         "cluster.metrics_server": True,
         "cluster.audit_log": True,
         "cluster.encrypt_secrets": True,

@@ -10,6 +10,7 @@ from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, ExposedService, Server
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, name_nodes
+from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status import report
 from tacker_k8s_mgmt.status.facts import Answers, Count, Row, Source, Vim
@@ -72,6 +73,7 @@ class Scene:
         self.port: int | None = 6443
         self.services: list[ExposedService] = []
         self.exposures: list[Exposure] = []
+        self.cluster_services: list[Service] = []
         self.marks: dict[str, NodeMarks] = {}
         self.settings = Settings()
 
@@ -113,6 +115,7 @@ class Scene:
             vims=tuple(self.vims),
             counts=self.counts,
             exposures=tuple(self.exposures),
+            services=tuple(self.cluster_services),
             marks=self.marks,
             settings=self.settings,
         )

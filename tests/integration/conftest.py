@@ -82,7 +82,7 @@ class Lab:
         self.scratch = scratch
         self.flavour = flavour
         self.tacker = self._client()
-        csar = scratch / f"{flavour}-{self.api}.zip"
+        self.csar = csar = scratch / f"{flavour}-{self.api}.zip"
         # An id of its own: a lab may have the demo's package, too.
         options = ["--api", self.api, "--vnfd-id", str(uuid.uuid4())]
         if source:

@@ -156,7 +156,7 @@ class TestVim:
         with without_default_vim(lab):
             listed = guide.does("default VIM")
             made = next(vim for vim in lab.tacker.vims() if vim["name"] == "my-cloud")
-            assert made["is_default"]
+            assert (made["is_default"], made["status"]) == (True, "ACTIVE")
             assert made["id"] in listed
 
 

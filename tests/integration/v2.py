@@ -175,16 +175,12 @@ class CnfV2(cnf.Cnf):
     """A CNF whose requests carry the VIM, since v2 clusters are not registered."""
 
     def instantiate(self, level: str = "one") -> None:
-        parameters = {
-            "lcm-kubernetes-def-files": [cnf.MANIFEST],
-            "namespace": cnf.NAMESPACE,
-        }
         self._do(
             "instantiate",
             {
                 "flavourId": "web",
                 "instantiationLevelId": level,
-                "additionalParams": parameters,
+                "additionalParams": self._parameters(),
                 "vimConnectionInfo": {"cluster": self._vim},
             },
         )

@@ -43,6 +43,8 @@ spec:
       - maxSkew: 1
         topologyKey: kubernetes.io/hostname
         whenUnsatisfiable: {unsatisfiable}
+        # Else the control plane counts as a place without a pod.
+        nodeTaintsPolicy: Honor
         labelSelector: {{matchLabels: {{app: {name}}}}}
       volumes: [{{name: scratch, emptyDir: {{}}}}]
 {pod}\

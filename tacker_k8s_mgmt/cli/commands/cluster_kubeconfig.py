@@ -6,17 +6,17 @@ import getpass
 import os
 import re
 from pathlib import Path
-from typing import Any
 
-from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.cli import common, conductor, kubeconfig, tacker_records
+from tacker_k8s_mgmt.cli import (
+    common,
+    conductor,
+    control_plane,
+    kubeconfig,
+    tacker_records,
+)
 from tacker_k8s_mgmt.cli.base import Command
-from tacker_k8s_mgmt.cli.common import NotDone, UsageError
+from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.cli.documents import STDIN as STDOUT
-from tacker_k8s_mgmt.model.cluster import PersonAccess
-from tacker_k8s_mgmt.model.nodes import name_nodes
-from tacker_k8s_mgmt.status import report
-from tacker_k8s_mgmt.status.facts import Answers
 
 _PERSON = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _ROLE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,150}[a-z0-9])?")
@@ -101,7 +101,10 @@ class ClusterKubeconfig(Command):
             self.status("Asking …"),
             tacker_records.lookup().opened(args.vnf, args.config_file) as instance,
         ):
-            url, access = _access(instance, args)
+            view, wanted = instance.view, (args.user, args.cluster_role, args.expires)
+            url, access = control_plane.ask(
+                instance, lambda plane: view.cluster(plane).person_access(*wanted)
+            )
             kubeconfig.verify(url, access)
         name = instance.name or instance.vnf_id
         text = kubeconfig.text(name, args.user, url, access)
@@ -110,24 +113,6 @@ class ClusterKubeconfig(Command):
             return
         common.write_new(path, text, force=args.force)
         print(f"{path}: {url} as {access.account}, until {access.expires}")
-
-
-def _access(instance: Any, args: argparse.Namespace) -> tuple[str, PersonAccess]:
-    """The URL of the API, and access through the first control plane that answers."""
-    machines = instance.view.machines()
-    balancer = instance.params.load_balancer
-    url = report.endpoint(Answers(machines=machines), balancer)
-    if url is None:
-        raise NotDone("Heat has no complete VM that offers the API.")
-    failures = []
-    for plane in name_nodes(machines.control_planes):
-        try:
-            cluster = instance.view.cluster(plane)
-            wanted = args.user, args.cluster_role, args.expires
-            return url, cluster.person_access(*wanted)
-        except errors.RemoteError as error:
-            failures.append(str(error))
-    raise NotDone(" ".join(failures) or "Heat has no complete control plane.")
 
 
 def _own_name() -> str:

@@ -4,19 +4,21 @@
 import argparse
 import ipaddress
 import uuid
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tacker_k8s_mgmt.cli import common, packages
-from tacker_k8s_mgmt.cli.base import Command
+from tacker_k8s_mgmt.cli.base import Outcome, Report
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.api import APIS, V1
-from tacker_k8s_mgmt.csar.build import build
+from tacker_k8s_mgmt.csar.build import Built, build
 from tacker_k8s_mgmt.csar.customize import Site
 from tacker_k8s_mgmt.errors import PackageError
 
 
-class CsarBuild(Command):
+class CsarBuild(Report):
     """Build a package and check it."""
 
     examples = (
@@ -74,7 +76,7 @@ class CsarBuild(Command):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def find(self, parsed_args: argparse.Namespace) -> Outcome:
         """Build it."""
         packages.need_parsers()
         args = parsed_args
@@ -96,12 +98,28 @@ class CsarBuild(Command):
                 names=names,
             )
         except PackageError as error:
-            packages.print_problems(f"{output} was not written", error.problems)
-            return common.PROBLEMS
-        print(f"{built.path}: {len(built.files)} files, SHA-256 {built.sha256}")
-        for name in built.replaced:
-            print(f"replaced by this driver's: {name}")
-        return common.OK
+            document: dict[str, Any] = {
+                "package": None,
+                "problems": list(error.problems),
+            }
+            said = f"{output} was not written"
+            show = partial(packages.print_problems, said, error.problems)
+            return Outcome(document, show, common.PROBLEMS)
+        document = {
+            "package": str(built.path),
+            "problems": [],
+            "vnfd_id": built.vnfd_id,
+            "sha256": built.sha256,
+            "files": list(built.files),
+            "replaced": list(built.replaced),
+        }
+        return Outcome(document, partial(_show, built))
+
+
+def _show(built: Built) -> None:
+    print(f"{built.path}: {len(built.files)} files, SHA-256 {built.sha256}")
+    for name in built.replaced:
+        print(f"replaced by this driver's: {name}")
 
 
 def _add_defaults(parser: argparse.ArgumentParser) -> None:

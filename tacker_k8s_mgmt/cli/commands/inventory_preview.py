@@ -7,7 +7,14 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from tacker_k8s_mgmt.cli import common, dry_run, masking, request_input, vm_input
+from tacker_k8s_mgmt.cli import (
+    common,
+    dry_run,
+    masking,
+    profile_input,
+    request_input,
+    vm_input,
+)
 from tacker_k8s_mgmt.cli.base import Command
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.errors import DiscoveryError
@@ -87,6 +94,7 @@ class InventoryPreview(Command):
         files, record = _rehearsed(request_params, machines, reveal=args.reveal)
         for warning in checked.warnings:
             print(f"warning: {warning}")
+        profile_input.show(request_params.expansion)
         if args.output_dir:
             _write(args.output_dir, files, force=args.force)
         _print_files(args.output_dir, request_params, files)

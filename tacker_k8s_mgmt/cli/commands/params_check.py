@@ -10,10 +10,11 @@ from typing import Any
 
 from pydantic import BaseModel, SecretStr
 
-from tacker_k8s_mgmt.cli import common, masking, request_input
+from tacker_k8s_mgmt.cli import common, masking, profile_input, request_input
 from tacker_k8s_mgmt.cli.base import Outcome, Report
 from tacker_k8s_mgmt.cli.request_input import RESOLVED_LATER, CheckedRequest
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.profile_values import Expansion
 
 
 class ParamsCheck(Report):
@@ -34,17 +35,23 @@ class ParamsCheck(Report):
     def find(self, parsed_args: argparse.Namespace) -> Outcome:
         """Check the request."""
         checked = request_input.read_request(parsed_args)
-        entries = _entries(masking.masked(checked.params)) if checked.params else []
+        params = checked.params
+        entries = _entries(masking.masked(params)) if params else []
+        expansion = params.expansion if params else None
 
         def show() -> None:
             request_input.print_findings(checked)
             if entries:
-                _summarise(entries)
+                _summarise(entries, expansion)
             elif checked.absent:
                 print(checked.absent)
 
         code = common.PROBLEMS if checked.problems else common.OK
-        return Outcome(_document(checked, entries), show, code)
+        document = {
+            **_document(checked, entries),
+            "profile": profile_input.document(expansion),
+        }
+        return Outcome(document, show, code)
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,9 @@ class _Entry:
     is_secret: bool = False
 
 
-def _summarise(entries: Sequence[_Entry]) -> None:
+def _summarise(entries: Sequence[_Entry], expansion: Expansion | None) -> None:
+    if expansion:
+        print(f"\nprofile {expansion.profile.name}: {expansion.profile.source}")
     print("\nUnderstood as:")
     width = max(len(entry.name) for entry in entries)
     for entry in entries:
@@ -71,6 +80,9 @@ def _summarise(entries: Sequence[_Entry]) -> None:
             value = "(not given)"
         elif entry.is_default:
             note = "  (default)"
+        of_profile = profile_input.note(expansion, entry.name)
+        if of_profile and not entry.is_default:
+            note = f"  ({of_profile})"
         text = value if isinstance(value, str) else json.dumps(value)
         print(f"  {entry.name:<{width}}  {text}{note}")
 

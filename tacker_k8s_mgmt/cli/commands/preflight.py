@@ -2,6 +2,7 @@
 """``tacker-k8s-mgmt preflight``: the checks of instantiate_start, without Tacker."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,14 @@ from typing import Any
 
 from rich.text import Text
 
-from tacker_k8s_mgmt.cli import common, conductor, passwords, recorded, request_input
+from tacker_k8s_mgmt.cli import (
+    common,
+    conductor,
+    passwords,
+    profile_input,
+    recorded,
+    request_input,
+)
 from tacker_k8s_mgmt.cli.base import Outcome, Report
 from tacker_k8s_mgmt.cli.checks import Site
 from tacker_k8s_mgmt.cli.common import UsageError
@@ -21,6 +29,7 @@ from tacker_k8s_mgmt.csar import archive, request, vms
 from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.errors import CloudError, PackageError
 from tacker_k8s_mgmt.remote import restricted_files
+from tacker_k8s_mgmt.request.profile_values import IN_STATE_PATH
 from tacker_k8s_mgmt.request.secret_references import FILE, Reference, Unresolved
 from tacker_k8s_mgmt.status.check import Check
 
@@ -71,6 +80,7 @@ class Preflight(Report):
             help="look for the load balancer's script in it, and with --cloud for "
             "what the request makes",
         )
+        profile_input.add_profiles(parser, f"{IN_STATE_PATH} in the state_path")
         common.add_cloud(parser)
         parser.add_argument(
             "--cloud",
@@ -119,6 +129,7 @@ class Preflight(Report):
             parsed_args,
             partial(_amended, ask_passwords=parsed_args.ask_passwords),
             partial(_secret, parsed_args.secret_directory),
+            os.path.join(parsed_args.state_path, IN_STATE_PATH),
         )
         checks = [Check("request", checked.name, checked.problems)]
         warnings = list(checked.warnings)

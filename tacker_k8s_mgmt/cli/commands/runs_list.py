@@ -3,11 +3,11 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tacker_k8s_mgmt import journal
-from tacker_k8s_mgmt.cli import recorded
-from tacker_k8s_mgmt.cli.base import Lister
-from tacker_k8s_mgmt.model.timeline import clock
+from tacker_k8s_mgmt.cli import common, recorded
+from tacker_k8s_mgmt.cli.base import Lister, Time
 
 _COLUMNS = (
     "VNF Instance ID",
@@ -15,8 +15,10 @@ _COLUMNS = (
     "Operation ID",
     "Hook",
     "Started",
+    "Outcome",
     "State",
 )
+_PEOPLE = "table"
 
 
 class RunsList(Lister):
@@ -33,18 +35,29 @@ class RunsList(Lister):
 
     def take_action(
         self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterator[Sequence[str]]]:
+    ) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
         """Return a row for each, the one that changed last first."""
         path = recorded.state_path(parsed_args)
         known = journal.instances(path)
         if not known:
-            raise recorded.nothing(path)
+            why = recorded.nothing(path)
+            if parsed_args.formatter == _PEOPLE:
+                raise why
+            # A program gets its document, without a row.
+            common.complain(str(why))
+            self._code = common.PROBLEMS
         return _COLUMNS, _rows(path, known)
 
 
-def _rows(state_path: str, known: Sequence[str]) -> Iterator[Sequence[str]]:
+def _rows(state_path: str, known: Sequence[str]) -> Iterator[Sequence[Any]]:
     for vnf_id in known:
         timeline = recorded.timeline(state_path, vnf_id)
         if last := timeline.last:
-            named = timeline.vnf_name, last.occurrence
-            yield vnf_id, *named, last.hook, clock(last.started), recorded.state(last)
+            yield (
+                *(vnf_id, timeline.vnf_name, last.occurrence, last.hook),
+                *(
+                    Time(last.started),
+                    last.outcome or "unfinished",
+                    recorded.state(last),
+                ),
+            )

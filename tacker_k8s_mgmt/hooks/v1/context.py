@@ -10,7 +10,13 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt.hooks.context import Hook, named, scale_details
 from tacker_k8s_mgmt.hooks.secrets import Secrets
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, database, openstack, requests
+from tacker_k8s_mgmt.hooks.v1 import (
+    checkpoint,
+    database,
+    openstack,
+    profile,
+    requests,
+)
 from tacker_k8s_mgmt.hooks.v1.vim import VimRegistry
 from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.remote import heat
@@ -54,10 +60,18 @@ class V1Hook(Hook["V1Site"]):
     def parsed(self, advice: str) -> InstallParams | None:
         """The parameters of an instantiation's request or, without one, as stored."""
         given = self._requested() or requests.stored(self.instance)
+        find_profile = self.find_profile()
         parse = partial(
-            parameters.parse, given, self._secrets(), metadata=self.metadata
+            parameters.parse,
+            given,
+            self._secrets(),
+            find_profile=find_profile,
+            metadata=self.metadata,
         )
-        return self._read(parse, advice)
+        params = self._read(parse, advice)
+        if params and self.name.startswith("instantiate_"):
+            profile.keep(self.instance, params.expansion)
+        return params
 
     def merged(
         self,
@@ -78,9 +92,19 @@ class V1Hook(Hook["V1Site"]):
             self._requested(),
             resolver or self._secrets(),
             needed=needed,
+            find_profile=self.find_profile(needed),
             metadata=self.metadata,
         )
         return self._read(parse, advice, retried)
+
+    def kept_profile(self) -> Any:
+        """See :meth:`Hook.kept_profile`."""
+        return profile.kept(self.instance)
+
+    def package(self) -> str:
+        """See :meth:`Hook.package`."""
+        vnfd_id = self.instance.vnfd_id
+        return str(vnflcm_utils._get_vnf_package_path(self.context, vnfd_id))
 
     def begin(self) -> None:
         """Store where a retry begins, and release Tacker's database connection."""
@@ -138,6 +162,7 @@ class V1Site(Site):
         super().__init__(*owner, params, hook.options, hook.state_path, hook.name)
         self.note = hook.note
         self.vims = VimRegistry(self.context, self.instance)
+        self._hook = hook
 
     def _stack(self) -> tuple[str, Sequence[StackResource]]:
         stack_id = self.instance.instantiated_vnf_info.instance_id
@@ -161,5 +186,4 @@ class V1Site(Site):
         return connection_points.left_out(self._stack()[1])
 
     def _package_root(self) -> str:
-        vnfd_id = self.instance.vnfd_id
-        return str(vnflcm_utils._get_vnf_package_path(self.context, vnfd_id))
+        return self._hook.package()

@@ -11,7 +11,7 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
-from tacker_k8s_mgmt.hooks.v1 import openstack, requests, vim
+from tacker_k8s_mgmt.hooks.v1 import openstack, profile, requests, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.lifecycle.terminate import (
     refuse_exposed,
@@ -60,6 +60,7 @@ def end(hook: V1Hook) -> None:
         steps = terminate_end(hook.instance.id, vims, site)
         hook.run(steps, secrets, advice(params, hook.request is None))
     openstack.forget_vim(hook.instance)
+    profile.keep(hook.instance, None)
 
 
 def _refuse_leftovers(hook: V1Hook) -> InstallParams | None:
@@ -72,7 +73,8 @@ def _refuse_leftovers(hook: V1Hook) -> InstallParams | None:
     if getattr(hook.request, "termination_type", _FORCEFUL) == _FORCEFUL:
         return None
     try:
-        parameters.parse(requests.stored(hook.instance))
+        find_profile = hook.find_profile(SERVER_ONLY)
+        parameters.parse(requests.stored(hook.instance), find_profile=find_profile)
     except errors.ParamError:
         return None
     return hook.merged(_DIRECTORY_STAYS, SERVER_ONLY)

@@ -6,6 +6,7 @@ operation was interrupted before that was saved, by the mark in its description.
 by its name: another project, or another VNF, may use the same one.
 """
 
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -21,9 +22,8 @@ from tacker.plugins.common import constants
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import database
+from tacker_k8s_mgmt.hooks.v1 import database, helm_login
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.model.helm import USER
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.status.facts import Vim
 
@@ -39,30 +39,8 @@ T = TypeVar("T")
 
 # Begins the description of a cluster's VIM; the id of its VNF instance follows.
 _MARK = "Kubernetes cluster of VNF instance "
-
-
-# What Tacker's v1 API needs to run Helm (kubernetes_driver.py, _get_helm_info).
-_HELM = "helm_info"
-_ADDRESSES = "masternode_ip"
-_USERNAME, _PASSWORD = "masternode_username", "masternode_password"
-
-
-def _extra(spec: ports.VimSpec) -> dict[str, Any]:
-    if spec.helm is None:
-        return {}
-    info = {
-        _ADDRESSES: list(spec.helm.hosts),
-        _USERNAME: USER,
-        _PASSWORD: spec.helm.password.get_secret_value(),
-    }
-    return {_HELM: info}
-
-
-def _own_login(vim: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The driver's login for Helm; an operator may have put another one there."""
-    info = (vim.get("extra") or {}).get(_HELM)
-    ours = isinstance(info, dict) and info.get(_USERNAME) == USER
-    return info if ours else None
+# Comes before it in that of a tenant's VIM, with the tenant's name.
+_TENANT = "Tenant {} of "
 
 
 def _plugin() -> Any:
@@ -110,9 +88,12 @@ class VimRegistry:
         self._plugin = _plugin()
         self._mark = f"{_MARK}{instance.id}"
 
-    def name_taken(self, name: str) -> bool:
-        """Whether a VIM in this project that is not ours has this *name*."""
-        own = self._find()
+    def name_taken(self, name: str, tenant: str = "") -> bool:
+        """Whether a VIM in this project that is not this one has this *name*.
+
+        :param tenant: whose VIM is meant; "" for the cluster's.
+        """
+        own = self._find(tenant=tenant)
         return any(
             vim["name"] == name and vim["id"] != own
             for vim in self._ask(self._plugin.get_vims)
@@ -125,21 +106,22 @@ class VimRegistry:
         A CNF keeps a copy of it, so it never changes while there is the VIM.
         """
         vim = self._ask(self._look) or {}
-        if info := _own_login(vim):
-            return SecretStr(info[_PASSWORD])
+        if info := helm_login.ours(vim):
+            return SecretStr(info[helm_login.PASSWORD])
         return SecretStr(secrets.token_urlsafe(24))
 
     def register(self, spec: ports.VimSpec) -> str:
         """Get or create the VIM, and name it in the VNF instance.
 
         A VIM with another address is that of a former cluster, and is replaced. The
-        instance is saved at once, so that a later failure cannot lose the id.
+        instance is saved at once, so that a later failure cannot lose the id. That of a
+        tenant is found by its description alone, and not named in the VNF instance.
 
         :returns: the VIM's id.
         :raises VimError: Tacker refused, e.g. it cannot reach the API.
         """
-        if self._find("auth_url") not in (None, spec.auth_url):
-            self.remove()
+        if self._find("auth_url", spec.tenant) not in (None, spec.auth_url):
+            self._remove(spec.tenant)
         try:
             vim_id = self._ask(partial(self._create, spec), _LIMIT)
         except Exception as exc:
@@ -153,7 +135,8 @@ class VimRegistry:
                 hint="The conductor must reach that address and [k8s_vim] use_barbican "
                 "must be True.",
             ) from None
-        self._remember(vim_id, spec.auth_url)
+        if not spec.tenant:
+            self._remember(vim_id, spec.auth_url)
         return vim_id
 
     def move_helm(self, hosts: Sequence[str]) -> bool:
@@ -168,16 +151,20 @@ class VimRegistry:
             # The text may have the VIM, and so the password.
             raise errors.VimError(
                 detail="Tacker did not write the control planes' addresses into "
-                f"extra.{_HELM} of the cluster's VIM ({type(exc).__name__})."
+                f"extra.{helm_login.KEY} of the cluster's VIM ({type(exc).__name__})."
             ) from None
 
-    def in_use(self) -> bool:
+    def in_use(self, tenant: str | None = None) -> bool:
         """Whether a VNF runs on the cluster.
 
         Tacker's ``NfvoPlugin.delete_vim`` refuses then, even for a terminated VNF that
         has not been deleted.
+
+        :param tenant: of whose VIM that is asked; None: of the cluster's and of all.
         """
-        vim_id = self._find()
+        if tenant is None:
+            return any(map(self.in_use, ("", *self.of_tenants())))
+        vim_id = self._find(tenant=tenant)
         if vim_id is None:
             return False
         try:
@@ -187,25 +174,39 @@ class VimRegistry:
         return False
 
     def remove(self) -> bool:
-        """Remove the VIM from the registry and from the VNF instance.
+        """Remove the VIMs from the registry and from the VNF instance.
 
-        :returns: False when there was none.
+        :returns: False when the cluster had none.
+        :raises VimError: one is still used.
+        """
+        for tenant in self.of_tenants():
+            self.remove_tenant(tenant)
+        return self._remove("")
+
+    def remove_tenant(self, tenant: str) -> None:
+        """Remove a tenant's VIM, if there is one.
+
         :raises VimError: it is still used.
         """
-        vim_id = self._find()
+        self._remove(tenant)
+
+    def _remove(self, tenant: str) -> bool:
+        vim_id = self._find(tenant=tenant)
         if vim_id is not None:
+            whose = f"tenant {tenant}" if tenant else "the cluster"
             try:
-                self._ask(self._delete, _LIMIT)
+                self._ask(partial(self._delete, tenant), _LIMIT)
             except nfvo.VimInUseException:
                 raise errors.VimError(
-                    detail=f"The VIM {vim_id} of the cluster is still used by a VNF.",
+                    detail=f"The VIM {vim_id} of {whose} is still used by a VNF.",
                     hint="Terminate and delete the VNFs that run on it.",
                 ) from None
             except Exception as exc:
                 raise errors.VimError(
                     detail=f"Tacker did not delete the VIM {vim_id}: {exc}"
                 ) from exc
-        self._forget()
+        if not tenant:
+            self._forget()
         return vim_id is not None
 
     def registered(self) -> tuple[Vim, ...]:
@@ -218,42 +219,60 @@ class VimRegistry:
         named = any(info.vim_id == vim["id"] for info in others)
         return (Vim(vim["id"], vim["name"], vim["auth_url"], named),)
 
-    def _find(self, attribute: str = "id") -> str | None:
-        vim = self._ask(self._look)
+    def of_tenants(self) -> Mapping[str, Vim]:
+        """The VIMs of tenants, by the tenants' names. Changes nothing."""
+        pattern = re.compile(_TENANT.format(r"(\S+)") + re.escape(self._mark))
+        vims: dict[str, Vim] = {}
+        for vim in self._ask(self._plugin.get_vims):
+            found = pattern.fullmatch(vim.get("description") or "")
+            if found and self._is_own(vim, vim["description"]):
+                vims[found[1]] = Vim(vim["id"], vim["name"], vim["auth_url"], False)
+        return vims
+
+    def _is_own(self, vim: Mapping[str, Any], mark: str) -> bool:
+        # Any project may use this description, and an administrator sees all VIMs.
+        return (
+            vim["type"] == _TYPE
+            and vim["tenant_id"] == self._instance.tenant_id
+            and vim.get("description") == mark
+        )
+
+    def _mark_of(self, tenant: str) -> str:
+        return f"{_TENANT.format(tenant)}{self._mark}" if tenant else self._mark
+
+    def _find(self, attribute: str = "id", tenant: str = "") -> str | None:
+        vim = self._ask(partial(self._look, tenant=tenant))
         return None if vim is None else str(vim[attribute])
 
     def _ask(self, question: Callable[[Any], T], limit: float | None = None) -> T:
         return database.ask(self._context, question, limit)
 
-    def _look(self, context: Any) -> dict[str, Any] | None:
-        stored = (self._instance.vnf_metadata or {}).get(METADATA_KEY)
+    def _look(self, context: Any, tenant: str = "") -> dict[str, Any] | None:
+        metadata, mark = self._instance.vnf_metadata or {}, self._mark_of(tenant)
+        stored = None if tenant else metadata.get(METADATA_KEY)
         for vim in self._plugin.get_vims(context):
-            # Any project may use this description, and an administrator sees all VIMs.
-            is_marked = (
-                vim["tenant_id"] == self._instance.tenant_id
-                and vim.get("description") == self._mark
-            )
-            if vim["type"] == _TYPE and (vim["id"] == stored or is_marked):
+            is_stored = vim["type"] == _TYPE and vim["id"] == stored
+            if is_stored or self._is_own(vim, mark):
                 return dict(vim)
         return None
 
     def _create(self, spec: ports.VimSpec, context: Any) -> str:
         # After a lost connection, a first attempt may have succeeded.
-        if known := self._look(context):
+        if known := self._look(context, spec.tenant):
             return str(known["id"])
         body = {
             "name": spec.name,
-            "description": self._mark,
+            "description": self._mark_of(spec.tenant),
             "type": _TYPE,
             "tenant_id": self._instance.tenant_id,
             "auth_url": spec.auth_url,
-            "vim_project": {"name": "default"},
+            "vim_project": {"name": spec.tenant or "default"},
             "auth_cred": {
                 "bearer_token": spec.token.get_secret_value(),
                 "ssl_ca_cert": spec.ca_certificate,
             },
             "is_default": False,
-            "extra": _extra(spec),
+            "extra": helm_login.kept(spec),
         }
         vim = self._plugin.create_vim(context, {"vim": body})
         LOG.info("Registered VIM %s for %s", vim["id"], spec.auth_url)
@@ -261,17 +280,17 @@ class VimRegistry:
 
     def _move_helm(self, hosts: list[str], context: Any) -> bool:
         vim = self._look(context) or {}
-        info = _own_login(vim)
-        if info is None or info.get(_ADDRESSES) == hosts:
+        info = helm_login.ours(vim)
+        if info is None or info.get(helm_login.ADDRESSES) == hosts:
             return False
         # Tacker merges it into what the VIM has.
-        change = {"extra": {_HELM: {_ADDRESSES: hosts}}}
+        change = {"extra": {helm_login.KEY: {helm_login.ADDRESSES: hosts}}}
         self._plugin.update_vim(context, vim["id"], {"vim": change})
         LOG.info("VIM %s: Tacker logs in for Helm at %s", vim["id"], ", ".join(hosts))
         return True
 
-    def _delete(self, context: Any) -> None:
-        if known := self._look(context):
+    def _delete(self, tenant: str, context: Any) -> None:
+        if known := self._look(context, tenant):
             self._plugin.delete_vim(context, known["id"])
 
     def _remember(self, vim_id: str, auth_url: str) -> None:

@@ -42,10 +42,19 @@ class V2Hook(Hook["V2Site"]):
         :raises ParamError: with every problem.
         """
         given, secrets = self.call.additional_params, self._secrets()
+        find_profile = self.find_profile(needed)
         parse = partial(
-            parameters.parse, given, secrets, needed=needed, metadata=self.metadata
+            parameters.parse,
+            given,
+            secrets,
+            needed=needed,
+            find_profile=find_profile,
+            metadata=self.metadata,
         )
-        return self._read(parse, advice)
+        params = self._read(parse, advice)
+        if params and params.expansion:
+            self.call.note_profile(params.expansion.kept())
+        return params
 
     def merged(
         self, advice: str, needed: Collection[str] | None = None, upgrade: bool = False
@@ -63,6 +72,7 @@ class V2Hook(Hook["V2Site"]):
             self._secrets(),
             needed=needed,
             upgrade=upgrade,
+            find_profile=self.find_profile(needed),
             metadata=self.metadata,
         )
         params = self._read(parse, automatic.advice(self.call, advice))
@@ -82,10 +92,24 @@ class V2Hook(Hook["V2Site"]):
         :raises ParamError: with every problem.
         """
         stored, secrets = self.call.stored, self._secrets()
+        find_profile = self.find_profile()
         parse = partial(
-            parameters.completed, stored, requests, secrets, metadata=self.metadata
+            parameters.completed,
+            stored,
+            requests,
+            secrets,
+            find_profile=find_profile,
+            metadata=self.metadata,
         )
         return self._read(parse, advice, retried=False)
+
+    def kept_profile(self) -> Any:
+        """See :meth:`Hook.kept_profile`."""
+        return self.call.profile
+
+    def package(self) -> str:
+        """See :meth:`Hook.package`."""
+        return self.call.package
 
     def details(self) -> Mapping[str, Any]:
         """See :meth:`Hook.details`."""

@@ -22,6 +22,8 @@ _VERSION = 1
 _HEALED = "healed"
 # Between the hooks of any operation.
 _PLACES = "places"
+# Between those of an instantiation, and then among what is kept.
+_PROFILE = "profile"
 _PARAMETERS = ("k8s_cluster_installation_param", "k8sClusterInstallationParam")
 
 #: Where a server is: id of its stack, and its name there, which is the VDU's.
@@ -154,14 +156,27 @@ class Call:
         return {_PARAMETERS[0]: state["parameters"]}
 
     def store(self, additional_params: Mapping[str, Any]) -> None:
-        """Keep parameters for later operations.
+        """Keep parameters, and what their profile stands for, for later operations.
 
         :param additional_params: without secrets.
         """
         parameters = additional_params[_PARAMETERS[0]]
-        state = {"version": _VERSION, "parameters": parameters}
+        state: dict[str, Any] = {"version": _VERSION, "parameters": parameters}
+        if self.profile is not None:
+            state[_PROFILE] = self.profile
         metadata = self.instance.get("metadata") or {}
         self.instance["metadata"] = {**metadata, KEY: state}
+
+    @property
+    def profile(self) -> Any:
+        """What is kept of the cluster's profile; None if nothing is."""
+        state = self.state
+        kept = state.get(_PROFILE) if isinstance(state, Mapping) else None
+        return self.between.get(_PROFILE) if kept is None else kept
+
+    def note_profile(self, kept: Mapping[str, Any]) -> None:
+        """Keep what a profile stands for until the parameters are stored."""
+        self.between[_PROFILE] = kept
 
     def forget(self) -> None:
         """Remove what is kept."""

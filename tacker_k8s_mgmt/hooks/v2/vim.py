@@ -28,7 +28,7 @@ class Connections:
         self._instance = instance
         self._vim_id = cluster_vim_id(instance["id"])
 
-    def name_taken(self, name: str) -> bool:
+    def name_taken(self, name: str, tenant: str = "") -> bool:
         """False: in the v2 API, VIMs may have the same name."""
         return False
 
@@ -42,8 +42,12 @@ class Connections:
     def register(self, spec: ports.VimSpec) -> str:
         """Name the cluster in the VNF instance.
 
-        :returns: the VIM's id, always the same for one VNF instance.
+        A tenant's VIM is not kept: the request of a CNF has all of its data.
+
+        :returns: the VIM's id, always the same for one VNF instance; "" for a tenant's.
         """
+        if spec.tenant:
+            return ""
         self.remove()
         infos = self._instance["vimConnectionInfo"] = self._infos
         infos[_longest(f"k8s_{spec.name}", infos)] = {
@@ -67,7 +71,7 @@ class Connections:
             entry = self._infos.pop(name)
             self._infos[_longest(name, self._infos)] = entry
 
-    def in_use(self) -> bool:
+    def in_use(self, tenant: str | None = None) -> bool:
         """False: the v2 API does not know whether another VNF runs on the cluster."""
         return False
 
@@ -78,6 +82,12 @@ class Connections:
             Vim(self._vim_id, name, infos[name]["interfaceInfo"]["endpoint"], True)
             for name in self._ours()
         )
+
+    def of_tenants(self) -> None:
+        """None: see :meth:`register`."""
+
+    def remove_tenant(self, tenant: str) -> None:
+        """Nothing: see :meth:`register`."""
 
     def remove(self) -> bool:
         """Remove the cluster from the VNF instance.

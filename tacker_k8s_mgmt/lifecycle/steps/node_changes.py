@@ -80,10 +80,14 @@ class NodeChanges:
         if after == list(marks.values()):
             return
         workloads = state.cluster().workloads()
-        for workload in placement.stranded(workloads, list(marks.values()), after):
+        out = {node.name for node in self._out}
+        later = [node_marks.served(one, one.name not in out) for one in after]
+        for workload in placement.stranded(workloads, list(marks.values()), later):
             yield (
-                f"{workload} could run on no node any more: its nodeSelector or "
-                "required node affinity needs a label that the request takes away"
+                f"{workload} could start on no node any more: its nodeSelector or "
+                "required node affinity needs a label that the request takes away, and "
+                "nodes that are cordoned, in maintenance or have taints that it does "
+                "not tolerate do not count"
             )
 
     def steps(self) -> tuple[Step, ...]:

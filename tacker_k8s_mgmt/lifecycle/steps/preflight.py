@@ -5,12 +5,15 @@
 again, because a package need not name the ``_start`` hook and things may have changed.
 """
 
+from collections.abc import Iterator
+
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import applications
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.request.tenants import Tenant
 
 
 def step(deps: Dependencies) -> Step:
@@ -23,17 +26,25 @@ def check(deps: Dependencies) -> None:
 
     :raises PreflightError: with all findings.
     """
-    name = vim_name(deps.params, deps.vnf_id)
-    findings = [
+    findings = (
         *deps.settings.problems,
+        *deps.params.metadata_problems,
         *applications.package_problems(deps.params, deps.site),
-    ]
-    if deps.site.vims.name_taken(name):
-        findings.append(
-            f"vim_name: a VIM named {name!r} is registered already in this project; "
-            "choose another name or delete that VIM"
-        )
-    check_server(deps.site, *findings)
+    )
+    check_server(deps.site, *findings, *names_taken(deps))
+
+
+def names_taken(deps: Dependencies) -> Iterator[str]:
+    """A problem for each VIM that cannot have its name, the cluster's and tenants'."""
+    params, vims = deps.params, deps.site.vims
+    names = {t.name: tenant_vim_name(params, deps.vnf_id, t) for t in params.tenants}
+    for tenant, name in {"": vim_name(params, deps.vnf_id), **names}.items():
+        if vims.name_taken(name, tenant):
+            where = f"tenant {tenant}: vim_name" if tenant else "vim_name"
+            yield (
+                f"{where}: a VIM named {name!r} is registered already in this project; "
+                "choose another name or delete that VIM"
+            )
 
 
 def check_server(site: ports.Preconditions, *findings: str) -> None:
@@ -50,3 +61,8 @@ def check_server(site: ports.Preconditions, *findings: str) -> None:
 def vim_name(params: InstallParams, vnf_id: str) -> str:
     """The name of the cluster's VIM: the request's, or one made of the VNF's id."""
     return params.vim_name or f"kubernetes_vim_{vnf_id}"
+
+
+def tenant_vim_name(params: InstallParams, vnf_id: str, tenant: Tenant) -> str:
+    """The name of a tenant's VIM: the request's, or one made of the cluster's."""
+    return tenant.vim_name or f"{vim_name(params, vnf_id)}_{tenant.name}"

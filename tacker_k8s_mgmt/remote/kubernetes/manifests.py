@@ -104,13 +104,19 @@ class Manifests:
             problems += _distinct(filter(None, map(str.strip, lines)), objects)
         return tuple(problems)
 
-    def owned(self, owner: str) -> tuple[dict[str, Any], ...]:
+    def owned(self, owner: str) -> tuple[Object, ...]:
         """The objects of an owner, of every kind, by name only (without content)."""
-        kinds = ",".join(self._kinds())
         selector = f"--selector={OWNER}={owner}"
-        everywhere = ("--all-namespaces", "--ignore-not-found")
-        command = ("get", kinds, *everywhere, selector, "-o", _REFERENCE)
-        text = self._client.run(*command, shown=f"kubectl get all {selector}")
+        return self._references(self._kinds(), "--all-namespaces", selector)
+
+    def content(self, namespace: str, kinds: Sequence[str]) -> tuple[Object, ...]:
+        """The objects of these kinds in a namespace, by name only."""
+        return self._references(kinds, f"--namespace={namespace}")
+
+    def _references(self, kinds: Sequence[str], *options: str) -> tuple[Object, ...]:
+        options = (*options, "--ignore-not-found", "-o", _REFERENCE)
+        shown = f"kubectl get all {' '.join(options[:-3])}"
+        text = self._client.run("get", ",".join(kinds), *options, shown=shown)
         rows = (line.split("\t") for line in text.splitlines() if line)
         found = {tuple(row): reference(*row) for row in rows}
         return tuple(found.values())

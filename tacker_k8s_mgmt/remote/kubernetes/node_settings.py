@@ -24,14 +24,11 @@ _KINDS = {
     "deployments.apps": "Deployment",
     "statefulsets.apps": "StatefulSet",
     "daemonsets.apps": "DaemonSet",
+    "cronjobs.batch": "CronJob",
 }
-_POD = ".spec.template.spec"
-_WORKLOAD_FIELDS = (
-    ".metadata.namespace",
-    ".metadata.name",
-    f"{_POD}.nodeSelector",
-    f"{_POD}.affinity.nodeAffinity",
-)
+_TEMPLATE = ".spec.template.spec"
+_TEMPLATES = {"cronjobs.batch": f".spec.jobTemplate{_TEMPLATE}"}
+_POD_FIELDS = ("nodeSelector", "affinity.nodeAffinity", "tolerations")
 # Kubernetes refuses a change of an object that has another version by now.
 _CONFLICT = "Error from server (Conflict)"
 
@@ -67,6 +64,12 @@ def mark(client: KubeClient, changes: Mapping[str, Mapping[str, Any]]) -> None:
                 raise
 
 
+def _workload_fields(resource: str) -> tuple[str, ...]:
+    pod = _TEMPLATES.get(resource, _TEMPLATE)
+    fields = (f"{pod}.{name}" for name in _POD_FIELDS)
+    return (".metadata.namespace", ".metadata.name", *fields)
+
+
 def workloads(client: KubeClient) -> Sequence[Workload]:
     """The workloads that are bound to nodes by labels."""
     every = [
@@ -74,7 +77,7 @@ def workloads(client: KubeClient) -> Sequence[Workload]:
         for resource, kind in _KINDS.items()
         for workload in client.table(
             resource,
-            _WORKLOAD_FIELDS,
+            _workload_fields(resource),
             partial(Workload.read, kind),
             everywhere=True,
         )

@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The driver's service account, an administrator of the cluster."""
 
-import base64
-import binascii
 import json
 from collections.abc import Mapping
 from typing import Any
-
-from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
@@ -26,7 +22,7 @@ def admin_access(client: KubeClient, limit: float) -> ClusterAccess:
     waiting = Backoff(limit)
     while True:
         client.run("apply", "-f", "-", stdin=json.dumps(_MANIFEST))
-        access = client.get(*secret, read=_access)
+        access = client.get(*secret, read=ClusterAccess.read)
         if access is not None:
             return access
         if waiting.spent():
@@ -36,19 +32,6 @@ def admin_access(client: KubeClient, limit: float) -> ClusterAccess:
                 hint="Look whether kube-controller-manager runs.",
             )
         waiting.pause()
-
-
-def _access(secret: Mapping[str, Any]) -> ClusterAccess | None:
-    """Return the Secret's content, or None while it is incomplete."""
-    data = secret.get("data") or {}
-    try:
-        token = base64.b64decode(data["token"], validate=True).decode()
-        certificate = base64.b64decode(data["ca.crt"], validate=True).decode()
-    except (KeyError, TypeError, binascii.Error, UnicodeDecodeError):
-        return None
-    if not token or not certificate:
-        return None
-    return ClusterAccess(SecretStr(token), certificate)
 
 
 _METADATA = {"name": ACCOUNT, "namespace": NAMESPACE}

@@ -24,9 +24,8 @@ def read(path: str, directory: str) -> str:
     :param directory: the operator's directory for keys; "" if there is none.
     :raises Refused: the file may not or cannot be read.
     """
-    data = restricted_files.read(
-        path, directory, kept="keys", option="key_directory", largest=_LARGEST
-    )
+    place = restricted_files.set_aside("keys", "key_directory")
+    data = restricted_files.read(path, directory, place=place, largest=_LARGEST)
     return data.decode("ascii", errors="replace")
 
 

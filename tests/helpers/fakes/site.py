@@ -15,6 +15,7 @@ from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.fakes.helm import FakeHelmHost
 from tests.helpers.fakes.load_balancer import FakeBalancer
+from tests.helpers.fakes.manifests import FakeManifests
 from tests.helpers.fakes.playbooks import FakePlaybooks
 from tests.helpers.fakes.pod_network import FakePodNetwork
 from tests.helpers.fakes.state import SiteState
@@ -142,6 +143,11 @@ class FakeSite(SiteState):
     def applications(self, control_plane: Node) -> Any:
         """Of a cluster that has none."""
         return SimpleNamespace(records=SimpleNamespace(read=dict))
+
+    def manifests(self, control_plane: Node) -> FakeManifests:
+        if control_plane.server_id in self.dead:
+            self.cluster(control_plane)
+        return FakeManifests(self)
 
     def helm(self, control_plane: Node) -> FakeHelmHost:
         self.cluster(control_plane)

@@ -57,6 +57,8 @@ class SiteState:
     :ivar marks: the Node objects' labels and so on, where there are any.
     :ivar workloads: those that are bound to nodes.
     :ivar package_content: the files of the VNF package, by path.
+    :ivar tenants_in_use: names of the tenants on whose VIM a VNF runs.
+    :ivar objects: other objects in the cluster, by kind, namespace and name.
     :ivar conflicts: how often others change a Node object before it can be changed.
     """
 
@@ -85,6 +87,9 @@ class SiteState:
         self.services: list[Service] = []
         self.vim: ports.VimSpec | None = None
         self.vim_in_use = False
+        self.tenant_vims: dict[str, ports.VimSpec] = {}
+        self.tenants_in_use: set[str] = set()
+        self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.helm_password: SecretStr | None = SecretStr("of-helm")
         self.helm_hosts: dict[str, str] = {}
         self.foreign_vims: set[str] = set()

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tacker's VIM connections."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.status.facts import Vim
 from tests.helpers.fakes.state import SiteState
@@ -15,7 +16,7 @@ class FakeVims:
     def __init__(self, site: SiteState) -> None:
         self._site = site
 
-    def name_taken(self, name: str) -> bool:
+    def name_taken(self, name: str, tenant: str = "") -> bool:
         return name in self._site.foreign_vims
 
     def helm_password(self) -> SecretStr | None:
@@ -23,6 +24,10 @@ class FakeVims:
 
     def register(self, spec: ports.VimSpec) -> str:
         self._site.touch("vims.register")
+        if spec.tenant:
+            vims = {**self._site.tenant_vims, spec.tenant: spec}
+            self._site.change("tenant_vims", vims)
+            return f"vim-of-{spec.tenant}"
         self._site.change("vim", spec)
         return "vim-id"
 
@@ -35,8 +40,24 @@ class FakeVims:
         self._site.change("vim", replace(spec, helm=login))
         return True
 
-    def in_use(self) -> bool:
-        return self._site.vim_in_use
+    def in_use(self, tenant: str | None = None) -> bool:
+        if tenant is None:
+            return self._site.vim_in_use or bool(self._site.tenants_in_use)
+        return tenant in self._site.tenants_in_use
+
+    def of_tenants(self) -> Mapping[str, Vim] | None:
+        self._site.touch("vims.of_tenants")
+        return {
+            tenant: Vim(f"vim-of-{tenant}", spec.name, spec.auth_url, named=False)
+            for tenant, spec in self._site.tenant_vims.items()
+        }
+
+    def remove_tenant(self, tenant: str) -> None:
+        self._site.touch("vims.remove_tenant")
+        if tenant in self._site.tenants_in_use:
+            raise errors.VimError(detail=f"The VIM of {tenant} is still used.")
+        vims = {n: v for n, v in self._site.tenant_vims.items() if n != tenant}
+        self._site.change("tenant_vims", vims)
 
     def registered(self) -> tuple[Vim, ...]:
         self._site.touch("vims.registered")
@@ -47,4 +68,5 @@ class FakeVims:
         self._site.touch("vims.remove")
         there = self._site.vim is not None
         self._site.change("vim", None)
+        self._site.change("tenant_vims", {})
         return there

@@ -37,7 +37,10 @@ class Cnf:
 
     :param vim: what the API wants to know of the VIM that it runs on; v1: its id.
     :param manifest: what its package has in place of the one Deployment.
+    :ivar namespace: where it is instantiated.
     """
+
+    namespace = NAMESPACE
 
     def __init__(
         self, tacker: Tacker, scratch: Path, vim: Any, manifest: str | None = None
@@ -59,16 +62,28 @@ class Cnf:
         :param level: instantiation level; it counts in the v2 API only.
         """
         vim = {"id": str(uuid.uuid4()), "vimId": self._vim, "vimType": "kubernetes"}
-        parameters = {"lcm-kubernetes-def-files": [MANIFEST], "namespace": NAMESPACE}
         self._do(
             "instantiate",
             {
                 "flavourId": "web",
                 "instantiationLevelId": level,
-                "additionalParams": parameters,
+                "additionalParams": self._parameters(),
                 "vimConnectionInfo": [vim],
             },
         )
+
+    def _parameters(self) -> dict[str, Any]:
+        return {"lcm-kubernetes-def-files": [MANIFEST], "namespace": self.namespace}
+
+    def refused(self) -> str:
+        """Instantiate it, which fails, and roll that back; the error."""
+        with contextlib.suppress(RuntimeError):
+            self.instantiate()
+        (operation,) = self._tacker.failed(self.id)
+        error = self._tacker.occurrence(operation)["error"]["detail"]
+        self._tacker.handle(operation, "rollback")
+        self._tacker.wait(operation, "ROLLED_BACK", "FAILED_TEMP")
+        return str(error)
 
     def terminate(self) -> None:
         """Terminate it; until it is deleted, Tacker counts it as using the VIM."""

@@ -403,3 +403,13 @@ def test_references_are_reported_and_not_followed(preview, listed, tmp_path):
         text = f"secret: {name}: {json.dumps(reference)}, resolved when a hook begins"
         assert text in out.splitlines()
     assert "(unknown)" in (tmp_path / "out" / "hosts.yaml").read_text()
+
+
+def test_tenants_are_no_hindrance(preview):
+    body = simple()
+    installation(body)["tenants"] = [
+        {"name": "blue", "quota": {"pods": 5}},
+        {"name": "red", "isolated": False},
+    ]
+    code, out, _ = preview(body)
+    assert (code, "VIM: " in out) == (0, True)

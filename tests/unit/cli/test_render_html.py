@@ -555,6 +555,12 @@ def test_an_index_has_all_operations_and_the_open_failures_first():
     assert shown.texts[:2] == ["Operations of Kubernetes clusters"] * 2
     assert shown.text.count("why") == 1
     assert "edge-4" in shown.text
+    assert "2 VNF instances, 2 operations." in shown.text
+
+
+def test_an_index_of_one_cluster_counts_one():
+    text = html.render_index({VNF: Timeline(PLAYBOOK)}, now=2000)
+    assert "1 VNF instance, 1 operation." in Page(text).text
 
 
 # Contrast, as WCAG 2.2 defines it

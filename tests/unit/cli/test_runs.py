@@ -177,13 +177,37 @@ def test_list_has_the_name_and_the_operation(tmp_path, capsys):
     assert runs(tmp_path, "list", "--json") == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row.pop("State").startswith("completed")
-    assert row.pop("Started").startswith("20")
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", row.pop("Started"))
     assert row == {
+        "Outcome": "completed",
         "VNF Instance ID": VNF,
         "VNF Name": "my-cluster",
         "Operation ID": "0c5f",
         "Hook": "instantiate_end",
     }
+
+
+@pytest.mark.parametrize(
+    ("end", "outcome"), [(completed, "completed"), (failed, "failed")]
+)
+def test_list_has_the_outcome_in_a_word(tmp_path, capsys, end, outcome):
+    end(tmp_path)
+    assert runs(tmp_path, "list", "-f", "value", "-c", "Outcome") == 0
+    assert capsys.readouterr().out == f"{outcome}\n"
+
+
+def test_list_has_an_operation_that_has_not_ended(tmp_path, capsys):
+    Recorder(tmp_path).begin(9).step_start("run cluster.yml")
+    assert runs(tmp_path, "list", "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["Outcome"] == "unfinished"
+
+
+def test_list_of_nothing_is_a_document_for_programs(tmp_path, capsys):
+    assert runs(tmp_path, "list", "--json") == 1
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == []
+    assert "No operation is recorded below" in captured.err
 
 
 class TestConfiguration:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``tacker-k8s-mgmt csar``: exit codes and what is said."""
 
+import hashlib
 import json
 import re
+import uuid
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,21 @@ def test_a_built_package_passes_its_check(tmp_path, capsys):
     assert warning.endswith(
         "build it with --key-name, or give additionalParams.key_name"
     )
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_a_program_gets_what_the_next_commands_need(tmp_path, capsys, api):
+    package, vnfd_id = tmp_path / "x.zip", str(uuid.uuid4())
+    words = ["csar", "build", "simple", "--api", api, "-o", str(package), "--json"]
+    assert main([*words, "--vnfd-id", vnfd_id]) == 0
+    built = json.loads(capsys.readouterr().out)
+    assert (built["package"], built["vnfd_id"]) == (str(package), vnfd_id)
+    assert built["sha256"] == hashlib.sha256(package.read_bytes()).hexdigest()
+    assert built["problems"] == []
+    assert main([*words, "--force", "--flavor", "nosuch=x"]) == 1
+    refused = json.loads(capsys.readouterr().out)
+    assert refused["package"] is None
+    assert "there is no VDU nosuch" in refused["problems"][0]
 
 
 def test_what_a_site_has_becomes_the_defaults_of_the_base_hot(tmp_path, capsys):

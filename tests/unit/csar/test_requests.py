@@ -118,6 +118,38 @@ def test_and_without_a_request_it_is_a_warning(parts, tmp_path):
     )
 
 
+EDGE = "Files/profiles/edge.yaml"
+
+
+def test_the_profile_of_a_request_is_that_of_the_package(parts):
+    asked = with_params("profile", "edge")
+    profile = b"parameters: {cluster: {network: {plugin: flannel, mtu: 1400}}}\n"
+    (problem,) = problems(asked, contents_of({**parts, EDGE: profile}))
+    assert problem.startswith(
+        "cluster.network.mtu (profile edge): flannel finds out by itself"
+    )
+    fine = contents_of({**parts, EDGE: b"parameters: {cluster: {helm: true}}\n"})
+    assert problems(asked, fine) == []
+    (problem,) = problems(asked, contents_of(parts))
+    assert problem.startswith(f"profile: there is no {EDGE} of the VNF package")
+    later = {**sample("scale-out.json"), "additionalParams": {ATTRIBUTE: {}}}
+    assert problems(later, fine, asked) == []
+
+
+def test_profiles_of_a_package_are_checked_without_a_request_too(parts, tmp_path):
+    own = {
+        EDGE: b"parameters: {cluster: {helm: 1}}\n",
+        "Files/profiles/starlingx.yaml": b"parameters: {}\n",
+        "Files/profiles/Core.yml": b"parameters: {}\n",
+    }
+    core, edge, starlingx = check_of({**parts, **own}, tmp_path).problems
+    assert core.startswith("Files/profiles/Core.yml: is no profile")
+    assert edge == f"{EDGE}: parameters.cluster.helm: must be true or false"
+    assert starlingx.startswith(
+        "Files/profiles/starlingx.yaml: there are several profiles starlingx"
+    )
+
+
 def test_what_a_termination_brings_is_checked(contents):
     wrong = {"ansible": {"pasword": "x"}}
     terminate = {**sample("terminate.json"), "additionalParams": {ATTRIBUTE: wrong}}

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,24 @@ def machines():
     return json.loads(found)
 
 
+def profiles(place: Path) -> None:
+    """The profile that the page shows, and requests with it and with the driver's."""
+    text = (ROOT / "doc" / "source" / "profiles.rst").read_text()
+    (found,) = re.findall(r"code-block:: yaml\n\n((?:   .*\n|\n)+)", text)
+    (place / "profiles").mkdir()
+    (place / "profiles" / "media.yaml").write_text(textwrap.dedent(found))
+    media, platform = (request("instantiate-simple.json") for _ in range(2))
+    ours = media["additionalParams"][PARAMETERS]
+    ours |= {"profile": "media", "cluster": {"kubernetes_version": "1.35.4"}}
+    ours = platform["additionalParams"][PARAMETERS]
+    webhook = {"url": "https://keystone.example.org:8443/webhook"}
+    ours |= {"profile": "starlingx", "cluster": {"container_manager": "crio"}}
+    ours["cluster"]["authentication"] = {"webhook": webhook}
+    ours["worker_node"]["node_labels"] = ["example.org/kind=video"]
+    (place / "media.json").write_text(json.dumps(media))
+    (place / "platform.json").write_text(json.dumps(platform))
+
+
 def fill(place: Path, page: str) -> None:
     """What a reader of the page has in the directory."""
     version = api.V2 if page == "v2.rst" else api.V1
@@ -69,6 +88,8 @@ def fill(place: Path, page: str) -> None:
     if page == "migration.rst":
         (place / "kubespray_vnf_package").mkdir()
         sampledriver.write(place / "kubespray_vnf_package")
+    if page == "profiles.rst":
+        profiles(place)
     files = {
         "instantiate.json": request("instantiate-simple.json", version),
         "heal.json": request("heal-worker.json", version),

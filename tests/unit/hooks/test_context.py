@@ -30,6 +30,12 @@ RUNNING = Progress(
 
 
 class Plain(Hook):
+    def kept_profile(self):
+        return None
+
+    def package(self):
+        raise AssertionError
+
     def site(self, params):
         raise AssertionError(params)
 

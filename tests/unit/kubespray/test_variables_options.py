@@ -15,6 +15,7 @@ from tacker_k8s_mgmt.request.params import InstallParams
 from tests.helpers.full_request import (
     BALANCER,
     CEPHFS_KEY,
+    CERTIFICATE,
     NIC_MTUS,
     NODES,
     RBD_KEYS,
@@ -84,6 +85,10 @@ def test_an_attribute_becomes_none_but_its_own_variables(location):
             for name, value in ALL["cluster.network"].items()
             if name != location[-1]
         }
+    elif location == ("cluster", "local_registry"):
+        changes["cluster.node_registry"] = REMOVED  # it runs the same registry
+    elif location == ("cluster", "node_registry"):
+        changes["cluster.local_registry"] = REMOVED
     elif location in (("cluster", "registries"), ("private_registry_connection_info",)):
         changes |= {
             "cluster.registries": REMOVED,
@@ -95,6 +100,8 @@ def test_an_attribute_becomes_none_but_its_own_variables(location):
     }
     if location == ("cluster", "network", "encapsulation"):
         differing -= {"calico_mtu"}  # it follows from the encapsulation
+    if location == ("cluster", "local_registry"):
+        differing &= {"registry_enabled"}
     if location == ("cluster", "openstack", "cloud_controller"):
         differing -= {
             "external_openstack_lbaas_subnet_id",
@@ -184,6 +191,9 @@ class TestNetwork:
         assert added({"cluster.network.mtu": "nodes"}) == {"calico_mtu": 1400}
 
 
+SIX = {"master_node.pod_cidr": REMOVED, "master_node.cluster_cidr": REMOVED}
+
+
 class TestRegistries:
     LOGIN = {"username": "puller", "password": "pull-s3cret"}
     MIRROR = {"prefix": "docker.io", "mirrors": ["http://10.0.0.3:5000"]}
@@ -251,6 +261,49 @@ class TestRegistries:
             "container_manager": "docker",
             "docker_registry_mirrors": ["http://10.0.0.3:5000"],
             "docker_insecure_registries": ["10.0.0.3:5000", "10.0.0.4:5000"],
+        }
+
+    @pytest.mark.parametrize(
+        ("changes", "address", "url"),
+        [
+            ({}, "10.233.0.10", "http://10.233.0.10:5000"),
+            (
+                {"master_node.cluster_cidr": "10.96.0.0/12"},
+                "10.96.0.10",
+                "http://10.96.0.10:5000",
+            ),
+            (
+                {"address_family": "ipv6", **SIX},
+                "fd85:ee78:d8a6:8607::100a",
+                "http://[fd85:ee78:d8a6:8607::100a]:5000",
+            ),
+        ],
+    )
+    def test_nodes_pull_from_the_one_in_the_cluster_at_a_fixed_address(
+        self, changes, address, url
+    ):
+        built = added({**changes, "cluster.node_registry": {}})
+        assert built["registry_enabled"] is True
+        assert built["registry_service_cluster_ip"] == address
+        (own,) = built["containerd_registries_mirrors"]
+        assert own["prefix"] == "registry.local:5000"
+        assert [mirror["host"] for mirror in own["mirrors"]] == [url]
+        assert {"registry_storage_class", "registry_disk_size"}.isdisjoint(built)
+
+    def test_it_comes_beside_the_others_for_crio_too(self):
+        changes = {
+            "cluster.container_manager": "crio",
+            "cluster.registries": [self.MIRROR],
+            "cluster.node_registry": {"name": "images.local", "size": "20Gi"},
+        }
+        built = added(changes)
+        assert built["registry_disk_size"] == "20Gi"
+        assert built["crio_registries"][1] == {
+            "prefix": "images.local",
+            "location": "images.local",
+            "insecure": False,
+            "unqualified": False,
+            "mirrors": [{"location": "10.233.0.10:5000", "insecure": True}],
         }
 
     @pytest.mark.parametrize(
@@ -350,6 +403,30 @@ class TestOpenStack:
         assert "providerID" not in inventory.render(NODES, parsed())
 
 
+class TestWebhook:
+    URL = "https://10.99.0.2:8443/webhook"
+
+    def webhook(self, **given):
+        return added({"cluster.authentication.webhook": {"url": self.URL, **given}})
+
+    def test_it_authenticates_alone_by_default(self):
+        assert not [name for name in self.webhook() if "authorization" in name]
+
+    def test_it_authorizes_after_rbac(self):
+        built = self.webhook(authorization=True, skip_tls_verify=True)
+        assert built["authorization_modes"] == ["Node", "RBAC", "Webhook"]
+        assert built["kube_webhook_authorization"] is True
+        assert built["kube_webhook_authorization_url"] == self.URL
+        assert built["kube_webhook_authorization_url_skip_tls_verify"] is True
+
+    def test_that_its_ca_is_for_authentication_only_is_stated(self):
+        given = {"url": self.URL, "ca_certificate": CERTIFICATE}
+        place = "cluster.authentication.webhook"
+        assert parsed({place: given}).warnings == ()
+        (warning,) = parsed({place: {**given, "authorization": True}}).warnings
+        assert warning.startswith(f"{place}.ca_certificate: is for authentication only")
+
+
 class TestNodes:
     def test_labels_and_taints_are_those_of_the_role(self):
         text = inventory.render(NODES, parsed(ALL))
@@ -390,4 +467,7 @@ class TestSecrets:
 
 def test_the_rich_request_survives_tackers_camel_case():
     body = changed(ALL)
-    assert params.parse(request(camelised(body))) == parsed(ALL)
+    made = params.parse(request(camelised(body)))
+    # Warnings have the names as they are written.
+    assert len(made.warnings) == len(parsed(ALL).warnings)
+    assert made == parsed(ALL).model_copy(update={"warnings": made.warnings})

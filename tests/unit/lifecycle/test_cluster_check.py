@@ -8,12 +8,16 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
+from tacker_k8s_mgmt.lifecycle.expose import Expose
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.services import Cnf
+from tacker_k8s_mgmt.request import cnf_exposure
 from tacker_k8s_mgmt.status.facts import Count, Source
+from tests.helpers.cnf import CNF, service
 from tests.helpers.fakes.nodes import machine
 from tests.helpers.fakes.site import FakeSite
-from tests.helpers.operations import instantiated
-from tests.helpers.requests import VNF, params
+from tests.helpers.operations import instantiated, run
+from tests.helpers.requests import BALANCER, VNF, params
 
 LIMIT = 60  # seconds for threads that must meet
 CALLS = {
@@ -39,7 +43,21 @@ def test_a_cluster_that_stands_agrees_and_nothing_is_changed():
     assert (report.differs, report.failures, differences(report)) == (False, {}, [])
     assert list(report.sources) == list(Source)
     assert site.changes == []
-    assert sorted(site.calls) == sorted([*CALLS.values(), "cluster.marks"])
+    tenants = ["vims.of_tenants", "manifests.get namespaces"]
+    tenants.append("manifests.get serviceaccounts")
+    assert sorted(site.calls) == sorted([*CALLS.values(), "cluster.marks", *tenants])
+
+
+def test_services_of_exposed_cnfs_are_looked_for():
+    site = instantiated(params(external_lb_param=BALANCER), load_balancer=True)
+    site.services = [service("dns", (53, "UDP", 30053))]
+    wanted = params(external_lb_param=BALANCER)
+    cnf = {"cnf": Cnf(CNF, "default"), "params": cnf_exposure.parse(None)}
+    run(Expose, site, wanted, **cnf)
+    gone = "its Service is not in the cluster"
+    assert gone not in [text for _, text in differences(survey(site, wanted))]
+    site.services = []
+    assert gone in [text for _, text in differences(survey(site, wanted))]
 
 
 @pytest.mark.parametrize("source", CALLS)

@@ -150,7 +150,7 @@ class TestRefused:
         assert "k8s_nodes:vnfc:gone:label:a is of a VNFC that has no node" in text
         assert "k8s_nodes:aspect:none:label:a is of an unknown scaling aspect" in text
         assert f"one of {MASTER} has to stay in service" in text
-        assert "Deployment apps/web could run on no node any more" in text
+        assert "Deployment apps/web could start on no node any more" in text
         assert "Nothing was changed." in text
 
     def test_a_label_that_a_workload_needs_stays_while_no_other_node_has_it(self):
@@ -158,8 +158,11 @@ class TestRefused:
         modify(site, DISK)
         site.workloads = [Workload("StatefulSet", "apps", "db", {"disk": "ssd"})]
         site.changes.clear()
-        assert "StatefulSet apps/db could run" in problem(site, {})
-        modify(site, {"k8s_nodes:vnfc:five:label:disk": "ssd"})
+        assert "StatefulSet apps/db could start" in problem(site, {})
+        five = {"k8s_nodes:vnfc:five:label:disk": "ssd"}
+        out = {"k8s_nodes:vnfc:five:maintenance": "true"}
+        assert "db could start" in problem(site, {**five, **out})
+        modify(site, five)
         assert marks(site, FIFTY_FIVE).labels == {}
 
     def test_what_is_left_of_a_vnfc_that_is_gone_is_no_fault_of_a_request(self):

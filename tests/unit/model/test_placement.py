@@ -2,10 +2,11 @@
 """Which nodes the labels of a workload allow, by Kubernetes' rules."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.model.node_marks import NodeMarks, served
 from tacker_k8s_mgmt.model.placement import Workload, stranded
 
 
@@ -54,10 +55,95 @@ def node(**labels):
 def test_labels_that_a_workload_needs(one, yes, no):
     assert one.accepts(yes)
     assert not one.accepts(no)
-    assert list(stranded([one], [yes, no], [no])) == [one]
-    assert list(stranded([one], [yes], [no, yes])) == []
+    assert list(stranded([one], [yes, no], [no, no])) == [one]
+    assert list(stranded([one], [yes, no], [no, yes])) == []
     # It has had no node before.
     assert list(stranded([one], [no], [no])) == []
+
+
+SSD = {"disk": "ssd"}
+TAINT = {"key": "only", "value": "db", "effect": "NoSchedule"}
+AWAY = served(NodeMarks("w2", labels=SSD), in_service=False)
+
+
+@pytest.mark.parametrize(
+    ("other", "kind", "is_stranded"),
+    [
+        pytest.param(NodeMarks("w2", labels=SSD), "Deployment", False, id="in service"),
+        pytest.param(
+            NodeMarks("w2", labels=SSD, unschedulable=True),
+            "Deployment",
+            True,
+            id="cordoned",
+        ),
+        pytest.param(
+            NodeMarks("w2", labels=SSD, unschedulable=True),
+            "DaemonSet",
+            False,
+            id="cordoned, which a DaemonSet does not mind",
+        ),
+        pytest.param(AWAY, "DaemonSet", True, id="in maintenance"),
+        pytest.param(
+            served(AWAY, in_service=True), "CronJob", False, id="comes back from it"
+        ),
+        pytest.param(
+            NodeMarks("w2", labels=SSD, taints=(TAINT,)), "CronJob", True, id="tainted"
+        ),
+        pytest.param(
+            NodeMarks(
+                "w2", labels=SSD, taints=({**TAINT, "effect": "PreferNoSchedule"},)
+            ),
+            "Deployment",
+            False,
+            id="tainted as a preference",
+        ),
+        pytest.param(
+            NodeMarks(
+                "w2",
+                labels=SSD,
+                taints=(
+                    {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"},
+                ),
+            ),
+            "Deployment",
+            False,
+            id="not Ready for now",
+        ),
+    ],
+)
+def test_only_a_node_on_which_pods_can_start_replaces_another(other, kind, is_stranded):
+    one = Workload(kind, "apps", "db", SSD)
+    found = stranded([one], [node(disk="ssd"), other], [node(), other])
+    assert list(found) == ([one] if is_stranded else [])
+    # Nothing that the request does not change is its fault.
+    assert list(stranded([one], [node(), other], [node(), other])) == []
+
+
+def test_label_of_a_node_on_which_it_cannot_run_anyway_is_no_loss():
+    one = Workload("Deployment", "apps", "db", SSD)
+    before = NodeMarks("cp", labels=SSD, taints=(TAINT,))
+    assert list(stranded([one], [before], [replace(before, labels={})])) == []
+    # A maintenance passes.
+    assert list(stranded([one], [AWAY], [replace(AWAY, labels={})])) == [one]
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerated"),
+    [
+        ({"operator": "Exists"}, True),
+        ({"key": "only", "operator": "Exists"}, True),
+        ({"key": "only", "value": "db"}, True),
+        ({"key": "only", "value": "db", "effect": "NoSchedule"}, True),
+        ({"key": "only", "value": "db", "effect": "NoExecute"}, False),
+        ({"key": "only", "value": "web"}, False),
+        ({"key": "only"}, False),
+        ({"key": "other", "operator": "Exists"}, False),
+        ({"value": "db"}, False),
+    ],
+)
+def test_tolerations(toleration, tolerated):
+    one = Workload.read("Deployment", "a", "b", "", "", json.dumps([toleration]))
+    assert one.belongs(NodeMarks("w1", taints=(TAINT,))) is tolerated
 
 
 def test_an_empty_term_allows_no_node():

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import metadata_lists, params
 from tests.helpers.samples import SIMPLE, camelised, changed, request
 
 GIVEN = changed({"tenants": [{"name": "blue"}]})
@@ -72,3 +72,16 @@ def test_wrong_parameters_are_refused_with_the_problems_of_both():
         "k8s_tenants: is text, but not JSON",
         "vim_name: must be text",
     )
+
+
+def test_lists_are_checked_by_themselves_too():
+    wrong = [{"name": "Blue", "quota": {"pods": "x"}}, {"colour": 1}]
+    assert metadata_lists.problems({"k8s_tenants": wrong, "owner": 1}) == [
+        "k8s_tenants.1.colour: is not a known attribute",
+        "k8s_tenants.0.name: must be the name of a namespace: 1 to 48 lower-case "
+        "letters, digits and '-', with a letter or digit at both ends",
+        "k8s_tenants.0.quota.pods: must be a quantity such as 4, 500m or 8Gi",
+        "k8s_tenants.1.name: is missing",
+    ]
+    assert metadata_lists.problems({"k8s_tenants": '[{"name": "blue"}]'}) == []
+    assert metadata_lists.problems({}) == []

@@ -46,6 +46,17 @@ ALLOWED = [
     {"cluster.openstack": {**CLOUD, **CREDENTIAL}, "cluster.storage.cinder": True},
     {"cluster.openstack": {**CLOUD, **USER, "cloud_controller": True}},
     {"cluster.storage.cinder": False},
+    {"cluster.node_registry": {}},
+    {"cluster.node_registry": {}, "cluster.local_registry": True},
+    {"cluster.node_registry": {"storage_class": "nfs"}},
+    {
+        "cluster.node_registry": {"storage_class": "local-path"},
+        "cluster.storage.local_path": True,
+    },
+    {
+        "cluster.node_registry": {"address": "10.96.0.12"},
+        "master_node.cluster_cidr": "10.96.0.0/12",
+    },
 ]
 REFUSED = [
     (
@@ -69,6 +80,44 @@ REFUSED = [
     (
         {"worker_node.aspects": [{"aspect_id": "gpu"}, {"aspect_id": "gpu"}]},
         "worker_node.aspects.1.aspect_id: the aspect is given twice",
+    ),
+    (
+        {"cluster.node_registry": {}, "cluster.container_manager": "docker"},
+        "cluster.node_registry: Docker has mirrors of docker.io only; use containerd "
+        "or crio",
+    ),
+    (
+        {"cluster.node_registry": {}, "cluster.local_registry": False},
+        "cluster.local_registry: is false, and cluster.node_registry runs a registry "
+        "in the cluster",
+    ),
+    (
+        {
+            "cluster.node_registry": {},
+            "cluster.registries": [{"prefix": "registry.local:5000"}],
+        },
+        "cluster.node_registry.name: the registry is given twice",
+    ),
+    (
+        {"cluster.node_registry": {"address": "10.96.0.12"}},
+        "cluster.node_registry.address: must be in 10.233.0.0/18, of Services",
+    ),
+    (
+        {"cluster.node_registry": {}, "master_node.cluster_cidr": "10.96.0.0/29"},
+        "cluster.node_registry: the network of Services is too small for its address",
+    ),
+    (
+        {"cluster.node_registry": {"address": "ten"}},
+        "cluster.node_registry.address: must be an IP address",
+    ),
+    (
+        {"cluster.node_registry": {"size": "20 GB"}},
+        "cluster.node_registry.size: must be a size such as 20Gi",
+    ),
+    (
+        {"cluster.node_registry": {"storage_class": "local-path"}},
+        "cluster.node_registry.storage_class: local-path comes with "
+        "cluster.storage.local_path, which is not requested",
     ),
     (
         network(plugin="calcio"),

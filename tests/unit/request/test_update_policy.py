@@ -209,6 +209,7 @@ CONTROL_PLANE = (
     "it is set up on the control plane, which scale and heal of workers leave as it is"
 )
 FIXED = {
+    "profile": ("starlingx", "what it stands for holds for life"),
     "tenants": (
         [{"name": "other"}],
         "modify the VNF instance's metadata: k8s_tenants has the new list",
@@ -254,6 +255,7 @@ FIXED = {
     "cluster.openstack": ({"region": "two"}, CONTROL_PLANE),
     "cluster.storage": ({"local_path": True}, CONTROL_PLANE),
     "cluster.authentication": ({"oidc": {}}, CONTROL_PLANE),
+    "cluster.node_registry": ({"size": "20Gi"}, CONTROL_PLANE),
     **{
         f"cluster.{name}": (True, CONTROL_PLANE)
         for name in (

@@ -9,6 +9,7 @@ import pytest
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import ExposedService, Server
 from tacker_k8s_mgmt.status import report
+from tests.helpers.cnf import service
 from tests.helpers.status_scene import (
     BALANCER,
     CP,
@@ -40,6 +41,8 @@ def scene() -> Scene:
     scene = Scene()
     scene.exposures = [WEB]
     scene.services = [exposed(WEB, "UP", "UP")]
+    inner = service("web", (80, "TCP", WEB.node_port))
+    scene.cluster_services = [replace(inner, namespace=WEB.namespace)]
     return scene
 
 
@@ -50,7 +53,7 @@ def test_a_row_has_the_cnf_the_service_and_the_health_of_each_worker(
     scene.services.append(by_hand)
     found = rows(scene)
     assert list(found) == [CP, W5, W55, BALANCER, ROW]
-    assert cells(found[ROW]) == ["", "recorded", "", f"UP: {W5}, {W55}", ""]
+    assert cells(found[ROW]) == ["", "recorded", "Service", f"UP: {W5}, {W55}", ""]
     assert found[BALANCER].cells != found[ROW].cells
     assert findings(scene) == {}
     # A worker without a pod of the CNF, for example.
@@ -110,7 +113,23 @@ def test_the_service_for_udp_has_to_run(scene: Scene) -> None:
     assert findings(scene) == {}
 
 
-@pytest.mark.parametrize("silent", ["exposures", "balancer"])
+def test_a_service_that_is_gone_is_a_difference_although_its_workers_are_up(
+    scene: Scene,
+) -> None:
+    """A UDP port without a health check node port is checked at the kubelets."""
+    (there,) = scene.cluster_services
+    scene.cluster_services = [
+        replace(there, name="other"),
+        replace(there, namespace="elsewhere"),
+    ]
+    assert findings(scene) == {ROW: ["its Service is not in the cluster"]}
+    assert "Heal the CNF" in remedy(scene, ROW)
+    moved = tuple(replace(port, node_port=30081) for port in there.ports)
+    scene.cluster_services = [replace(there, ports=moved)]
+    assert findings(scene) == {ROW: ["its Service has no node port 30080/tcp"]}
+
+
+@pytest.mark.parametrize("silent", ["exposures", "balancer", "services"])
 def test_silence_is_no_difference(scene: Scene, silent: str) -> None:
     assert findings(scene, silent=[silent]) == {}
     assert "?" in cells(rows(scene, silent=[silent])[ROW])

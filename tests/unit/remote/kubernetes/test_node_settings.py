@@ -102,9 +102,21 @@ def test_workloads_that_are_bound_to_nodes(cluster, site):
         deployment("bound", nodeSelector={"disk": "ssd"}),
         deployment("near", affinity=affinity),
     )
+    tolerations = [{"key": "only", "operator": "Exists"}]
+    pod_spec = {"nodeSelector": {"disk": "hdd"}, "tolerations": tolerations}
+    containers = [{"name": "main", "image": "none"}]
+    template = {
+        "spec": {"containers": containers, "restartPolicy": "Never", **pod_spec}
+    }
+    cron = {"schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": template}}}
+    kind = {"apiVersion": "batch/v1", "kind": "CronJob"}
+    site.kube.apply(
+        {**kind, "metadata": {"name": "nightly", "namespace": "default"}, "spec": cron}
+    )
     found = sorted(cluster.workloads(), key=str)
     assert found == [
+        Workload("CronJob", "default", "nightly", {"disk": "hdd"}, (), (*tolerations,)),
         Workload("Deployment", "default", "bound", {"disk": "ssd"}),
         Workload("Deployment", "default", "near", {}, terms),
     ]
-    json.dumps(found[1].terms)
+    json.dumps(found[2].terms)

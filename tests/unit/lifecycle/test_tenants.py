@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tenants on fakes: made, changed, removed, refused; faults at every step."""
+
+from dataclasses import replace
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
+from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.modify import Modify
+from tacker_k8s_mgmt.lifecycle.steps.tenants import TenantChanges
+from tests.helpers.fakes.site import FakeSite
+from tests.helpers.operations import instantiated, run
+from tests.helpers.requests import VNF, params
+
+BLUE = {
+    "name": "blue",
+    "quota": {"pods": 3, "requests.cpu": "0.5"},
+    "limits": {"default": {"memory": "512Mi"}},
+}
+RED = {"name": "red", "vim_name": "of-red", "pod_security": "restricted"}
+CALLS = [
+    "cluster.nodes",
+    "vims.of_tenants",
+    "manifests.get namespaces",
+    "manifests.check",
+    "manifests.apply",
+    "manifests.present",
+    "vims.register",
+    "manifests.content",
+    "vims.remove_tenant",
+    "manifests.owned",
+    "manifests.delete",
+]
+
+
+def wanting(*tenants):
+    return params(tenants=list(tenants))
+
+
+def modify(site, *tenants, **arguments):
+    return run(Modify, site, wanting(*tenants), concerns=[TenantChanges], **arguments)
+
+
+def with_tenants(*tenants):
+    return instantiated(wanting(*tenants))
+
+
+def named(site, namespace=""):
+    return {
+        f"{kind} {name}" for kind, where, name in site.objects if where == namespace
+    }
+
+
+def outcomes(journal):
+    ends = [one for one in journal.records if one["event"] == "step-end"]
+    return {one["step"]: one["outcome"] for one in ends}
+
+
+def problem(site, *tenants):
+    before = dict(site.objects), dict(site.tenant_vims)
+    with pytest.raises(errors.StepFailed) as caught:
+        modify(site, *tenants)
+    assert (site.objects, site.tenant_vims) == before
+    return str(caught.value)
+
+
+class TestMade:
+    def test_with_the_cluster(self):
+        site = with_tenants(BLUE, RED)
+        assert named(site) == {
+            *("Namespace blue", "Namespace red", "Namespace tacker-k8s-mgmt-tenants"),
+            *(
+                f"{kind} tacker-k8s-mgmt-tenant:{name}"
+                for kind in ("ClusterRole", "ClusterRoleBinding")
+                for name in ("blue", "red")
+            ),
+        }
+        assert named(site, "blue") == {
+            "LimitRange tacker-k8s-mgmt-tenant",
+            "NetworkPolicy tacker-k8s-mgmt-tenant",
+            "ResourceQuota tacker-k8s-mgmt-tenant",
+            "Role tacker-k8s-mgmt-tenant",
+            "RoleBinding tacker-k8s-mgmt-tenant",
+        }
+        blue, red = site.tenant_vims["blue"], site.tenant_vims["red"]
+        assert blue.token.get_secret_value() == "token of blue"
+        assert blue.auth_url == red.auth_url == site.vim.auth_url
+        assert (blue.name, red.name) == (f"kubernetes_vim_{VNF}_blue", "of-red")
+        assert blue.helm is None
+
+    def test_a_cluster_without_tenants_is_not_asked_for_any(self):
+        site = FakeSite()
+        run(Instantiate, site)
+        assert not [call for call in site.calls if call.startswith("manifests")]
+
+    def test_a_name_that_is_taken_is_seen_before_there_is_a_vm(self):
+        site = FakeSite()
+        site.foreign_vims = {"of-red"}
+        with pytest.raises(
+            errors.StepFailed, match="tenant red: vim_name: a VIM named"
+        ):
+            run(Instantiate, site, wanting(RED))
+        assert "machines" not in site.calls
+
+    def test_later(self):
+        site = instantiated()
+        modify(site, BLUE)
+        assert set(site.tenant_vims) == {"blue"}
+        assert "Namespace blue" in named(site)
+
+    def test_a_second_time_changes_nothing(self):
+        site = with_tenants(BLUE, RED)
+        journal = modify(site, BLUE, RED)
+        assert site.changes == []
+        assert set(list(outcomes(journal).values())[1:]) == {"already so"}
+
+    def test_they_follow_the_address_of_the_load_balancer(self):
+        site = with_tenants(BLUE)
+        site.tenant_vims["blue"] = replace(site.vim, auth_url="https://former:6443")
+        run(ConnectivityEnd, site, wanting(BLUE))
+        assert site.tenant_vims["blue"].auth_url == site.vim.auth_url
+
+
+class TestChanged:
+    def test_quota_and_level(self):
+        site = with_tenants(BLUE)
+        modify(site, {**BLUE, "quota": {"pods": 7}, "pod_security": "privileged"})
+        quota = site.objects["ResourceQuota", "blue", "tacker-k8s-mgmt-tenant"]
+        assert quota["spec"]["hard"] == {"pods": "7"}
+        labels = site.objects["Namespace", "", "blue"]["metadata"]["labels"]
+        assert labels["pod-security.kubernetes.io/enforce"] == "privileged"
+
+    def test_what_is_not_wanted_any_more_goes(self):
+        site = with_tenants(BLUE)
+        modify(site, {"name": "blue", "isolated": False})
+        assert named(site, "blue") == {
+            "Role tacker-k8s-mgmt-tenant",
+            "RoleBinding tacker-k8s-mgmt-tenant",
+        }
+
+    def test_what_others_have_changed_comes_back(self):
+        site = with_tenants(BLUE)
+        name = ("NetworkPolicy", "blue", "tacker-k8s-mgmt-tenant")
+        whole = site.objects.pop(name)
+        role = ("Role", "blue", "tacker-k8s-mgmt-tenant")
+        site.objects[role]["rules"] = []
+        modify(site, BLUE)
+        assert site.objects[name] == whole
+        assert site.objects[role]["rules"]
+
+    def test_the_name_of_a_vim_stays(self):
+        site = with_tenants(RED)
+        text = problem(site, {**RED, "vim_name": "other"})
+        assert "tenant red: vim_name cannot change while the tenant is there" in text
+
+
+class TestLeaving:
+    def test_nothing_stays_behind(self):
+        site = with_tenants(BLUE, RED)
+        modify(site, RED)
+        assert set(site.tenant_vims) == {"red"}
+        assert not {one for one in named(site) if "blue" in one}
+        assert named(site, "tacker-k8s-mgmt-tenants") == {
+            "ServiceAccount red",
+            "Secret red",
+        }
+        modify(site)
+        assert (site.tenant_vims, site.objects) == ({}, {})
+
+    def test_of_others_nothing_goes(self):
+        site = with_tenants(BLUE)
+        theirs = {"kind": "Namespace", "metadata": {"name": "theirs", "labels": {}}}
+        site.objects["Namespace", "", "theirs"] = theirs
+        modify(site)
+        assert named(site) == {"Namespace theirs"}
+
+    def test_refused_while_there_are_cnfs(self):
+        site = with_tenants(BLUE, RED)
+        site.tenants_in_use = {"blue"}
+        web = {"kind": "Deployment", "metadata": {"name": "web", "namespace": "red"}}
+        site.objects["Deployment", "red", "web"] = web
+        text = problem(site)
+        assert "have 2 problem(s)" in text
+        assert "tenant blue cannot leave: VNFs use its VIM" in text
+        assert "tenant red cannot leave: its namespace has Deployment red/web" in text
+
+    def test_refused_in_a_rollback_too(self):
+        site = with_tenants(BLUE)
+        web = {"kind": "Service", "metadata": {"name": "web", "namespace": "blue"}}
+        site.objects["Service", "blue", "web"] = web
+        with pytest.raises(errors.StepFailed, match="blue cannot leave"):
+            modify(site, checked=False)
+        assert set(site.tenant_vims) == {"blue"}
+        assert "Namespace blue" in named(site)
+
+
+class TestRefused:
+    def test_every_problem_in_one_error(self):
+        site = instantiated()
+        site.foreign_vims = {"of-red"}
+        site.objects["Namespace", "", "blue"] = {
+            "kind": "Namespace",
+            "metadata": {"name": "blue"},
+        }
+        gold = {"storage": [{"name": "gold", "size": "10Gi"}]}
+        text = problem(site, {**BLUE, **gold}, RED)
+        assert "have 3 problem(s)" in text
+        assert "tenant red: vim_name: a VIM named 'of-red' is registered" in text
+        assert "tenant blue: Namespace blue is in the cluster already" in text
+        assert "tenant blue: the cluster has no StorageClass gold; it has none" in text
+        assert "Nothing was changed." in text
+
+
+@pytest.mark.parametrize("fault", CALLS)
+def test_a_second_try_after_a_fault_reaches_the_same_end(fault):
+    expected = with_tenants(RED)
+    modify(expected, BLUE)
+    site = with_tenants(RED)
+    site.faults.add(fault)
+    with pytest.raises(errors.StepFailed, match=f"fault in {fault}"):
+        modify(site, BLUE)
+    modify(site, BLUE)
+    assert (site.objects, site.tenant_vims) == (expected.objects, expected.tenant_vims)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The objects of tenants by the real kubectl, and what their tokens may do."""
+
+import json
+
+import pytest
+
+from tacker_k8s_mgmt.lifecycle.steps import tenant_objects, tenants
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
+from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.request.tenants import Tenant
+from tests.helpers import kubeapi as bed
+from tests.helpers.kubectl_server import needs_kubectl
+
+pytestmark = needs_kubectl
+
+BLUE = Tenant.model_validate(
+    {
+        "name": "blue",
+        "quota": {"requests.cpu": "0.5", "pods": 5},
+        "storage": [{"name": "gold", "size": "10Gi", "volumes": 2}],
+        "limits": {"default": {"memory": "512Mi"}, "max": {"cpu": "2000m"}},
+        "allowed": [
+            {"direction": "egress", "networks": ["192.0.2.0/24"]},
+            {"direction": "ingress", "tenants": ["red"], "ports": [{"port": 80}]},
+        ],
+        "keystone_project": "0a1b",
+    }
+)
+RED = Tenant(name="red", isolated=False)
+YES, NO = True, False
+# As doc/source/tenants.rst has it: verb, resource, in blue, in red, in the cluster.
+RIGHTS = [
+    *((verb, "pods", YES, NO, NO) for verb in ("create", "delete", "list")),
+    *(("create", kind, YES, NO, NO) for kind in ("deployments.apps", "services")),
+    *(("delete", kind, YES, NO, NO) for kind in ("jobs.batch", "secrets")),
+    ("create", "persistentvolumeclaims", YES, NO, NO),
+    *(("get", kind, YES, NO, NO) for kind in ("secrets", "configmaps")),
+    *(("create", f"{kind}.{tenant_objects._RBAC}", YES, NO, NO) for kind in ("roles",)),
+    *(("get", kind, YES, NO, NO) for kind in ("resourcequotas", "limitranges")),
+    *(("delete", kind, NO, NO, NO) for kind in ("resourcequotas", "limitranges")),
+    ("get", "networkpolicies.networking.k8s.io", YES, NO, NO),
+    *(
+        (verb, "networkpolicies.networking.k8s.io", NO, NO, NO)
+        for verb in ("create", "delete")
+    ),
+    ("update", "endpoints", NO, NO, NO),
+    ("list", "namespaces", YES, YES, YES),
+    *((verb, "namespaces", NO, NO, NO) for verb in ("create", "delete")),
+    *(("get", kind, NO, NO, NO) for kind in ("nodes", "persistentvolumes")),
+]
+
+
+@pytest.fixture
+def objects(site, session):
+    made = Manifests(KubeClient(session))
+    accounts = tenant_objects.accounts()
+    made.apply((accounts,), owner=tenant_objects.OF_ALL, timeout=60)
+    for tenant in (BLUE, RED):
+        owner = tenant_objects.owner(tenant.name)
+        made.apply(tenant_objects.of(tenant), owner=owner, timeout=60)
+    return made
+
+
+@pytest.fixture
+def token(objects):
+    found = bed.wait_for(lambda: tenants.access(objects, "blue"))
+    return found.token.get_secret_value()
+
+
+def test_they_are_as_wanted_and_found_again(objects):
+    for tenant in (BLUE, RED):
+        assert list(tenants.differences(objects, tenant)) == []
+    assert tenants.known(objects) == {"blue", "red"}
+    problems = objects.check(tenant_objects.of(BLUE), owner="tenant.blue")
+    assert problems == ()
+    assert objects.check(tenant_objects.of(BLUE), owner="tenant.red") != ()
+
+
+def test_what_differs_is_named(objects, site):
+    site.kube.kubectl("label", "ns", "blue", "--overwrite", _level("privileged"))
+    site.kube.kubectl("delete", "netpol", "tacker-k8s-mgmt-tenant", "-n", "blue")
+    assert sorted(tenants.differences(objects, BLUE)) == [
+        "Namespace blue is otherwise in "
+        "metadata.labels.pod-security.kubernetes.io/enforce",
+        "NetworkPolicy blue/tacker-k8s-mgmt-tenant is missing",
+    ]
+    bare = Tenant(name="blue", isolated=False, keystone_project="0a1b")
+    assert [one for one in tenants.differences(objects, bare) if "wanted" in one] == [
+        f"{kind} blue/tacker-k8s-mgmt-tenant is not wanted any more"
+        for kind in ("ResourceQuota", "LimitRange")
+    ]
+
+
+def _level(level):
+    return f"pod-security.kubernetes.io/enforce={level}"
+
+
+@pytest.mark.parametrize(("verb", "kind", "own", "other", "everywhere"), RIGHTS)
+def test_rights_end_with_the_namespace(site, token, verb, kind, own, other, everywhere):
+    answers = [
+        site.kube.kubectl("auth", "can-i", verb, kind, *where, token=token, check=False)
+        for where in (("-n", "blue"), ("-n", "red"), ("--all-namespaces",))
+    ]
+    assert [a.returncode == 0 for a in answers] == [own, other, everywhere]
+
+
+def test_what_is_done_with_the_token_is_done_or_refused(site, token):
+    metadata = {"name": "one"}
+    one = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    for namespace, code in (("blue", 0), ("red", 1), ("default", 1)):
+        words = ("apply", "-f", "-", "-n", namespace)
+        done = site.kube.kubectl(*words, stdin=one, token=token, check=False)
+        assert done.returncode == code, done.stderr
+        assert code == 0 or "is forbidden" in done.stderr
+
+
+def test_the_content_of_a_namespace(objects, site, token):
+    assert objects.content("blue", tenants._CONTENT) == ()
+    made = bed.deployment("web", 1)
+    made["metadata"]["namespace"] = "blue"
+    site.kube.apply(made)
+    found = {one["kind"] for one in objects.content("blue", tenants._CONTENT)}
+    assert "Deployment" in found
+
+
+def test_all_that_is_owned_can_be_removed(objects, site, token):
+    for name in ("blue", "red"):
+        objects.delete(objects.owned(tenant_objects.owner(name)), timeout=60)
+    assert tenants.known(objects) == frozenset()
+    assert objects.owned("tenant.blue") == ()
+    assert site.kube.request("GET", "/api/v1/namespaces", token=token)[0] == 401
