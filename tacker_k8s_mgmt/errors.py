@@ -66,17 +66,16 @@ class ExposureParamError(ParamError):
 
 
 class ExposureError(ProblemList):
-    """Services of a CNF cannot be exposed as its request wants them.
+    """Services of a CNF or an application cannot be exposed as its request wants them.
 
-    :param vnf_id: id of the CNF's VNF instance.
+    :param owner: whose Services they are.
     :param problems: each names the Service.
     """
 
     message = (
-        "The Services of the CNF {vnf_id} cannot be exposed as its request wants: "
-        "{listed}."
+        "The Services of {owner} cannot be exposed as its request wants: {listed}."
     )
-    default_hint = "Correct k8s_cnf_exposure_param or the Services."
+    default_hint = "Correct the request or the Services."
 
 
 class PreflightError(ProblemList):

@@ -77,10 +77,36 @@ def _service(obj: Obj, network: str) -> None:
             port.setdefault("nodePort", random.choice(_NODE_PORTS))
 
 
+def _stateful_set(obj: Obj, network: str) -> None:
+    _replicas(obj, network)
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    obj["spec"].setdefault("updateStrategy", rolling)
+
+
+def _daemon_set(obj: Obj, _network: str) -> None:
+    surge = {"maxSurge": 0, "maxUnavailable": 1}
+    rolling = {"type": "RollingUpdate", "rollingUpdate": surge}
+    obj.setdefault("spec", {}).setdefault("updateStrategy", rolling)
+
+
 def _replicas(obj: Obj, _network: str) -> None:
     obj["spec"].setdefault("replicas", 1)
     # Before its controller has written anything, too: clients look into it.
     obj.setdefault("status", {})
+
+
+def _job(obj: Obj, _network: str) -> None:
+    spec, uid = obj.setdefault("spec", {}), obj["metadata"].get("uid")
+    for field, value in (("parallelism", 1), ("completions", 1), ("backoffLimit", 6)):
+        spec.setdefault(field, value)
+    obj.setdefault("status", {})
+    prefix = "batch.kubernetes.io/"
+    own = {f"{prefix}controller-uid": uid, f"{prefix}job-name": name_of(obj)}
+    metadata = spec.setdefault("template", {}).setdefault("metadata", {})
+    former = {"controller-uid": uid, "job-name": name_of(obj)}
+    metadata["labels"] = {**(metadata.get("labels") or {}), **own, **former}
+    selector = {"matchLabels": {f"{prefix}controller-uid": uid}}
+    spec.setdefault("selector", selector)
 
 
 def with_ip_modes(service: Obj, version: str) -> Obj:
@@ -111,6 +137,7 @@ def with_ip_modes(service: Obj, version: str) -> Obj:
 
 _DEFAULTS: dict[str, Callable[[Obj, str], None]] = {
     "configmaps": _config_map,
+    "jobs": _job,
     "namespaces": _namespace,
     "nodes": _node,
     "pods": _pod,
@@ -118,7 +145,8 @@ _DEFAULTS: dict[str, Callable[[Obj, str], None]] = {
     "services": _service,
     "deployments": _replicas,
     "replicasets": _replicas,
-    "statefulsets": _replicas,
+    "statefulsets": _stateful_set,
+    "daemonsets": _daemon_set,
 }
 _ALWAYS_SPEC = ("nodes", "pods", "namespaces", "services")
 

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Sequence
 
 from . import persistence
-from .controllers import accounts, endpoints, namespaces, workloads
+from .controllers import accounts, endpoints, jobs, namespaces, workloads
 from .controllers.evictions import TaintEviction
 from .controllers.hollow import HollowKubelets
 from .controllers.nodes import LEASE_NAMESPACE, NodeMonitor
@@ -86,6 +86,7 @@ class Cluster:
             accounts.step(self.store, self.tokens, self.settings.ca_certificate)
             namespaces.step(self.store)
             workloads.step(self.store)
+            jobs.step(self.store)
             self._evictions.step()
             self._pods.step()
             endpoints.step(self.store)

@@ -8,7 +8,10 @@ if TYPE_CHECKING:
 
 
 # Refusals that come without details, even empty ones.
-_BARE = ("", "BadRequest", "Unauthorized", "UnsupportedMediaType")
+_BARE = (
+    *("", "BadRequest", "Unauthorized", "UnsupportedMediaType"),
+    "ServiceUnavailable",
+)
 
 
 class ApiError(Exception):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The three patch types: JSON merge, strategic merge, JSON patch.
 
-None of them changes its arguments. Server-side apply is taken as a strategic merge.
+None of them changes its arguments.
 """
 
 import copy
@@ -64,12 +64,13 @@ def _merge_field(result: dict[str, Any], key: str, value: Any) -> None:
     elif isinstance(value, list) and key == "finalizers":
         result[key] = list(dict.fromkeys([*(old or []), *value]))
     elif isinstance(value, list):
-        result[key] = _merge_list(old or [], value, _merge_key(key, value))
+        result[key] = _merge_list(old or [], value, merge_key(key, value))
     else:
         result[key] = value
 
 
-def _merge_key(field: str, items: list[Any]) -> str | None:
+def merge_key(field: str, items: list[Any]) -> str | None:
+    """The field that tells the items of a list apart; None: it is replaced whole."""
     if field == "ports":
         ports = [i for i in items if isinstance(i, dict)]
         if any("containerPort" in port for port in ports):

@@ -15,7 +15,7 @@ _TABLE = """
 - v1 ServiceAccount serviceaccounts 1 sa token:TokenRequest:authentication.k8s.io/v1
 - v1 Secret secrets 1 - -
 - v1 ConfigMap configmaps 1 cm -
-- v1 Service services 1 svc status
+- v1 Service services 1 svc status,proxy:ServiceProxyOptions
 - v1 Endpoints endpoints 1 ep -
 - v1 Event events 1 ev -
 - v1 PersistentVolume persistentvolumes 0 pv status
@@ -122,6 +122,7 @@ DEPLOYMENTS = RESOURCES["apps", "deployments"]
 REPLICA_SETS = RESOURCES["apps", "replicasets"]
 STATEFUL_SETS = RESOURCES["apps", "statefulsets"]
 DAEMON_SETS = RESOURCES["apps", "daemonsets"]
+JOBS = RESOURCES["batch", "jobs"]
 BUDGETS = RESOURCES["policy", "poddisruptionbudgets"]
 LEASES = RESOURCES["coordination.k8s.io", "leases"]
 CLUSTER_ROLES = RESOURCES["rbac.authorization.k8s.io", "clusterroles"]

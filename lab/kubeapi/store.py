@@ -181,6 +181,8 @@ class Store:
             metadata.pop(field, None)
             if field in before:
                 metadata[field] = before[field]
+        if "managedFields" in before:
+            metadata.setdefault("managedFields", before["managedFields"])
         if subresource == "status":
             new = _with_status_of(old, new)
         elif "status" in old:

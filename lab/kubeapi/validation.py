@@ -6,7 +6,7 @@ from typing import Any
 
 from .errors import bad_request, invalid
 from .objects import Obj
-from .resources import BUDGETS, LEASES, PODS, Resource
+from .resources import BUDGETS, JOBS, LEASES, PODS, Resource
 
 # Kinds whose updates must have the version that they change.
 _READ_BEFORE_WRITTEN = (BUDGETS, LEASES)
@@ -51,6 +51,20 @@ def _check_kind(resource: Resource, body: Obj) -> None:
         f"converting ({version}.{kind}) to ({internal}.{resource.kind}): "
         "unknown conversion"
     )
+
+
+def check_change(resource: Resource, old: Obj, new: Obj) -> None:
+    """Refuse to change what cannot be.
+
+    :raises ApiError: 422, for the pods of a Job.
+    """
+    if resource is JOBS and _template(new) != _template(old):
+        name, problem = old["metadata"]["name"], "Invalid value: field is immutable"
+        raise invalid(resource.kind, name, "spec.template", problem, resource.group)
+
+
+def _template(job: Obj) -> Any:
+    return (job.get("spec") or {}).get("template")
 
 
 def check_version(resource: Resource, body: Obj) -> None:

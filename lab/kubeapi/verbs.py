@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import access, patches, validation
+from . import access, applied, containers, patches, service_proxy, validation
 from .access import Access, Identity
 from .admission import with_ip_modes
 from .cluster import Cluster
@@ -113,9 +113,12 @@ def _find(cluster: Cluster, target: Target) -> Obj:
 
 def _get(cluster: Cluster, request: Request) -> Reply:
     target = request.target
+    if target.subresource == "proxy":
+        place = (target.namespace, target.name)
+        return 200, service_proxy.answer(cluster.store, *place)
     found = _find(cluster, target)
     if target.subresource == "log":
-        return 200, b""
+        return 200, containers.log(found, request.query.get("container", "")).encode()
     if target.subresource == "scale":
         return 200, _scale(found)
     if request.wants_table:
@@ -243,7 +246,9 @@ def _write(cluster: Cluster, request: Request) -> Reply:
         problem = "Required value: is required for apply patch"
         raise invalid("PatchOptions", "", "fieldManager", problem, "meta.k8s.io")
     if old is None and is_apply:
-        return _post(cluster, replace(request, target=replace(target, name="")))
+        made = applied.apply({}, request.body, request.query["fieldManager"])
+        creation = replace(request, body=made, target=replace(target, name=""))
+        return _post(cluster, creation)
     old = _find(cluster, target)
     is_scale = target.subresource == "scale"
     new = request.body
@@ -253,6 +258,7 @@ def _write(cluster: Cluster, request: Request) -> Reply:
         raise bad_request("the result is not an object")
     if request.method == "PUT":
         validation.check_version(target.resource, new)
+    validation.check_change(target.resource, old, new)
     if is_scale:
         spec = {**old["spec"], "replicas": new["spec"]["replicas"]}
         scaled = store.update(target.resource, old, {**old, "spec": spec})
@@ -275,6 +281,8 @@ def _patched(old: Obj, request: Request) -> Any:
         raise unsupported_media_type("415: Unsupported Media Type")
     if not isinstance(request.body, dict):
         raise bad_request("the patch is not an object")
+    if request.content_type == _APPLY:
+        return applied.apply(old, request.body, request.query["fieldManager"])
     return patches.strategic(old, request.body)
 
 

@@ -123,6 +123,7 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
         return
     result.warnings += parsed.warnings
     result.problems += script(parsed, contents.files)
+    result.problems += applications(parsed, contents.files)
     if flavour is not None and base is not None:
         look = vms.Look(request, parsed, flavour, base)
         result.problems += look.problems()
@@ -277,6 +278,14 @@ def script(parsed: InstallParams, files: Mapping[str, bytes]) -> Iterator[str]:
         yield f"external_lb_param.script_path: the VNF package has no file {path}"
     elif why := load_balancer.unusable(files[path]):
         yield f"external_lb_param.script_path: {path}: {why}"
+
+
+def applications(parsed: InstallParams, files: Collection[str]) -> Iterator[str]:
+    """Files of applications that a package does not have."""
+    for number, app in enumerate(parsed.applications):
+        for path in filter(None, (file.path for file in app.files())):
+            if not any(name == path or name.startswith(f"{path}/") for name in files):
+                yield f"applications.{number}: the VNF package has no {path}"
 
 
 def _unused(request: Request, base: hot.BaseHot) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.lifecycle.modify import Concern
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
+from tacker_k8s_mgmt.lifecycle.steps.applications import ApplicationChanges
 from tacker_k8s_mgmt.lifecycle.steps.node_changes import NodeChanges
 from tacker_k8s_mgmt.lifecycle.steps.tenants import TenantChanges
 from tacker_k8s_mgmt.model import node_settings
@@ -17,6 +18,7 @@ Make = Callable[[ClusterState], Concern]
 _CONCERNS: Mapping[Make, Callable[[str], bool]] = {
     NodeChanges: node_settings.is_entry,
     TenantChanges: metadata_lists.TENANTS.__eq__,
+    ApplicationChanges: metadata_lists.APPLICATIONS.__eq__,
 }
 
 

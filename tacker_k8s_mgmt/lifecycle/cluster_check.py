@@ -4,14 +4,14 @@
 Each source is read on its own: the failure of one hides no other.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle import application_status, ports
 from tacker_k8s_mgmt.lifecycle.steps import tenants
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.model.cluster import NodeObject
@@ -23,6 +23,10 @@ from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status import report, settings_report, tenant_rows
+from tacker_k8s_mgmt.status.application_report import (
+    ApplicationsReport,
+    ApplicationState,
+)
 from tacker_k8s_mgmt.status.facts import Answers, Report, Source
 from tacker_k8s_mgmt.status.heal_commands import HealCommands
 from tacker_k8s_mgmt.status.settings_report import SettingsReport
@@ -63,10 +67,11 @@ class Survey:
         self._heals = heals or HealCommands()
         self._redact = Redactor(params.secrets())
         self._failures: dict[Source, str] = {}
+        self._answering: tuple[Node, ...] = ()
 
     def take(self) -> Report:
         """Read the sources, and compare them."""
-        answers = self._answers()
+        answers, apps = self._answers()
         try:
             rows = report.compare(answers, self._params)
         except errors.ClusterError as error:
@@ -74,9 +79,17 @@ class Survey:
             rows = report.compare(replace(answers, machines=None), self._params)
         sources = report.sources(self._params)
         failures = {s: self._failures[s] for s in sources if s in self._failures}
+        rows = (*rows, *(one.row() for one in apps))
         return Report(rows, sources, failures, self._heals)
 
-    def _answers(self) -> Answers:
+    def applications(self) -> ApplicationsReport:
+        """Read the applications only."""
+        listing = self._read(Source.INVENTORY, self._listing)
+        planes = _control_planes(listing[0] if listing else (), None)
+        found = self._read(Source.CLUSTER, lambda: self._applications(planes))
+        return ApplicationsReport(found or (), self._failures)
+
+    def _answers(self) -> tuple[Answers, tuple[ApplicationState, ...]]:
         """Side by side; only this thread uses Tacker's database."""
         view = self._view
         with ThreadPoolExecutor(1) as pool:
@@ -94,7 +107,10 @@ class Survey:
             if self._params.load_balancer:
                 status = self._read(Source.BALANCER, lambda: self._status(machines))
             objects = nodes.result()
-            return Answers(
+            # Only a control plane that has answered.
+            asked = self._answering
+            apps = self._read(Source.CLUSTER, lambda: self._applications(asked))
+            answers = Answers(
                 machines=machines,
                 inventory=listed,
                 joined=joined,
@@ -109,6 +125,7 @@ class Survey:
                 tenants=objects.tenants if objects else None,
                 tenant_vims=tenant_vims,
             )
+            return answers, apps or ()
 
     def compare_settings(self) -> SettingsReport:
         """Compare the settings of the nodes only, with those of the Node objects."""
@@ -151,7 +168,7 @@ class Survey:
 
     def compare_tenants(self) -> TenantsReport:
         """Compare the tenants only."""
-        answers = self._answers()
+        answers, _ = self._answers()
         rows = tuple(tenant_rows.rows(answers, self._params))
         params, failures = self._params, self._failures
         asked = (Source.CLUSTER, Source.VIM)
@@ -168,19 +185,24 @@ class Survey:
         Through a control plane that answers.
         """
         namespaces = sorted({exposure.namespace for exposure in exposures or ()})
-        error: errors.K8sMgmtError = errors.ClusterError(
-            detail="Neither the inventory nor Heat has a control plane."
-        )
-        for plane in control_planes:
-            try:
-                cluster = self._view.cluster(plane)
-                marks = {one.name: one for one in cluster.marks()}
-                services = chain.from_iterable(map(cluster.services, namespaces))
-                nodes = tuple(cluster.nodes())
-                return Objects(nodes, marks, tuple(services), self._tenants(plane))
-            except errors.K8sMgmtError as caught:
-                error = caught
-        raise error
+
+        def ask(plane: Node) -> Objects:
+            cluster = self._view.cluster(plane)
+            marks = {one.name: one for one in cluster.marks()}
+            services = chain.from_iterable(map(cluster.services, namespaces))
+            nodes = tuple(cluster.nodes())
+            self._answering = (plane,)
+            return Objects(nodes, marks, tuple(services), self._tenants(plane))
+
+        return _first(control_planes, ask)
+
+    def _applications(self, planes: tuple[Node, ...]) -> tuple[ApplicationState, ...]:
+        """The applications; none without a control plane to ask."""
+
+        def ask(plane: Node) -> tuple[ApplicationState, ...]:
+            return application_status.read(self._view.applications(plane), self._params)
+
+        return _first(planes, ask) if planes else ()
 
     def _tenants(self, plane: Node) -> Tenants:
         """What differs of each tenant that is wanted or there."""
@@ -199,6 +221,19 @@ class Survey:
         if machine is None:
             raise errors.ClusterError(detail="The address of its VM is not known.")
         return self._view.balancer(machine).status()
+
+
+def _first(planes: Sequence[Node], ask: Callable[[Node], Answer]) -> Answer:
+    """The answer of the first control plane that has one."""
+    error: errors.K8sMgmtError = errors.ClusterError(
+        detail="Neither the inventory nor Heat has a control plane."
+    )
+    for plane in planes:
+        try:
+            return ask(plane)
+        except errors.K8sMgmtError as caught:
+            error = caught
+    raise error
 
 
 def _control_planes(

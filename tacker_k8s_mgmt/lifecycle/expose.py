@@ -12,7 +12,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import exposures, load_balancer
-from tacker_k8s_mgmt.model.exposure import Exposure
+from tacker_k8s_mgmt.model.exposure import Exposure, shown
 from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 
@@ -114,7 +114,7 @@ class _OfServices(_OnCluster):
         if pending:
             raise errors.ExposureError(
                 [f"Service {name} has no node port" for name in pending],
-                vnf_id=self._cnf.vnf_id,
+                owner=shown(self._cnf.vnf_id),
                 hint="Leave spec.allocateLoadBalancerNodePorts at true.",
             )
 

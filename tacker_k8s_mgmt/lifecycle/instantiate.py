@@ -11,6 +11,7 @@ from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
+    applications,
     inventory,
     load_balancer,
     node_settings,
@@ -69,6 +70,7 @@ class Instantiate:
                 lambda: vim.register(state, self._access),
             ),
             *tenants.steps(state),
+            *applications.steps(state),
         )
 
     def left(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt.lifecycle.application_ports import Applications
 from tacker_k8s_mgmt.lifecycle.object_ports import Manifests, ManifestsReader
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.helm import HelmLogin
@@ -253,11 +254,13 @@ class Stack(Protocol):
 
 
 class Preconditions(Protocol):
-    """What the VNF package and the Ansible server lack."""
+    """The VNF package and the Ansible server, and what they lack."""
 
     def package_findings(self) -> Sequence[str]: ...
 
     def server_findings(self) -> Sequence[str]: ...
+
+    def package_files(self, path: str) -> Mapping[str, bytes]: ...
 
 
 @dataclass(frozen=True)
@@ -312,6 +315,8 @@ class Site(Stack, Preconditions, Vms, HostKeys, AnsibleServer, Protocol):
 
     def helm(self, control_plane: Node) -> HelmHost: ...
 
+    def applications(self, control_plane: Node) -> Applications: ...
+
     def manifests(self, control_plane: Node) -> Manifests: ...
 
     def balancer(self, machine: Machine) -> Balancer: ...
@@ -333,5 +338,7 @@ class View(Protocol):
     def cluster(self, control_plane: Node) -> Reader: ...
 
     def manifests(self, control_plane: Node) -> ManifestsReader: ...
+
+    def applications(self, control_plane: Node) -> Applications: ...
 
     def balancer(self, machine: Machine) -> StatusReader: ...

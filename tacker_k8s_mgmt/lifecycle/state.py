@@ -10,7 +10,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle import application_ports, ports
 from tacker_k8s_mgmt.lifecycle.object_ports import Manifests
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
 from tacker_k8s_mgmt.model.cluster import NodeObject
@@ -164,6 +164,10 @@ class ClusterState:
     def manifests(self) -> Manifests:
         """The objects in the cluster, likewise."""
         return self._through_ready(self.site.manifests)
+
+    def applications(self) -> application_ports.Applications:
+        """The applications on it, likewise."""
+        return self._through_ready(self.site.applications)
 
     def _through_ready(self, connect: Callable[[Node], Client]) -> Client:
         planes = self.planes() if self.ready_first else ()

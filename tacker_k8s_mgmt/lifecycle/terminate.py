@@ -45,10 +45,12 @@ def refuse_exposed(vnf_id: str, server: ports.AnsibleServer, host: str) -> Step:
     def check_unexposed() -> None:
         try:
             own = server.workdir.owner() == vnf_id
-            exposures = ClusterRecords(server, host).exposures() if own else ()
+            recorded = ClusterRecords(server, host).exposures() if own else ()
         except (errors.K8sMgmtError, OSError, ValueError) as error:
             LOG.warning("Whether CNFs are exposed is not known: %s", error)
             return
+        # An application goes with the cluster.
+        exposures = [one for one in recorded or () if not one.is_of_application]
         if exposures:
             owners = {exposure.owner: exposure.title for exposure in exposures}
             listed = ", ".join(f"{owner} (port {owners[owner]})" for owner in owners)

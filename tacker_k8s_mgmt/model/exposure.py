@@ -1,24 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ports of CNFs on the external load balancer."""
+"""The ports of CNFs and applications on the external load balancer."""
 
 import re
 from dataclasses import dataclass
 
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 
-# No part has a dot: an id of Tacker, and two labels of the DNS.
+_APPLICATION = "app-"
+# No part has a dot: an id of Tacker or an application, and two labels of the DNS.
 _NAME = re.compile(
-    r"(?P<owner>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+    rf"(?P<owner>[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}|{_APPLICATION}[a-z0-9-]+)"
     r"\.(?P<namespace>[a-z0-9-]+)\.(?P<service>[a-z0-9-]+)"
     r"\.(?P<protocol>tcp|udp)\.(?P<port>[0-9]+)"
 )
 
 
+def of_application(name: str) -> str:
+    """The owner of what is exposed for an application."""
+    return f"{_APPLICATION}{name}"
+
+
+def shown(owner: str) -> str:
+    """An owner in messages."""
+    if owner.startswith(_APPLICATION):
+        return f"the application {owner.removeprefix(_APPLICATION)}"
+    return f"the CNF {owner}"
+
+
 @dataclass(frozen=True)
 class Exposure:
-    """One port of a CNF's Service on the external load balancer.
+    """One port of a Service on the external load balancer.
 
-    :param owner: id of the CNF's VNF instance.
+    :param owner: id of the CNF's VNF instance, or :func:`of_application`.
     :param service: name of the Service.
     :param protocol: ``tcp`` or ``udp``.
     :param port: on the load balancer.
@@ -45,6 +58,11 @@ class Exposure:
         """Its unique name on the load balancer, which tells whose it is."""
         parts = (self.owner, self.namespace, self.service, self.protocol, self.port)
         return ".".join(map(str, parts))
+
+    @property
+    def is_of_application(self) -> bool:
+        """Whether it is for an application of the cluster itself."""
+        return self.owner.startswith(_APPLICATION)
 
     @property
     def outer_port(self) -> tuple[str, int]:

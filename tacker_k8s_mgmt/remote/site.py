@@ -6,7 +6,6 @@ The parts that depend on Tacker's API are in the ``context`` modules of ``hooks/
 playbook may run for hours), and closed with the site.
 """
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,12 +18,14 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
+from tacker_k8s_mgmt.remote import vm_identity
 from tacker_k8s_mgmt.remote.ansible import preflight
 from tacker_k8s_mgmt.remote.ansible.lock import LockedSession
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner, Playbooks
 from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.helm import HelmHost
+from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
@@ -46,32 +47,11 @@ LOG = logging.getLogger(__name__)
 Self = TypeVar("Self", bound="Site")
 
 _PARALLEL_LOGINS = 8
-# A kubelet reports the first two in its Node object. Some images do not end the line in
-# /etc/machine-id.
-_IDENTITY = """
-printf '%s\\n' "$(cat /etc/machine-id)" "$(cat /proc/sys/kernel/random/boot_id)"
-ip -j addr show to "$1" || :
-"""
 _KEYS_LOST = (
     "Restore it. Or delete it: then the key that each VM shows next is trusted, so "
     "compare them with what the VMs' consoles show."
 )
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes after boot_timeout
-
-
-def _identity(session: Session, machine: Machine | Node) -> MachineIdentity:
-    argv = ["sh", "-c", _IDENTITY, "sh", machine.address]
-    output = session.run(argv, timeout=60, sudo=True).stdout
-    machine_id, boot_id, links = (*output.split("\n", 2), "", "", "")[:3]
-    return MachineIdentity(machine_id, boot_id, nic_mtu(links))
-
-
-def nic_mtu(links: str) -> int:
-    """The MTU in the output of ``ip -j addr show to ADDRESS``; 0 without any."""
-    try:
-        return next((int(nic["mtu"]) for nic in json.loads(links) if "mtu" in nic), 0)
-    except (ValueError, TypeError):
-        return 0
 
 
 class Site(Vnf):
@@ -212,7 +192,7 @@ class Site(Vnf):
 
             try:
                 session = self._vms.open(machine, limit, grace, refused)
-                self._identities[machine.server_id] = _identity(session, machine)
+                self._identities[machine.server_id] = vm_identity.read(session, machine)
             except bastion_errors.BastionError:
                 raise  # reported once, not for each VM
             except errors.RemoteError as error:
@@ -257,9 +237,11 @@ class Site(Vnf):
 
     def identity(self, node: Node) -> MachineIdentity:
         """Return the identity that the VM of a node reports."""
-        if node.server_id not in self._identities:
-            self._identities[node.server_id] = _identity(self._vms.get(node), node)
-        return self._identities[node.server_id]
+        known = self._identities.get(node.server_id)
+        if known is None:
+            known = vm_identity.read(self._vms.get(node), node)
+            self._identities[node.server_id] = known
+        return known
 
     def expect(self, machine: Machine) -> None:
         """Log in to a VM in the background; errors are raised on its first use."""
@@ -329,6 +311,10 @@ class Site(Vnf):
         """Return what Tacker needs to run Helm on a control-plane node."""
         session, server, _ = self._kubectl(control_plane)
         return HelmHost(session, server, partial(self._vms.log_in, control_plane))
+
+    def applications(self, control_plane: Node) -> ApplicationHost:
+        """Return what applications need, through a control-plane node."""
+        return ApplicationHost(*self._kubectl(control_plane), self._params.proxy)
 
     def manifests(self, control_plane: Node) -> Manifests:
         """Return the objects in the cluster, through a control-plane node."""

@@ -2,8 +2,10 @@
 """A VNF instance: its Heat stack and its package."""
 
 import abc
+import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from oslo_log import log as logging
 
@@ -14,6 +16,8 @@ from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
 LOG = logging.getLogger(__name__)
+
+_LARGEST = 20 * 1024 * 1024  # bytes of an application's files
 
 
 class Vnf(abc.ABC):
@@ -66,6 +70,29 @@ class Vnf(abc.ABC):
         except OSError:
             return (f"{attribute}: the VNF package has no file {path}",)
         return (f"{attribute}: {path}: {why}",) if why else ()
+
+    def package_files(self, path: str) -> Mapping[str, bytes]:
+        """Return a file of the VNF package, or all files of a directory of it.
+
+        :param path: relative to the package.
+        :returns: by their paths below *path*; "" for a file itself.
+        :raises OSError: the package has nothing there, or a file that is too large.
+        """
+        root = Path(self._package_root()).resolve()
+        top = root / path
+        found = [top] if top.is_file() else sorted(top.rglob("*"))
+        if not top.exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        files, size = {}, 0
+        for file in filter(Path.is_file, found):
+            if not file.resolve().is_relative_to(root):
+                raise OSError(errno.EPERM, "it leads out of the package", path)
+            size += file.stat().st_size
+            if size > _LARGEST:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), path)
+            name = "" if file == top else str(file.relative_to(top))
+            files[name] = file.read_bytes()
+        return files
 
     def _script(self) -> bytes:
         """Return the load balancer's script from the VNF package.

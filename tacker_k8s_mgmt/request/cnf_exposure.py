@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.exposure import Exposure
+from tacker_k8s_mgmt.model.exposure import Exposure, shown
 from tacker_k8s_mgmt.model.services import (
     LOAD_BALANCER,
     NODE_PORT_TYPES,
@@ -109,7 +109,7 @@ class ExposureParams(Structure):
             service = known.get(entry.name)
             if service is None:
                 have = ", ".join(sorted(known)) or "none"
-                problems.append(f"the CNF has no Service {entry.name}; it has {have}")
+                problems.append(f"there is no Service {entry.name}; there are {have}")
             elif service.type not in NODE_PORT_TYPES:
                 problems.append(
                     f"Service {entry.name} is of type {service.type} and has no node "
@@ -119,7 +119,7 @@ class ExposureParams(Structure):
                 found += _of_service(owner, entry, service, problems)
         problems += _twice(found)
         if problems:
-            raise errors.ExposureError(problems, vnf_id=owner)
+            raise errors.ExposureError(problems, owner=shown(owner))
         return tuple(found)
 
     def announced(self, owner: str, namespace: str) -> tuple[Exposure, ...]:

@@ -16,6 +16,7 @@ from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.playbook_runs import Forks
 from tacker_k8s_mgmt.request import field_types, option_types, secret_fields
 from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
+from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.bastion import Bastion
 from tacker_k8s_mgmt.request.cluster_options import Cluster
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
@@ -93,6 +94,11 @@ class InstallParams(Structure):
     ] = ()
     """List of the tenants that share the cluster, each with a namespace and a VIM of
     its own."""
+    applications: Annotated[
+        tuple[Application, ...],
+        Fixed("modify the VNF instance's metadata: k8s_applications has the new list"),
+    ] = ()
+    """List of the applications on the cluster, in the order of their installation."""
     vim_name: Annotated[
         field_types.Name | None, Fixed("the cluster is registered under it")
     ] = None

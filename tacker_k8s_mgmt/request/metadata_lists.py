@@ -17,9 +17,10 @@ from tacker_k8s_mgmt.request import key_aliases, secret_references
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Reading
 
-#: The entry of the metadata for an attribute of the parameters.
+#: The entries of the metadata for attributes of the parameters.
 TENANTS = "k8s_tenants"
-_ATTRIBUTES = {TENANTS: "tenants"}
+APPLICATIONS = "k8s_applications"
+_ATTRIBUTES = {TENANTS: "tenants", APPLICATIONS: "applications"}
 
 
 def replaced(reading: Reading, metadata: Mapping[str, Any]) -> Reading:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.request import (
+    applications,
     blanks,
     cross_validation,
     key_aliases,
@@ -213,10 +214,18 @@ def _checked(
         *cross_validation.PROBLEMS,
         *option_conflicts.PROBLEMS,
         tenant_checks.problems,
+        applications.problems,
     )
     conflicts = (problem for check in checks for problem in check(reading))
     problems = _without_blanks(
-        written, [*reading.problems, *opened.missing, *mistakes, *conflicts]
+        written,
+        [
+            *reading.problems,
+            *opened.missing,
+            *secret_references.literal(InstallParams, written, applications.ATTRIBUTE),
+            *mistakes,
+            *conflicts,
+        ],
     )
     if params is None or problems or opened.lost:
         raise ParamError([*opened.lost, *problems], elsewhere=not problems)

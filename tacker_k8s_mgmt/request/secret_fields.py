@@ -3,7 +3,8 @@
 
 An attribute is a secret if its type is pydantic's ``SecretStr``; a
 :class:`.field_types.SecretForm` has its properties. In free-form variables, a value is
-a secret if its name or that of a mapping around it looks like a secret's.
+a secret if its name or that of a mapping around it looks like a secret's; of those that
+are marked as :data:`OPEN` only references are.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,9 @@ from tacker_k8s_mgmt.request.key_aliases import Attribute, Location, Structure
 
 #: For variables whose names do not look like a secret's.
 _SHOWN = SecretForm(masked=redaction.without_secret)
+#: Marks free-form variables whose texts are no secrets, whatever they are called: the
+#: values of a chart name Secrets and their keys.
+OPEN = "no secrets but references"
 #: Deeper nested variables are of no use to Ansible.
 _DEEPEST = 60
 
@@ -80,7 +84,14 @@ class _Visitor:
             value = getattr(holder, key) if validated else holder.get(key)
             if value is not None:
                 form = _forms(model).get(name)
-                new = self._attribute(attribute, form, value, (*place, name))
+                here = (*place, name)
+                # Validated parameters have secrets in place of the references.
+                is_open = not validated and OPEN in attribute.info.metadata
+                new = (
+                    self._references(value, here)
+                    if is_open
+                    else self._attribute(attribute, form, value, here)
+                )
                 if new != value:
                     changes[key] = new
         if not validated:
@@ -109,6 +120,29 @@ class _Visitor:
         if get_origin(attribute.info.annotation) is dict and isinstance(value, Mapping):
             return self._variables(value, here)
         return value
+
+    def _references(self, value: Any, here: Location, *, secret: bool = False) -> Any:
+        """Free-form variables without secrets; those in references apart."""
+        if is_reference(value, named_secret=secret):
+            return self.change(Place(here, SECRET, is_variable=True), value)
+        if isinstance(value, Mapping):
+            return {
+                name: self._references(
+                    inner,
+                    (*here, str(name)),
+                    secret=redaction.names_secret(str(name), _text_of(inner)),
+                )
+                for name, inner in value.items()
+            }
+        if isinstance(value, list):
+            return [
+                self._references(inner, (*here, str(number)), secret=secret)
+                for number, inner in enumerate(value)
+            ]
+        if value is None or isinstance(value, str | int | float):
+            return value
+        # A reference that was read.
+        return self.change(Place(here, SECRET, is_variable=True), value)
 
     def _variables(self, value: Any, here: Location, *, secret: bool = False) -> Any:
         """Free-form variables; *secret* if a name around them looks like a secret's."""

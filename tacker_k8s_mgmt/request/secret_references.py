@@ -149,6 +149,24 @@ def not_kept(model: type[Structure], reading: Reading) -> list[str]:
     return names
 
 
+def literal(model: type[Structure], reading: Reading, attribute: str) -> list[str]:
+    """A sentence for each secret below an attribute that is no reference.
+
+    For attributes that metadata may replace, which everybody sees who sees the VNF
+    instance.
+    """
+    problems = []
+
+    def noted(place: Place, value: Any) -> Any:
+        if place.location[0] == attribute and not isinstance(value, Reference):
+            name = reading.dotted(*place.location)
+            problems.append(f"{name}: must be a reference, {_FORMS}")
+        return value
+
+    secret_fields.changed(model, reading.values, noted)
+    return problems
+
+
 def restore_repeated(
     model: type[Structure], stored: Reading, change: Reading
 ) -> Reading:

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from tacker_k8s_mgmt.model.exposure import Exposure, of_service
+from tacker_k8s_mgmt.model.exposure import Exposure, of_service, shown
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.status.columns import ABSENT, BLANK, UNKNOWN, differs
@@ -28,7 +28,8 @@ def rows(answers: Answers) -> Iterator[Row]:
         }
         title = f"{exposure.port}/{exposure.protocol}"
         title += f" -> {exposure.namespace}/{exposure.service}:{exposure.node_port}"
-        yield Row(f"{title} of CNF {exposure.owner}", Role.LOAD_BALANCER, "", "", cells)
+        owner = shown(exposure.owner).removeprefix("the ")
+        yield Row(f"{title} of {owner}", Role.LOAD_BALANCER, "", "", cells)
 
 
 def _recorded(wanted: Exposure | None, answers: Answers) -> Cell:

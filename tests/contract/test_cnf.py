@@ -268,7 +268,7 @@ class TestV1:
 
     def test_service_that_the_manifests_lack_is_refused_at_once(self, v1, done):
         request = requested(**{ATTRIBUTE: {"services": [{"name": "wep"}]}})
-        with pytest.raises(errors.ExposureError, match="has no Service wep") as caught:
+        with pytest.raises(errors.ExposureError, match="no Service wep") as caught:
             v1("instantiate_start", self.REQUEST, request)
         assert "`rollback`" in str(caught.value)
         assert done == []

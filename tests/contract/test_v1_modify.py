@@ -259,7 +259,7 @@ class TestCnf:
         self, context, modify, vnf, monkeypatch
     ):
         def refuse(*_):
-            raise errors.ExposureError(["port 80/tcp is in use"], vnf_id=vnf)
+            raise errors.ExposureError(["port 80/tcp is in use"], owner=vnf)
 
         monkeypatch.setattr(clusters, "work", refuse)
         with pytest.raises(errors.ExposureError, match="modify the CNF again"):

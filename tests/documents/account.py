@@ -99,6 +99,11 @@ LAB: Mapping[str, tuple[str, ...]] = {
     "end of the maintenance": (
         "openstack vnflcm update VNF_INSTANCE_ID --I maintenance-end.json",
     ),
+    "applications": ("openstack vnflcm update VNF_INSTANCE_ID --I applications.json",),
+    "applications seen": (
+        "tacker-k8s-mgmt app list *",
+        "tacker-k8s-mgmt app show *",
+    ),
     "tenants": ("openstack vnflcm update VNF_INSTANCE_ID --I tenants.json",),
     "tenants listed": ("tacker-k8s-mgmt tenant list *",),
     "login of a tenant": ("tacker-k8s-mgmt tenant access *",),

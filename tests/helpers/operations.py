@@ -54,9 +54,11 @@ def run(kind: Any, site: FakeSite, wanted: Any = None, **arguments: Any) -> Fake
     return journal
 
 
-def instantiated(wanted: Any = None, **options: Any) -> FakeSite:
+def instantiated(
+    wanted: Any = None, kind: type[FakeSite] = FakeSite, **options: Any
+) -> FakeSite:
     """A site with a whole cluster; what it took is not among its calls."""
-    site = FakeSite(**options)
+    site = kind(**options)
     run(Instantiate, site, wanted)
     site.calls.clear()
     site.forgotten.clear()

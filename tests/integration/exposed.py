@@ -520,7 +520,7 @@ def lose_a_service(cluster: Cluster, web: Web) -> None:
     web.scale("IN")
     cluster.kubectl("delete", *words)
     # It is named in the CNF's metadata.
-    missing = "the CNF has no Service web-balanced; it has echo, web"
+    missing = "there is no Service web-balanced; there are echo, web"
     assert missing in web.heal("FAILED_TEMP")
     web.give_up()
     assert missing in web.scale("OUT", "FAILED_TEMP")

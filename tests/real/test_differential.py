@@ -20,6 +20,7 @@ import pytest
 from tests.real.differential import (
     rows_accounts,
     rows_api,
+    rows_applications,
     rows_faults,
     rows_nodes,
     rows_objects,
@@ -44,6 +45,7 @@ BINARIES = {
 PARTS = (
     rows_api,
     rows_objects,
+    rows_applications,
     rows_accounts,
     rows_nodes,
     rows_workloads,

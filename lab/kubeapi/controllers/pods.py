@@ -4,7 +4,7 @@
 import re
 import time
 
-from .. import events
+from .. import containers, events
 from ..admission import random_address
 from ..objects import (
     Obj,
@@ -26,6 +26,7 @@ from .scheduling import schedule
 _RUNS_PAUSE = "namespaces://stand-in"
 _PAUSE = re.compile(r"(^|/)pause:")
 _STARTED = ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+_UNTIL_READY = ("Ready", "ContainersReady")
 
 
 def _is_of_kubelet(pod: Obj, node: Obj) -> bool:
@@ -33,6 +34,18 @@ def _is_of_kubelet(pod: Obj, node: Obj) -> bool:
     runtime = dig(node, "status.nodeInfo.containerRuntimeVersion")
     images = (container.get("image", "") for container in pod["spec"]["containers"])
     return runtime == _RUNS_PAUSE and any(map(_PAUSE.search, images))
+
+
+def _phase(pod: Obj, parts: list[Obj]) -> tuple[str, bool]:
+    """The phase of a pod whose containers were started, and whether it is ready."""
+    if not all(map(containers.can_be_pulled, parts)):
+        return "Pending", False
+    codes = [containers.exit_code(pod, one) for one in parts]
+    if any(code is None for code in codes):
+        return "Running", all(code is None for code in codes)
+    if dig(pod, "spec.restartPolicy") == "Always" and parts:
+        return "Running", False
+    return ("Failed", False) if any(codes) else ("Succeeded", False)
 
 
 class PodLife:
@@ -112,27 +125,32 @@ class PodLife:
         waited = age(pod["metadata"]["creationTimestamp"])
         if held_unready(pod) or waited < self._settings.start_delay:
             return
-        containers = [
-            {
-                "name": container["name"],
-                "image": container.get("image", ""),
-                "imageID": "",
-                "ready": True,
-                "started": True,
-                "restartCount": 0,
-                "state": {"running": {"startedAt": timestamp()}},
-            }
-            for container in pod["spec"].get("containers", [])
+        parts = pod["spec"].get("containers", [])
+        statuses = [containers.status(pod, one) for one in parts]
+        phase, ready = _phase(pod, parts)
+        conditions = [
+            {"type": kind, "status": str(ready or kind not in _UNTIL_READY)}
+            for kind in _STARTED
         ]
         address = pod["status"].get("podIP")
         address = address or random_address(self._settings.pod_network)
         status = {
             **pod["status"],
-            "phase": "Running",
-            "startTime": timestamp(),
-            "containerStatuses": containers,
+            "phase": phase,
+            "startTime": pod["status"].get("startTime") or timestamp(),
+            "containerStatuses": statuses,
             "podIP": address,
             "podIPs": [{"ip": address}],
-            "conditions": [{"type": kind, "status": "True"} for kind in _STARTED],
+            "conditions": conditions,
         }
-        self._store.replace(PODS, pod, status=status)
+        if status != pod["status"]:
+            self._store.replace(PODS, pod, status=status)
+            self._report(pod, parts)
+
+    def _report(self, pod: Obj, parts: list[Obj]) -> None:
+        """Events about images that cannot be pulled."""
+        for container in parts:
+            if not containers.can_be_pulled(container):
+                image = container["image"]
+                text = f'Failed to pull image "{image}": no such host'
+                events.record(self._store, pod, "Failed", text, "kubelet", "Warning")

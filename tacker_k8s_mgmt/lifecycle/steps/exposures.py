@@ -14,7 +14,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import load_balancer
 from tacker_k8s_mgmt.lifecycle.steps.records import EXPOSURES_FILE, rebuilt
-from tacker_k8s_mgmt.model.exposure import Exposure, of_service
+from tacker_k8s_mgmt.model.exposure import Exposure, of_service, shown
 from tacker_k8s_mgmt.model.load_balancer import STATISTICS_PORT
 from tacker_k8s_mgmt.model.services import LOAD_BALANCER, Service
 from tacker_k8s_mgmt.request.accounts import SSH_PORT
@@ -44,7 +44,7 @@ def refuse_conflicts(
 ) -> None:
     """Refuse ports of the load balancer that are in use already.
 
-    :param owner: id of the VNF instance whose exposures *wanted* are to be.
+    :param owner: whose exposures *wanted* are to be.
     :raises ExposureError: naming each port, its Service, and what uses it.
     """
     users = dict(_users(state, owner))
@@ -53,20 +53,20 @@ def refuse_conflicts(
         if user := users.get(exposure.outer_port):
             problems.append(f"port {exposure.title} is in use by {user}")
         service = f"{exposure.namespace}/{exposure.service}"
-        users[exposure.outer_port] = f"Service {service} of this CNF"
+        users[exposure.outer_port] = f"its own Service {service}"
     if problems:
         raise errors.ExposureError(
             problems,
-            vnf_id=owner,
+            owner=shown(owner),
             hint="Choose other ports of the load balancer with external_port; its "
             "configuration was not changed.",
         )
 
 
 def set_exposures(state: ClusterState, owner: str, wanted: Sequence[Exposure]) -> None:
-    """Make these the exposures of a CNF, on the load balancer and in the record.
+    """Make these the exposures of an owner, on the load balancer and in the record.
 
-    Others of this CNF are removed, and so is what the load balancer exposes for a CNF
+    Others of this owner are removed, and so is what the load balancer exposes for a CNF
     without a record. With nothing to change, the load balancer is not called.
 
     The record is written first, for it is what a heal restores. If the script refuses,
@@ -168,7 +168,7 @@ def _users(state: ClusterState, owner: str) -> Iterator[tuple[tuple[str, int], s
     for exposure in recorded(state):
         if exposure.owner != owner:
             name = f"{exposure.namespace}/{exposure.service}"
-            yield exposure.outer_port, f"Service {name} of the CNF {exposure.owner}"
+            yield exposure.outer_port, f"Service {name} of {shown(exposure.owner)}"
     if report.api_port is not None:
         yield ("tcp", report.api_port), "the Kubernetes API"
     yield ("tcp", STATISTICS_PORT), "HAProxy's statistics"

@@ -11,6 +11,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
+from tacker_k8s_mgmt.lifecycle.steps import applications
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.tenants import Tenant
 
@@ -25,7 +26,11 @@ def check(deps: Dependencies) -> None:
 
     :raises PreflightError: with all findings.
     """
-    findings = (*deps.settings.problems, *deps.params.metadata_problems)
+    findings = (
+        *deps.settings.problems,
+        *deps.params.metadata_problems,
+        *applications.package_problems(deps.params, deps.site),
+    )
     check_server(deps.site, *findings, *names_taken(deps))
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.manifest_objects import OWNER, Object, title
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 
@@ -21,7 +22,6 @@ LOG = logging.getLogger(__name__)
 
 FIELD_MANAGER = "tacker-k8s-mgmt"
 MANAGED_BY = "app.kubernetes.io/managed-by"
-OWNER = "tacker-k8s-mgmt/owner"
 
 # The driver declares these fields, so it takes back what others have set in them
 # (Kubernetes, "Server-Side Apply", "Conflicts").
@@ -42,15 +42,14 @@ _NO_KIND = re.compile(r'no matches for kind "([^"]+)"')
 # Its advice in the line after that.
 _CRD_ADVICE = "ensure CRDs are installed first"
 _SHOWN = 5  # objects that are named in an error
-# Their labels are copies of a Service's; they go with it.
-_MADE_BY_OTHERS = frozenset({"endpoints", "endpointslices.discovery.k8s.io"})
+# What the cluster makes itself: endpoints have copies of a Service's labels.
+_MADE_BY_OTHERS = frozenset(
+    {"endpoints", "endpointslices.discovery.k8s.io", "events", "events.events.k8s.io"}
+)
 _REFERENCE = (
     r'jsonpath={range .items[*]}{.apiVersion}{"\t"}{.kind}{"\t"}'
     r'{.metadata.namespace}{"\t"}{.metadata.name}{"\n"}{end}'
 )
-
-#: An object of Kubernetes, as in its JSON.
-Object = Mapping[str, Any]
 
 
 class Manifests:
@@ -190,6 +189,23 @@ class Manifests:
         defined = {kind for kind, _ in map(_defined, objects)}
         return self.present([one for one in objects if one["kind"] not in defined])
 
+    def cluster_wide(self) -> frozenset[tuple[str, str]]:
+        """API group and kind of everything that is in no namespace."""
+        command = ("api-resources", "--namespaced=false", "--no-headers")
+        try:
+            rows = map(str.split, self._client.run(*command).splitlines())
+            # Name, short names if there are any, version, namespaced, kind.
+            found = [(row[-3].rpartition("/")[0], row[-1]) for row in rows if row]
+        except errors.CommandFailed as error:
+            if _INCOMPLETE not in error.fields["output"]:
+                raise
+            found = [
+                (group, str(kind["kind"]))
+                for group, kind in self._resources_of_answering_groups()
+                if not kind["namespaced"]
+            ]
+        return frozenset(found)
+
     def _kinds(self) -> list[str]:
         """Names of all kinds whose objects can be listed and deleted."""
         command = ("api-resources", "--verbs=list,delete", "-o", "name")
@@ -198,11 +214,17 @@ class Manifests:
         except errors.CommandFailed as error:
             if _INCOMPLETE not in error.fields["output"]:
                 raise
-            names = list(self._kinds_of_answering_groups())
+            names = [
+                f"{kind['name']}.{group}" if group else str(kind["name"])
+                for group, kind in self._resources_of_answering_groups()
+                if {"list", "delete"} <= set(kind["verbs"])
+            ]
         return [name for name in names if name not in _MADE_BY_OTHERS]
 
-    def _kinds_of_answering_groups(self) -> Iterator[str]:
-        """As :meth:`_kinds`, without the API groups of servers that do not answer."""
+    def _resources_of_answering_groups(
+        self,
+    ) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Group and description of each kind of the API servers that answer."""
         groups = self._client.raw(
             "/apis",
             read=lambda answer: [
@@ -212,11 +234,11 @@ class Manifests:
         )
         for group, path in (("", "/api/v1"), *groups):
             try:
-                kinds = self._client.raw(path, read=_deletable)
+                kinds = self._client.raw(path, read=_resources)
             except errors.CommandFailed as error:
                 LOG.warning("Objects of the API %s are not seen: %s", path, error)
                 continue
-            yield from (f"{kind}.{group}" if group else kind for kind in kinds)
+            yield from ((group, kind) for kind in kinds)
 
     def _wait_established(self, objects: Sequence[Object], waiting: Backoff) -> None:
         """Wait until custom resources of these definitions can be made."""
@@ -242,13 +264,6 @@ def reference(api_version: str, kind: str, namespace: str, name: str) -> dict[st
     """
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
-
-
-def title(one: Object) -> str:
-    """What errors call an object: ``Deployment keystone/api``."""
-    metadata = one["metadata"]
-    namespace = metadata.get("namespace")
-    return f"{one['kind']} {f'{namespace}/' if namespace else ''}{metadata['name']}"
 
 
 def titles(objects: Sequence[Object]) -> str:
@@ -317,9 +332,6 @@ def _with_finalizers(one: Object) -> str:
     return f"{title(one)} ({finalizers})"
 
 
-def _deletable(answer: Mapping[str, Any]) -> list[str]:
-    return [
-        str(kind["name"])
-        for kind in answer["resources"]
-        if {"list", "delete"} <= set(kind["verbs"]) and "/" not in kind["name"]
-    ]
+def _resources(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Without subresources, which have a slash in their names."""
+    return [kind for kind in answer["resources"] if "/" not in kind["name"]]

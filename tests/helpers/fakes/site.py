@@ -2,6 +2,8 @@
 """A site whose parts are all fakes."""
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
@@ -58,6 +60,16 @@ class FakeSite(SiteState):
 
     def server_findings(self) -> Sequence[str]:
         return self.server
+
+    def package_files(self, path: str) -> Mapping[str, bytes]:
+        files = {
+            file: content
+            for file, content in self.package_content.items()
+            if file == path or file.startswith(f"{path}/")
+        }
+        if not files:
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return {name.removeprefix(path).strip("/"): files[name] for name in files}
 
     def wait_reachable(self, machines: Sequence[Machine]) -> None:
         self.touch("wait_reachable")
@@ -127,6 +139,10 @@ class FakeSite(SiteState):
                 reason="no",
             )
         return FakeCluster(self)
+
+    def applications(self, control_plane: Node) -> Any:
+        """Of a cluster that has none."""
+        return SimpleNamespace(records=SimpleNamespace(read=dict))
 
     def manifests(self, control_plane: Node) -> FakeManifests:
         if control_plane.server_id in self.dead:

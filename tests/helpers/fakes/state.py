@@ -56,6 +56,7 @@ class SiteState:
     :ivar settings: of the nodes, which each operation gets.
     :ivar marks: the Node objects' labels and so on, where there are any.
     :ivar workloads: those that are bound to nodes.
+    :ivar package_content: the files of the VNF package, by path.
     :ivar tenants_in_use: names of the tenants on whose VIM a VNF runs.
     :ivar objects: other objects in the cluster, by kind, namespace and name.
     :ivar conflicts: how often others change a Node object before it can be changed.
@@ -99,6 +100,7 @@ class SiteState:
         self.exposed: tuple[ExposedService, ...] = ()
         self.balancer_runs = True
         self.package: tuple[str, ...] = ()
+        self.package_content: dict[str, bytes] = {}
         self.server: tuple[str, ...] = ()
         self.forgotten: list[str] = []
         self.expected: list[str] = []

@@ -3,7 +3,8 @@
 
 from tests.real.differential.compare import Accepted
 
-_MANAGERS = "no field managers are kept: nothing of the project reads or sets them"
+_MANAGERS = "field managers are kept of server-side apply only, and never in conflict"
+_VALUE = "the words do not quote the template that was sent"
 _ETCD = "without etcd, requests end after 8 s with 503, not at the client's limit"
 
 ACCEPTED = (
@@ -15,6 +16,8 @@ ACCEPTED = (
         f"{_MANAGERS}; the annotation is a hint to kubelets",
         frozenset({"managedFields", "annotations"}),
     ),
+    Accepted("job: its pods cannot be changed", "*.message", _VALUE),
+    Accepted("job: its pods cannot be changed", "*.details.causes", _VALUE),
     Accepted(
         "discovery: /apis",
         "*.groups.*.name",

@@ -105,8 +105,8 @@ def test_everything_that_is_no_python_is_installed_as_well(monkeypatch):
 
 
 UNKNOWN = {
-    "a group": (["run"], "has no command 'run'; did you mean runs? It has: cluster, "),
-    "nothing like a group": (["xyz"], "has no command 'xyz'. It has: cluster, "),
+    "a group": (["run"], "has no command 'run'; did you mean runs? It has: app, "),
+    "nothing like a group": (["xyz"], "has no command 'xyz'. It has: app, "),
     "a verb": (["runs", "lst"], "runs has no command 'lst'; did you mean list? It has"),
     "nothing like a verb": (["csar", "xyz"], "csar has no command 'xyz'. It has: "),
 }

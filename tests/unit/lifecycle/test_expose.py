@@ -163,9 +163,7 @@ def test_services_that_are_gone_do_not_matter_at_the_end(site):
 
 
 def test_missing_service_is_named_and_nothing_is_exposed(site):
-    with pytest.raises(
-        errors.StepFailed, match="the CNF has no Service gone"
-    ) as caught:
+    with pytest.raises(errors.StepFailed, match="there is no Service gone") as caught:
         exposed(site, {"services": [{"name": "gone"}]})
     assert CNF in str(caught.value)
     assert kept(site) == []
@@ -200,7 +198,7 @@ def test_other_parameters_are_refused_before_they_are_stored(site):
     wanted["services"][0]["ports"][0]["external_port"] = 6443
     with pytest.raises(errors.StepFailed, match="in use by the Kubernetes API"):
         checked(site, wanted)
-    with pytest.raises(errors.StepFailed, match="has no Service web"):
+    with pytest.raises(errors.StepFailed, match="there is no Service web"):
         checked(site, {"services": [{"name": "web"}]})
     assert before == (dict(site.files), site.exposed, ingress(site))
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from tacker_k8s_mgmt.remote import site
+from tacker_k8s_mgmt.remote import vm_identity
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from tacker_k8s_mgmt.remote import site
     ],
 )
 def test_the_mtu_of_a_nodes_interface(links, expected):
-    assert site.nic_mtu(links) == expected
+    assert vm_identity.nic_mtu(links) == expected

@@ -118,7 +118,7 @@ def test_all_problems_of_services_are_in_one_error():
         ]
     }
     assert problems(wanted, WEB, DNS, INNER) == (
-        "the CNF has no Service gone; it has dns, inner, web",
+        "there is no Service gone; there are dns, inner, web",
         "Service inner is of type ClusterIP and has no node ports; its type must be "
         "NodePort or LoadBalancer",
         "Service web has no port 81/tcp; it has 80/tcp, 443/tcp",

@@ -214,6 +214,10 @@ FIXED = {
         [{"name": "other"}],
         "modify the VNF instance's metadata: k8s_tenants has the new list",
     ),
+    "applications": (
+        [{"name": "other", "manifests": [{"path": "other.yaml"}]}],
+        "modify the VNF instance's metadata: k8s_applications has the new list",
+    ),
     "address_family": ("ipv6", "the cluster was built on it"),
     "master_node.pod_cidr": ("10.1.0.0/16", "the cluster was built on it"),
     "master_node.cluster_cidr": ("10.1.0.0/16", "the cluster was built on it"),

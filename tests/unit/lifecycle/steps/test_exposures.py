@@ -100,7 +100,7 @@ def test_all_conflicts_are_named_with_their_owner_before_anything_changes() -> N
             for port, user in zip(ports, users, strict=True)
         ),
         "port 123/udp of Service shop/dns is in use by ntp, which was exposed by hand",
-        "port 80/tcp of Service shop/second is in use by Service shop/web of this CNF",
+        "port 80/tcp of Service shop/second is in use by its own Service shop/web",
     )
     assert (site.files, site.exposed) == before
 

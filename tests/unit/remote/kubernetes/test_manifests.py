@@ -6,9 +6,10 @@ import logging
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.manifest_objects import OWNER, title
 from tacker_k8s_mgmt.remote.kubernetes import manifests
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
-from tacker_k8s_mgmt.remote.kubernetes.manifests import MANAGED_BY, OWNER, Manifests
+from tacker_k8s_mgmt.remote.kubernetes.manifests import MANAGED_BY, Manifests
 from tests.helpers.kubectl_server import needs_kubectl
 
 pytestmark = needs_kubectl
@@ -36,6 +37,27 @@ def deployment(replicas=1):
             },
         },
     }
+
+
+def incomplete(run, missing="nothing"):
+    """kubectl, with an aggregated API server that does not answer."""
+
+    def partly(*args, **options):
+        if args[0] == "api-resources":
+            text = (
+                "error: unable to retrieve the complete list of server APIs: "
+                "metrics.k8s.io/v1beta1: the server is currently unable to handle"
+            )
+            raise errors.CommandFailed(
+                host="m1", command="kubectl", rc=1, tail=text, output=text
+            )
+        if args[-1].startswith(missing):
+            raise errors.CommandFailed(
+                host="m1", command="kubectl", rc=1, tail="no answer", output=""
+            )
+        return run(*args, **options)
+
+    return partly
 
 
 @pytest.fixture
@@ -132,7 +154,7 @@ class TestOwned:
     def test_of_every_kind_and_namespace(self, objects, site):
         objects.apply([NAMESPACE, configmap(), deployment()], owner=APP, timeout=60)
         objects.apply([configmap("other")], owner="app.other", timeout=60)
-        assert sorted(map(manifests.title, objects.owned(APP))) == [
+        assert sorted(map(title, objects.owned(APP))) == [
             "ConfigMap shop/settings",
             "Deployment shop/api",
             "Namespace shop",
@@ -143,26 +165,9 @@ class TestOwned:
         self, client, objects, site, monkeypatch, caplog
     ):
         objects.apply([NAMESPACE, deployment()], owner=APP, timeout=60)
-        run = client.run
-
-        def partly(*args, **options):
-            if args[0] == "api-resources":
-                text = (
-                    "error: unable to retrieve the complete list of server APIs: "
-                    "metrics.k8s.io/v1beta1: the server is currently unable to handle"
-                )
-                raise errors.CommandFailed(
-                    host="m1", command="kubectl", rc=1, tail=text, output=text
-                )
-            if args[-1].startswith("/apis/batch"):
-                raise errors.CommandFailed(
-                    host="m1", command="kubectl", rc=1, tail="no answer", output=""
-                )
-            return run(*args, **options)
-
-        monkeypatch.setattr(client, "run", partly)
+        monkeypatch.setattr(client, "run", incomplete(client.run, "/apis/batch"))
         with caplog.at_level(logging.WARNING):
-            titles = sorted(map(manifests.title, objects.owned(APP)))
+            titles = sorted(map(title, objects.owned(APP)))
         assert titles == ["Deployment shop/api", "Namespace shop"]
         assert "Objects of the API /apis/batch/v1 are not seen" in caplog.text
 
@@ -203,3 +208,12 @@ def test_present_with_one_object_and_with_several(objects, site):
     assert [one["data"]["x"] for one in objects.present(both)] == ["1", "2"]
     assert [one["data"]["x"] for one in objects.present(both[:1])] == ["1"]
     assert objects.present([]) == ()
+
+
+def test_what_is_in_no_namespace(client, objects, site, monkeypatch):
+    expected = {("", "Namespace"), ("rbac.authorization.k8s.io", "ClusterRole")}
+    found = objects.cluster_wide()
+    assert expected <= found
+    assert not {("", "ConfigMap"), ("apps", "Deployment")} & found
+    monkeypatch.setattr(client, "run", incomplete(client.run))
+    assert objects.cluster_wide() == found

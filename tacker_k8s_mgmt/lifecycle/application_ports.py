@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the applications on a cluster need from the outside, as Protocols."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from tacker_k8s_mgmt.lifecycle.object_ports import Manifests
+from tacker_k8s_mgmt.model.applications import Chart, Progress, Record
+from tacker_k8s_mgmt.model.manifest_objects import Object
+
+
+class Objects(Manifests, Protocol):
+    """Objects of an owner in the cluster, and what kinds there are."""
+
+    def cluster_wide(self) -> frozenset[tuple[str, str]]: ...
+
+
+class Records(Protocol):
+    """The records of the applications, in the cluster."""
+
+    def read(self) -> Mapping[str, Record]: ...
+
+    def write(self, record: Record) -> None: ...
+
+    def remove(self, name: str) -> None: ...
+
+
+class Workloads(Protocol):
+    """Workloads and Jobs: how far they are, and why they do not work."""
+
+    def progress(self, objects: Sequence[Object]) -> Progress: ...
+
+    def diagnosis(self, one: Object) -> str: ...
+
+    def probe(
+        self, namespace: str, service: str, port: int, path: str, scheme: str
+    ) -> str: ...
+
+
+class Charts(Protocol):
+    """Helm."""
+
+    def render(self, chart: Chart, name: str, namespace: str, version: str) -> str: ...
+
+    def install(
+        self, chart: Chart, name: str, namespace: str, limit: float
+    ) -> None: ...
+
+    def rollback(
+        self, name: str, namespace: str, revision: int, limit: float
+    ) -> None: ...
+
+    def uninstall(self, name: str, namespace: str, limit: float) -> None: ...
+
+    def revision(self, name: str, namespace: str) -> int: ...
+
+    def manifest(self, name: str, namespace: str) -> str: ...
+
+
+class Applications(Protocol):
+    """The applications on a cluster, through one of its control planes."""
+
+    @property
+    def objects(self) -> Objects: ...
+
+    @property
+    def records(self) -> Records: ...
+
+    @property
+    def workloads(self) -> Workloads: ...
+
+    @property
+    def charts(self) -> Charts: ...
+
+    def fetch(self, url: str, sha256: str) -> bytes: ...

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What applications are to be: their files, read and rendered."""
+
+import base64
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.lifecycle.application_ports import Applications
+from tacker_k8s_mgmt.model import applications, chart_archive, manifest_objects
+from tacker_k8s_mgmt.model.applications import Chart, Content, Record
+from tacker_k8s_mgmt.model.manifest_objects import Object, Unusable
+from tacker_k8s_mgmt.request.applications import Application, SourceFile
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An application as it is to be.
+
+    :param content: without its namespace.
+    :param chart: None for manifests.
+    :param rendered: the objects of the chart.
+    """
+
+    app: Application
+    content: Content
+    salt: str = field(repr=False)
+    chart: Chart | None = None
+    rendered: Sequence[Object] = field(default=(), repr=False)
+
+    @property
+    def objects(self) -> list[Object]:
+        """All of its objects."""
+        return [*self.content.objects, *self.rendered]
+
+
+class Sources:
+    """Reads applications, with every problem that they have.
+
+    :param host: a control plane; None before there is one: then the files of the
+        package are read, and charts are not rendered.
+    :param records: what the cluster records, by name.
+    """
+
+    def __init__(
+        self,
+        package: ports.Preconditions,
+        host: Applications | None = None,
+        records: Mapping[str, Record] | None = None,
+        version: str = "",
+    ) -> None:
+        self._package = package
+        self._host = host
+        self._records = records or {}
+        self._version = version
+        self._wide = host.objects.cluster_wide() if host else frozenset()
+        self.problems: list[str] = []
+
+    def read(self, apps: Sequence[Application]) -> tuple[Wanted, ...]:
+        """Read all of them; those with problems are left out of the result."""
+        found = []
+        for app in apps:
+            before = len(self.problems)
+            chart = app.chart
+            wanted = self._of_chart(app, chart) if chart else self._of_manifests(app)
+            if wanted and len(self.problems) == before:
+                found.append(wanted)
+        return tuple(found)
+
+    def _of_manifests(self, app: Application) -> Wanted | None:
+        texts = [(file, self._file(app, file)) for file in app.manifests]
+        stages: list[Sequence[Object]] = [self._placed(configuration(app), app)]
+        for file, text in texts:
+            if text is None:
+                return None
+            try:
+                objects = manifest_objects.parse(text.decode())
+            except UnicodeDecodeError:
+                self._complain(app, f"{file.title} is no text in UTF-8")
+            except Unusable as error:
+                self._complain(app, f"{file.title}: {error}")
+            else:
+                if not objects:
+                    self._complain(app, f"{file.title} has no object")
+                stages.append(self._placed(objects, app))
+        self._refuse_repeated(app, [one for stage in stages for one in stage])
+        record = self._records.get(app.name)
+        salt = record.salt if record and record.salt else secrets.token_hex(16)
+        config = applications.salted(salt, stages[0])
+        stages = [manifest_objects.with_config(stage, config) for stage in stages]
+        digest = applications.digest(app.place, stages)
+        return Wanted(app, Content(digest, stages), salt)
+
+    def _of_chart(self, app: Application, file: SourceFile) -> Wanted | None:
+        archive = self._archive(app, file)
+        if archive is None:
+            return None
+        try:
+            version = chart_archive.version_of(archive)
+        except Unusable as error:
+            self._complain(app, f"{file.title}: {error}")
+            return None
+        stages = [self._placed(configuration(app), app)]
+        digest = applications.digest(app.place, stages, archive, app.values)
+        chart = Chart(app.name, version, archive, app.values)
+        rendered = self._rendered(app, chart, self._host) if self._host else ()
+        content = Content(digest, stages, version)
+        return Wanted(app, content, secrets.token_hex(16), chart, rendered)
+
+    def _rendered(
+        self, app: Application, chart: Chart, host: Applications
+    ) -> Sequence[Object]:
+        place = (app.name, app.place, self._version)
+        try:
+            text = host.charts.render(chart, *place)
+            return self._placed(manifest_objects.parse(text), app)
+        except errors.CommandFailed as error:
+            reason = error.fields["tail"].removeprefix("Error: ")
+            self._complain(app, f"Helm cannot render the chart: {reason}")
+        except Unusable as error:
+            self._complain(app, f"what Helm renders of the chart {error}")
+        return ()
+
+    def _placed(self, objects: Sequence[Object], app: Application) -> list[Object]:
+        return list(manifest_objects.placed(objects, app.place, self._wide))
+
+    def _file(self, app: Application, file: SourceFile) -> bytes | None:
+        """A file; None if it cannot be had, or not yet."""
+        files = self._files(app, file)
+        if files is None:
+            return None
+        if "" not in files:
+            self._complain(app, f"{file.title} is a directory")
+            return None
+        return files[""]
+
+    def _archive(self, app: Application, file: SourceFile) -> bytes | None:
+        files = self._files(app, file)
+        if files is None:
+            return None
+        return files[""] if "" in files else chart_archive.packed(files)
+
+    def _files(self, app: Application, file: SourceFile) -> Mapping[str, bytes] | None:
+        try:
+            if file.path:
+                return self._package.package_files(file.path)
+            if self._host and file.url and file.sha256:
+                return {"": self._host.fetch(file.url, file.sha256)}
+        except errors.ConnectError:
+            raise
+        except errors.RemoteError as error:
+            self._complain(app, str(error).rstrip("."))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            self._complain(app, f"{file.title} in the VNF package: {reason}")
+        return None
+
+    def _refuse_repeated(self, app: Application, objects: Sequence[Object]) -> None:
+        seen = set()
+        for one in objects:
+            identity = manifest_objects.identity(one)
+            if identity in seen:
+                self._complain(app, f"{manifest_objects.title(one)} is given twice")
+            seen.add(identity)
+
+    def _complain(self, app: Application, text: str) -> None:
+        self.problems.append(f"application {app.name}: {text}")
+
+
+def namespace_of(app: Application) -> Object:
+    """The namespace of an application."""
+    metadata = {"name": app.place}
+    return {
+        "apiVersion": "v1",
+        "kind": manifest_objects.NAMESPACE,
+        "metadata": metadata,
+    }
+
+
+def configuration(app: Application) -> tuple[Object, ...]:
+    """The ConfigMaps and Secrets of an application."""
+    return (*_config_maps(app), *_secrets(app))
+
+
+def _config_maps(app: Application) -> Iterator[Object]:
+    for config in app.config:
+        data = {entry.key: entry.value for entry in config.data}
+        yield _object("ConfigMap", app, config.name, data=data)
+
+
+def _secrets(app: Application) -> Iterator[Object]:
+    for secret in app.secrets:
+        # Not stringData: a key that is left out later would stay.
+        data = {
+            entry.key: base64.b64encode(entry.value.get_secret_value().encode())
+            for entry in secret.data
+        }
+        texts = {key: value.decode() for key, value in data.items()}
+        yield _object("Secret", app, secret.name, type=secret.type, data=texts)
+
+
+def _object(kind: str, app: Application, name: str, **content: Any) -> Object:
+    metadata = {"name": name, "namespace": app.place}
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata, **content}

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applications on the cluster: what they are to be, and what the cluster records.
+
+The record of an application is in the cluster itself, so that it goes with the cluster:
+one that is built anew has no record, and its applications are installed again.
+"""
+
+import base64
+import gzip
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from tacker_k8s_mgmt.model.manifest_objects import Object
+
+_FORMAT = 1
+#: Owner of an application's objects, exposures and record.
+_PREFIX = "app."
+
+APPLYING, APPLIED, FAILED = "being applied", "applied", "failed"
+#: A change of it failed, and it is what it was before.
+BACK = "gone back"
+
+
+class Spoiled(Exception):
+    """A record that is not as it was written."""
+
+
+def owner_of(name: str) -> str:
+    """The owner of the objects of an application."""
+    return f"{_PREFIX}{name}"
+
+
+@dataclass
+class Progress:
+    """How far workloads and Jobs are: why they are not done, by their titles.
+
+    :param failed: those that do not go on by themselves.
+    """
+
+    pending: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A Helm chart, ready for Helm.
+
+    :param archive: a ``.tgz``.
+    :param values: with secrets.
+    """
+
+    name: str
+    version: str
+    archive: bytes
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class Content:
+    """What an application consists of.
+
+    :param digest: of everything in it.
+    :param stages: objects that this driver applies; the first one is namespace,
+        configuration and secrets.
+    :param version: of the chart; "" for manifests.
+    :param revision: of the release in Helm, once it is there; 0 for manifests.
+    """
+
+    digest: str
+    stages: Sequence[Sequence[Object]] = field(repr=False)
+    version: str = ""
+    revision: int = 0
+
+    @property
+    def objects(self) -> list[Object]:
+        """All objects of all stages."""
+        return [one for stage in self.stages for one in stage]
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the cluster records of an application.
+
+    :param state: :data:`APPLYING`, :data:`APPLIED`, :data:`BACK` or :data:`FAILED`.
+    :param chart: whether it is a release of Helm.
+    :param detail: why it failed, without secrets.
+    :param revision: counts its changes.
+    :param updated: when it was written, ISO 8601.
+    :param volumes: what becomes of its volumes: ``keep`` or ``delete``.
+    :param good: what was last applied completely.
+    :param salt: of the digest of configuration that pods have.
+    """
+
+    name: str
+    namespace: str
+    state: str
+    chart: bool = False
+    detail: str = ""
+    revision: int = 0
+    updated: str = ""
+    volumes: str = "keep"
+    good: Content | None = None
+    salt: str = field(default="", repr=False)
+
+    def has(self, digest: str) -> bool:
+        """Whether the cluster has this content, and nothing of another one."""
+        known = self.good is not None and self.good.digest == digest
+        return known and self.state in (APPLIED, BACK)
+
+    def pack(self) -> str:
+        """As base64 text of compressed JSON."""
+        text = json.dumps({"format": _FORMAT, **asdict(self)}, sort_keys=True)
+        # Without the time, so that the same record is the same text.
+        return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+    def changed(self, **fields: Any) -> "Record":
+        """A copy with other fields."""
+        return replace(self, **fields)
+
+
+def unpack(text: str) -> Record:
+    """The record of :meth:`Record.pack`.
+
+    :raises Spoiled: it is none of this format.
+    """
+    try:
+        fields = json.loads(gzip.decompress(base64.b64decode(text, validate=True)))
+        if fields.pop("format") != _FORMAT:
+            raise Spoiled("it is of another release of tacker-k8s-mgmt")
+        good = fields.pop("good")
+        return Record(**fields, good=Content(**good) if good else None)
+    except (ValueError, TypeError, KeyError, OSError, EOFError, AttributeError):
+        raise Spoiled("its content cannot be understood") from None
+
+
+def decoded(text: str) -> str:
+    """The text of an entry of a Secret.
+
+    :raises Spoiled: it is none.
+    """
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except ValueError:
+        raise Spoiled("its content cannot be understood") from None
+
+
+def digest(*parts: Any) -> str:
+    """The digest of values, as JSON; bytes count by their own digest."""
+
+    def plain(value: Any) -> str:
+        return hashlib.sha256(value).hexdigest()
+
+    text = json.dumps(parts, sort_keys=True, default=plain)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def salted(salt: str, objects: Sequence[Object]) -> str:
+    """A short digest of configuration, which does not tell a weak secret's value."""
+    text = json.dumps(list(objects), sort_keys=True).encode()
+    return hmac.new(salt.encode(), text, hashlib.sha256).hexdigest()[:16]

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects of Kubernetes as manifests have them, and what they need to run.
+
+An object is a mapping as in its JSON. Nothing here asks the cluster.
+"""
+
+import copy
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from tacker_k8s_mgmt.model.placement import Workload
+
+try:
+    from yaml import CSafeLoader as _SafeLoader
+except ImportError:
+    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
+
+Object = Mapping[str, Any]
+
+#: The label that says whose an object of this driver is.
+OWNER = "tacker-k8s-mgmt/owner"
+JOB = "Job"
+CLAIM = "PersistentVolumeClaim"
+NAMESPACE = "Namespace"
+#: Kinds whose pods are to run, in the order of ``kubectl rollout``.
+ROLLED_OUT = ("Deployment", "StatefulSet", "DaemonSet")
+#: Of Helm: the object is none of the release, but made at a point of its life.
+_HOOK = "helm.sh/hook"
+# Of a pod template, so that a changed configuration restarts the pods.
+_CONFIG = "tacker-k8s-mgmt/config"
+#: Of a Job: what it was made from, because a Job that is there cannot be changed.
+JOB_DIGEST = "tacker-k8s-mgmt/digest"
+
+
+class Unusable(Exception):
+    """A manifest that cannot be used; its text says why, without the content."""
+
+
+def parse(text: str) -> tuple[dict[str, Any], ...]:
+    """The objects of a manifest: YAML or JSON, with several documents and lists.
+
+    :raises Unusable: it is none.
+    """
+    try:
+        documents = list(yaml.load_all(text, Loader=_SafeLoader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1})" if mark else ""
+        raise Unusable(f"is no YAML{where}") from None
+    except (ValueError, RecursionError):
+        raise Unusable("is no YAML") from None
+    found: list[dict[str, Any]] = []
+    for number, document in enumerate(documents, 1):
+        if document is not None:
+            found += _objects(document, f"its document {number}")
+    return tuple(found)
+
+
+def _objects(document: Any, where: str) -> Iterator[dict[str, Any]]:
+    if not isinstance(document, dict):
+        raise Unusable(f"{where} is no object of Kubernetes")
+    if str(document.get("kind", "")).endswith("List") and "items" in document:
+        for number, item in enumerate(document["items"] or (), 1):
+            yield from _objects(item, f"{where}, item {number},")
+        return
+    metadata = document.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    texts = (document.get("apiVersion"), document.get("kind"), name)
+    if not all(isinstance(text, str) and text for text in texts):
+        raise Unusable(f"{where} has no apiVersion, kind or metadata.name")
+    try:
+        json.dumps(document, allow_nan=False)
+    except (TypeError, ValueError):
+        # YAML has dates, which JSON has not.
+        raise Unusable(f"{where} has values that JSON cannot have") from None
+    yield document
+
+
+def title(one: Object) -> str:
+    """What errors call an object: ``Deployment keystone/api``."""
+    metadata = one["metadata"]
+    namespace = metadata.get("namespace")
+    return f"{one['kind']} {f'{namespace}/' if namespace else ''}{metadata['name']}"
+
+
+def titles(objects: Iterable[Object]) -> str:
+    """The titles of objects."""
+    return ", ".join(map(title, objects))
+
+
+def placed(
+    objects: Iterable[Object], namespace: str, cluster_wide: Iterable[tuple[str, str]]
+) -> tuple[dict[str, Any], ...]:
+    """Copies of the objects, with a namespace where one belongs and none is given.
+
+    :param cluster_wide: API group and kind of what is in no namespace; definitions
+        among the objects add theirs.
+    """
+    wide = {*cluster_wide, *(d for one in objects if (d := _cluster_wide(one)))}
+    made = []
+    for one in objects:
+        copied = copy.deepcopy(dict(one))
+        if key(copied) not in wide:
+            copied["metadata"].setdefault("namespace", namespace)
+        made.append(copied)
+    return tuple(made)
+
+
+def key(one: Object) -> tuple[str, str]:
+    """API group and kind."""
+    group, _, _ = str(one["apiVersion"]).rpartition("/")
+    return group, one["kind"]
+
+
+def identity(one: Object) -> tuple[str, str, str, str]:
+    """What tells an object from others: group, kind, namespace and name."""
+    metadata = one["metadata"]
+    return *key(one), metadata.get("namespace") or "", metadata["name"]
+
+
+def without(objects: Iterable[Object], others: Iterable[Object]) -> list[Object]:
+    """Those objects that are not among the others."""
+    known = set(map(identity, others))
+    return [one for one in objects if identity(one) not in known]
+
+
+def of_kinds(objects: Iterable[Object], *kinds: str) -> list[Object]:
+    """The objects of these kinds, without hooks of Helm."""
+    return [one for one in objects if one["kind"] in kinds and not is_hook(one)]
+
+
+def is_hook(one: Object) -> bool:
+    """Whether Helm makes it apart from the release."""
+    return _HOOK in (one["metadata"].get("annotations") or {})
+
+
+def template_of(one: Object) -> Mapping[str, Any]:
+    """The template of an object's pods, or itself if it is a pod; empty for others."""
+    if one["kind"] == "Pod":
+        return one
+    spec = one.get("spec") or {}
+    if one["kind"] == "CronJob":
+        spec = (spec.get("jobTemplate") or {}).get("spec") or {}
+    template = spec.get("template") if isinstance(spec, Mapping) else None
+    return template if isinstance(template, Mapping) else {}
+
+
+def images(objects: Iterable[Object]) -> dict[str, str]:
+    """The images of pods that a node may have to pull, each with an object's title."""
+    found: dict[str, str] = {}
+    for one in objects:
+        spec = template_of(one).get("spec") or {}
+        for container in (
+            *(spec.get("initContainers") or ()),
+            *(spec.get("containers") or ()),
+        ):
+            if container.get("imagePullPolicy") != "Never" and container.get("image"):
+                found.setdefault(str(container["image"]), title(one))
+    return found
+
+
+def registry_of(image: str) -> str:
+    """The registry's host of an image, ``docker.io`` where it names none."""
+    host, slash, _ = image.partition("/")
+    is_host = slash and ("." in host or ":" in host or host == "localhost")
+    return host if is_host else "docker.io"
+
+
+def bound(objects: Iterable[Object]) -> Iterator[Workload]:
+    """The workloads whose pods need labels of nodes."""
+    for one in objects:
+        spec = template_of(one).get("spec") or {}
+        selector = spec.get("nodeSelector") or {}
+        affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+        if selector or affinity:
+            metadata = one["metadata"]
+            texts = json.dumps(selector), json.dumps(affinity)
+            place = metadata.get("namespace") or ""
+            yield Workload.read(one["kind"], place, metadata["name"], *texts)
+
+
+def with_config(objects: Iterable[Object], digest: str) -> list[dict[str, Any]]:
+    """Copies, whose pods are replaced when the digest of the configuration changes."""
+    made = []
+    for one in objects:
+        copied = copy.deepcopy(dict(one))
+        if copied["kind"] in ROLLED_OUT and template_of(copied):
+            metadata = copied["spec"]["template"].setdefault("metadata", {})
+            # An empty entry of YAML is null.
+            metadata["annotations"] = {
+                **(metadata.get("annotations") or {}),
+                _CONFIG: digest,
+            }
+        made.append(copied)
+    return made
+
+
+def claims_of(objects: Iterable[Object]) -> Iterator[tuple[str, str]]:
+    """Where claims of StatefulSets are: namespace, and selector of their labels.
+
+    The controller labels them as the pods are selected.
+    """
+    for one in objects:
+        spec = one.get("spec") or {}
+        if one["kind"] == "StatefulSet" and spec.get("volumeClaimTemplates"):
+            labels = (spec.get("selector") or {}).get("matchLabels") or {}
+            if labels:
+                pairs = ",".join(f"{name}={labels[name]}" for name in sorted(labels))
+                yield one["metadata"].get("namespace") or "", pairs
+
+
+def _cluster_wide(one: Object) -> tuple[str, str] | None:
+    if one["kind"] != "CustomResourceDefinition":
+        return None
+    spec = one.get("spec") or {}
+    if spec.get("scope") != "Cluster":
+        return None
+    return str(spec.get("group")), str((spec.get("names") or {}).get("kind"))
+
+
+def stages_of(objects: Sequence[Object]) -> tuple[list[Object], list[Object]]:
+    """Jobs, and everything else."""
+    jobs = [one for one in objects if one["kind"] == JOB]
+    return jobs, [one for one in objects if one["kind"] != JOB]

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads and Jobs: how far they are, and why they do not work."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import pod_diagnosis
+from tacker_k8s_mgmt.model.applications import Progress
+from tacker_k8s_mgmt.model.manifest_objects import JOB, Object, title
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
+from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+
+LOG = logging.getLogger(__name__)
+
+_PODS = 3  # of a workload that does not work, in an error
+_LINES = 10  # of a log
+_EVENTS = 3
+_LONGEST = 600  # characters of a log or a message
+_ON_DELETE = "OnDelete"
+_PROBE_LIMIT = 60.0  # seconds
+_DONE = ("Complete", "SuccessCriteriaMet")
+
+
+class Workloads:
+    """The workloads and Jobs of an application.
+
+    Each method raises ``RemoteError`` if kubectl fails or the node cannot be reached.
+
+    :param client: kubectl on a control plane.
+    """
+
+    def __init__(self, client: KubeClient) -> None:
+        self._client = client
+        self._manifests = Manifests(client)
+
+    def progress(self, objects: Sequence[Object]) -> Progress:
+        """How far these Deployments, StatefulSets, DaemonSets and Jobs are."""
+        present = {title(one): one for one in self._manifests.present(objects)}
+        progress = Progress()
+        for one in objects:
+            there = present.get(title(one))
+            if there is None:
+                progress.pending[title(one)] = "it is not there"
+            elif one["kind"] == JOB:
+                _job(there, progress)
+            else:
+                self._rollout(there, progress)
+        return progress
+
+    def _rollout(self, one: Object, progress: Progress) -> None:
+        """Ask kubectl, which knows the rules of each kind."""
+        if _strategy(one) == _ON_DELETE:
+            LOG.info("%s: its pods are replaced when they are deleted", title(one))
+            return
+        metadata = one["metadata"]
+        name = f"{one['kind'].lower()}/{metadata['name']}"
+        where = f"--namespace={metadata['namespace']}"
+        try:
+            text = self._client.run("rollout", "status", name, where, "--watch=false")
+        except errors.CommandFailed as error:
+            if "exceeded its progress deadline" not in error.fields["tail"]:
+                raise
+            progress.failed[title(one)] = "it exceeded its progress deadline"
+            return
+        if text.startswith("Waiting for"):
+            progress.pending[title(one)] = text.strip().rstrip(".")
+
+    def diagnosis(self, one: Object) -> str:
+        """Why the pods of a workload or Job do not work; "" if nothing is known."""
+        metadata = one["metadata"]
+        if one["kind"] == JOB:
+            selector = f"job-name={metadata['name']}"
+        else:
+            labels = (one["spec"].get("selector") or {}).get("matchLabels") or {}
+            selector = ",".join(f"{name}={labels[name]}" for name in sorted(labels))
+        if not selector:
+            return ""
+        pods = self._manifests.get("pods", metadata["namespace"], selector)
+        ill = [pod for pod in pods if not pod_diagnosis.is_well(pod)]
+        texts = [self._of_pod(pod) for pod in sorted(ill, key=_created)[-_PODS:]]
+        if not pods:
+            texts = list(self._events(one)) or ["it has no pod"]
+        return "; ".join(texts)
+
+    def _of_pod(self, pod: Object) -> str:
+        node = (pod.get("spec") or {}).get("nodeName")
+        where = f" on {node}" if node else ""
+        texts = [*map(_short, pod_diagnosis.reasons(pod)), *self._events(pod)]
+        for container, previous in pod_diagnosis.logged(pod):
+            if log := self._log(pod, container, previous):
+                texts.append(f"last lines of {container}: {log}")
+        return f"pod {pod['metadata']['name']}{where}: {'; '.join(texts)}"
+
+    def _log(self, pod: Object, container: str, previous: bool) -> str:
+        metadata = pod["metadata"]
+        command = ("logs", metadata["name"], f"--namespace={metadata['namespace']}")
+        options = (f"--container={container}", f"--tail={_LINES}")
+        former = ("--previous",) if previous else ()
+        try:
+            text = self._client.run(*command, *options, *former)
+        except errors.RemoteError as error:
+            LOG.info("The log of %s cannot be read: %s", metadata["name"], error)
+            return ""
+        lines = [line.strip() for line in text.splitlines()]
+        return _short(" | ".join(filter(None, lines)), end=True)
+
+    def _events(self, one: Object) -> Iterator[str]:
+        """The latest warnings about an object, or its latest events without one."""
+        metadata = one["metadata"]
+        about = f"--field-selector=involvedObject.uid={metadata.get('uid')}"
+        where = f"--namespace={metadata['namespace']}"
+        events = self._client.get("events", where, about, read=_events)
+        for event in events[-_EVENTS:]:
+            yield _short(f"{event.get('reason')}: {event.get('message')}")
+
+    def probe(
+        self, namespace: str, service: str, port: int, path: str, scheme: str
+    ) -> str:
+        """Send a request to a Service, through the API server.
+
+        :returns: why it did not succeed, "" if it did.
+        """
+        place = f"{scheme}:{service}:{port}/proxy/{path.lstrip('/')}"
+        url = f"/api/v1/namespaces/{namespace}/services/{quote(place, safe='/:?=&%')}"
+        try:
+            self._client.run("get", "--raw", url, limit=_PROBE_LIMIT, patience=0)
+        except (errors.CommandFailed, errors.CommandTimeout) as error:
+            return _short(str(error.fields.get("tail") or error))
+        return ""
+
+
+def _job(one: Object, progress: Progress) -> None:
+    conditions = {
+        condition["type"]: condition
+        for condition in (one.get("status") or {}).get("conditions") or ()
+        if condition["status"] == "True"
+    }
+    if failed := conditions.get("Failed"):
+        texts = (failed.get("reason"), failed.get("message"))
+        progress.failed[title(one)] = ": ".join(filter(None, texts)) or "it failed"
+    elif not any(name in conditions for name in _DONE):
+        status = one.get("status") or {}
+        counts = {name: status.get(name) or 0 for name in ("active", "failed")}
+        progress.pending[title(one)] = (
+            f"it is not complete ({counts['active']} pods at work, "
+            f"{counts['failed']} failed)"
+        )
+
+
+def _strategy(one: Object) -> str:
+    spec = one.get("spec") or {}
+    return str((spec.get("updateStrategy") or {}).get("type") or "")
+
+
+def _created(pod: Object) -> str:
+    return str(pod["metadata"].get("creationTimestamp") or "")
+
+
+def _events(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    items = sorted(answer["items"], key=_seen)
+    warnings = [event for event in items if event.get("type") != "Normal"]
+    return warnings or items
+
+
+def _seen(event: Mapping[str, Any]) -> str:
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
+
+
+def _short(text: str, end: bool = False) -> str:
+    """The beginning of a long text, or its end."""
+    text = " ".join(text.split())
+    if len(text) <= _LONGEST:
+        return text
+    return f"...{text[-_LONGEST:]}" if end else f"{text[:_LONGEST]}..."

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applications on the cluster: ``applications`` of the parameters.
+
+An application is a Helm chart, or manifests, with its configuration and its secrets.
+The docstring of each field is its text in the user documentation.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field, SecretStr, Strict, model_validator
+
+from tacker_k8s_mgmt.request import field_types, option_types
+from tacker_k8s_mgmt.request.cnf_exposure import ServiceExposure
+from tacker_k8s_mgmt.request.key_aliases import Reading, Structure
+from tacker_k8s_mgmt.request.secret_fields import OPEN
+
+ATTRIBUTE = "applications"
+#: A release of Helm has at most 53 characters, and our labels 63 with a prefix.
+LONGEST_NAME = 40
+
+_LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_KEY = re.compile(r"[A-Za-z0-9._-]{1,253}")
+# Of the cluster itself; what is in them outlives an application.
+_RESERVED = re.compile(r"kube-.*|tacker-k8s-mgmt-.*")
+
+
+def _label(longest: int) -> AfterValidator:
+    def check(value: str) -> str:
+        if len(value) > longest or not _LABEL.fullmatch(value):
+            raise ValueError(
+                f"must have 1 to {longest} lower-case letters, digits and '-', with a "
+                "letter or digit at both ends"
+            )
+        return value
+
+    return AfterValidator(check)
+
+
+def _not_reserved(value: str) -> str:
+    if _RESERVED.fullmatch(value):
+        raise ValueError("must not be a namespace of the cluster itself")
+    return value
+
+
+def _object_name(value: str) -> str:
+    if len(value) > 253 or not all(map(_LABEL.fullmatch, value.split("."))):
+        raise ValueError("must be the name of an object, such as api-settings")
+    return value
+
+
+def _data_key(value: str) -> str:
+    if not _KEY.fullmatch(value) or value in (".", ".."):
+        raise ValueError("must have 1 to 253 letters, digits, '-', '_' and '.'")
+    return value
+
+
+def _https(value: str) -> str:
+    parts = urlsplit(value)
+    # Credentials belong into no URL that is shown.
+    if (
+        parts.scheme != "https"
+        or not parts.hostname
+        or "@" in parts.netloc
+        or not value.isascii()
+        or re.search(r"[\s\"'\\]", value)
+    ):
+        raise ValueError("must be an https:// URL with a host and without a login")
+    return value
+
+
+def _digest(value: str) -> str:
+    if not _SHA256.fullmatch(value.lower()):
+        raise ValueError("must be a SHA-256 digest: 64 hexadecimal digits")
+    return value.lower()
+
+
+def _some(value: SecretStr) -> SecretStr:
+    if not value.get_secret_value():
+        raise ValueError("must not be empty")
+    return value
+
+
+_Namespace = Annotated[str, _label(63), AfterValidator(_not_reserved)]
+_ObjectName = Annotated[str, AfterValidator(_object_name)]
+_DataKey = Annotated[str, AfterValidator(_data_key)]
+_Limit = Annotated[int, Strict(), Field(ge=1, le=86400)]
+
+
+class SourceFile(Structure):
+    """A file of an application: in the VNF package, or at a URL."""
+
+    path: field_types.Optional[field_types.PackagePath] = None
+    """Path in the VNF package."""
+    url: field_types.Optional[Annotated[str, AfterValidator(_https)]] = None
+    """An https URL, which a control plane reads. Not beside path."""
+    sha256: field_types.Optional[Annotated[str, AfterValidator(_digest)]] = None
+    """SHA-256 of the file at the URL, in hexadecimal digits; needed with url."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "SourceFile":
+        if (self.path is None) == (self.url is None):
+            raise ValueError("needs either path or url")
+        if self.url and not self.sha256:
+            raise ValueError("needs sha256, the digest of the file at the URL")
+        return self
+
+    @property
+    def title(self) -> str:
+        """What errors call it."""
+        return self.path or self.url or ""
+
+
+class ConfigEntry(Structure):
+    """An entry of a ConfigMap."""
+
+    key: _DataKey
+    """Its key, such as the name of a file."""
+    value: str
+    """Its text, which everybody may see."""
+
+
+class Config(Structure):
+    """A ConfigMap of the application."""
+
+    name: _ObjectName
+    """Name of the ConfigMap."""
+    data: tuple[ConfigEntry, ...]
+    """List of its entries."""
+
+
+class SecretEntry(Structure):
+    """An entry of a Secret."""
+
+    key: _DataKey
+    """Its key."""
+    value: Annotated[SecretStr, AfterValidator(_some)]
+    """Reference to its value."""
+
+
+class Secret(Structure):
+    """A Secret of the application."""
+
+    name: _ObjectName
+    """Name of the Secret."""
+    type: option_types.Text = "Opaque"
+    """Its type. Default: Opaque."""
+    data: tuple[SecretEntry, ...]
+    """List of its entries."""
+
+
+class NodeCount(Structure):
+    """How many nodes need a label."""
+
+    label: option_types.Label
+    """The label, key=value."""
+    nodes: field_types.Count = 1
+    """How many nodes have it at least. Default: 1."""
+
+
+class Limits(Structure):
+    """Time limits of the phases, in seconds."""
+
+    configuration: _Limit = 120
+    """For namespace, configuration and secrets, and to remove what is not wanted any
+    more. Default: 120."""
+    bootstrap: _Limit = 600
+    """Until the Jobs of a manifest are complete, or Helm has ended, which runs the
+    chart's hooks. Default: 600."""
+    rollout: _Limit = 600
+    """Until the workloads are rolled out. Default: 600."""
+    health: _Limit = 120
+    """Until the HTTP probe succeeds. Default: 120."""
+
+
+class Probe(Structure):
+    """A request over HTTP that tells whether the application works."""
+
+    service: field_types.Name
+    """Name of the Service to ask; through the API server, as kubectl proxy does."""
+    port: field_types.Port
+    """The Service's port."""
+    path: option_types.Text = "/"
+    """Path and query of the request. Default: /."""
+    scheme: Literal["http", "https"] = "http"
+    """http or https, whose certificate is not verified. Default: http."""
+
+
+class Application(Structure):
+    """An application on the cluster: a Helm chart or manifests."""
+
+    name: Annotated[str, _label(LONGEST_NAME)]
+    """Name of the application, and of the chart's release."""
+    namespace: field_types.Optional[_Namespace] = None
+    """Its namespace, which is made if need be. Default: its name."""
+    chart: SourceFile | None = None
+    """A Helm chart: a directory in the package, or an archive (.tgz)."""
+    values: Annotated[dict[str, Any], OPEN] = Field(default_factory=dict, repr=False)
+    """Values of the chart. Secrets are references in them; everything else is shown as
+    it is."""
+    manifests: tuple[SourceFile, ...] = ()
+    """List of files with manifests; each is one stage, which is complete before the
+    next one begins."""
+    config: tuple[Config, ...] = ()
+    """List of ConfigMaps; a change restarts the pods of manifests."""
+    secrets: tuple[Secret, ...] = ()
+    """List of Secrets, whose values are given by reference."""
+    requires: tuple[NodeCount, ...] = ()
+    """List of labels that nodes need. The labels that its pods select are checked in
+    any case."""
+    limits: Limits = Field(default_factory=Limits)
+    """Time limits of the phases, in seconds."""
+    probe: Probe | None = None
+    """The HTTP request that has to succeed in the end. Default: none."""
+    expose: tuple[ServiceExposure, ...] = ()
+    """List of its Services that the load balancer exposes, and how. Default: none."""
+    volumes: Literal["keep", "delete"] = "keep"
+    """What becomes of its volumes when it is removed: keep or delete its
+    PersistentVolumeClaims. Default: keep."""
+
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> "Application":
+        if (self.chart is None) == (not self.manifests):
+            raise ValueError("needs either chart or manifests")
+        if self.values and not self.chart:
+            raise ValueError("has values, but no chart")
+        return self
+
+    @property
+    def place(self) -> str:
+        """Its namespace."""
+        return self.namespace or self.name
+
+    def files(self) -> tuple[SourceFile, ...]:
+        """All of its files."""
+        return (*((self.chart,) if self.chart else ()), *self.manifests)
+
+
+def problems(reading: Reading) -> Iterator[str]:
+    """Problems of the applications with each other and with the cluster's options."""
+    found, name = _structures(reading.get(ATTRIBUTE)), reading.dotted(ATTRIBUTE)
+    names = Counter(str(one.get("name")) for one in found)
+    yield from (f"{name}: {n} is given {names[n]} times" for n in names if names[n] > 1)
+    yield from _objects_twice(name, found)
+    if any(one.get("chart") for one in found) and not reading.get("cluster", "helm"):
+        yield f"{name}: charts need Helm on the control planes: cluster.helm"
+    exposed = any(one.get("expose") for one in found)
+    if exposed and not reading.get("external_lb_param"):
+        yield f"{name}: expose needs a load balancer: external_lb_param"
+
+
+def _objects_twice(name: str, found: list[Mapping[str, Any]]) -> Iterator[str]:
+    for kind in ("config", "secrets"):
+        uses = Counter(
+            (str(one.get("namespace") or one.get("name")), str(item.get("name")))
+            for one in found
+            for item in _structures(one.get(kind))
+        )
+        for (namespace, item), count in uses.items():
+            if count > 1:
+                yield (
+                    f"{name}: {item} of {kind} in namespace {namespace} is given "
+                    f"{count} times"
+                )
+
+
+def _structures(value: Any) -> list[Mapping[str, Any]]:
+    listed = value if isinstance(value, list) else []
+    return [one for one in listed if isinstance(one, Mapping)]

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The applications of a cluster, wanted and actual."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tacker_k8s_mgmt.model.applications import APPLIED, APPLYING, BACK, Record
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.status.columns import BLANK
+from tacker_k8s_mgmt.status.facts import Cell, Finding, Row, Source
+
+_AGAIN = (
+    "Modify the VNF instance with metadata that have k8s_applications again; "
+    "`app show` has the reason of a failure."
+)
+_PODS = "See the pods with kubectl; a change of the application waits for them."
+
+
+@dataclass(frozen=True)
+class ObjectState:
+    """An object of an application.
+
+    :param problem: why it is not as it should be; "" if it is.
+    """
+
+    title: str
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class ApplicationState:
+    """An application, as the parameters want it and as the cluster has it.
+
+    :param wanted: whether the parameters have it.
+    :param record: None if the cluster has none.
+    """
+
+    name: str
+    wanted: bool
+    record: Record | None
+    objects: tuple[ObjectState, ...] = ()
+
+    @property
+    def findings(self) -> Iterator[Finding]:
+        """What differs."""
+        record = self.record
+        if record is None:
+            yield Finding("not on the cluster, although it is wanted", _AGAIN)
+            return
+        if not self.wanted:
+            yield Finding("on the cluster, although it is not wanted", _AGAIN)
+        if record.state == BACK:
+            text = "its last change failed, and it is what it was before"
+            yield Finding(text, _AGAIN)
+        elif record.state == APPLYING:
+            yield Finding("a change of it has begun and not ended", _AGAIN)
+        elif record.state != APPLIED:
+            yield Finding("it was not brought to what is wanted", _AGAIN)
+        for one in self.objects:
+            if one.problem:
+                yield Finding(f"{one.title}: {one.problem}", _PODS)
+
+    def row(self) -> Row:
+        """The row of ``cluster check``."""
+        text = self.record.state if self.record else "-"
+        cells = dict.fromkeys(Source, BLANK)
+        cells[Source.CLUSTER] = Cell(text, tuple(self.findings))
+        return Row(f"application {self.name}", Role.CONTROL_PLANE, "", "", cells)
+
+
+@dataclass(frozen=True)
+class ApplicationsReport:
+    """All applications.
+
+    :param failures: why a source could not be read.
+    """
+
+    applications: tuple[ApplicationState, ...]
+    failures: Mapping[Source, str] = field(default_factory=dict)
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is any difference."""
+        return any(True for one in self.applications for _ in one.findings)

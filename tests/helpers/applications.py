@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applications on a cluster of the API stand-in, by the real kubectl and Helm."""
+
+import copy
+from typing import Any
+
+import pytest
+import yaml
+
+from lab import settings as lab_settings
+from tacker_k8s_mgmt.lifecycle.runner import Runner, Step
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.lifecycle.steps.applications import ApplicationChanges
+from tacker_k8s_mgmt.model.nodes import Node
+from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.remote.clock import SystemClock
+from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
+from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tacker_k8s_mgmt.remote.ssh.session import Session
+from tacker_k8s_mgmt.request.params import InstallParams
+from tests.helpers.fakes.journal import FakeJournal
+from tests.helpers.fakes.site import FakeSite
+from tests.helpers.kubeapi import ADMIN_TOKEN
+from tests.helpers.kubectl_server import KubeSite
+from tests.helpers.operations import instantiated
+from tests.helpers.requests import VNF
+
+HELM = lab_settings.from_environment().helm
+needs_helm = pytest.mark.skipif(not HELM.exists(), reason="no helm in the cache")
+
+# The administrator's credentials are those of the stand-in.
+_HELM = """
+printf '%s\\n' "$*" >>"$HOME/helm-calls"
+arguments=()
+while (($#)); do
+    case $1 in
+    --kubeconfig | --kube-apiserver) shift ;;
+    *) arguments+=("$1") ;;
+    esac
+    shift
+done
+exec {helm} --kube-apiserver={url} --kube-ca-file={ca} --kube-token={token} \
+    "${{arguments[@]}}"
+"""
+
+
+def install_helm(site: KubeSite) -> None:
+    """Give the SSH server Helm."""
+    words = {"helm": HELM, "url": site.kube.url, "ca": site.kube.certificate}
+    site.sshd.program("helm", _HELM.format(**words, token=ADMIN_TOKEN))
+
+
+class ApplicationSite(FakeSite):
+    """A site of fakes, with a real client of the stand-in's cluster."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session: Session | None = None
+        self.kube: KubeSite | None = None
+
+    def cluster(self, control_plane: Node) -> Any:
+        if self.session is None or self.kube is None:
+            return super().cluster(control_plane)
+        return KubeControl(self.session, self.kube.kube.url)
+
+    def applications(self, control_plane: Node) -> Any:
+        assert self.session is not None
+        assert self.kube is not None
+        return ApplicationHost(self.session, self.kube.kube.url, 0, None)
+
+
+def opened(kube: KubeSite, session: Session) -> ApplicationSite:
+    """A site with a whole cluster, whose API is the stand-in's."""
+    site = instantiated(kind=ApplicationSite)
+    assert isinstance(site, ApplicationSite)
+    site.session, site.kube = session, kube
+    return site
+
+
+def bring(site: ApplicationSite, params: InstallParams) -> FakeJournal:
+    """Bring the applications to what the parameters want."""
+    state = state_of(site, params)
+    changes = ApplicationChanges(state)
+    check = Step("check the applications", changes.check)
+    return run(state, (check, *changes.steps()), changes.left)
+
+
+def state_of(site: ApplicationSite, params: InstallParams) -> ClusterState:
+    deps = Dependencies(
+        params,
+        VNF,
+        site,  # type: ignore[arg-type]
+        SystemClock(),
+        ready_timeout=60,
+        poll_interval=0.2,
+        on_progress=lambda progress: None,
+    )
+    state = ClusterState(deps)
+    state.nodes, state.machines = state.listed(), site.machines()
+    return state
+
+
+def run(state: ClusterState, steps: Any, left: Any) -> FakeJournal:
+    journal = FakeJournal()
+    redact = Redactor(state.params.secrets())
+    Runner("test", journal, state.deps.clock, redact, left).run(steps)
+    return journal
+
+
+def manifest(*objects: Any) -> bytes:
+    """A file with these objects."""
+    return bytes(yaml.safe_dump_all(objects).encode())
+
+
+def deployment(name: str, *command: str, image: str = "a/b", **spec: Any) -> Any:
+    """A Deployment of one pod."""
+    return _workload("apps/v1", "Deployment", name, command, image, spec)
+
+
+def job(name: str, *command: str, image: str = "a/b", retries: int = 0) -> Any:
+    """A Job."""
+    made = _workload("batch/v1", "Job", name, command, image, {})
+    spec = made["spec"]
+    del spec["selector"]
+    spec["template"]["spec"]["restartPolicy"] = "Never"
+    spec["backoffLimit"] = retries
+    return made
+
+
+def _workload(
+    version: str, kind: str, name: str, command: Any, image: str, spec: Any
+) -> Any:
+    labels = {"app": name}
+    container: dict[str, Any] = {"name": "main", "image": image}
+    if command:
+        container["command"] = list(command)
+    pod = {"containers": [container], **copy.deepcopy(spec)}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+
+
+def service(name: str, port: int = 80, **spec: Any) -> Any:
+    """A Service in front of the pods of a workload of that name."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"selector": {"app": name}, "ports": [{"port": port}], **spec},
+    }
+
+
+def chart(**templates: str) -> dict[str, bytes]:
+    """The files of a chart, by their paths in the package."""
+    head = "apiVersion: v2\nname: wiki\nversion: 1.0.0\n"
+    files = {"Chart.yaml": head, "values.yaml": "{}\n"}
+    files |= {f"templates/{name}.yaml": text for name, text in templates.items()}
+    return {f"charts/wiki/{path}": text.encode() for path, text in files.items()}

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applications of a cluster: installed with it, changed, broken, gone back, removed."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.cluster_checks import check
+from tests.integration.conftest import ROOT, Cluster, Guide, Lab
+from tests.integration.v2 import LabV2
+
+pytestmark = pytest.mark.lab
+
+SAMPLE = ROOT / "samples" / "applications"
+ENTRY = "k8s_applications"
+IMAGE = "docker.io/library/web:1"
+
+
+def notes(**changes: Any) -> dict[str, Any]:
+    """The sample's application, with a secret that a lab has."""
+    (app,) = json.loads((SAMPLE / "applications.json").read_text())
+    app["secrets"][0]["data"][0]["value"] = {"file": "ansible-server"}
+    return {**app, **changes}
+
+
+def wiki(**values: Any) -> dict[str, Any]:
+    return {
+        "name": "wiki",
+        "chart": {"path": "Files/charts/web"},
+        "values": values,
+        "limits": {"rollout": 20},
+    }
+
+
+def source(samples: Path, place: Path) -> Path:
+    """Samples with the files of the applications."""
+    shutil.copytree(samples, place)
+    files = place / "vnfd" / "simple" / "Files"
+    shutil.copytree(SAMPLE / "notes", files / "notes")
+    shutil.copytree(
+        ROOT / "samples" / "cnf" / "Files" / "helm" / "web", files / "charts" / "web"
+    )
+    return place
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    place = tmp_path_factory.mktemp("applications")
+    return Lab(place, source=source(ROOT / "samples", place / "mysite"))
+
+
+@pytest.fixture(scope="module")
+def cluster(lab: Lab) -> Iterator[Cluster]:
+    with lab.instance("platform", cluster={"helm": True}) as made:
+        made.parameters["applications"] = [notes()]
+        made.instantiate()
+        yield made
+
+
+def want(cluster: Cluster, *apps: dict[str, Any], expect: str = "COMPLETED") -> str:
+    return cluster.modify({ENTRY: json.dumps(apps)}, expect)
+
+
+def workloads(cluster: Cluster, namespace: str) -> set[str]:
+    kinds = "deployments.apps,statefulsets.apps,jobs.batch"
+    found = cluster.kubectl("get", kinds, "-n", namespace, "-o", "name")
+    return set(found.split())
+
+
+def is_exposed(cluster: Cluster) -> bool:
+    return "app-notes.notes.notes-api.tcp.8080" in json.dumps(
+        cluster.balancer("status")
+    )
+
+
+NOTES = {
+    "statefulset.apps/notes-db",
+    "job.batch/notes-schema",
+    "deployment.apps/notes-api",
+}
+
+
+class TestApplications:
+    def test_installed_with_the_cluster(self, cluster):
+        assert workloads(cluster, "notes") == NOTES
+        assert is_exposed(cluster)
+        done = check(cluster)
+        assert (done.returncode, "application notes" in done.stdout) == (0, True)
+
+    def test_a_modification_reconfigures_and_adds(self, cluster, guide: Guide):
+        changed = notes()
+        changed["config"][0]["data"].append({"key": "debug", "value": "yes"})
+        entries = {ENTRY: json.dumps([changed, wiki(image=IMAGE)])}
+        guide.writes("applications.json", {"metadata": entries})
+        with cluster.by_command():
+            guide.does("applications", VNF_INSTANCE_ID=cluster.id)
+        assert workloads(cluster, "wiki") == {"deployment.apps/web-wiki"}
+        shown = cluster.kubectl(
+            "get", "configmap", "notes", "-n", "notes", "-o", "json"
+        )
+        assert json.loads(shown)["data"]["debug"] == "yes"
+        told = guide.does("applications seen", VNF_INSTANCE_ID=cluster.id)
+        assert "They agree." in told
+
+    def test_a_broken_change_goes_back(self, cluster):
+        text = want(
+            cluster, notes(), wiki(image="images.invalid/web:2"), expect="FAILED_TEMP"
+        )
+        assert "ImagePullBackOff" in text
+        assert "What it was before is in force again." in text
+        cluster.handle("fail", "FAILED")
+
+    def test_a_label_that_no_node_has_is_refused_before_anything_changes(self, cluster):
+        label = {"label": "openstack-compute-node=enabled", "nodes": 1}
+        text = want(cluster, notes(requires=[label]), expect="FAILED_TEMP")
+        assert "application notes: it requires 1 nodes with the label" in text
+        cluster.handle("fail", "FAILED")
+        assert workloads(cluster, "notes") == NOTES
+
+    def test_they_come_back_with_a_cluster_that_is_built_anew(self, cluster):
+        want(cluster, notes())
+        cluster.heal()
+        assert workloads(cluster, "notes") == NOTES
+        assert is_exposed(cluster)
+
+    def test_removal_leaves_nothing(self, cluster):
+        want(cluster)
+        spaces = cluster.kubectl("get", "namespaces", "-o", "name")
+        assert "namespace/notes" not in spaces.split()
+        assert "namespace/wiki" not in spaces.split()
+        assert not is_exposed(cluster)
+        assert check(cluster).returncode == 0
+
+
+class TestV2:
+    @pytest.fixture(scope="class")
+    def cluster(self, tmp_path_factory) -> Iterator[Cluster]:
+        place = tmp_path_factory.mktemp("applications-v2")
+        samples = source(ROOT / "samples" / "v2", place / "mysite")
+        with LabV2(place, source=samples).instance("platform") as made:
+            made.instantiate()
+            yield made
+
+    def test_added_broken_rolled_back_and_removed(self, cluster):
+        cluster.modify({ENTRY: [notes()]})
+        assert workloads(cluster, "notes") == NOTES
+        limits = {"bootstrap": 600, "rollout": 600, "health": 5}
+        broken = notes(probe={"service": "notes-api", "port": 81}, limits=limits)
+        broken["config"][0]["data"].append({"key": "debug", "value": "yes"})
+        text = cluster.modify({ENTRY: [broken]}, expect="FAILED_TEMP")
+        assert "failed in health" in text
+        cluster.handle("rollback", "ROLLED_BACK")
+        assert workloads(cluster, "notes") == NOTES
+        cluster.modify({ENTRY: []})
+        spaces = cluster.kubectl("get", "namespaces", "-o", "name")
+        assert "namespace/notes" not in spaces.split()

@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Applications on a cluster: installed, changed, broken, gone back, removed.
+
+kubectl and Helm are real, behind an SSH server; the API server is the stand-in.
+"""
+
+import json
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
+from tacker_k8s_mgmt.model import applications
+from tacker_k8s_mgmt.request.params import parse
+from tests.helpers.applications import (
+    bring,
+    chart,
+    deployment,
+    install_helm,
+    job,
+    manifest,
+    needs_helm,
+    opened,
+    service,
+)
+from tests.helpers.kubeapi import wait_for
+from tests.helpers.kubectl_server import needs_kubectl
+from tests.helpers.requests import VNF, additional_params, params
+from tests.tree import ROOT
+
+pytestmark = needs_kubectl
+
+LIMITS = {"configuration": 60, "bootstrap": 20, "rollout": 20, "health": 5}
+SHOP = {
+    "name": "shop",
+    "manifests": [{"path": "database.yaml"}, {"path": "api.yaml"}],
+    "config": [{"name": "settings", "data": [{"key": "debug", "value": "no"}]}],
+    "secrets": [
+        {"name": "keys", "data": [{"key": "token", "value": {"file": "shop"}}]}
+    ],
+    "limits": LIMITS,
+    "probe": {"service": "api", "port": 80},
+}
+WIKI = {
+    "name": "wiki",
+    "namespace": "docs",
+    "chart": {"path": "charts/wiki"},
+    "limits": LIMITS,
+}
+WEB = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: {{ .Values.replicas | default 1 }}
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - {name: web, image: {{ required "image is needed" .Values.image }} }
+"""
+HOOK = """
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: schema
+  annotations: {"helm.sh/hook": "pre-install,pre-upgrade"}
+spec:
+  backoffLimit: 0
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: main
+        image: a/b
+        command: [sh, -c, {{ .Values.schema | default "echo done" | quote }}]
+"""
+
+
+def files(**changes):
+    """Database first, then the Job for the schema, the API and its Service."""
+    content = {
+        "database.yaml": [deployment("database"), service("database", 3306)],
+        "api.yaml": [
+            job("schema", "sh", "-c", "echo made"),
+            deployment("api"),
+            service("api"),
+        ],
+        **changes,
+    }
+    return {path: manifest(*objects) for path, objects in content.items()}
+
+
+@pytest.fixture
+def cluster(site, session):
+    made = opened(site, session)
+    made.package_content = files()
+    return made
+
+
+def wanted(*apps, **more):
+    changes = {"applications": [*apps], "cluster": {"helm": True}, **more}
+    parsed = parse(additional_params(**changes), lambda _: "s3cret-of-the-shop")
+    assert parsed is not None
+    return parsed
+
+
+def failure(cluster, *apps, **more):
+    with pytest.raises(errors.StepFailed) as caught:
+        bring(cluster, wanted(*apps, **more))
+    return str(caught.value)
+
+
+def record(cluster, name="shop"):
+    return cluster.applications(None).records.read().get(name)
+
+
+def get(site, path):
+    return site.kube.get(path)
+
+
+def titles(site, namespace="shop"):
+    kinds = ("deployments.apps,jobs,services,configmaps,secrets,pods",)
+    options = ("-n", namespace, "-o", "name")
+    done = site.kube.kubectl("get", *kinds, *options)
+    return sorted(done.stdout.split())
+
+
+def outcomes(journal):
+    return [
+        (one["step"], one["outcome"])
+        for one in journal.records
+        if one["event"] == "step-end"
+    ]
+
+
+class TestManifests:
+    def test_in_order_with_configuration_and_secrets(self, cluster, site):
+        bring(cluster, wanted(SHOP))
+        found = {name.partition("-")[0] for name in titles(site)}
+        assert found >= {
+            "configmap/settings",
+            "deployment.apps/api",
+            "deployment.apps/database",
+            "job.batch/schema",
+            "secret/keys",
+            "service/api",
+        }
+        kept = record(cluster)
+        assert (kept.state, kept.revision, kept.chart) == ("applied", 1, False)
+        calls = (site.sshd.home / "calls").read_text()
+        assert "s3cret-of-the-shop" not in calls
+        secret = get(site, "/api/v1/namespaces/shop/secrets/keys")
+        assert secret["data"]["token"] == "czNjcmV0LW9mLXRoZS1zaG9w"
+
+    def test_what_is_there_is_left_alone(self, cluster, site):
+        bring(cluster, wanted(SHOP))
+        before = get(site, "/apis/apps/v1/namespaces/shop/deployments/api")
+        journal = bring(cluster, wanted(SHOP))
+        assert [outcome for _, outcome in outcomes(journal)][1:3] == ["already so"] * 2
+        assert get(site, "/apis/apps/v1/namespaces/shop/deployments/api") == before
+        assert record(cluster).revision == 1
+
+    def test_changed_configuration_restarts_the_pods_and_no_job(self, cluster, site):
+        bring(cluster, wanted(SHOP))
+        path = "/apis/batch/v1/namespaces/shop/jobs/schema"
+        before = get(site, path)["metadata"]["uid"]
+        digest = annotation(site)
+        config = [{"name": "settings", "data": [{"key": "debug", "value": "yes"}]}]
+        bring(cluster, wanted({**SHOP, "config": config}))
+        assert annotation(site) != digest
+        assert get(site, path)["metadata"]["uid"] == before
+        assert record(cluster).revision == 2
+
+    def test_a_changed_job_runs_again(self, cluster, site):
+        bring(cluster, wanted(SHOP))
+        path = "/apis/batch/v1/namespaces/shop/jobs/schema"
+        before = get(site, path)["metadata"]["uid"]
+        changed = [job("schema", "sh", "-c", "echo more"), deployment("api")]
+        cluster.package_content = files(**{"api.yaml": [*changed, service("api")]})
+        bring(cluster, wanted(SHOP))
+        assert get(site, path)["metadata"]["uid"] != before
+
+    def test_what_a_new_version_lacks_is_removed(self, cluster, site):
+        bring(cluster, wanted(SHOP))
+        cluster.package_content = files(
+            **{"api.yaml": [deployment("api"), service("api")]}
+        )
+        bring(cluster, wanted({**SHOP, "config": []}))
+        assert not {"job.batch/schema", "configmap/settings"} & set(titles(site))
+
+    def test_removal_leaves_nothing(self, cluster, site):
+        bring(cluster, wanted(SHOP))
+        bring(cluster, wanted())
+        gone = site.kube.request("GET", "/api/v1/namespaces/shop")
+        assert gone[0] == 404
+        assert record(cluster) is None
+        wait_for(lambda: not get(site, "/api/v1/pods")["items"])
+
+    def test_a_namespace_with_something_of_others_stays(self, cluster, site):
+        bring(cluster, wanted(SHOP))
+        metadata = {"name": "theirs", "namespace": "shop"}
+        theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+        site.kube.apply({**theirs, "data": {"a": "b"}})
+        journal = bring(cluster, wanted())
+        assert "job.batch/schema" not in titles(site)
+        assert "configmap/theirs" in titles(site)
+        assert journal.records
+
+    def test_a_namespace_of_others_is_used_and_stays(self, cluster, site):
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blue"}}
+        site.kube.apply(space)
+        bring(cluster, wanted({**SHOP, "namespace": "blue"}))
+        labels = get(site, "/api/v1/namespaces/blue")["metadata"]["labels"]
+        assert "tacker-k8s-mgmt/owner" not in labels
+        bring(cluster, wanted())
+        assert titles(site, "blue") == []
+
+
+def annotation(site):
+    api = get(site, "/apis/apps/v1/namespaces/shop/deployments/api")
+    return api["spec"]["template"]["metadata"]["annotations"]["tacker-k8s-mgmt/config"]
+
+
+class TestBroken:
+    def test_an_image_that_cannot_be_pulled(self, cluster, site):
+        api = deployment("api", image="images.invalid/api:1")
+        cluster.package_content = files(**{"api.yaml": [api]})
+        text = failure(cluster, {**SHOP, "limits": {**LIMITS, "rollout": 3}})
+        assert (
+            "The application shop failed in rollout: (1) Deployment shop/api: " in text
+        )
+        assert "ImagePullBackOff: Back-off pulling image" in text
+        assert "Failed to pull image" in text
+        assert "after 3 s" in text
+        assert "It is left as it is" in text
+        assert record(cluster).state == "failed"
+        # The next attempt goes on.
+        cluster.package_content = files()
+        bring(cluster, wanted(SHOP))
+        assert record(cluster).state == "applied"
+
+    def test_a_job_that_fails(self, cluster, site):
+        broken = job("schema", "sh", "-c", "echo no such table; exit 3")
+        cluster.package_content = files(**{"api.yaml": [broken, deployment("api")]})
+        text = failure(cluster, SHOP)
+        assert "failed in bootstrap: (1) Job shop/schema: BackoffLimitExceeded" in text
+        assert "exit code 3" in text
+        assert "last lines of main: no such table" in text
+        assert "deployment.apps/api" not in titles(site)
+        # It runs again at the next attempt, although it is the same one.
+        uid = get(site, "/apis/batch/v1/namespaces/shop/jobs/schema")["metadata"]["uid"]
+        failure(cluster, SHOP)
+        again = get(site, "/apis/batch/v1/namespaces/shop/jobs/schema")["metadata"]
+        assert again["uid"] != uid
+
+    def test_a_failed_change_goes_back(self, cluster, site):
+        bring(cluster, wanted(SHOP))
+        before = record(cluster)
+        broken = deployment("api", "sh", "-c", "echo no port; exit 1")
+        extra = deployment("extra")
+        cluster.package_content = files(**{"api.yaml": [extra, broken, service("api")]})
+        text = failure(cluster, {**SHOP, "limits": {**LIMITS, "rollout": 3}})
+        assert "CrashLoopBackOff" in text
+        assert "last lines of main: no port" in text
+        assert "What it was before is in force again." in text
+        kept = record(cluster)
+        assert (kept.state, kept.good) == (applications.BACK, before.good)
+        assert "failed in rollout" in kept.detail
+        assert "deployment.apps/extra" not in titles(site)
+        api = get(site, "/apis/apps/v1/namespaces/shop/deployments/api")
+        (container,) = api["spec"]["template"]["spec"]["containers"]
+        assert container["image"] == "a/b"
+        # What was before is there: nothing is to be done.
+        cluster.package_content = files()
+        journal = bring(cluster, wanted(SHOP))
+        assert outcomes(journal)[2][1] == "already so"
+
+    def test_no_answer_of_the_service(self, cluster, site):
+        text = failure(cluster, {**SHOP, "probe": {"service": "api", "port": 81}})
+        assert "failed in health: (1) http://api:81/ did not answer well" in text
+        assert "no service port" in text
+
+
+class TestRefused:
+    def test_every_problem_in_one_error_before_anything_changes(self, cluster, site):
+        cluster.package_content = files(
+            **{"api.yaml": [deployment("api", nodeSelector={"role": "compute"})]}
+        )
+        site.kube.kubectl("label", "node", "w1", "openstack-control-plane=enabled")
+        other = {
+            "name": "other",
+            "manifests": [{"path": "gone.yaml"}],
+            "requires": [{"label": "openstack-control-plane=enabled", "nodes": 2}],
+        }
+        third = {**other, "name": "third", "manifests": [{"path": "database.yaml"}]}
+        text = failure(cluster, SHOP, other, third)
+        assert "application other: gone.yaml in the VNF package: No such file" in text
+        assert (
+            "application shop: Deployment shop/api can run on no node, for none has "
+            "the labels role=compute"
+        ) in text
+        assert "it requires 2 nodes with the label openstack-control-plane" in text
+        assert record(cluster) is None
+        assert site.kube.request("GET", "/api/v1/namespaces/shop")[0] == 404
+
+    @pytest.mark.parametrize(
+        ("content", "problem"),
+        [
+            (b"a: [", "database.yaml: is no YAML (line "),
+            (b"", "database.yaml has no object"),
+            (b"\xff", "database.yaml is no text in UTF-8"),
+            (b"- 1", "database.yaml: its document 1 is no object of Kubernetes"),
+            (
+                b"kind: A\nmetadata: {name: b}",
+                "database.yaml: its document 1 has no apiVersion, kind or metadata.nam",
+            ),
+            (
+                manifest(deployment("a"), deployment("a")),
+                "Deployment shop/a is given twice",
+            ),
+        ],
+    )
+    def test_files_that_cannot_be_used(self, cluster, content, problem):
+        cluster.package_content = {**files(), "database.yaml": content}
+        assert f"application shop: {problem}" in failure(cluster, SHOP)
+
+    def test_objects_of_others(self, cluster, site):
+        bring(cluster, wanted(SHOP))
+        text = failure(cluster, SHOP, {**bare(), "name": "two", "namespace": "shop"})
+        assert (
+            "Deployment shop/database is in the cluster already and belongs to " in text
+        )
+
+    def test_images_of_a_registry_that_the_cluster_has_not(self, cluster):
+        cluster_options = {"offline": {"registry_host": "images.example.org/k8s"}}
+        with pytest.raises(errors.StepFailed, match="has images from images"):
+            bring(cluster, params(applications=[bare()], cluster=cluster_options))
+
+    def test_another_namespace_or_kind(self, cluster):
+        bring(cluster, wanted(SHOP))
+        text = failure(cluster, {**SHOP, "namespace": "other"})
+        assert "it is in the namespace shop, which cannot be changed" in text
+
+
+def bare():
+    return {"name": "bare", "manifests": [{"path": "database.yaml"}]}
+
+
+class TestExposed:
+    def test_on_the_load_balancer_and_away(self, cluster, site):
+        api = service("api", type="NodePort")
+        cluster.package_content = files(**{"api.yaml": [deployment("api"), api]})
+        exposed = {**SHOP, "expose": [{"name": "api", "ports": [{"port": 80}]}]}
+        bring(cluster, wanted(exposed))
+        (one,) = cluster.exposed
+        assert one.name.startswith("app-shop.shop.api.tcp.")
+        bring(cluster, wanted(SHOP))
+        assert not cluster.exposed
+        bring(cluster, wanted(exposed))
+        bring(cluster, wanted())
+        assert not cluster.exposed
+
+
+@needs_helm
+class TestCharts:
+    @pytest.fixture(autouse=True)
+    def helm(self, cluster, site):
+        install_helm(site)
+        cluster.package_content = chart(web=WEB, schema=HOOK)
+
+    def test_installed_reconfigured_and_removed(self, cluster, site):
+        bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        kept = record(cluster, "wiki")
+        assert (kept.state, kept.chart, kept.good.version) == (
+            "applied",
+            True,
+            "wiki 1.0.0",
+        )
+        assert {"deployment.apps/web", "job.batch/schema"} <= set(titles(site, "docs"))
+        bring(cluster, wanted({**WIKI, "values": {"image": "a/b", "replicas": 2}}))
+        web = get(site, "/apis/apps/v1/namespaces/docs/deployments/web")
+        assert web["spec"]["replicas"] == 2
+        assert record(cluster, "wiki").good.revision == 2
+        bring(cluster, wanted())
+        assert site.kube.request("GET", "/api/v1/namespaces/docs")[0] == 404
+        assert record(cluster, "wiki") is None
+
+    def test_secret_values_are_on_no_command_line(self, cluster, site):
+        values = {"image": "a/b", "password": {"file": "wiki"}}
+        bring(cluster, wanted({**WIKI, "values": values}))
+        assert "s3cret-of-the-shop" not in (site.sshd.home / "helm-calls").read_text()
+
+    def test_values_that_do_not_render(self, cluster):
+        text = failure(cluster, WIKI)
+        assert "application wiki: Helm cannot render the chart: " in text
+        assert "image is needed" in text
+        assert record(cluster, "wiki") is None
+
+    def test_a_failed_hook_and_the_next_attempt(self, cluster, site):
+        values = {"image": "a/b", "schema": "echo no database; exit 4"}
+        text = failure(cluster, {**WIKI, "values": values})
+        assert "The application wiki failed in bootstrap: (1) Helm: " in text
+        assert "last lines of main: no database" in text
+        assert record(cluster, "wiki").state == "failed"
+        bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        assert record(cluster, "wiki").state == "applied"
+
+    def test_a_failed_upgrade_goes_back(self, cluster, site):
+        bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        values = {"image": "images.invalid/web:2"}
+        limits = {**LIMITS, "rollout": 3}
+        text = failure(cluster, {**WIKI, "values": values, "limits": limits})
+        assert "The application wiki failed in rollout: (1) Deployment docs/web" in text
+        assert "ImagePullBackOff" in text
+        assert "What it was before is in force again." in text
+        web = get(site, "/apis/apps/v1/namespaces/docs/deployments/web")
+        (container,) = web["spec"]["template"]["spec"]["containers"]
+        assert container["image"] == "a/b"
+        assert record(cluster, "wiki").state == applications.BACK
+        journal = bring(cluster, wanted({**WIKI, "values": {"image": "a/b"}}))
+        assert outcomes(journal)[2][1] == "already so"
+
+    def test_what_is_no_chart(self, cluster):
+        cluster.package_content = {"charts/wiki/values.yaml": b"{}"}
+        assert "charts/wiki: has no Chart.yaml" in failure(cluster, WIKI)
+        cluster.package_content = {"charts/wiki": b"no archive"}
+        assert "charts/wiki: is no archive of a chart" in failure(cluster, WIKI)
+
+
+class TestSeen:
+    def test_the_sample_is_well_and_what_is_missing_is_shown(self, cluster, site):
+        place = ROOT / "samples" / "applications"
+        cluster.package_content = {
+            f"Files/notes/{path.name}": path.read_bytes()
+            for path in (place / "notes").iterdir()
+        }
+        apps = json.loads((place / "applications.json").read_text())
+        modify = json.loads((place / "modify.json").read_text())
+        assert json.loads(modify["metadata"]["k8s_applications"]) == apps
+        params = wanted(*apps)
+        bring(cluster, params)
+        report = Survey(params, VNF, cluster).applications()
+        assert (report.failures, report.differs) == ({}, False)
+        (one,) = report.applications
+        assert {item.title for item in one.objects} >= {
+            "StatefulSet notes/notes-db",
+            "Job notes/notes-schema",
+            "Service notes/notes-api",
+        }
+        site.kube.kubectl("-n", "notes", "delete", "service", "notes-api")
+        report = Survey(params, VNF, cluster).applications()
+        (finding,) = [text.text for text in report.applications[0].findings]
+        assert finding == "Service notes/notes-api: missing"
+
+    def test_one_that_is_not_there_and_one_that_is_not_wanted(self, cluster):
+        bring(cluster, wanted(bare()))
+        report = Survey(wanted(SHOP), VNF, cluster).applications()
+        found = {
+            one.name: [finding.text for finding in one.findings]
+            for one in report.applications
+        }
+        assert found == {
+            "shop": ["not on the cluster, although it is wanted"],
+            "bare": ["on the cluster, although it is not wanted"],
+        }

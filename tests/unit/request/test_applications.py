@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``applications`` of the parameters, and in the VNF instance's metadata."""
+
+import json
+
+import pytest
+
+from tacker_k8s_mgmt.cli import masking
+from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.request import params
+from tests.helpers.samples import SIMPLE, changed, request
+
+SECRET = "https://keys.example.org/v1/secrets/0b6e1f64-3c1e-4f7c-9f0a-0d9b1e0b7c11"
+DIGEST = "ab" * 32
+SHOP = {
+    "name": "shop",
+    "manifests": [
+        {"path": "Files/kubernetes/database.yaml"},
+        {"url": "https://example.org/api.yaml", "sha256": DIGEST.upper()},
+    ],
+    "config": [{"name": "api", "data": [{"key": "api.conf", "value": "debug = no"}]}],
+    "secrets": [
+        {"name": "db", "data": [{"key": "password", "value": {"secret_ref": SECRET}}]}
+    ],
+}
+CHART = {
+    "name": "wiki",
+    "namespace": "docs",
+    "chart": {"path": "Files/charts/wiki"},
+    "values": {
+        "existingSecret": "wiki-db",
+        "replicaCount": 2,
+        "admin": {"password": {"secret_ref": SECRET}},
+        "list": [{"token": {"file": "wiki-token"}}],
+    },
+}
+
+
+def given(*applications, helm=True, **more):
+    return request(changed({"applications": [*applications], "cluster.helm": helm}))
+
+
+def parsed(*applications, **options):
+    made = params.parse(given(*applications, **options), lambda ref: f"of {ref.kind}")
+    assert made is not None
+    return made
+
+
+def problems(*applications, **options):
+    with pytest.raises(ParamError) as caught:
+        parsed(*applications, **options)
+    return caught.value.problems
+
+
+def test_manifests_with_defaults():
+    (shop,) = parsed(SHOP, helm=False).applications
+    assert (shop.name, shop.place, shop.volumes) == ("shop", "shop", "keep")
+    assert [file.title for file in shop.files()] == [
+        "Files/kubernetes/database.yaml",
+        "https://example.org/api.yaml",
+    ]
+    assert shop.manifests[1].sha256 == DIGEST
+    assert shop.secrets[0].data[0].value.get_secret_value() == "of secret_ref"
+    assert (shop.limits.rollout, shop.probe, shop.expose) == (600, None, ())
+
+
+def test_references_in_the_values_of_a_chart_are_resolved_and_texts_stay():
+    made = parsed(CHART)
+    (wiki,) = made.applications
+    assert wiki.place == "docs"
+    assert wiki.values == {
+        "existingSecret": "wiki-db",
+        "replicaCount": 2,
+        "admin": {"password": "of secret_ref"},
+        "list": [{"token": "of file"}],
+    }
+    assert {"of secret_ref", "of file"} <= set(made.secrets())
+    assert "of secret_ref" not in repr(made)
+    assert "of secret_ref" not in masking.masked(made).model_dump_json()
+
+
+def test_parameters_that_are_kept_are_whole():
+    kept = params.without_secrets(given(CHART, SHOP))
+    stored = kept["k8s_cluster_installation_param"]["applications"]
+    assert stored == [CHART, SHOP]
+    assert not [name for name in params.not_kept(kept) if "applications" in name]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"name": "Shop"}, "applications.0.name: must have 1 to 40 lower-case"),
+        ({"name": "a" * 41}, "applications.0.name: must have 1 to 40"),
+        (
+            {"namespace": "kube-system"},
+            "applications.0.namespace: must not be a namesp",
+        ),
+        ({"manifests": []}, "applications.0: needs either chart or manifests"),
+        ({"chart": {"path": "c"}}, "applications.0: needs either chart or manifests"),
+        ({"values": {"a": 1}}, "applications.0: has values, but no chart"),
+        ({"manifests": [{}]}, "applications.0.manifests.0: needs either path or url"),
+        (
+            {"manifests": [{"path": "a", "url": "https://e.org/a"}]},
+            "applications.0.manifests.0: needs either path or url",
+        ),
+        (
+            {"manifests": [{"url": "https://e.org/a"}]},
+            "applications.0.manifests.0: needs sha256",
+        ),
+        (
+            {"manifests": [{"url": "http://e.org/a", "sha256": DIGEST}]},
+            "applications.0.manifests.0.url: must be an https:// URL",
+        ),
+        (
+            {"manifests": [{"url": "https://u:p@e.org/a", "sha256": DIGEST}]},
+            "applications.0.manifests.0.url: must be an https:// URL",
+        ),
+        (
+            {"manifests": [{"url": "https://e.org/a", "sha256": "ab"}]},
+            "applications.0.manifests.0.sha256: must be a SHA-256 digest",
+        ),
+        (
+            {"manifests": [{"path": "../a"}]},
+            "applications.0.manifests.0.path: must nam",
+        ),
+        ({"volumes": "loose"}, "applications.0.volumes: must be 'keep' or 'delete'"),
+        ({"limits": {"rollout": 0}}, "applications.0.limits.rollout: is not valid"),
+        ({"probes": {}}, "applications.0.probes: is not a known attribute"),
+        (
+            {"secrets": [{"name": "db", "data": [{"key": "p", "value": "plain"}]}]},
+            "applications.0.secrets.0.data.0.value: must be a reference",
+        ),
+        (
+            {"config": [{"name": "a b", "data": []}]},
+            "applications.0.config.0.name: must be the name of an object",
+        ),
+        (
+            {
+                "config": [
+                    {"name": "a", "data": [{"key": "k", "value": {"file": "secret"}}]}
+                ]
+            },
+            "applications.0.config.0.data.0.value: must be text",
+        ),
+        (
+            {"config": [{"name": "a", "data": []}, {"name": "a", "data": []}]},
+            "applications: a of config in namespace shop is given 2 times",
+        ),
+        (
+            {"requires": [{"label": "no label"}]},
+            "applications.0.requires.0.label: must be a label",
+        ),
+    ],
+)
+def test_what_is_refused(change, problem):
+    assert problem in "\n".join(problems({**SHOP, **change}))
+
+
+def test_applications_against_each_other_and_the_cluster():
+    found = problems(SHOP, SHOP, CHART, helm=False)
+    assert found[0] == "applications: shop is given 2 times"
+    assert found[-1] == (
+        "applications: charts need Helm on the control planes: cluster.helm"
+    )
+    exposed = {**SHOP, "expose": [{"name": "api"}]}
+    simple = {**SIMPLE, "applications": [exposed]}
+    simple.pop("external_lb_param", None)
+    with pytest.raises(ParamError, match="expose needs a load balancer"):
+        params.parse(request(simple))
+
+
+@pytest.mark.parametrize("value", [7, "text", [7], {"name": "a"}, [{"config": 7}]])
+def test_other_types_are_no_crash(value):
+    with pytest.raises(ParamError, match="applications"):
+        params.parse(request({**SIMPLE, "applications": value}))
+
+
+class TestMetadata:
+    def test_they_replace_the_list(self):
+        made = params.parse(
+            given(SHOP), metadata={"k8s_applications": json.dumps([CHART])}
+        )
+        assert [one.name for one in made.applications] == ["wiki"]
+        made = params.parse(given(SHOP), metadata={"k8s_applications": "[]"})
+        assert made.applications == ()
+
+    def test_a_later_request_cannot_change_the_list(self):
+        later = {"k8s_cluster_installation_param": {"applications": [CHART]}}
+        with pytest.raises(ParamError, match="k8s_applications has the new list"):
+            params.merged(given(SHOP), later)
+
+    def test_no_secret_is_in_them(self):
+        plain = [{"name": "db", "data": [{"key": "p", "value": "plain"}]}]
+        metadata = {"k8s_applications": json.dumps([{**SHOP, "secrets": plain}])}
+        made = params.parse(given(SHOP), metadata=metadata)
+        assert made.metadata_problems == (
+            "k8s_applications.0.secrets.0.data.0.value: must be a reference, "
+            '{"secret_ref": "<URL>"} or {"file": "<path>"}',
+        )
