@@ -18,12 +18,14 @@ from lab.services import compute, images
 from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.csar import api, sources
 from tests.integration import site
-from tests.integration.cluster import PARAMETERS
+from tests.integration.conftest import ANSIBLE_SERVER, PARAMETERS
 
 pytestmark = pytest.mark.lab
 
 #: Rows that may have a reason in place of a result.
 UNASKED = {"VMs", "Ansible server to mirror", "private keys", "VIM name"}
+#: On the Ansible server, with something in it.
+TAKEN = "/srv/taken"
 NOWHERE = "10.99.0.250"
 
 
@@ -79,8 +81,10 @@ class TestFaults:
         ours["kubespray_vars"] = {"files_repo": f"http://{NOWHERE}:9/files"}
         ours["ansible"] |= {
             "kubespray_root_path": "/opt/nosuch",
-            "transferring_inventory_path": "/root/clusters/bad",
+            "transferring_inventory_path": TAKEN,
         }
+        make = f"mkdir -p {TAKEN} && touch {TAKEN}/other"
+        client.on_host(ANSIBLE_SERVER, "sh", "-c", make)
         ours["master_node"]["private_key"] = "./nosuch"
         path.write_text(json.dumps(body))
         other = {"OS_USERNAME": "admin", "OS_PROJECT_NAME": "admin"}
@@ -100,7 +104,7 @@ class TestFaults:
             "Tacker's default VIM": "for the project nfv of the domain Default, and",
             "private keys": "(./nosuch, below [k8s_mgmt] key_directory)",
             "kubespray and Ansible": "/opt/nosuch",
-            "cluster's directory": "/root/clusters/bad",
+            "cluster's directory": "is not empty and has no marker of this driver",
             "Ansible server to mirror": NOWHERE,
         }
         assert set(found) == set(expected), found
