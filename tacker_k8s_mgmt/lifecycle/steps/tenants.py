@@ -11,7 +11,7 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
-from tacker_k8s_mgmt.lifecycle.object_ports import ManifestsReader, Object
+from tacker_k8s_mgmt.lifecycle.object_ports import Manifests, ManifestsReader, Object
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import preflight, readiness, tenant_objects, vim
@@ -110,6 +110,16 @@ def differences(manifests: ManifestsReader, tenant: Tenant) -> Iterator[str]:
         yield f"{_title(former)} is not wanted any more"
 
 
+def objections(manifests: Manifests, tenant: Tenant) -> Sequence[str]:
+    """What the API server has against the objects of a tenant; changes nothing."""
+    wanted: Sequence[Object] = tenant_objects.of(tenant)
+    if not manifests.present((tenant_objects.accounts(),)):
+        # Before there is a first tenant, the namespace of the accounts is not there.
+        others = (one for one in wanted if _key(one)[1] != tenant_objects.ACCOUNTS)
+        wanted = tuple(others)
+    return manifests.check(wanted, owner=tenant_objects.owner(tenant.name))
+
+
 def register(state: ClusterState) -> None:
     """Register a VIM for each tenant at the cluster's current address."""
     for tenant in state.params.tenants:
@@ -169,8 +179,7 @@ class TenantChanges:
         yield from preflight.names_taken(state.deps)
         yield from self._renamed()
         for tenant in state.params.tenants:
-            owner = tenant_objects.owner(tenant.name)
-            for text in manifests.check(tenant_objects.of(tenant), owner=owner):
+            for text in objections(manifests, tenant):
                 yield f"tenant {tenant.name}: {text}"
             for storage in tenant.storage:
                 if storage.name not in classes:

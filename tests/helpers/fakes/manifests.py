@@ -39,10 +39,16 @@ class FakeManifests:
 
     def check(self, objects: Sequence[Object], *, owner: str = "") -> Sequence[str]:
         self._site.touch("manifests.check")
+        everything = [*objects, *self._site.objects.values()]
+        there = {key(one)[2] for one in everything if one["kind"] == "Namespace"}
+        wanted = dict.fromkeys(key(one)[1] for one in objects)
         return [
-            f"{' '.join(filter(None, key(one)))} is in the cluster already"
-            for one in self._present(objects)
-            if one["metadata"].get("labels", {}).get(_OWNER) != owner
+            *(f'namespaces "{n}" not found' for n in wanted if n and n not in there),
+            *(
+                f"{' '.join(filter(None, key(one)))} is in the cluster already"
+                for one in self._present(objects)
+                if one["metadata"].get("labels", {}).get(_OWNER) != owner
+            ),
         ]
 
     def owned(self, owner: str) -> Sequence[Object]:

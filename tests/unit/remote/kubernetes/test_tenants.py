@@ -68,6 +68,17 @@ def token(objects):
     return found.token.get_secret_value()
 
 
+def test_nothing_speaks_against_the_first_one(site, session):
+    made = Manifests(KubeClient(session))
+    assert tenants.objections(made, BLUE) == ()
+    bare = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "blue"}}
+    site.kube.apply(bare)
+    assert tenants.objections(made, BLUE) == (
+        "Namespace blue is in the cluster already and belongs to none of its "
+        "applications and tenants",
+    )
+
+
 def test_they_are_as_wanted_and_found_again(objects):
     for tenant in (BLUE, RED):
         assert list(tenants.differences(objects, tenant)) == []
