@@ -38,7 +38,9 @@ def replaced(reading: Reading, metadata: Mapping[str, Any]) -> Reading:
 def problems(metadata: Mapping[str, Any]) -> list[str]:
     """What is wrong with the lists by themselves, without the other parameters."""
     reading = replaced(Reading({}), metadata)
-    found = [*reading.problems]
+    applications = _ATTRIBUTES[APPLICATIONS]
+    literal = secret_references.literal(InstallParams, reading, applications)
+    found = [*reading.problems, *literal]
     opened = secret_references.resolve(InstallParams, reading, None, None)
     for attribute, value in opened.values.items():
         field = InstallParams.model_fields[attribute]

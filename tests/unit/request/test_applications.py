@@ -7,7 +7,7 @@ import pytest
 
 from tacker_k8s_mgmt.cli import masking
 from tacker_k8s_mgmt.errors import ParamError
-from tacker_k8s_mgmt.request import params
+from tacker_k8s_mgmt.request import metadata_lists, params
 from tests.helpers.samples import SIMPLE, changed, request
 
 SECRET = "https://keys.example.org/v1/secrets/0b6e1f64-3c1e-4f7c-9f0a-0d9b1e0b7c11"
@@ -197,3 +197,4 @@ class TestMetadata:
             "k8s_applications.0.secrets.0.data.0.value: must be a reference, "
             '{"secret_ref": "<URL>"} or {"file": "<path>"}',
         )
+        assert metadata_lists.problems(metadata) == [*made.metadata_problems]
