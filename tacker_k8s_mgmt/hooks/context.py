@@ -103,6 +103,20 @@ class Hook(abc.ABC, Generic[S]):
     def package(self) -> str:
         """The directory of the VNF package."""
 
+    def with_logins(self, params: InstallParams, read: Callable[[], P]) -> P:
+        """Parameters with the logins of the VMs, if work on these is to be done.
+
+        :param params: without them.
+        :param read: reads all of them; without some, that work is left out.
+        """
+        if not params.deletes_volumes:
+            return params
+        try:
+            return read()
+        except errors.ParamError as error:
+            LOG.warning("VNF instance %s: %s", self._vnf_id, error)
+            return params
+
     def begin(self) -> None:
         """Prepare for work; called once the parameters are read."""
 

@@ -14,6 +14,8 @@ class Objects(Manifests, Protocol):
 
     def cluster_wide(self) -> frozenset[tuple[str, str]]: ...
 
+    def wait_gone(self, objects: Sequence[Object], timeout: float) -> None: ...
+
 
 class Records(Protocol):
     """The records of the applications, in the cluster."""

@@ -13,6 +13,8 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
+from tacker_k8s_mgmt.lifecycle.steps import application_removal
 from tacker_k8s_mgmt.lifecycle.steps.records import EXPOSURES_FILE, ClusterRecords
 
 LOG = logging.getLogger(__name__)
@@ -61,6 +63,28 @@ def refuse_exposed(vnf_id: str, server: ports.AnsibleServer, host: str) -> Step:
             )
 
     return Step("check that the load balancer exposes no CNF", check_unexposed)
+
+
+def delete_volumes(deps: Dependencies) -> tuple[Step, ...]:
+    """The step that deletes volumes of applications while their cluster is there.
+
+    They may be outside of its VMs. Best effort: a failure must not keep the VNF.
+    """
+    if not deps.params.deletes_volumes:
+        return ()
+
+    def delete() -> None:
+        try:
+            state = ClusterState(deps)
+            state.nodes = state.listed()
+            application_removal.delete_volumes(state.applications())
+        except (errors.K8sMgmtError, OSError, ValueError) as error:
+            LOG.warning(
+                "Volumes of applications may stay behind; delete them by hand: %s",
+                error,
+            )
+
+    return (Step("delete the volumes of applications", delete),)
 
 
 def terminate_end(

@@ -144,6 +144,11 @@ class InstallParams(Structure):
         return Forks(self.ansible.forks)
 
     @property
+    def deletes_volumes(self) -> bool:
+        """Whether the volumes of an application are to be deleted with it."""
+        return any(app.volumes == "delete" for app in self.applications)
+
+    @property
     def wants_compute_hosts(self) -> bool:
         """Whether nodes get a label with their compute host."""
         groups = (self.control_plane, self.workers)

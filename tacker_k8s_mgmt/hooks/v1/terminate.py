@@ -14,6 +14,7 @@ from tacker_k8s_mgmt.hooks.context import SERVER_ONLY
 from tacker_k8s_mgmt.hooks.v1 import openstack, profile, requests, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.lifecycle.terminate import (
+    delete_volumes,
     refuse_exposed,
     terminate_end,
     terminate_start,
@@ -37,13 +38,17 @@ def start(hook: V1Hook) -> None:
     if not requests.is_cluster(hook.instance):
         return
     params = _refuse_leftovers(hook)
+    if params:
+        params = hook.with_logins(params, lambda: hook.merged(_DIRECTORY_STAYS))
     hook.begin()
     steps = terminate_start(vim.VimRegistry(hook.context, hook.instance))
     secrets = params.secrets() if params else ()
     with hook.site(params) if params else nullcontext() as site:
         if params and site:
             host = params.ansible.host
-            steps = (*steps, refuse_exposed(hook.instance.id, site, host))
+            exposed = refuse_exposed(hook.instance.id, site, host)
+            volumes = delete_volumes(hook.dependencies(params, site))
+            steps = (*steps, exposed, *volumes)
         hook.run(steps, secrets, hints.CHECK, followed_by="terminate_end")
     _keep_vim(hook)
 

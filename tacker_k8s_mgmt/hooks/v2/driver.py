@@ -34,7 +34,11 @@ from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
-from tacker_k8s_mgmt.lifecycle.terminate import refuse_exposed, terminate_end
+from tacker_k8s_mgmt.lifecycle.terminate import (
+    delete_volumes,
+    refuse_exposed,
+    terminate_end,
+)
 from tacker_k8s_mgmt.request import params as parameters
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.connection_points import Attachment
@@ -114,7 +118,8 @@ def _left_behind(hook: V2Hook, error: errors.ParamError) -> None:
 
 def _merged_unless_forceful(hook: V2Hook, advice: str) -> InstallParams | None:
     try:
-        return hook.merged(advice, needed=SERVER_ONLY)
+        params = hook.merged(advice, needed=SERVER_ONLY)
+        return hook.with_logins(params, lambda: hook.merged(advice))
     except errors.ParamError as error:
         if not _is_forceful(hook):
             raise
@@ -129,7 +134,8 @@ def _is_forceful(hook: V2Hook) -> bool:
 
 def _terminate(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Refuse while CNFs are exposed, unless forced to; then as a rollback."""
-    steps = terminate_end(deps.vnf_id, site.vims, site)
+    end = terminate_end(deps.vnf_id, site.vims, site)
+    steps = (*delete_volumes(deps), *end)
     if not _is_forceful(hook):
         host = deps.params.ansible.host
         steps = (refuse_exposed(deps.vnf_id, site, host), *steps)

@@ -19,7 +19,7 @@ from tacker_k8s_mgmt.model.manifest_objects import (
 
 LOG = logging.getLogger(__name__)
 
-_STATEFUL = "StatefulSet"
+_STATEFUL, _VOLUME = "StatefulSet", "PersistentVolume"
 _LIMIT = 300.0  # seconds, until objects and their pods are gone
 _OF_APPLICATIONS = owner_of("")
 # What keeps a namespace that was made for an application.
@@ -49,12 +49,37 @@ def remove(host: Applications, record: Record) -> str:
     gone = [one for one in (*hooks, *owned) if one["kind"] not in (CLAIM, NAMESPACE)]
     host.objects.delete(gone, _LIMIT)
     if record.volumes == "delete":
+        volumes = _deleted_with(host, claims)
         host.objects.delete(claims, _LIMIT)
+        # The storage driver deletes what they are made of, and then them.
+        host.objects.wait_gone(volumes, _LIMIT)
         claims = []
     left = _remove_namespace(host, record)
     host.records.remove(record.name)
     kept = [f"its volumes {titles(claims)}"] if claims else []
     return " and ".join([*kept, *([left] if left else [])])
+
+
+def delete_volumes(host: Applications) -> None:
+    """Remove the applications whose volumes are to be deleted with them."""
+    for record in host.records.read().values():
+        if record.volumes == "delete":
+            remove(host, record)
+
+
+def _deleted_with(host: Applications, claims: Sequence[Object]) -> list[Object]:
+    """The volumes that are deleted when nothing claims them any more."""
+    specs = [one.get("spec") or {} for one in host.objects.present(claims)]
+    volumes = [
+        {"apiVersion": "v1", "kind": _VOLUME, "metadata": {"name": spec["volumeName"]}}
+        for spec in specs
+        if spec.get("volumeName")
+    ]
+    return [
+        one
+        for one in host.objects.present(volumes)
+        if (one.get("spec") or {}).get("persistentVolumeReclaimPolicy") == "Delete"
+    ]
 
 
 def _released(host: Applications, record: Record) -> list[Object]:

@@ -144,12 +144,19 @@ class Manifests:
         :param timeout: seconds for all of it.
         :raises ClusterError: naming what is left and its finalizers.
         """
-        if not objects:
-            return
-        waiting = Backoff(timeout)
-        references = [_bare(one) for one in reversed(objects)]
-        # The owner is gone when its dependents are.
-        self._client.delete(references, "--cascade=foreground")
+        if objects:
+            references = [_bare(one) for one in reversed(objects)]
+            # The owner is gone when its dependents are.
+            self._client.delete(references, "--cascade=foreground")
+            self.wait_gone(references, timeout)
+
+    def wait_gone(self, objects: Sequence[Object], timeout: float) -> None:
+        """Wait until objects that were deleted are gone.
+
+        :param timeout: seconds for all of it.
+        :raises ClusterError: naming what is left and its finalizers.
+        """
+        waiting, references = Backoff(timeout), [_bare(one) for one in objects]
         while left := self.present(references):
             if waiting.spent():
                 raise errors.ClusterError(

@@ -5,10 +5,12 @@ kubectl and Helm are real, behind an SSH server; the API server is the stand-in.
 """
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle import terminate
 from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
 from tacker_k8s_mgmt.model import applications
 from tacker_k8s_mgmt.request.params import parse
@@ -22,6 +24,7 @@ from tests.helpers.applications import (
     needs_helm,
     opened,
     service,
+    state_of,
 )
 from tests.helpers.kubeapi import wait_for
 from tests.helpers.kubectl_server import needs_kubectl
@@ -216,6 +219,51 @@ class TestManifests:
         assert "tacker-k8s-mgmt/owner" not in labels
         bring(cluster, wanted())
         assert titles(site, "blue") == []
+
+
+class TestVolumes:
+    CLAIMS = "/api/v1/namespaces/shop/persistentvolumeclaims"
+
+    @pytest.fixture(autouse=True)
+    def volume(self, cluster, site):
+        """A StatefulSet, with the claim that its controller would make."""
+        database = deployment("database")
+        database["kind"] = "StatefulSet"
+        template = {"metadata": {"name": "data"}, "spec": {}}
+        database["spec"] |= {"serviceName": "database"}
+        database["spec"]["volumeClaimTemplates"] = [template]
+        cluster.package_content = files(**{"database.yaml": [database]})
+        labels = {"app": "database"}
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+        metadata = {"name": "data-database-0", "namespace": "shop", "labels": labels}
+        claim = {"kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}}
+        site.kube.apply(space, {"apiVersion": "v1", **claim})
+
+    def names(self, site):
+        return [one["metadata"]["name"] for one in site.kube.get(self.CLAIMS)["items"]]
+
+    @pytest.mark.parametrize("volumes", ["keep", "delete"])
+    def test_they_stay_or_go_with_the_application(self, cluster, site, volumes):
+        bring(cluster, wanted({**SHOP, "volumes": volumes}))
+        bring(cluster, wanted())
+        left = {"keep": ["data-database-0"], "delete": []}
+        assert self.names(site) == left[volumes]
+
+    def test_a_termination_deletes_those_that_are_to_go(self, cluster, site):
+        params = wanted({**SHOP, "volumes": "delete"})
+        bring(cluster, params)
+        deps = state_of(cluster, params).deps
+        (step,) = terminate.delete_volumes(deps)
+        step.take()
+        assert self.names(site) == []
+        assert terminate.delete_volumes(replace(deps, params=wanted(SHOP))) == ()
+
+    def test_a_termination_goes_on_without_an_answer(self, cluster, site, caplog):
+        deps = state_of(cluster, wanted({**SHOP, "volumes": "delete"})).deps
+        site.take_api_away()
+        (step,) = terminate.delete_volumes(deps)
+        step.take()
+        assert "Volumes of applications may stay behind" in caplog.text
 
 
 def annotation(site):
