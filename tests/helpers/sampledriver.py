@@ -113,6 +113,6 @@ def _user_data() -> str:
     text = path.read_text().replace("KubernetesClusterUserData", "SampleUserData")
     begin, end = (
         text.index("    @staticmethod\n    def scale("),
-        text.index("def _absent"),
+        text.index("def _nfv_paths"),
     )
     return f"{text[:begin].rstrip()}\n\n\n{text[end:]}"
