@@ -50,6 +50,12 @@ def differences(done: subprocess.CompletedProcess[str]) -> dict[str, list[str]]:
     return {name: texts for name, texts in found.items() if texts}
 
 
+def commands(done: subprocess.CompletedProcess[str], name: str) -> set[str]:
+    """The commands that are printed for the differences of a row."""
+    (row,) = (row for row in json.loads(done.stdout)["rows"] if row["name"] == name)
+    return {line for found in row["differences"] for line in found["commands"]}
+
+
 def exposures(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
     """The rows of ports that are exposed for CNFs, by protocol and port."""
     return {

@@ -103,7 +103,7 @@ class TestFaults:
             "Heat": "does not read heat_template_version 2099-08-31",
             "Tacker's default VIM": "for the project nfv of the domain Default, and",
             "private keys": "(./nosuch, below [k8s_mgmt] key_directory)",
-            "kubespray and Ansible": "/opt/nosuch",
+            "kubespray and Ansible": "there is no kubespray at",
             "cluster's directory": "is not empty and has no marker of this driver",
             "Ansible server to mirror": NOWHERE,
         }

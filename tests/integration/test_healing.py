@@ -9,7 +9,7 @@ from lab import client, settings
 from lab.cloud import base
 from tacker_k8s_mgmt import journal
 from tests.integration import exposed
-from tests.integration.cluster_checks import assert_exposed, check, kill
+from tests.integration.cluster_checks import assert_exposed, check, commands, kill
 from tests.integration.conftest import (
     CONDUCTOR,
     Cluster,
@@ -230,9 +230,12 @@ class TestHealing:
 
     def test_two_workers_one_of_them_dead(self, cluster):
         before = consistent(cluster, 2)
-        first, second = sorted(cluster.workers().values())
+        (_, first), (address, second) = sorted(cluster.workers().items())
         kill(cluster, second)
-        cluster.heal(first, second)
+        name = f"worker-{address.replace('.', '-')}"
+        (printed,) = commands(check(cluster, "--json"), name)
+        with cluster.by_command():
+            client.command([*printed.split(), cluster.vnfc(first)])
         assert consistent(cluster, 2) == before
         assert not {first, second} & set(cluster.workers().values())
         running(cluster)

@@ -19,6 +19,7 @@ from tests.integration.cluster_checks import (
     NODES,
     assert_exposed,
     check,
+    commands,
     differences,
     exposures,
     kill,
@@ -329,8 +330,13 @@ class TestLife:
 
     def test_dead_worker_is_healed_by_an_overridden_policy(self, cluster):
         before = consistent(cluster, 2)
-        server = sorted(cluster.workers().values())[1]
+        address, server = sorted(cluster.workers().items())[1]
         kill(cluster, server)
+        name = f"worker-{address.replace('.', '-')}"
+        (printed,) = commands(check(cluster, "--json"), name)
+        vnfc = f"--vnfc-instance {cluster.vnfc(server)}"
+        wanted = f"openstack vnflcm heal {cluster.id} {vnfc} --os-tacker-api-version 2"
+        assert printed == wanted
         cluster.heal(server, drain={"timeout": 60})
         assert consistent(cluster, 2) == before
         assert server not in cluster.workers().values()
