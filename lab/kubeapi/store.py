@@ -22,6 +22,8 @@ from .objects import (
 from .resources import LEASES, NAMESPACES, NODES, PODS, RESOURCES, Key, Resource
 
 _EVENTS_KEPT = 5000
+# Kept by an owner until all that refers to it is gone.
+_FOREGROUND = "foregroundDeletion"
 _IMMUTABLE = (
     "name",
     "namespace",
@@ -243,9 +245,17 @@ class Store:
         if resource is NAMESPACES:
             ending = {**(obj.get("status") or {}), "phase": "Terminating"}
             return self._mark_terminating(resource, {**obj, "status": ending}, 0)
+        policy = options.get("propagationPolicy")
+        if policy == "Foreground" and (dependents := self._dependents(obj)):
+            kept = [*(metadata.get("finalizers") or []), _FOREGROUND]
+            obj = with_metadata(obj, finalizers=list(dict.fromkeys(kept)))
+            obj = self._mark_terminating(resource, obj, 0)
+            for kind, dependent in dependents:
+                self.delete(kind, dependent, {"propagationPolicy": policy})
+            return obj
         if metadata.get("finalizers"):
             return self._mark_terminating(resource, obj, 0)
-        self.remove(resource, obj, options.get("propagationPolicy") == "Orphan")
+        self.remove(resource, obj, policy == "Orphan")
         return obj
 
     def _mark_terminating(self, resource: Resource, obj: Obj, grace: int) -> Obj:
@@ -263,16 +273,43 @@ class Store:
         if current is None or current["metadata"]["uid"] != uid:
             return
         self._put("DELETED", resource, current)
-        for kind in RESOURCES.values():
-            for child in self.all(kind):
-                references = child["metadata"].get("ownerReferences") or []
-                owned = any(r.get("uid") == uid for r in references)
-                if owned and orphan:
-                    kept = [r for r in references if r.get("uid") != uid]
-                    new = with_metadata(child, ownerReferences=kept)
-                    self.replace(kind, child, **new)
-                elif owned:
-                    self.delete(kind, child)
+        for kind, child in self._dependents(current):
+            if orphan:
+                references = child["metadata"]["ownerReferences"]
+                kept = [r for r in references if r.get("uid") != uid]
+                new = with_metadata(child, ownerReferences=kept)
+                self.replace(kind, child, **new)
+            else:
+                self.delete(kind, child)
+        self._release_owners(current)
+
+    def _dependents(self, owner: Obj) -> list[tuple[Resource, Obj]]:
+        """What refers to it as an owner."""
+        uid = owner["metadata"]["uid"]
+        return [
+            (kind, child)
+            for kind in RESOURCES.values()
+            for child in self.all(kind)
+            if any(r.get("uid") == uid for r in _owners(child))
+        ]
+
+    def _release_owners(self, gone: Obj) -> None:
+        """Remove owners that are deleted in the foreground and waited for this one."""
+        for reference in _owners(gone):
+            for kind in RESOURCES.values():
+                if kind.kind != reference.get("kind"):
+                    continue
+                owner = self.find(kind, namespace_of(gone), reference["name"])
+                if owner is None or owner["metadata"]["uid"] != reference.get("uid"):
+                    continue
+                kept = list(owner["metadata"].get("finalizers") or [])
+                if _FOREGROUND in kept and not self._dependents(owner):
+                    kept.remove(_FOREGROUND)
+                    self._put_update(kind, owner, with_metadata(owner, finalizers=kept))
+
+
+def _owners(obj: Obj) -> list[Obj]:
+    return obj["metadata"].get("ownerReferences") or []
 
 
 def _with_status_of(old: Obj, new: Obj) -> Obj:

@@ -32,14 +32,17 @@ _HASH_LABEL = "pod-template-hash"
 
 def step(store: Store) -> None:
     """One round over all of them."""
-    for deployment in store.all(DEPLOYMENTS):
-        _deployment(store, deployment)
-    for replica_set in store.all(REPLICA_SETS):
-        _replica_set(store, replica_set)
-    for stateful_set in store.all(STATEFUL_SETS):
-        _stateful_set(store, stateful_set)
-    for daemon_set in store.all(DAEMON_SETS):
-        _daemon_set(store, daemon_set)
+    rounds = (
+        (DEPLOYMENTS, _deployment),
+        (REPLICA_SETS, _replica_set),
+        (STATEFUL_SETS, _stateful_set),
+        (DAEMON_SETS, _daemon_set),
+    )
+    for resource, act in rounds:
+        for owner in store.all(resource):
+            # Of one that is deleted in the foreground, nothing is made again.
+            if not is_terminating(owner):
+                act(store, owner)
 
 
 def _deployment(store: Store, deployment: Obj) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Semantic checks of applications, before one of them changes anything."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tacker_k8s_mgmt.lifecycle.application_ports import Applications
 from tacker_k8s_mgmt.lifecycle.steps.application_sources import Wanted, namespace_of
@@ -9,6 +9,7 @@ from tacker_k8s_mgmt.model import manifest_objects
 from tacker_k8s_mgmt.model.applications import owner_of
 from tacker_k8s_mgmt.model.manifest_objects import OWNER, title
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
+from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.params import InstallParams
 
 
@@ -24,19 +25,29 @@ def problems(
     """
     allowed = _registries(params)
     for one in wanted:
-        for text in (*_labels(one, nodes), *_images(one, allowed), *_api(one, host)):
+        for text in (*_places(one, nodes), *_images(one, allowed), *_api(one, host)):
             yield f"application {one.app.name}: {text}"
 
 
-def _labels(wanted: Wanted, nodes: Sequence[NodeMarks]) -> Iterator[str]:
-    for needed in wanted.app.requires:
-        key, _, value = needed.label.partition("=")
-        having = sum(node.labels.get(key) == value for node in nodes)
-        if having < needed.nodes:
-            yield (
-                f"it requires {needed.nodes} nodes with the label {needed.label}, and "
-                f"{having} have it"
-            )
+def lacking_labels(
+    apps: Iterable[Application], nodes: Sequence[NodeMarks]
+) -> Iterator[str]:
+    """The labels that applications require, and too few nodes have.
+
+    :param nodes: with their labels as they are to be.
+    """
+    for app in apps:
+        for needed in app.requires:
+            key, _, value = needed.label.partition("=")
+            having = sum(node.labels.get(key) == value for node in nodes)
+            if having < needed.nodes:
+                yield (
+                    f"application {app.name}: it requires {needed.nodes} nodes with "
+                    f"the label {needed.label}, and {having} have it"
+                )
+
+
+def _places(wanted: Wanted, nodes: Sequence[NodeMarks]) -> Iterator[str]:
     for workload in manifest_objects.bound(wanted.objects):
         if not any(map(workload.accepts, nodes)):
             selector = ", ".join(f"{k}={v}" for k, v in workload.selector.items())

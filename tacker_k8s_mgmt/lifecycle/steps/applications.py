@@ -77,8 +77,13 @@ class ApplicationChanges:
         self._wanted = {one.app.name: one for one in sources.read(apps)}
         changed = [one for one in self._wanted.values() if not self._is_there(one.app)]
         nodes = self._nodes(host)
+        # A requirement is not part of what an application consists of.
+        lacking = application_checks.lacking_labels(apps, nodes)
         found = application_checks.problems(changed, host, nodes, state.params)
-        self._problems = (*sources.problems, *found, *self._kinds(), *self._ports())
+        self._problems = (
+            *(*sources.problems, *lacking, *found),
+            *(*self._kinds(), *self._ports()),
+        )
 
     def problems(self) -> tuple[str, ...]:
         """Why the applications cannot be as they are wanted."""

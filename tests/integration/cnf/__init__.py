@@ -76,13 +76,17 @@ class Cnf:
         return {"lcm-kubernetes-def-files": [MANIFEST], "namespace": self.namespace}
 
     def refused(self) -> str:
-        """Instantiate it, which fails, and roll that back; the error."""
+        """Instantiate it, which fails, and roll that back or give it up; the error."""
         with contextlib.suppress(RuntimeError):
             self.instantiate()
         (operation,) = self._tacker.failed(self.id)
         error = self._tacker.occurrence(operation)["error"]["detail"]
         self._tacker.handle(operation, "rollback")
-        self._tacker.wait(operation, "ROLLED_BACK", "FAILED_TEMP")
+        end = self._tacker.wait(operation, "ROLLED_BACK", "FAILED_TEMP")
+        if end["operationState"] == "FAILED_TEMP":
+            # What may not create may not delete either.
+            self._tacker.handle(operation, "fail")
+            self._tacker.wait(operation, "FAILED")
         return str(error)
 
     def terminate(self) -> None:

@@ -220,3 +220,11 @@ def test_a_volume_attachment_goes_when_its_finalizer_does(kube):
     free = ("--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     kube.kubectl("patch", "volumeattachment", "csi-1", *free)
     assert kube.request("GET", path)[0] == 404
+
+
+def test_deletion_in_the_foreground_ends_after_the_pods(kube):
+    kube.apply(bed.deployment("web", 2))
+    kube.kubectl("rollout", "status", "deployment/web", "--timeout", "15s")
+    kube.kubectl("delete", "deployment/web", "--cascade=foreground", "--wait=true")
+    assert kube.kubectl("get", "deploy,rs,pods", "-o", "name").stdout == ""
+    bed.wait_for(lambda: kube.running_pods() == {})
