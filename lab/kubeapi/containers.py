@@ -2,8 +2,8 @@
 """What the containers of a pod do, as far as it can be told without running them.
 
 A registry below ``.invalid`` (RFC 2606) has no image. A command that ends with ``exit
-N`` ends so, ``false`` with 1; in a pod that is not restarted always, others end well.
-Their log is what they echo.
+N`` ends so, ``false`` with 1; in a pod that is not restarted always, others end well,
+but for those of the pause image. Their log is what they echo.
 """
 
 import re
@@ -13,6 +13,7 @@ from .objects import Obj, dig, timestamp
 _EXIT = re.compile(r"(?:^|[;&\s])exit (\d+)\s*$")
 _ECHO = re.compile(r"(?:^|[;&]|\n)\s*echo '?([^;&'\n]*)'?")
 _REGISTRY = re.compile(r"[^/]+\.invalid(?::\d+)?/")
+_PAUSE = re.compile(r"(^|/)pause:")
 
 
 def can_be_pulled(container: Obj) -> bool:
@@ -28,7 +29,8 @@ def exit_code(pod: Obj, container: Obj) -> int | None:
         return int(found[1])
     if text.rpartition("/")[2] == "false":
         return 1
-    return None if dig(pod, "spec.restartPolicy") == "Always" else 0
+    goes_on = _PAUSE.search(container.get("image", "")) and not words
+    return None if goes_on or dig(pod, "spec.restartPolicy") == "Always" else 0
 
 
 def log(pod: Obj, name: str) -> str:

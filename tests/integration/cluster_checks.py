@@ -81,6 +81,17 @@ def assert_exposed(cluster: Cluster, owner: str) -> None:
         assert row["load_balancer"].startswith("UP: worker-")
 
 
+def oldest_worker(cluster: Cluster) -> str:
+    """The server of the worker that has been a node longest: a scale-in leaves it."""
+    made = {
+        node["metadata"]["name"]: node["metadata"]["creationTimestamp"]
+        for node in cluster.nodes()
+    }
+    workers = cluster.workers()
+    address = min(workers, key=lambda one: made[f"worker-{one.replace('.', '-')}"])
+    return workers[address]
+
+
 def kill(cluster: Cluster, server: str) -> None:
     """Switch a VM off and wait until the cluster has noticed."""
     cloud("kill", server)

@@ -23,6 +23,7 @@ from tests.integration.cluster_checks import (
     differences,
     exposures,
     kill,
+    oldest_worker,
     roles,
 )
 from tests.integration.conftest import PARAMETERS, ROOT, Guide, eventually
@@ -302,7 +303,7 @@ class TestLife:
         self, cluster, manager, web
     ):
         before = consistent(cluster, 5)
-        with exposed.held_open_at(cluster, next(iter(cluster.workers().values()))):
+        with exposed.held_open_at(cluster, oldest_worker(cluster)):
             cluster.scale("IN", steps=2)
         smaller = consistent(cluster, 3)
         assert smaller < before
