@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 
 from lab import client
+from tests.integration import exposed
 from tests.integration.cluster import Cluster, eventually
 
 #: Of what is exposed by hand.
@@ -25,8 +26,14 @@ with socket.socket(type=socket.SOCK_DGRAM) as connection:
 def flow_of_datagrams(cluster: Cluster, server: str) -> Iterator[None]:
     """Go on with one as long as the block runs, and see that it still works then.
 
-    :param server: the worker that answers; it alone does.
+    :param server: the worker that answers; it alone does, and is healthy.
     """
+    with exposed.answering([server], exposed.KUBELET):
+        yield from _flow(cluster, server)
+    assert _answering(cluster) is None
+
+
+def _flow(cluster: Cluster, server: str) -> Iterator[None]:
     line = f"python3 -c '{UDP_ECHO}' >/dev/null 2>&1 & echo $!"
     pid = client.on_host(server, "sh", "-c", line).strip()
     ports = ("--port", str(PORT), "--node-port", str(NODE_PORT))
@@ -41,7 +48,6 @@ def flow_of_datagrams(cluster: Cluster, server: str) -> Iterator[None]:
     finally:
         cluster.balancer("unexpose", "echo")
         client.on_host(server, "kill", pid)
-    assert _answering(cluster) is None
 
 
 def _answering(cluster: Cluster) -> socket.socket | None:

@@ -24,7 +24,7 @@ NODE_PORT, BALANCED, UDP_PORT = 30080, 8080, 30053
 NAMESPACE = "cnfs"
 ASPECT = "web_aspect"
 # Where UDP's workers are checked; the laboratory's kubelet does not listen.
-_KUBELET = 10250
+KUBELET = 10250
 _HELLO = b"web"
 # Greets, then sends back what it gets; datagrams, too.
 _SERVER = """
@@ -330,7 +330,7 @@ def served(cluster: Cluster) -> Iterator[None]:
     """Have every worker healthy for all ports of the sample, and TCP answered there."""
     workers, known = list(cluster.workers().values()), ports(cluster)
     with contextlib.ExitStack() as stack:
-        for port in (known[NODE_PORT], known[BALANCED], _KUBELET):
+        for port in (known[NODE_PORT], known[BALANCED], KUBELET):
             stack.enter_context(answering(workers, port))
         eventually(lambda: _healthy(cluster))
         for port in (NODE_PORT, BALANCED):
