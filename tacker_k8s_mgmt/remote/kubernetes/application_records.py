@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The records of applications, each a Secret in a namespace of this driver's own.
 
-Not in the applications' namespaces: whoever may write Secrets there could have this
+Not in the applications' namespaces: users who may write Secrets there could have this
 driver apply objects of their choice, with its own rights.
 """
 
