@@ -386,6 +386,12 @@ class TestRefused:
         with pytest.raises(errors.StepFailed, match="has images from images"):
             bring(cluster, params(applications=[bare()], cluster=cluster_options))
 
+    def test_a_label_that_an_unchanged_application_newly_requires(self, cluster):
+        bring(cluster, wanted(bare()))
+        label = {"label": "openstack-compute-node=enabled"}
+        text = failure(cluster, {**bare(), "requires": [label]})
+        assert "application bare: it requires 1 nodes with the label openstack-" in text
+
     def test_another_namespace_or_kind(self, cluster):
         bring(cluster, wanted(SHOP))
         text = failure(cluster, {**SHOP, "namespace": "other"})
