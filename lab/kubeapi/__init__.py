@@ -12,9 +12,9 @@ node is out of service or it is deleted. Volumes are only objects: nothing attac
 them, and a VolumeAttachment goes when it is deleted and has no finalizer.
 
 It is **not** Kubernetes: next to no validation, no quotas, no custom resources; what
-containers do follows from their commands (:mod:`.containers`). Only the standard library
-is used, so that it runs with the Python of any Debian or Ubuntu host: ``python3 -m
-kubeapi --help``.
+containers do follows from their commands (:mod:`.containers`). Only the standard
+library is used, so that it runs with the Python of any Debian or Ubuntu host:
+``python3 -m kubeapi --help``.
 
 Failure annotations: ``kapi.sim/ready: "false"`` on a node silences its kubelet at once,
 on a pod it keeps the pod from getting Ready.
