@@ -7,13 +7,10 @@ conductor to another host. The proxy is that of the nodes.
 
 import hashlib
 import json
-import logging
 from collections.abc import Mapping
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.ssh.session import Session
-
-LOG = logging.getLogger(__name__)
 
 LARGEST = 20 * 1024 * 1024  # bytes
 _LIMIT = 300.0  # seconds
@@ -29,14 +26,16 @@ def fetch(session: Session, url: str, sha256: str, proxy: Mapping[str, str]) -> 
     """
     options = {
         "url": url,
+        # Of redirections, too.
         "proto": "=https",
-        "proto-redir": "=https",
         "max-redirs": "5",
         "max-time": f"{_LIMIT:g}",
         "max-filesize": str(LARGEST),
         **proxy,
     }
-    lines = [f"{name} = {json.dumps(value)}" for name, value in options.items()]
+    # curl knows JSON's quotes and backslashes, but not its \uXXXX.
+    quoted = {n: json.dumps(v, ensure_ascii=False) for n, v in options.items()}
+    lines = [f"{name} = {value}" for name, value in quoted.items()]
     flags = "fail\nsilent\nshow-error\nlocation\n"
     with session.scratch() as directory:
         path = f"{directory}/file"
