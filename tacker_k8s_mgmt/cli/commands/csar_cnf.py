@@ -3,17 +3,19 @@
 
 import argparse
 import uuid
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tacker_k8s_mgmt.cli import common, packages
-from tacker_k8s_mgmt.cli.base import Command
+from tacker_k8s_mgmt.cli.base import Outcome, Report
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.csar import cnf
 from tacker_k8s_mgmt.csar.api import V1
 from tacker_k8s_mgmt.errors import PackageError
 
 
-class CsarCnf(Command):
+class CsarCnf(Report):
     """Pack a CNF that the driver exposes."""
 
     examples = ("tacker-k8s-mgmt csar cnf -o web.zip",)
@@ -37,7 +39,7 @@ class CsarCnf(Command):
         parser.add_argument("--vnfd-id", type=uuid.UUID, metavar="UUID")
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def find(self, parsed_args: argparse.Namespace) -> Outcome:
         """Pack it."""
         args = parsed_args
         if args.source and not args.source.is_dir():
@@ -50,7 +52,17 @@ class CsarCnf(Command):
                 args.output, source=args.source, api=args.api, vnfd_id=vnfd_id
             )
         except PackageError as error:
-            packages.print_problems(f"{args.output} was not written", error.problems)
-            return common.PROBLEMS
-        print(f"{args.output}: {len(files)} files")
-        return common.OK
+            said = f"{args.output} was not written"
+            show = partial(packages.print_problems, said, error.problems)
+            document: dict[str, Any] = {
+                "package": None,
+                "problems": list(error.problems),
+            }
+            return Outcome(document, show, common.PROBLEMS)
+        said = f"{args.output}: {len(files)} files"
+        document = {
+            "package": str(args.output),
+            "problems": [],
+            "files": list(files),
+        }
+        return Outcome(document, partial(print, said))

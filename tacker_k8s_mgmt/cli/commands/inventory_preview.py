@@ -4,8 +4,10 @@
 import argparse
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tacker_k8s_mgmt.cli import (
     common,
@@ -15,7 +17,7 @@ from tacker_k8s_mgmt.cli import (
     request_input,
     vm_input,
 )
-from tacker_k8s_mgmt.cli.base import Command
+from tacker_k8s_mgmt.cli.base import Outcome, Report
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model import redaction
@@ -26,7 +28,7 @@ from tacker_k8s_mgmt.topology.heat_stack import Machines
 _SHOWN = ("hosts.yaml", "vars.json")
 
 
-class InventoryPreview(Command):
+class InventoryPreview(Report):
     """Show inventory, variables, load balancer and VIM; secrets are masked."""
 
     examples = (
@@ -73,33 +75,45 @@ class InventoryPreview(Command):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Show it."""
+    def find(self, parsed_args: argparse.Namespace) -> Outcome:
+        """Rehearse an instantiation."""
         args = parsed_args
         _check_usage(args)
         checked = request_input.read_request(args)
         request_params = checked.params
         if checked.absent:
             raise UsageError(f"{checked.name} cannot be previewed. {checked.absent}")
+        findings: dict[str, Any] = {
+            "request": checked.name,
+            "problems": checked.problems,
+            "warnings": checked.warnings,
+        }
         if request_params is None:
-            request_input.print_findings(checked)
-            return common.PROBLEMS
+            show = partial(request_input.print_findings, checked)
+            return Outcome(findings, show, common.PROBLEMS)
         listed = _machines(args, request_params)
         try:
             machines = vm_input.search(request_params, listed)
         except DiscoveryError as error:
-            for problem in error.problems:
-                print(f"problem: {problem}")
-            return common.PROBLEMS
+            findings["problems"] = list(error.problems)
+            lines = [f"problem: {problem}" for problem in error.problems]
+            return Outcome(findings, partial(_say, lines), common.PROBLEMS)
         files, record = _rehearsed(request_params, machines, reveal=args.reveal)
-        for warning in checked.warnings:
-            print(f"warning: {warning}")
-        profile_input.show(request_params.expansion)
         if args.output_dir:
             _write(args.output_dir, files, force=args.force)
-        _print_files(args.output_dir, request_params, files)
-        _print_rest(request_params, machines, record)
-        return common.OK
+
+        def say() -> None:
+            _say([f"warning: {warning}" for warning in checked.warnings])
+            profile_input.show(request_params.expansion)
+            _print_files(args.output_dir, request_params, files)
+            _say(_rest(request_params, machines, record))
+
+        # Secrets that were revealed are in the directory only.
+        shown = {} if args.output_dir else dict(files)
+        directory = str(args.output_dir) if args.output_dir else None
+        rest = _document(request_params, machines, record)
+        document = {**findings, "files": shown, "output_dir": directory, **rest}
+        return Outcome(document, say)
 
 
 def _check_usage(args: argparse.Namespace) -> None:
@@ -153,25 +167,61 @@ def _write(directory: Path, files: Mapping[str, str], *, force: bool) -> None:
         common.write_new(directory / name, text, force=force)
 
 
-def _print_rest(
+def _say(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(line)
+
+
+def _document(
     request_params: InstallParams, machines: Machines, record: dry_run.Record
-) -> None:
-    if record.balancer and machines.load_balancer and request_params.load_balancer:
-        verb, arguments = record.balancer.verb, record.balancer.arguments
-        script = ["bash", request_params.load_balancer.script_path, verb]
-        print(f"load balancer: on {machines.load_balancer.ssh_address}, as root")
-        print(f"  {shlex.join([*script, *arguments])}")
-        if "-" in arguments:
-            print("  (a proxy's URL is read from standard input)")
-    print(f"playbook: {', '.join(record.playbooks)}")
+) -> dict[str, Any]:
+    """The rest of what the operation does, for programs."""
+    balancer, vim = _balancer(request_params, machines, record), record.vim
+    return {
+        "profile": profile_input.document(request_params.expansion),
+        "load_balancer": balancer,
+        "playbooks": record.playbooks,
+        "vim": {"name": vim.name, "auth_url": vim.auth_url} if vim else None,
+        "unread_secrets": dict(_unread(request_params)),
+    }
+
+
+def _rest(
+    request_params: InstallParams, machines: Machines, record: dry_run.Record
+) -> list[str]:
+    lines = []
+    if balancer := _balancer(request_params, machines, record):
+        lines += [
+            f"load balancer: on {balancer['address']}, as root",
+            f"  {shlex.join(balancer['command'])}",
+        ]
+        if "-" in balancer["command"]:
+            lines.append("  (a proxy's URL is read from standard input)")
+    lines.append(f"playbook: {', '.join(record.playbooks)}")
     if record.vim:
-        print(f"VIM: {record.vim.name} at {record.vim.auth_url}")
+        lines.append(f"VIM: {record.vim.name} at {record.vim.auth_url}")
+    later = request_input.RESOLVED_LATER
+    for name, reference in _unread(request_params):
+        lines.append(f"secret: {name}: {json.dumps(reference)}, {later}")
+    return lines
+
+
+def _balancer(
+    request_params: InstallParams, machines: Machines, record: dry_run.Record
+) -> dict[str, Any] | None:
+    """Where the load balancer's script is run, and how."""
+    call, vm, params = record.balancer, machines.load_balancer, request_params
+    if not (call and vm and params.load_balancer):
+        return None
+    script = ["bash", params.load_balancer.script_path, call.verb]
+    return {"address": vm.ssh_address, "command": [*script, *call.arguments]}
+
+
+def _unread(request_params: InstallParams) -> Iterator[tuple[str, Any]]:
+    """The references that are resolved later, by attribute."""
     for use in request_params.references:
         if not use.is_known:
-            reference = json.dumps(use.reference.as_given())
-            print(
-                f"secret: {use.attribute}: {reference}, {request_input.RESOLVED_LATER}"
-            )
+            yield use.attribute, use.reference.as_given()
 
 
 def _machines(args: argparse.Namespace, request_params: InstallParams) -> list[Machine]:

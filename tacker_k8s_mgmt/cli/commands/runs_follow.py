@@ -4,18 +4,22 @@
 import argparse
 import time
 from itertools import chain
+from typing import Any
 
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.cli import common, recorded
-from tacker_k8s_mgmt.cli.base import Command
+from tacker_k8s_mgmt.cli.base import Outcome, Report
 from tacker_k8s_mgmt.cli.render.console import Console, Reporter
 from tacker_k8s_mgmt.model.timeline import Operation, Timeline, in_words
 
 _POLL_SECONDS = 0.5
 
 
-class RunsFollow(Command):
-    """Follow an operation live, until it ends."""
+class RunsFollow(Report):
+    """Follow an operation live, until it ends.
+
+    As a document, it is printed when the operation has ended.
+    """
 
     examples = (
         "tacker-k8s-mgmt runs follow",
@@ -38,7 +42,7 @@ class RunsFollow(Command):
         )
         return parser
 
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
+    def find(self, parsed_args: argparse.Namespace) -> Outcome:
         """Show the last operation, and go on with it."""
         args = parsed_args
         began = time.time()
@@ -47,7 +51,8 @@ class RunsFollow(Command):
             raise recorded.nothing(args.state_path, args.vnf)
         timeline = Timeline()
         path = journal.path_of(args.state_path, vnf_id)
-        reporter = Reporter(Console(), timeline)
+        is_document = bool(args.formatter or args.columns)
+        reporter = Reporter(Console(quiet=is_document), timeline)
         with journal.Reader(path) as reader, reporter:
             _catch_up(reader, timeline, reporter)
             if _goes_on(timeline.last, args.wait, began):
@@ -55,7 +60,20 @@ class RunsFollow(Command):
         last = timeline.last
         if last is None:
             raise recorded.nothing(args.state_path, vnf_id)
-        return common.OK if last.final and not last.failed else common.PROBLEMS
+        code = common.OK if last.final and not last.failed else common.PROBLEMS
+        return Outcome(_document(vnf_id, timeline, last), lambda: None, code)
+
+
+def _document(vnf_id: str, timeline: Timeline, last: Operation) -> dict[str, Any]:
+    return {
+        "vnf_instance_id": vnf_id,
+        "vnf_instance_name": timeline.vnf_name or None,
+        "hook": last.hook,
+        "outcome": last.outcome if last.ended is not None else None,
+        "is_final": last.final,
+        "seconds": last.seconds,
+        "error": last.error or None,
+    }
 
 
 def _first_instance(args: argparse.Namespace) -> str | None:

@@ -126,6 +126,43 @@ def test_the_load_balancer_and_the_vim_are_reported(preview, listed):
     assert "VIM: kubernetes_vim at https://10.99.0.5:6443\n" in out
 
 
+def test_document_has_what_the_text_has(preview, listed):
+    machines = listed(MACHINES)
+    code, text, _ = preview(simple(), "--machines", machines)
+    assert code == 0
+    code, out, _ = preview(simple(), "--machines", machines, "--json")
+    assert code == 0
+    document = json.loads(out)
+    assert document["problems"] == []
+    assert document["files"] == {
+        name: shown(text, name) for name in ("hosts.yaml", "vars.json")
+    }
+    assert shlex.join(document["load_balancer"]["command"]) in text
+    assert document["load_balancer"]["address"] == "10.99.0.5"
+    assert document["playbooks"] == ["cluster.yml"]
+    assert document["vim"] == {
+        "name": "kubernetes_vim",
+        "auth_url": "https://10.99.0.5:6443",
+    }
+
+
+def test_revealed_secrets_are_in_no_document(preview, listed, tmp_path):
+    options = ("--output-dir", str(tmp_path / "preview"), "--reveal", "--json")
+    code, out, _ = preview(secretive(), "--machines", listed(MACHINES), *options)
+    assert code == 0
+    assert MARK in (tmp_path / "preview" / "hosts.yaml").read_text()
+    assert MARK not in out
+    assert json.loads(out)["files"] == {}
+
+
+def test_problems_are_a_document(preview):
+    body = simple()
+    del installation(body)["worker_node"]
+    code, out, _ = preview(body, "--json")
+    assert code == 1
+    assert json.loads(out)["problems"] == ["worker_node: is missing"]
+
+
 def test_without_a_load_balancer_the_vim_is_at_the_control_plane(preview):
     body = simple()
     del installation(body)["external_lb_param"]

@@ -599,3 +599,23 @@ def test_a_dumb_terminal_gets_plain_lines(tmp_path, screen):
     shown = screen("follow", "--state-path", str(tmp_path), TERM="dumb")
     assert "completed after" in shown.read()
     assert "\x1b" not in shown.text
+
+
+def test_follow_prints_one_document_when_the_operation_has_ended(tmp_path, capsys):
+    completed(tmp_path, "instantiate_start")
+    thread = later(lambda: failed(tmp_path, "instantiate_end"))
+    assert runs(tmp_path, "follow", "--json") == 1
+    thread.join()
+    document = json.loads(capsys.readouterr().out)
+    assert document["vnf_instance_id"] == VNF
+    assert document["hook"] == "instantiate_end"
+    assert document["outcome"] == "failed"
+    assert document["is_final"] is True
+    assert document["error"] == ERROR
+
+
+def test_document_of_an_operation_that_has_not_ended(tmp_path, capsys):
+    Recorder(tmp_path).begin(9).step_start("run cluster.yml")
+    assert runs(tmp_path, "follow", "--wait", "0.1", "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["outcome"], document["is_final"]) == (None, False)

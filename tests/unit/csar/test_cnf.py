@@ -9,6 +9,7 @@ import tarfile
 import pytest
 import yaml
 
+from tacker_k8s_mgmt.cli import main
 from tacker_k8s_mgmt.csar import archive, cnf, meta, sources
 from tacker_k8s_mgmt.errors import PackageError
 
@@ -68,4 +69,23 @@ def test_directory_without_a_vnfd_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(PackageError, match=r"named \*\.vnfd\.yaml"):
         cnf.pack(output, source=tmp_path / "empty", api="v1")
+    assert not output.exists()
+
+
+def test_command_prints_a_document(tmp_path, capsys):
+    output = tmp_path / "web.zip"
+    assert main(["csar", "cnf", "-o", str(output), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["package"] == str(output)
+    assert set(document["files"]) == set(archive.read(output))
+
+
+def test_problems_of_the_command_are_a_document(tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    output = tmp_path / "web.zip"
+    words = ["csar", "cnf", str(tmp_path / "empty"), "-o", str(output), "--json"]
+    assert main(words) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["package"] is None
+    assert "*.vnfd.yaml" in document["problems"][0]
     assert not output.exists()
