@@ -24,6 +24,16 @@ MARKER = ".tacker-k8s-mgmt.json"
 FACTS = "facts"  # Ansible's fact cache, see run_files/run.sh
 _SHORT = 30.0  # seconds
 _REMOVE_LIMIT = 120.0  # seconds
+# Prints the directory, or the nearest one above it that is there, if the user may not
+# create anything in it. Argument: the directory.
+_UNWRITABLE = """
+place=$1
+until [ -e "$place" ]; do
+  place=${place%/*}
+  place=${place:-/}
+done
+[ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ] || printf '%s\n' "$place"
+"""
 
 
 class WorkDir:
@@ -73,6 +83,7 @@ class WorkDir:
         """Return why :meth:`claim` would be refused, or None; changes nothing."""
         try:
             self._refuse_foreign()
+            self._refuse_unwritable()
         except errors.OwnershipError as error:
             return str(error)
         return None
@@ -159,6 +170,15 @@ class WorkDir:
             for name in listing.stdout.splitlines()
         ):
             raise self._refusal("is not empty and has no marker of this driver")
+
+    def _refuse_unwritable(self) -> None:
+        """Raise if the user may not create it, or what is below it."""
+        argv = ["sh", "-euc", _UNWRITABLE, "sh", self.path]
+        place = self._run(*argv).stdout.rstrip("\n")
+        if place:
+            raise self._refusal(
+                f"cannot be used: {place} is no directory that the user may write to"
+            )
 
     def _mark(self) -> None:
         """Create the marker atomically, as a link, unless there is one."""

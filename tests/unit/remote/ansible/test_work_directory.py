@@ -2,6 +2,7 @@
 """The owned directory on a real file system behind SSH."""
 
 import json
+import os
 import stat
 import threading
 from pathlib import Path
@@ -148,6 +149,22 @@ def test_what_is_not_ours_is_refused_and_untouched(workdir, path, prepare, reaso
     with pytest.raises(errors.OwnershipError, match=reason):
         workdir.claim()
     assert tree(path.parent) == before
+
+
+def test_directory_below_a_file_is_an_obstacle(workdir, path):
+    path.parent.write_text("data")
+    assert f"{path.parent} is no directory that the user may" in workdir.obstacle()
+    assert path.parent.read_text() == "data"
+
+
+def test_directory_that_the_user_may_not_create_is_an_obstacle(session, sshd):
+    if os.geteuid() == 0:
+        # Nobody may look into root's home.
+        setpriv = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+        sshd.program("sh", f'exec {setpriv} /bin/sh "$@"')
+    obstacle = WorkDir(session, "/root/clusters/simple", "vnf-1").obstacle()
+    assert "/root is no directory that the user may write to" in obstacle
+    assert not os.path.exists("/root/clusters")
 
 
 def test_another_owner_is_named(workdir, foreign):
