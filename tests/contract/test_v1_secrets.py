@@ -74,7 +74,7 @@ def instance(cloud, monkeypatch, directory):
             "ansible.password": {"file": f"{directory}/one"},
         }
     )
-    info = types.SimpleNamespace(additional_params=request(body))
+    info = types.SimpleNamespace(additional_params=request(body), vnfc_resource_info=[])
     vim = types.SimpleNamespace(
         vim_id=VIM, access_info={"region": "RegionTwo"}, extra={}
     )
