@@ -41,6 +41,7 @@ VERSIONED = (
     *("tests/contract/test_v1_life.py", "tests/contract/test_v2_life.py"),
     "--ignore=tests/unit/cli/test_openstack.py",
     "--ignore=tests/unit/request/test_params_properties.py",
+    "--ignore=tests/unit/remote/kubernetes/test_downloads.py",
     "--ignore=tests/unit/remote/kubernetes/test_drain.py",
     "--ignore=tests/unit/remote/kubernetes/test_node_cleanup.py",
     "--ignore=tests/unit/remote/ansible/test_events_plugin.py",
@@ -48,6 +49,13 @@ VERSIONED = (
     "--ignore=tests/unit/remote/ansible/test_runner.py",
     "--ignore=tests/unit/remote/ansible/test_run_with_ansible.py",
     "--ignore=tests/unit/remote/ssh/test_connector.py",
+)
+
+#: A quick test that hangs is ended and named, and the others go on. The slowest take
+#: seconds, so a loaded machine does not come near it.
+STUCK = (
+    *("-o", "faulthandler_timeout=900"),
+    *("-o", "faulthandler_exit_on_timeout=true"),
 )
 
 
@@ -193,7 +201,8 @@ def quick_checks(settings: Settings, scratch: str) -> list[Check]:
     lowest = variables(settings, scratch, environments.LOWEST)
     # Some of their time is spent waiting for something.
     parallel = ("-n", "3", "--dist", "worksteal")
-    pytest = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *parallel)
+    options = ("-q", "-p", "no:cacheprovider", *parallel, *STUCK)
+    pytest = ("python", "-m", "pytest", *options)
     # The first lab would make them, and all others would wait for it.
     databases = Check(
         "databases of the lab", (sys.executable, "-m", "lab", "databases")

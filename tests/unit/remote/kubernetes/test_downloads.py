@@ -85,7 +85,9 @@ def server(api_certificate):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*api_certificate)
     served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    served.socket = context.wrap_socket(served.socket, server_side=True)
+    served.socket = context.wrap_socket(
+        served.socket, server_side=True, do_handshake_on_connect=False
+    )
     with serving(served) as address:
         yield address
 
