@@ -27,8 +27,8 @@ BUILD_LIMIT = 7200
 LIMIT = 60
 _KUBERNETES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 _STATIC_C = "-linkmode external -extldflags -static"
-# The linker's options of each project's own release build.
-_VERSIONS: Mapping[str, str] = {
+#: The linker's options of each project's own release build.
+VERSIONS: Mapping[str, str] = {
     "kubernetes": " ".join(
         f"-X {package}.gitVersion=v{{version}} -X {package}.gitMajor={{major}}"
         f" -X {package}.gitMinor={{minor}} -X {package}.gitTreeState=clean"
@@ -83,7 +83,7 @@ class Group:
         """Words of ``go build`` beside what is built."""
         major, minor, _ = self.version.split(".")
         known = {"version": self.version, "major": major, "minor": minor}
-        words = ["-s", "-w", _VERSIONS.get(self.name, "").format(**known)]
+        words = ["-s", "-w", VERSIONS.get(self.name, "").format(**known)]
         if self.with_c:
             words.append(_STATIC_C)
         options = ["-trimpath", "-ldflags", " ".join(filter(None, words))]

@@ -6,9 +6,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from lab import command
-from lab.artifacts import archives, debian
+from lab.artifacts import archives, debian, layout
 from lab.artifacts.archives import Entry
-from lab.artifacts.layout import WEB
 from lab.artifacts.registry import Layer, Start, Storage
 from lab.settings import Settings
 
@@ -16,7 +15,11 @@ LIMIT = 120
 IPTABLES = ("iptables", "busybox-static")
 NGINX = ("nginx", "libnginx-mod-stream")
 BUSYBOX = ("busybox-static",)
+MARIADB = ("mariadb-server-core", "mariadb-client-core", "busybox-static")
+PYTHON = ("python3", "busybox-static")
 PAUSE = Path(__file__).with_name("pause.c")
+#: Its scripts stand in for those of the image of Docker Hub.
+MARIADB_SCRIPTS = Path(__file__).with_name("mariadb")
 _OURS: Mapping[str, str] = MappingProxyType(
     {"org.opencontainers.image.description": "a small one of the laboratory's"}
 )
@@ -61,7 +64,12 @@ class Builder:
             "flannel/flannel": self._flannel,
             "flannel/flannel-cni-plugin": self._flannel_cni_plugin,
             "library/nginx": self._nginx,
-            WEB[0]: self._web,
+            "library/registry": self._registry,
+            "library/busybox": self._busybox,
+            "rancher/local-path-provisioner": self._local_path_provisioner,
+            layout.WEB[0]: self._web,
+            layout.MARIADB[0]: self._mariadb,
+            layout.PYTHON[0]: self._python,
         }
 
     def add(self, repository: str, tag: str) -> None:
@@ -110,9 +118,34 @@ class Builder:
         layers = [self._base(NGINX), self._storage.layer(users)]
         return layers, Start(command=["/usr/sbin/nginx", "-g", _STREAM], labels=_OURS)
 
+    def _registry(self) -> tuple[list[Layer], Start]:
+        program = self._program("registry", "registry", "bin/registry")
+        return [self._storage.layer((*_DIRECTORIES, program))], Start()
+
+    def _local_path_provisioner(self) -> tuple[list[Layer], Start]:
+        name = "local-path-provisioner"
+        program = self._program(name, name, f"usr/bin/{name}")
+        return [self._storage.layer((*_DIRECTORIES, program))], Start()
+
+    def _busybox(self) -> tuple[list[Layer], Start]:
+        return [self._base(BUSYBOX)], Start(command=["sh"], labels=_OURS)
+
     def _web(self) -> tuple[list[Layer], Start]:
         start = Start(command=["/bin/sh", "-c", _ANSWER], labels=_OURS)
         return [self._base(BUSYBOX)], start
+
+    def _mariadb(self) -> tuple[list[Layer], Start]:
+        scripts = [
+            Entry(f"usr/local/bin/{path.name}", path)
+            for path in sorted(MARIADB_SCRIPTS.iterdir())
+        ]
+        users = [Entry("etc/passwd", _PASSWD, 0o644), Entry("var/lib/mysql")]
+        layers = [self._base(MARIADB), self._storage.layer([*users, *scripts])]
+        start = Start(entrypoint=["/usr/local/bin/entrypoint.sh"], labels=_OURS)
+        return layers, start
+
+    def _python(self) -> tuple[list[Layer], Start]:
+        return [self._base(PYTHON)], Start(command=["python3"], labels=_OURS)
 
     def _program(self, part: str, name: str, place: str) -> Entry:
         return Entry(place, self._programs[part] / name)

@@ -54,7 +54,7 @@ def path(settings: Settings) -> Path:
 
 def is_ready(settings: Settings, release: Release) -> bool:
     """Whether the mirror has all that a release of kubespray downloads."""
-    return not mirror.missing(path(settings), release)
+    return not mirror.missing(path(settings), release, _images())
 
 
 def unreachable(settings: Settings, release: Release) -> str:
@@ -99,7 +99,7 @@ def make(
         report.line(f"downloads of kubespray {release.name}, into {target}:")
         for file in layout.FILES:
             _add_file(report, target, file, release.wanted[file.part], digests)
-        for image in layout.IMAGES:
+        for image in _images():
             _add_image(report, target, image, release.wanted[image.part])
         shutil.rmtree(unfinished)
     mirror.check(target, release)
@@ -167,6 +167,10 @@ def _add_file(
                 f"its SHA-256 is {digest}, kubespray expects {digests[file.name]}"
             )
         part.replace(place)
+
+
+def _images() -> tuple[layout.Image, ...]:
+    return (*layout.IMAGES, *layout.OPTIONAL_IMAGES)
 
 
 def _add_image(report: Report, target: Path, image: layout.Image, version: str) -> None:

@@ -123,8 +123,18 @@ IMAGES = (
     Image("library/nginx", "nginx", "{version}", DOCKER),
     Image("cpa/cluster-proportional-autoscaler", "cluster-proportional-autoscaler"),
 )
+#: Of what a request has to ask for. A mirror for clusters without it may lack them.
+OPTIONAL_IMAGES = (
+    Image("library/registry", "registry", "{version}", DOCKER),
+    Image("rancher/local-path-provisioner", "local-path-provisioner", registry=DOCKER),
+    Image("library/busybox", "busybox", "{version}", DOCKER),
+)
 #: A web server for tests, which is not kubespray's: it answers with its pod's name.
 WEB = ("lab/web", "1")
+#: Those of the sample application, Debian's programs under the names of Docker Hub.
+MARIADB, PYTHON = ("library/mariadb", "11.4"), ("library/python", "3.12-slim")
+#: All that are the tests' own.
+OWN = (WEB, MARIADB, PYTHON)
 
 
 def versions(wanted: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str, str]:

@@ -28,9 +28,13 @@ REGISTRY = Group("registry", "3.1.2")
 SECCOMP = Path("/usr/include/seccomp.h")
 _COMPLETE = ".complete"
 # A mirror is made again when these change, which takes only a minute.
-RECIPE = (*Path(__file__).parent.glob("*.py"), images.PAUSE)
+RECIPE = (
+    *Path(__file__).parent.glob("*.py"),
+    images.PAUSE,
+    *images.MARIADB_SCRIPTS.iterdir(),
+)
 # What is no Go module, or not built.
-_NO_GROUP = frozenset({"pause", "nginx", *SWITCHES})
+_NO_GROUP = frozenset({"pause", "nginx", "busybox", *SWITCHES})
 
 
 def groups(release: Release) -> dict[str, Group]:
@@ -91,7 +95,8 @@ def make_own(settings: Settings, report: Report) -> Path:
                 work = _new(target)
                 (work / "files").mkdir()
                 builder = images.Builder(settings, Storage(work / "images"), {})
-                builder.add(*layout.WEB)
+                for image in layout.OWN:
+                    builder.add(*image)
                 _finish(work, target, current)
     return target
 
@@ -135,14 +140,21 @@ def check(directory: Path, release: Release) -> None:
         )
 
 
-def missing(directory: Path, release: Release) -> list[str]:
-    """What a mirror lacks, as paths in it and names of images."""
+def missing(
+    directory: Path,
+    release: Release,
+    wanted: Sequence[layout.Image] | None = None,
+) -> list[str]:
+    """What a mirror lacks, as paths in it and names of images.
+
+    :param wanted: the images; by default those that every cluster needs.
+    """
     chosen = variables(directory)
     versions = layout.versions(release.wanted, chosen)
     places = (f"files/{file.place(versions[file.part])}" for file in layout.FILES)
     absent = [place for place in places if not (directory / place).is_file()]
     storage = Storage(directory / "images")
-    for image in layout.IMAGES:
+    for image in layout.IMAGES if wanted is None else wanted:
         if chosen.get(SWITCHES.get(image.part, "")) == "false":
             continue
         repository, tag = image.reference(versions[image.part])
@@ -177,7 +189,7 @@ def _assemble(
         digest = _put(file, version, programs[file.part], place)
         chosen[file.checksum] = f"sha256:{digest}"
     builder = images.Builder(settings, Storage(work / "images"), programs)
-    for image in layout.IMAGES:
+    for image in (*layout.IMAGES, *layout.OPTIONAL_IMAGES):
         if image.part not in SWITCHES:
             builder.add(*image.reference(release.built(image.part)))
     lines = (f"{name}: {json.dumps(value)}\n" for name, value in chosen.items())

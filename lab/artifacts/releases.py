@@ -30,6 +30,9 @@ VARIABLES: Mapping[str, str] = MappingProxyType(
         "pause": "pod_infra_version",
         "nginx": "nginx_image_tag",
         "cluster-proportional-autoscaler": "dnsautoscaler_version",
+        "registry": "registry_version",
+        "local-path-provisioner": "local_path_provisioner_version",
+        "busybox": "local_path_provisioner_helper_image_tag",
     }
 )
 #: Parts that cannot be built, with the variable of kubespray that does without them.
@@ -78,12 +81,19 @@ _NEWEST = Release(
         "pause": "3.10.1",
         "nginx": "1.28.2-alpine",
         "cluster-proportional-autoscaler": "1.8.8",
+        "registry": "2.8.1",
+        "local-path-provisioner": "0.0.32",
+        "busybox": "latest",
     },
     instead={
         "crictl": "1.36.0",
         # The last one of the CNI project's own, before it became a project.
         "flannel-cni-plugin": "0.9.1",
         "nginx": "debian",
+        # The one that serves the mirror's images.
+        "registry": "3.1.2",
+        "local-path-provisioner": "0.0.30",
+        "busybox": "debian",
     },
 )
 _FORMER = Release(

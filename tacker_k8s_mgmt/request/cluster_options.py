@@ -39,6 +39,8 @@ _SET_UP = Fixed(
 _IMAGE_REPOS = tuple(
     f"{name}_image_repo" for name in ("kube", "gcr", "github", "docker", "quay")
 )
+# What makes the directories of local volumes; kubespray has it from Docker Hub always.
+_LOCAL_PATH_HELPER = "local_path_provisioner_helper_image_repo"
 # Releases up to v2.27 write v1.31.9, later ones 1.31.9, each as in its checksums. These
 # are a role default wherever kubespray uses the version.
 _LEADING_V = (
@@ -100,7 +102,9 @@ class Offline(Structure):
     does it: github.com, dl.k8s.io, storage.googleapis.com and get.helm.sh are
     directories there. May hold credentials. From v2.25 on."""
     registry_host: Annotated[
-        OptionalImageHost, Becomes("registry_host", *_IMAGE_REPOS)
+        OptionalImageHost,
+        Becomes("registry_host", *_IMAGE_REPOS),
+        Becomes(_LOCAL_PATH_HELPER, value="{}/library/busybox".format),
     ] = None
     """Registry (host, port, path) from which all images come in place of
     registry.k8s.io, gcr.io, ghcr.io, docker.io and quay.io."""

@@ -97,11 +97,11 @@ class Worker(socketserver.ThreadingTCPServer):
     daemon_threads = True
 
 
-def make_certificate(path: Path) -> None:
-    """Write certificate and key of an API server that is reached as 127.0.0.1."""
+def make_certificate(path: Path, address: str = "127.0.0.1") -> None:
+    """Write certificate and key of a server that is reached at an address."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "kube-apiserver")])
-    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    reached = x509.IPAddress(ipaddress.ip_address(address))
     now = datetime.datetime.now(datetime.timezone.utc)
     signed = (
         x509.CertificateBuilder()
@@ -111,7 +111,7 @@ def make_certificate(path: Path) -> None:
         .serial_number(1)
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([reached]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )

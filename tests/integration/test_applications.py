@@ -2,29 +2,27 @@
 """Applications of a cluster: installed with it, changed, broken, gone back, removed."""
 
 import json
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.integration.applications import (
+    ENTRY,
+    NOTES,
+    is_exposed,
+    notes,
+    source,
+    want,
+    workloads,
+)
 from tests.integration.cluster_checks import check, differences
 from tests.integration.conftest import ROOT, Cluster, Guide, Lab
 from tests.integration.v2 import LabV2
 
 pytestmark = pytest.mark.lab
 
-SAMPLE = ROOT / "samples" / "applications"
-ENTRY = "k8s_applications"
 IMAGE = "docker.io/library/web:1"
-
-
-def notes(**changes: Any) -> dict[str, Any]:
-    """The sample's application, with a secret that a lab has."""
-    (app,) = json.loads((SAMPLE / "applications.json").read_text())
-    app["secrets"][0]["data"][0]["value"] = {"file": "ansible-server"}
-    return {**app, **changes}
 
 
 def wiki(**values: Any) -> dict[str, Any]:
@@ -34,17 +32,6 @@ def wiki(**values: Any) -> dict[str, Any]:
         "values": values,
         "limits": {"rollout": 20},
     }
-
-
-def source(samples: Path, place: Path) -> Path:
-    """Samples with the files of the applications."""
-    shutil.copytree(samples, place)
-    files = place / "vnfd" / "simple" / "Files"
-    shutil.copytree(SAMPLE / "notes", files / "notes")
-    shutil.copytree(
-        ROOT / "samples" / "cnf" / "Files" / "helm" / "web", files / "charts" / "web"
-    )
-    return place
 
 
 @pytest.fixture(scope="module")
@@ -59,29 +46,6 @@ def cluster(lab: Lab) -> Iterator[Cluster]:
         made.parameters["applications"] = [notes()]
         made.instantiate()
         yield made
-
-
-def want(cluster: Cluster, *apps: dict[str, Any], expect: str = "COMPLETED") -> str:
-    return cluster.modify({ENTRY: json.dumps(apps)}, expect)
-
-
-def workloads(cluster: Cluster, namespace: str) -> set[str]:
-    kinds = "deployments.apps,statefulsets.apps,jobs.batch"
-    found = cluster.kubectl("get", kinds, "-n", namespace, "-o", "name")
-    return set(found.split())
-
-
-def is_exposed(cluster: Cluster) -> bool:
-    return "app-notes.notes.notes-api.tcp.8080" in json.dumps(
-        cluster.balancer("status")
-    )
-
-
-NOTES = {
-    "statefulset.apps/notes-db",
-    "job.batch/notes-schema",
-    "deployment.apps/notes-api",
-}
 
 
 class TestApplications:

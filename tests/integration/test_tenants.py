@@ -2,13 +2,13 @@
 """Tenants of a cluster: made, kept apart, used by CNFs through Tacker, and removed."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
 from tests.integration.cluster_checks import check, differences
 from tests.integration.conftest import Cluster, Guide, Lab, eventually
+from tests.integration.tenants import can, namespaces, owned, vims
 
 pytestmark = pytest.mark.lab
 
@@ -38,36 +38,6 @@ def token(cluster: Cluster, guide: Guide) -> str:
     address = f"https://{cluster.balancer_address()}:6443"
     assert info["interfaceInfo"]["endpoint"] == address
     return str(info["accessInfo"]["bearer_token"])
-
-
-def vims(lab: Lab, cluster: Cluster) -> set[str]:
-    """Names of the tenants that have a VIM."""
-    prefix = f"{cluster.vim_name}_"
-    names = {vim["name"] for vim in lab.tacker.vims()}
-    return {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
-
-
-def can(cluster: Cluster, token: str, verb: str, kind: str, namespace: str) -> bool:
-    """What ``kubectl auth can-i`` says with a token."""
-    url = f"https://{cluster.balancer_address()}:6443"
-    access = ("--server", url, "--certificate-authority", str(cluster.ca()))
-    done = subprocess.run(
-        [
-            *("kubectl", "--kubeconfig", "/dev/null", *access, "--token", token),
-            *("auth", "can-i", verb, kind, "--namespace", namespace),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.stdout.strip() in ("yes", "no"), done.stderr
-    return done.stdout.strip() == "yes"
-
-
-def namespaces(cluster: Cluster) -> set[str]:
-    found = cluster.kubectl("get", "namespaces", "-o", "name").split()
-    return {name.rpartition("/")[2] for name in found}
 
 
 def pods(cluster: Cluster, namespace: str) -> list[str]:
@@ -140,10 +110,7 @@ class TestTenants:
         cluster.modify({"k8s_tenants": json.dumps([RED])})
         assert vims(lab, cluster) == {"red"}
         assert "blue" not in namespaces(cluster)
-        kinds = "serviceaccounts,secrets,clusterroles,clusterrolebindings"
-        owner = "tacker-k8s-mgmt/owner=tenant.blue"
-        left = cluster.kubectl("get", kinds, "-A", "-l", owner, "-o", "name")
-        assert left == ""
+        assert owned(cluster, "blue") == ""
         assert check(cluster).returncode == 0
 
     def test_all_go_with_the_cluster(self, lab, cluster):

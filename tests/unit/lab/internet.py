@@ -30,7 +30,7 @@ def published(directory: Path, release: releases.Release) -> Path:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(file.name)
     storage = Storage(directory / "images")
-    for image in layout.IMAGES:
+    for image in (*layout.IMAGES, *layout.OPTIONAL_IMAGES):
         reference = image.reference(release.wanted[image.part])
         storage.image(*reference, [storage.layer([])], Start())
     return directory

@@ -47,6 +47,7 @@ def images(monkeypatch):
     """One of each registry: skopeo takes its time."""
     chosen = {image.registry: image for image in layout.IMAGES}
     monkeypatch.setattr(layout, "IMAGES", tuple(chosen.values()))
+    monkeypatch.setattr(layout, "OPTIONAL_IMAGES", layout.OPTIONAL_IMAGES[-1:])
 
 
 @pytest.fixture
@@ -56,6 +57,7 @@ def few_files(monkeypatch):
     few = tuple(file for file in layout.FILES if file.name in names)
     monkeypatch.setattr(layout, "FILES", few)
     monkeypatch.setattr(layout, "IMAGES", ())
+    monkeypatch.setattr(layout, "OPTIONAL_IMAGES", ())
 
 
 @pytest.fixture

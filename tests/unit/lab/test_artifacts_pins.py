@@ -8,17 +8,18 @@ import pytest
 
 from lab import LabError
 from lab import releases as stand_ins
-from lab.artifacts import images, layout, mirror, releases
+from lab.artifacts import golang, images, layout, mirror, releases
 from lab.artifacts.golang import MODULES
 from tacker_k8s_mgmt.request import option_metadata
 from tacker_k8s_mgmt.request.cluster_options import Offline
+from tests.real import keystone_webhook
 
 #: By release, what its own ``downloads`` are with flannel, containerd and Helm, without
 #: nodelocaldns, as Ansible evaluates them; ``cluster.offline`` is set.
 DOWNLOADS = Path(__file__).parent / "downloads"
 RELEASES = list(releases.RELEASES.values())
 GROUPS = {group for release in RELEASES for group in mirror.groups(release).values()}
-GROUPS.add(mirror.REGISTRY)
+GROUPS.add(keystone_webhook.GROUP)
 # Where a group's own version is that of several modules, the first of them.
 PROJECTS = {
     "kubernetes": "k8s.io/kubernetes",
@@ -33,6 +34,8 @@ PROJECTS = {
     "coredns": "github.com/coredns/coredns",
     "flannel": "github.com/flannel-io/flannel",
     "registry": "github.com/distribution/distribution/v3",
+    "local-path-provisioner": "github.com/rancher/local-path-provisioner",
+    "cloud-provider-openstack": "k8s.io/cloud-provider-openstack",
 }
 
 
@@ -88,8 +91,8 @@ def test_the_groups_have_every_program_that_is_delivered(release):
 
 def test_a_program_says_the_version_that_it_was_pinned_to(group):
     said = group.flags()[group.flags().index("-ldflags") + 1]
-    if group.name in {"etcd", "runc", "coredns"}:
-        # Theirs is in their sources.
+    if group.name not in golang.VERSIONS:
+        # Theirs is in their sources, or they say none.
         assert "-X" not in said
     else:
         assert f"=v{group.version}" in said
@@ -117,7 +120,7 @@ def test_files_and_images_are_those_that_kubespray_asks_for(release):
 
 def test_each_part_has_a_version_and_a_variable_for_it(release):
     parts = {file.part for file in layout.FILES}
-    parts |= {image.part for image in layout.IMAGES}
+    parts |= {image.part for image in (*layout.IMAGES, *layout.OPTIONAL_IMAGES)}
     assert parts == set(release.wanted) == set(releases.VARIABLES)
     assert set(release.instead) < set(release.wanted)
 
@@ -140,8 +143,10 @@ def test_files_are_where_the_driver_lets_kubespray_look():
     }
     assert {file.path.partition("/")[0] for file in layout.FILES} <= roots
     # The names of images follow registry_host itself, whatever their registry is.
-    repositories = {v for n, v in said.items() if n.endswith("_image_repo")}
-    assert repositories == {"m:5001"}
+    repositories = {n: v for n, v in said.items() if n.endswith("_image_repo")}
+    helper = repositories.pop("local_path_provisioner_helper_image_repo")
+    assert set(repositories.values()) == {"m:5001"}
+    assert helper in {f"m:5001/{image.repository}" for image in layout.OPTIONAL_IMAGES}
 
 
 def test_an_unknown_release_is_refused_with_those_that_are_known():

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sample application, one from a chart, and what a cluster has of them."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from tests.integration.cluster import ROOT, Cluster
+
+SAMPLE = ROOT / "samples" / "applications"
+CHART = ROOT / "samples" / "cnf" / "Files" / "helm" / "web"
+#: The metadata's entry.
+ENTRY = "k8s_applications"
+#: What the sample application consists of.
+NOTES = {
+    "statefulset.apps/notes-db",
+    "job.batch/notes-schema",
+    "deployment.apps/notes-api",
+}
+_KINDS = "deployments.apps,statefulsets.apps,jobs.batch"
+
+
+def notes(**changes: Any) -> dict[str, Any]:
+    """The sample's application, with a secret that a lab has."""
+    (app,) = json.loads((SAMPLE / "applications.json").read_text())
+    app["secrets"][0]["data"][0]["value"] = {"file": "ansible-server"}
+    return {**app, **changes}
+
+
+def source(samples: Path, place: Path) -> Path:
+    """Samples with the files of the applications."""
+    shutil.copytree(samples, place)
+    files = place / "vnfd" / "simple" / "Files"
+    shutil.copytree(SAMPLE / "notes", files / "notes")
+    shutil.copytree(CHART, files / "charts" / "web")
+    return place
+
+
+def want(cluster: Cluster, *apps: dict[str, Any], expect: str = "COMPLETED") -> str:
+    """Have a cluster get these applications; the error text of the operation."""
+    return cluster.modify({ENTRY: json.dumps(apps)}, expect)
+
+
+def workloads(cluster: Cluster, namespace: str) -> set[str]:
+    """Kind and name of the workloads in a namespace."""
+    return set(cluster.kubectl("get", _KINDS, "-n", namespace, "-o", "name").split())
+
+
+def is_exposed(cluster: Cluster) -> bool:
+    """Whether the load balancer exposes the sample's API."""
+    owner = "app-notes.notes.notes-api.tcp.8080"
+    return owner in json.dumps(cluster.balancer("status"))
