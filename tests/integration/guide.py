@@ -24,6 +24,11 @@ SSH = """\
 #!/bin/sh
 exec /usr/bin/{name} -o UserKnownHostsFile={known_hosts} "$@"
 """
+#: Tacker's configuration of a lab is in the home directory, on a site in /etc.
+SUDO = """\
+#!/bin/sh
+exec /usr/bin/sudo HOME="$HOME" "$@"
+"""
 
 
 class Guide:
@@ -36,7 +41,7 @@ class Guide:
         self.place = place
         programs = place / "bin"
         programs.mkdir()
-        texts = {"answers": ANSWERS} | {
+        texts = {"answers": ANSWERS, "sudo": SUDO} | {
             name: SSH.format(name=name, known_hosts=place / "known_hosts")
             for name in ("ssh", "scp")
         }

@@ -282,6 +282,12 @@ class TestGuide:
         for name in ("my-cluster.conf", "alice.conf"):
             assert (guide.place / name).stat().st_mode & 0o077 == 0
 
+    def test_kubeconfig_as_root(self, cluster, guide):
+        guide.does("kubeconfig as root", VNF_INSTANCE_ID=cluster.id)
+        config = str(guide.place / "my-cluster.conf")
+        told = client.command(["kubectl", "--kubeconfig", config, "get", "nodes"])
+        assert told.count(" Ready ") == len(NODES)
+
     def test_service_on_the_load_balancer(self, cluster, guide):
         script = ROOT / "scripts" / "install_external_lb.sh"
         shutil.copy(script, guide.place)
