@@ -8,7 +8,8 @@ start=/run/mysqld/start.sql
 mkdir -p "$data" /run/mysqld
 if [ ! -d "$data/mysql" ]; then
     mariadb-install-db --datadir="$data" --user=root --skip-test-db \
-        --auth-root-authentication-method=normal >/dev/null
+        --force --auth-root-authentication-method=normal >/tmp/install ||
+        { cat /tmp/install >&2 && exit 1; }
 fi
 (
     umask 077
