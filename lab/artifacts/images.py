@@ -12,7 +12,8 @@ from lab.artifacts.registry import Layer, Start, Storage
 from lab.settings import Settings
 
 LIMIT = 120
-IPTABLES = ("iptables", "busybox-static")
+# Both of what kube-proxy has a mode for.
+IPTABLES = ("iptables", "nftables", "busybox-static")
 NGINX = ("nginx", "libnginx-mod-stream")
 BUSYBOX = ("busybox-static",)
 MARIADB = ("mariadb-server-core", "mariadb-client-core", "busybox-static")
