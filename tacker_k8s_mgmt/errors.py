@@ -85,7 +85,7 @@ class PreflightError(ProblemList):
     """
 
     message = "The preflight checks found {count} problem(s): {listed}."
-    default_hint = "Nothing was changed. Mend them."
+    default_hint = "Nothing was changed."
 
 
 class OwnershipError(K8sMgmtError):
