@@ -115,15 +115,18 @@ def uids(cluster: Cluster) -> dict[str, str]:
     return {n["metadata"]["name"]: n["metadata"]["uid"] for n in cluster.nodes()}
 
 
-def youngest(cluster: Cluster, count: int) -> set[str]:
-    """Names of the workers that have joined last; a scale-in begins with these."""
+def by_age(cluster: Cluster) -> list[str]:
+    """Names of the workers, that which joined first before the others.
+
+    A scale-in begins with the first of them in the v1 API, with the last in the v2 API.
+    """
     workers = [
         node["metadata"]
         for node in cluster.nodes()
         if node["metadata"]["name"].startswith("worker-")
     ]
     workers.sort(key=lambda metadata: metadata["creationTimestamp"])
-    return {str(metadata["name"]) for metadata in workers[-count:]}
+    return [str(metadata["name"]) for metadata in workers]
 
 
 def named(address: str) -> str:

@@ -13,6 +13,7 @@ from tests.integration.cluster import Cluster
 from tests.real import cnfs, settings, workloads
 from tests.real.cluster import (
     answering_pods,
+    by_age,
     consistent,
     deploy,
     kill,
@@ -21,7 +22,6 @@ from tests.real.cluster import (
     settled,
     uids,
     versions,
-    youngest,
 )
 from tests.real.cnfs import Cnfs
 from tests.real.conftest import RealLab
@@ -158,12 +158,13 @@ class TestScaled:
         assert not [n for n in cluster.nodes() if n["spec"].get("unschedulable")]
         replicas(cluster, workloads.REPLICAS)
         cluster.kubectl("delete", "pdb", "web")
-        newest = youngest(cluster, 2)
-        with exposed.held_open(*newest):
+        # Those of the instantiation are of the same age.
+        oldest = by_age(cluster)[:2]
+        with exposed.held_open(*oldest):
             cluster.handle("retry", "COMPLETED")
         consistent(cluster, 4)
         assert len(before) - len(uids(cluster)) == 1
-        assert before.keys() - uids(cluster).keys() <= newest
+        assert before.keys() - uids(cluster).keys() <= set(oldest)
         settled(cluster)
         assert len(answering_pods(cluster)) >= 2
         exposed.answer()

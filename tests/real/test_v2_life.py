@@ -10,6 +10,7 @@ from tests.integration.v2 import KUBERNETES, OPENSTACK, ClusterV2
 from tests.real import cnfs, settings, workloads
 from tests.real.cluster import (
     answering_pods,
+    by_age,
     consistent,
     deploy,
     kill,
@@ -17,7 +18,6 @@ from tests.real.cluster import (
     settled,
     uids,
     versions,
-    youngest,
 )
 from tests.real.cnfs import Cnfs
 from tests.real.conftest import RealLabV2
@@ -98,11 +98,11 @@ def test_scaled_out(cluster: ClusterV2, exposed: Cnfs) -> None:
 
 def test_scaled_in(cluster: ClusterV2, exposed: Cnfs) -> None:
     before = uids(cluster)
-    newest = youngest(cluster, 1)
-    with exposed.held_open(*newest):
+    newest = by_age(cluster)[-1]
+    with exposed.held_open(newest):
         cluster.scale("IN")
     consistent(cluster, 2)
-    assert before.keys() - uids(cluster).keys() == newest
+    assert before.keys() - uids(cluster).keys() == {newest}
     assert uids(cluster).items() < before.items()
     settled(cluster)
     exposed.answer()
