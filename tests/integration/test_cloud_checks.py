@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lab import client, settings
+from lab.cloud.addresses import CONTROLLER_ADDRESS
 from lab.cloud.state import State
 from lab.services import compute, images
 from tacker_k8s_mgmt.cli import main
@@ -45,6 +46,22 @@ def quotas(**limits: int) -> Iterator[None]:
     finally:
         with state.edit() as records:
             records["quotas"] = {}
+
+
+@contextlib.contextmanager
+def no_way_to(address: str) -> Iterator[None]:
+    """Take the Ansible server's route away, but for the answers of its sshd."""
+    rules = (
+        ("10", "ipproto", "tcp", "sport", "22", "lookup", "main"),
+        ("11", "to", address, "unreachable"),
+    )
+    for rule in rules:
+        client.on_host(ANSIBLE_SERVER, "ip", "rule", "add", "pref", *rule)
+    try:
+        yield
+    finally:
+        for number, *_ in rules:
+            client.on_host(ANSIBLE_SERVER, "ip", "rule", "del", "pref", number)
 
 
 @pytest.mark.parametrize("version", [api.V1, api.V2], ids=lambda one: one.name)
@@ -86,6 +103,7 @@ class TestFaults:
         make = f"mkdir -p {TAKEN} && touch {TAKEN}/other"
         client.on_host(ANSIBLE_SERVER, "sh", "-c", make)
         ours["master_node"]["private_key"] = "./nosuch"
+        ours["external_lb_param"]["script_path"] = "Scripts/nosuch.sh"
         path.write_text(json.dumps(body))
         other = {"OS_USERNAME": "admin", "OS_PROJECT_NAME": "admin"}
         with quotas(instances=1, port=1):
@@ -104,6 +122,7 @@ class TestFaults:
             "Tacker's default VIM": "for the project nfv of the domain Default, and",
             "private keys": "(./nosuch, below [k8s_mgmt] key_directory)",
             "kubespray and Ansible": "there is no kubespray at",
+            "load balancer's script": "has no file Scripts/nosuch.sh",
             "cluster's directory": "is not empty and has no marker of this driver",
             "Ansible server to mirror": NOWHERE,
         }
@@ -125,6 +144,16 @@ class TestFaults:
         assert found == {"quotas of Nova", "Ansible server"}
         silent = rows["Ansible server to VMs"]["not_checked"]
         assert silent == "the Ansible server could not be asked"
+
+    def test_ansible_server_has_no_way_to_the_vms(self, tmp_path):
+        path, csar = tmp_path / "instantiate.json", built(tmp_path / "simple.zip")
+        site.request(csar, path, "--name", "far")
+        with no_way_to(CONTROLLER_ADDRESS):
+            rows = site.preflight(path, csar)
+        found = {n: r["findings"] for n, r in rows.items() if r["findings"]}
+        (text,) = found.pop("Ansible server to VMs")
+        assert f"has no route to {CONTROLLER_ADDRESS}" in text
+        assert found == {}
 
 
 def test_openstacks_own_client_sees_what_request_init_sees():
