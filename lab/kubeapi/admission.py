@@ -109,6 +109,17 @@ def _job(obj: Obj, _network: str) -> None:
     spec.setdefault("selector", selector)
 
 
+def _limit_range(obj: Obj, _network: str) -> None:
+    for limit in obj["spec"].get("limits", []):
+        if limit.get("type") != "Container":
+            continue
+        limits = {**(limit.get("max") or {}), **(limit.get("default") or {})}
+        requests = {**(limit.get("min") or {}), **limits}
+        requests |= limit.get("defaultRequest") or {}
+        limit |= {"default": limits} if limits else {}
+        limit |= {"defaultRequest": requests} if requests else {}
+
+
 def with_ip_modes(service: Obj, version: str) -> Obj:
     """A Service with the mode of each address in its status.
 
@@ -138,6 +149,7 @@ def with_ip_modes(service: Obj, version: str) -> Obj:
 _DEFAULTS: dict[str, Callable[[Obj, str], None]] = {
     "configmaps": _config_map,
     "jobs": _job,
+    "limitranges": _limit_range,
     "namespaces": _namespace,
     "nodes": _node,
     "pods": _pod,

@@ -20,6 +20,7 @@ from lab.services.mirror import REGISTRY_ADDRESS
 from tests.integration import applications, tenants
 from tests.integration.applications import NOTES, notes, want
 from tests.integration.cluster import Cluster, eventually
+from tests.integration.cluster_checks import check
 from tests.integration.v2 import ClusterV2
 from tests.real import keystone_webhook, settings, workloads
 from tests.real.cluster import consistent, versions
@@ -40,7 +41,12 @@ from tests.real.platform import (
 
 pytestmark = pytest.mark.lab
 
-BLUE = {"name": "blue", "quota": {"pods": 2}, "isolated": False}
+BLUE = {
+    "name": "blue",
+    "quota": {"pods": 2},
+    "limits": {"default": {"cpu": "500m", "memory": "64Mi"}},
+    "isolated": False,
+}
 RED = {"name": "red", "pod_security": "restricted", "isolated": False}
 NODE_REGISTRY = "registry.local:5000"
 #: By tenants.rst: what the token of one may do in its namespace, and in no other.
@@ -177,6 +183,7 @@ class TestApplications:
         assert query(cluster, "SELECT text FROM note") == "kept"
         assert answers(cluster)
         assert released(cluster) == "web-0.1.0"
+        assert check(cluster).returncode == 0
 
     def test_a_bad_image_goes_back(self, cluster: Cluster) -> None:
         bad = wiki(image=f"{REGISTRY_ADDRESS}/lab/web:none")
@@ -270,6 +277,10 @@ class TestTenants:
                 assert not tenants.can(cluster, token, verb, kind, other)
         for verb, kind in FORBIDDEN:
             assert not tenants.can(cluster, token, verb, kind, "blue")
+        more = ("create", "role", "more", "--verb=create", "--resource=networkpolicies")
+        said = tenants.with_token(cluster, token, *more, "-n", "blue")
+        assert "attempting to grant RBAC permissions not currently held" in said.stderr
+        assert check(cluster).returncode == 0
         said = tenants.with_token(cluster, token, "get", "pods", "-n", "red")
         assert "Forbidden" in said.stderr
 

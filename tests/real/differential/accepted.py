@@ -47,6 +47,7 @@ ACCEPTED = (
         "namespaces: wait for its end",
         "stdout",
         "the namespace is gone before kubectl waits, not 5 s later",
+        is_of_time=True,
     ),
     Accepted("no etcd: reports", "nodes*", _ETCD),
 )

@@ -18,12 +18,14 @@ class Accepted:
     :param row: pattern of the names of rows.
     :param path: pattern of what differs there.
     :param items: of two lists, those that only one of them has; else anything differs.
+    :param is_of_time: a matter of how fast the real one is, so they may agree.
     """
 
     row: str
     path: str
     reason: str
     items: frozenset[str] = frozenset()
+    is_of_time: bool = False
 
 
 @dataclass(frozen=True)

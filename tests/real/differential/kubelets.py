@@ -7,6 +7,7 @@ the emulator does that by itself.
 
 import contextlib
 import importlib.util
+import sys
 import threading
 import time
 from pathlib import Path
@@ -33,11 +34,17 @@ NAMES = ("m1", "w1", "w2", SILENT)
 
 
 def _program() -> Any:
-    spec = importlib.util.spec_from_file_location("stand_in_kubelet", _ROOT / _PROGRAM)
+    path = _ROOT / _PROGRAM
+    spec = importlib.util.spec_from_file_location("stand_in_kubelet", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    # A program finds what is beside it.
+    sys.path.append(str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
     return module
 
 
