@@ -190,7 +190,7 @@ class Store:
         elif "status" in old:
             new["status"] = old["status"]
         new["kind"], new["apiVersion"] = old["kind"], old["apiVersion"]
-        if "stringData" in new:
+        if "stringData" in new or resource.plural == "limitranges":
             fill_defaults(resource.plural, new, self.service_network)
         if new == old or dry_run:
             return new

@@ -20,15 +20,21 @@ from tests.real import workloads
 
 #: Where the load balancer exposes the sample application.
 NOTES_PORT = 8080
+#: The sample's API with a Job that fails, below Files.
+BROKEN = "notes/broken.yaml"
 LIMITS = {"bootstrap": 300, "rollout": 120, "health": 60}
 
 
 def source(api: str, place: Path) -> Path:
-    """The samples, with the applications' files and a second version of a chart."""
+    """The samples, the applications' files, a chart's next version and a broken Job."""
     samples = ROOT / "samples" if api == "v1" else ROOT / "samples" / "v2"
     made = applications.source(samples, place)
-    charts = made / "vnfd" / "simple" / "Files" / "charts"
-    newer = charts / "web-0.2.0"
+    files = made / "vnfd" / "simple" / "Files"
+    text = (files / "notes" / "api.yaml").read_text()
+    broken = text.replace("< /etc/notes/schema.sql", "-e 'CREATE NONSENSE'")
+    assert broken != text
+    (files / BROKEN).write_text(broken)
+    newer = files / "charts" / "web-0.2.0"
     shutil.copytree(CHART, newer)
     chart = newer / "Chart.yaml"
     chart.write_text(
@@ -81,8 +87,9 @@ def forwarded(cluster: Cluster) -> Iterator[int]:
 
 
 def pods(cluster: Cluster, app: str, namespace: str = "notes") -> list[dict[str, Any]]:
-    words = ("pods", "-n", namespace, "-l", f"app={app}")
-    return list(get(cluster, *words)["items"])
+    """Those of a workload that are not about to end."""
+    found = get(cluster, "pods", "-n", namespace, "-l", f"app={app}")["items"]
+    return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
 
 
 def living(cluster: Cluster, namespace: str) -> list[dict[str, Any]]:

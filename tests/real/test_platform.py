@@ -27,6 +27,7 @@ from tests.real.cluster import consistent, versions
 from tests.real.conftest import RealLab, RealLabV2
 from tests.real.keystone_webhook import Webhook
 from tests.real.platform import (
+    BROKEN,
     LIMITS,
     answers,
     forwarded,
@@ -198,10 +199,7 @@ class TestApplications:
 
     def test_a_job_that_fails_says_why(self, cluster: Cluster) -> None:
         broken = notes(limits=LIMITS)
-        (schema,) = (
-            one for one in broken["config"][0]["data"] if one["key"] == "schema.sql"
-        )
-        schema["value"] = "CREATE NONSENSE;\n"
+        broken["manifests"][1]["path"] = f"Files/{BROKEN}"
         text = want(cluster, broken, wiki(), expect="FAILED_TEMP")
         assert "notes-schema" in text
         assert "You have an error in your SQL syntax" in text
