@@ -61,7 +61,7 @@ class ClusterV2(Cluster):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.theirs: dict[str, str] = {}
+        self.theirs: dict[str, Any] = {}
 
     def perform(
         self, verb: str, body: dict[str, Any], expect: str = "COMPLETED"
