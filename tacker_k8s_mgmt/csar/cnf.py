@@ -8,6 +8,7 @@ import yaml
 
 from tacker_k8s_mgmt.csar import archive, build, customize, meta, sources
 from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.model import yaml_text
 
 #: The driver's file in a package by Tacker's API, and the same as a VNFD names it.
 DRIVER_FILES: Mapping[str, tuple[str, str]] = {
@@ -64,9 +65,9 @@ def _charts(files: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
             continue
         root = name.removesuffix("Chart.yaml")
         try:
-            chart = yaml.safe_load(files[name])
+            chart = yaml_text.document(files[name].decode())
             title, packed = str(chart["name"]), f"{chart['name']}-{chart['version']}"
-        except (yaml.YAMLError, KeyError, TypeError):
+        except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
             raise PackageError(name, ["it has no name and version"]) from None
         members = {
             f"{title}/{path.removeprefix(root)}": content

@@ -6,11 +6,7 @@ from typing import Any
 
 import yaml
 
-try:
-    # The other loader is ten times slower, and files are read several times.
-    from yaml import CSafeLoader as _SafeLoader
-except ImportError:
-    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
+from tacker_k8s_mgmt.model import yaml_text
 
 
 def parse(text: str) -> Any:
@@ -18,7 +14,7 @@ def parse(text: str) -> Any:
 
     :raises yaml.YAMLError: it is no YAML.
     """
-    return yaml.load(text, Loader=_SafeLoader)
+    return yaml_text.document(text)
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

@@ -12,15 +12,10 @@ from typing import Any
 import yaml
 
 from tacker_k8s_mgmt.errors import ClusterError
+from tacker_k8s_mgmt.model import yaml_text
 from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
 from tacker_k8s_mgmt.request.bastion import ssh_common_args
 from tacker_k8s_mgmt.request.params import InstallParams
-
-try:
-    # The Python loader needs a quarter of a second for some hundred nodes.
-    from yaml import CSafeLoader as _SafeLoader
-except ImportError:
-    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
 FILE_NAME = "hosts.yaml"
 _HEADER = "# Written by tacker-k8s-mgmt. Changes are lost, but for workers' logins.\n"
@@ -42,7 +37,7 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-class _Loader(_SafeLoader):
+class _Loader(yaml_text.SafeLoader):
     pass
 
 
@@ -150,7 +145,7 @@ def _nodes_in(text: str) -> tuple[tuple[Node, Mapping[str, Any]], ...] | None:
     """The nodes with their variables; None if the text is not from :func:`render`."""
     # No error is chained from here: the parser's errors quote the text with passwords.
     try:
-        group = yaml.load(text, Loader=_Loader)["all"]  # noqa: S506
+        group = yaml_text.document(text, _Loader)["all"]
         workers = group["children"]["kube_node"]["hosts"]
         return tuple(
             (_node(name, host, name in workers), host)

@@ -14,9 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from tacker_k8s_mgmt.model import compressed
 from tacker_k8s_mgmt.model.manifest_objects import Object
 
 _FORMAT = 1
+# Bytes of a record; its Secret has at most a megabyte.
+_LARGEST = 32 * 1024 * 1024
 #: Owner of an application's objects, exposures and record.
 _PREFIX = "app."
 
@@ -128,13 +131,20 @@ def unpack(text: str) -> Record:
     :raises Spoiled: it is none of this format.
     """
     try:
-        fields = json.loads(gzip.decompress(base64.b64decode(text, validate=True)))
+        fields = json.loads(_unpacked(base64.b64decode(text, validate=True)))
         if fields.pop("format") != _FORMAT:
             raise Spoiled("it is of another release of tacker-k8s-mgmt")
         good = fields.pop("good")
         return Record(**fields, good=Content(**good) if good else None)
-    except (ValueError, TypeError, KeyError, OSError, EOFError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise Spoiled("its content cannot be understood") from None
+
+
+def _unpacked(data: bytes) -> bytes:
+    try:
+        return compressed.unpack(data, _LARGEST)
+    except (compressed.Damaged, compressed.TooLarge):
+        raise Spoiled("it is not as it was written") from None
 
 
 def decoded(text: str) -> str:

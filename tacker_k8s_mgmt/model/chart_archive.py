@@ -12,11 +12,17 @@ from collections.abc import Mapping
 
 import yaml
 
+from tacker_k8s_mgmt.model import compressed, yaml_text
 from tacker_k8s_mgmt.model.manifest_objects import Unusable
 
 _CHART = "Chart.yaml"
 _NAME = "chart"
+_LONGEST = 250  # characters of name or version
 _LARGEST = 1024 * 1024  # bytes of Chart.yaml
+#: Bytes of a chart when it is unpacked, as for Helm itself.
+LARGEST_UNPACKED = 100 * 1024 * 1024
+# What tarfile raises beside its own errors, also for members that it cannot follow.
+_NO_ARCHIVE = (tarfile.TarError, compressed.Damaged, ValueError, LookupError)
 
 
 def packed(files: Mapping[str, bytes]) -> bytes:
@@ -37,20 +43,41 @@ def version_of(archive: bytes) -> str:
     :raises Unusable: it is no chart.
     """
     try:
-        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as tar:
-            for entry in tar:
-                directory, slash, path = entry.name.removeprefix("./").partition("/")
-                if directory and slash and path == _CHART and entry.size <= _LARGEST:
-                    file = tar.extractfile(entry)
-                    return _version(file.read() if file else b"")
-    except (tarfile.TarError, OSError, EOFError):
+        text = _chart_file(archive)
+    except _NO_ARCHIVE:
         raise Unusable("is no archive of a chart (.tgz)") from None
-    raise Unusable(f"has no {_CHART}")
+    if text is None:
+        raise Unusable(f"has no {_CHART}")
+    return _version(text)
+
+
+def _chart_file(archive: bytes) -> bytes | None:
+    # Unpacked before it is parsed: a header may claim any size, which tarfile reads.
+    try:
+        unpacked = compressed.unpack(archive, LARGEST_UNPACKED)
+    except compressed.TooLarge as error:
+        raise Unusable(f"has {error}") from None
+    with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as tar:
+        for entry in tar:
+            directory, slash, path = entry.name.removeprefix("./").partition("/")
+            # No link, which may be one to itself.
+            if directory and slash and path == _CHART and entry.isreg():
+                file = tar.extractfile(entry) if entry.size <= _LARGEST else None
+                return file.read() if file else None
+    return None
 
 
 def _version(text: bytes) -> str:
     try:
-        chart = yaml.safe_load(text)
-        return f"{chart['name']} {chart['version']}"
+        chart = yaml_text.document(text.decode())
+        parts = [chart["name"], chart["version"]]
     except (yaml.YAMLError, TypeError, KeyError, ValueError):
-        raise Unusable(f"has a {_CHART} without name or version") from None
+        parts = []
+    words = [str(part) for part in parts if isinstance(part, str | int | float)]
+    if len(words) != 2 or not all(map(_is_word, words)):
+        raise Unusable(f"has a {_CHART} without name or version")
+    return " ".join(words)
+
+
+def _is_word(text: str) -> bool:
+    return text.isprintable() and 0 < len(text) <= _LONGEST

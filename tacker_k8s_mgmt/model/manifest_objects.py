@@ -11,12 +11,8 @@ from typing import Any
 
 import yaml
 
+from tacker_k8s_mgmt.model import yaml_text
 from tacker_k8s_mgmt.model.placement import Workload
-
-try:
-    from yaml import CSafeLoader as _SafeLoader
-except ImportError:
-    from yaml import SafeLoader as _SafeLoader  # type: ignore[assignment]
 
 Object = Mapping[str, Any]
 
@@ -45,7 +41,7 @@ def parse(text: str) -> tuple[dict[str, Any], ...]:
     :raises Unusable: it is none.
     """
     try:
-        documents = list(yaml.load_all(text, Loader=_SafeLoader))
+        documents = list(yaml_text.documents(text))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark else ""

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from tacker_k8s_mgmt.model import yaml_text
 from tacker_k8s_mgmt.model.services import Service
 
 # What reading a Service raises that is none.
@@ -32,7 +33,7 @@ def services(
             path = (root / name).resolve()
             if not path.is_relative_to(root):
                 return None
-            for written in yaml.safe_load_all(path.read_text()):
+            for written in yaml_text.documents(path.read_text()):
                 if isinstance(written, dict) and written.get("kind") == "Service":
                     found.append(Service.read(_placed(written, namespace)))
     except (OSError, yaml.YAMLError, RecursionError, *_NO_SERVICE):

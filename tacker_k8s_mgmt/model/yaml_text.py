@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""YAML from a package, from another host or from a cluster, which may be made to harm.
+
+A few lines with aliases can stand for more values than memory holds, and libyaml's
+loader ends the whole process when it meets a text that is nested deeply enough. So the
+text is read as a stream of events first, which needs neither recursion nor memory.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+try:
+    # Ten times as fast as the loader in Python.
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:
+    from yaml import SafeLoader as SafeLoader  # type: ignore[assignment]
+
+__all__ = ["SafeLoader", "document", "documents"]
+
+#: Levels of lists and mappings in each other; definitions of custom resources have 40.
+DEEPEST = 200
+#: How many values aliases may stand for, beside ten times what is written.
+MOST_BY_ALIAS = 100_000
+_GROWTH = 10
+
+
+def document(text: str, loader: Any = SafeLoader) -> Any:
+    """The only document of a text; None if it is empty.
+
+    :param loader: a safe one.
+    :raises yaml.YAMLError: it is no YAML, is nested too deeply or stands for too much.
+    """
+    _check(text)
+    return yaml.load(text, Loader=loader)  # noqa: S506
+
+
+def documents(text: str, loader: Any = SafeLoader) -> Iterator[Any]:
+    """The documents of a text; see :func:`document`."""
+    _check(text)
+    return yaml.load_all(text, Loader=loader)
+
+
+@dataclass
+class _Extent:
+    """How much a value is, with all that its aliases stand for."""
+
+    anchor: str | None = None
+    values: int = 1
+    levels: int = 0
+
+    def take_in(self, inner: "_Extent") -> None:
+        self.values += inner.values
+        self.levels = max(self.levels, inner.levels + 1)
+
+
+def _check(text: str) -> None:
+    anchors: dict[str, _Extent] = {}
+    opened = [_Extent()]
+    written = 0
+    for event in yaml.parse(text, Loader=SafeLoader):
+        if isinstance(event, yaml.DocumentStartEvent):
+            anchors, opened, written = {}, [_Extent()], 0
+        if not isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
+            continue
+        one = _Extent(getattr(event, "anchor", None))
+        written += 1
+        if isinstance(event, yaml.CollectionStartEvent):
+            opened.append(one)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            one = opened.pop()
+        elif isinstance(event, yaml.AliasEvent):
+            if any(one.anchor == outer.anchor for outer in opened):
+                raise _refusal("has an alias of what it is in", event)
+            one = anchors.get(event.anchor or "", one)
+        if len(opened) + one.levels > DEEPEST:
+            raise _refusal("is nested too deeply", event)
+        if isinstance(event, yaml.CollectionStartEvent):
+            continue
+        if one.anchor:
+            anchors[one.anchor] = one
+        opened[-1].take_in(one)
+        if opened[-1].values > _GROWTH * written + MOST_BY_ALIAS:
+            raise _refusal("has aliases that stand for too much", event)
+
+
+def _refusal(problem: str, event: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)

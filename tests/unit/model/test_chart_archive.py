@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The archive of a chart is read, or refused: tenants make it."""
+
+import base64
+import gzip
+import tarfile
+
+import pytest
+
+from tacker_k8s_mgmt.model import applications, chart_archive
+from tacker_k8s_mgmt.model.manifest_objects import Unusable
+from tests.helpers import hostile
+
+CHART = b"name: keystone\nversion: 0.3.1\n"
+FILE = tarfile.REGTYPE
+NO_CHART = "has no Chart.yaml"
+UNNAMED = "has a Chart.yaml without name or version"
+NO_ARCHIVE = "is no archive of a chart"
+
+
+def chart(text):
+    return hostile.tgz(("keystone/Chart.yaml", FILE, text, ""))
+
+
+def test_name_and_version_of_a_chart():
+    assert chart_archive.version_of(chart(CHART)) == "keystone 0.3.1"
+    packed = chart_archive.packed({"Chart.yaml": CHART, "values.yaml": b""})
+    assert chart_archive.version_of(packed) == "keystone 0.3.1"
+    assert chart_archive.version_of(chart(b"name: a\nversion: 1\n")) == "a 1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        (tarfile.SYMTYPE, "Chart.yaml"),
+        (tarfile.SYMTYPE, "/etc/passwd"),
+        (tarfile.SYMTYPE, "../../etc/passwd"),
+        (tarfile.LNKTYPE, "keystone/Chart.yaml"),
+        (tarfile.CHRTYPE, ""),
+        (tarfile.BLKTYPE, ""),
+        (tarfile.FIFOTYPE, ""),
+        (tarfile.DIRTYPE, ""),
+    ],
+)
+def test_links_and_devices_are_no_chart(kind, target):
+    archive = hostile.tgz(("keystone/Chart.yaml", kind, b"", target))
+    with pytest.raises(Unusable, match=NO_CHART):
+        chart_archive.version_of(archive)
+
+
+def test_members_outside_of_the_directory_are_not_unpacked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    archive = hostile.tgz(
+        ("/tmp/owned", FILE, b"x", ""),
+        ("../owned", FILE, b"x", ""),
+        ("keystone/Chart.yaml", FILE, CHART, ""),
+    )
+    assert chart_archive.version_of(archive) == "keystone 0.3.1"
+    assert not list(tmp_path.iterdir())
+    assert not (tmp_path.parent / "owned").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (hostile.LAUGHS.encode() + b"name: *a9\nversion: 1\n", UNNAMED),
+        (b"name: [1]\nversion: 1\n", UNNAMED),
+        (b'name: "a\\e[2J"\nversion: 1\n', UNNAMED),
+        (b"name: ''\nversion: 1\n", UNNAMED),
+        (b"name: " + b"a" * 1000 + b"\nversion: 1\n", UNNAMED),
+        (hostile.DEEP.encode(), UNNAMED),
+        (b"\xff\xfe", UNNAMED),
+        (b"# " + b"a" * (1 << 20) + b"\n" + CHART, NO_CHART),
+    ],
+)
+def test_what_a_chart_file_must_not_have(text, reason):
+    with pytest.raises(Unusable, match=reason):
+        chart_archive.version_of(chart(text))
+
+
+@pytest.mark.parametrize(
+    "archive",
+    [
+        b"",
+        b"no archive",
+        chart(CHART)[:-20],
+        b"\x1f\x8b\x08" + bytes(100),
+        hostile.zeros(1 << 20)[:-8],
+    ],
+)
+def test_damaged_ones_are_refused(archive):
+    with pytest.raises(Unusable, match=NO_ARCHIVE):
+        chart_archive.version_of(archive)
+
+
+def test_what_unpacks_to_too_much_is_refused(monkeypatch):
+    monkeypatch.setattr(chart_archive, "LARGEST_UNPACKED", 4 << 20)
+    archive = hostile.long_header(16 << 20)
+    assert len(archive) < 1 << 20
+    with pytest.raises(Unusable, match="more than 4194304 bytes when it is unpacked"):
+        chart_archive.version_of(archive)
+
+
+def test_a_record_in_the_cluster_unpacks_to_no_more_than_it_may_have():
+    # Of the API server, whose answer has at most 8 MiB.
+    packed = base64.b64encode(hostile.zeros(40 << 20)).decode()
+    with pytest.raises(applications.Spoiled, match="not as it was written"):
+        applications.unpack(packed)
+    record = applications.Record("shop", "shop", applications.APPLIED)
+    assert applications.unpack(record.pack()) == record
+
+
+def test_a_member_is_not_larger_than_its_archive():
+    entry = tarfile.TarInfo("keystone/Chart.yaml")
+    entry.size = 1 << 40
+    with pytest.raises(Unusable):
+        chart_archive.version_of(chart_gz(entry.tobuf() + CHART))
+
+
+def chart_gz(content):
+    return gzip.compress(content)
