@@ -11,7 +11,7 @@ from ipaddress import ip_network
 from typing import Any
 
 from tacker_k8s_mgmt.kubespray import network
-from tacker_k8s_mgmt.model import networks
+from tacker_k8s_mgmt.model import json_text, networks
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, of_role
 from tacker_k8s_mgmt.request import node_registry, option_metadata, registries
 from tacker_k8s_mgmt.request.models import Proxy
@@ -89,13 +89,13 @@ def build(
 
 def api_address(text: str) -> str | None:
     """The load balancer's address in the text of the variables, if there is one."""
-    balancer = json.loads(text).get(_API_BALANCER)
+    balancer = json_text.parse(text).get(_API_BALANCER)
     return str(balancer["address"]) if balancer else None
 
 
 def certified_addresses(text: str) -> Sequence[str]:
     """The addresses for the API servers' certificates in the text of the variables."""
-    return tuple(json.loads(text)[_CERTIFIED])
+    return tuple(json_text.parse(text)[_CERTIFIED])
 
 
 def _options(params: InstallParams, nic_mtus: Collection[int]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from tacker_k8s_mgmt.model import compressed
+from tacker_k8s_mgmt.model import compressed, json_text
 from tacker_k8s_mgmt.model.manifest_objects import Object
 
 _FORMAT = 1
@@ -131,7 +131,7 @@ def unpack(text: str) -> Record:
     :raises Spoiled: it is none of this format.
     """
     try:
-        fields = json.loads(_unpacked(base64.b64decode(text, validate=True)))
+        fields = json_text.parse(_unpacked(base64.b64decode(text, validate=True)))
         if fields.pop("format") != _FORMAT:
             raise Spoiled("it is of another release of tacker-k8s-mgmt")
         good = fields.pop("good")

@@ -5,11 +5,12 @@ They are arguments and output of ``scripts/install_external_lb.sh``, or of a pac
 own script with the same contract, which a line of the script declares.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from tacker_k8s_mgmt.model import json_text
 
 #: TCP port of HAProxy's statistics, which the script reads.
 STATISTICS_PORT = 8404
@@ -167,7 +168,7 @@ def parse_status(text: str) -> BalancerStatus:
 
     :raises ValueError: it is no status report of the known format.
     """
-    report = json.loads(text)
+    report = json_text.parse(text)
     try:
         if report["format"] != _STATUS_FORMAT:
             raise ValueError(f"format {report['format']} is not known")
@@ -183,8 +184,8 @@ def parse_status(text: str) -> BalancerStatus:
             services=tuple(_service(s, addresses) for s in report["services"]),
             udp_active=all(udp.values()) if (udp := report.get("udp")) else None,
         )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"not a status report: {error!r}") from error
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"not a status report: {type(error).__name__}") from error
 
 
 def _server(report: Mapping[str, Any]) -> Server:

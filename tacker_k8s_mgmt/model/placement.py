@@ -6,11 +6,11 @@ Tolerations". Preferences are left out, because pods run without them, and so ar
 pods, which are never scheduled again.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
 from tacker_k8s_mgmt.model.pods import matches
@@ -48,14 +48,14 @@ class Workload:
         tolerations: str = "",
     ) -> "Workload":
         """Of the fields of an object; the last three as JSON, "" for none."""
-        required = json.loads(affinity or "{}").get(_REQUIRED) or {}
+        required = json_text.parse(affinity or "{}").get(_REQUIRED) or {}
         return cls(
             kind,
             namespace,
             name,
-            json.loads(selector or "{}"),
+            json_text.parse(selector or "{}"),
             required.get("nodeSelectorTerms") or (),
-            tuple(json.loads(tolerations or "[]")),
+            tuple(json_text.parse(tolerations or "[]")),
         )
 
     def __str__(self) -> str:

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from tacker_k8s_mgmt.model import playbook_estimates
+from tacker_k8s_mgmt.model import json_text, playbook_estimates
 from tacker_k8s_mgmt.model.playbook_estimates import Former
 
 _MESSAGE_CHARS = 300
 _FULL_FAILURES = 3
 _LISTED_FAILURES = 100
+_MOST_FAILURES = 10_000  # that are kept; no more are counted
 _NAMED_HOSTS = 10
 _SLOWEST = 8
 _SHOWN = ("name", "host", "task", "message")
@@ -217,8 +218,8 @@ def fold(
     """
     for line in lines:
         # Ignore a line that was not written completely.
-        with suppress(ValueError, TypeError, AttributeError):
-            event = json.loads(line)
+        with suppress(ValueError, TypeError, AttributeError, OverflowError):
+            event = json_text.parse(line)
             progress = _after(progress, _clean(event, redact))
     return progress
 
@@ -249,6 +250,8 @@ def _after(progress: Progress, event: Mapping[str, Any]) -> Progress:
                 ended, task=name, tasks=progress.tasks + 1, task_started=began
             )
         case "failed" | "unreachable" if not event.get("ignored"):
+            if len(progress.seen) >= _MOST_FAILURES:
+                return progress
             return replace(progress, seen=(*progress.seen, _failure(event)))
         case "recap":
             return replace(_task_ended(progress), recap=event.get("hosts", {}))

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The identity that a VM reports of itself, and the MTU of its network interface."""
 
-import json
-
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
@@ -29,6 +28,7 @@ def read(session: Session, machine: Machine | Node) -> MachineIdentity:
 def nic_mtu(links: str) -> int:
     """The MTU in the output of ``ip -j addr show to ADDRESS``; 0 without any."""
     try:
-        return next((int(nic["mtu"]) for nic in json.loads(links) if "mtu" in nic), 0)
+        nics = json_text.parse(links)
+        return next((int(nic["mtu"]) for nic in nics if "mtu" in nic), 0)
     except (ValueError, TypeError):
         return 0

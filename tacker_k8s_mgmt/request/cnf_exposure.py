@@ -4,7 +4,6 @@
 It says which Services of the CNF the load balancer of its cluster exposes, and where.
 """
 
-import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.exposure import Exposure, shown
 from tacker_k8s_mgmt.model.services import (
     LOAD_BALANCER,
@@ -226,7 +226,7 @@ def parse(raw: Any) -> ExposureParams:
     """
     if isinstance(raw, str):
         try:
-            raw = json.loads(raw)
+            raw = json_text.parse(raw)
         except ValueError:
             raise errors.ExposureParamError(["is text, but not JSON"]) from None
     if raw is None:

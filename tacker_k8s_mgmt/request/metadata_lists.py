@@ -6,13 +6,13 @@ in its ``metadata``, which both of Tacker's APIs keep. Each list is an entry of 
 as JSON text, because Tacker's v1 API stores nothing else.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.request import key_aliases, secret_references
 from tacker_k8s_mgmt.request.install_params import InstallParams
 from tacker_k8s_mgmt.request.key_aliases import Reading
@@ -58,7 +58,7 @@ def _replaced(reading: Reading, entry: str, attribute: str, value: Any) -> Readi
     problems = []
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = json_text.parse(value)
         except ValueError:
             value, problems = [], [f"{entry}: is text, but not JSON"]
     new = key_aliases.read(InstallParams, {attribute: value})

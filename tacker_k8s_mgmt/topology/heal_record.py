@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.nodes import Node, Role
 
 FILE_NAME = "healing.json"
@@ -49,7 +50,7 @@ class Healing:
 
 def parse(text: str | None) -> Healing:
     """Parse a record file; an empty record without a file."""
-    values = json.loads(text or "{}")
+    values = json_text.parse(text or "{}")
     healing = Healing(
         tuple(values.get("rebuilt", ())), tuple(values.get("not_ready", ()))
     )

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.versions import minor, numbers
 from tacker_k8s_mgmt.request.params import InstallParams
 
@@ -68,7 +69,7 @@ class Record:
 
 def recorded(text: str | None) -> Record:
     """Parse a record file; an empty record without a file."""
-    values = json.loads(text or "{}")
+    values = json_text.parse(text or "{}")
     return Record(
         version=values.get("version", ""),
         aim=values.get("aim", ""),

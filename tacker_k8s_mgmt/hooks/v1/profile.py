@@ -7,6 +7,7 @@ Tacker's v1 API keeps texts in the metadata, so it is the text of a JSON object.
 import json
 from typing import Any
 
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.request.profile_values import Expansion
 
 KEY = "k8s_mgmt_profile"
@@ -16,7 +17,7 @@ def kept(vnf_instance: Any) -> Any:
     """What is kept; None if nothing is, and the text itself if it is no JSON."""
     text = (vnf_instance.vnf_metadata or {}).get(KEY)
     try:
-        return None if text is None else json.loads(text)
+        return None if text is None else json_text.parse(text)
     except (TypeError, ValueError):
         return text
 

@@ -6,7 +6,6 @@ error that names the file and the way out; :mod:`.rebuild` rebuilds those whose 
 can be had from Heat, the cluster and the inventory.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
@@ -16,6 +15,7 @@ from pydantic import TypeAdapter
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory, variables
 from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Node
@@ -186,5 +186,5 @@ def _checked_inventory(text: str) -> str:
 def _services(text: str) -> tuple[ExposedService, ...]:
     return tuple(
         ExposedService(**{**one, "sources": tuple(one.get("sources", ()))}, servers=())
-        for one in json.loads(text)
+        for one in json_text.parse(text)
     )

@@ -19,6 +19,7 @@ from importlib import resources
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.ssh.channel import Channel
 from tacker_k8s_mgmt.remote.ssh.session import Session
@@ -29,6 +30,11 @@ _ANSWER_LIMIT = 60.0  # seconds
 _PATIENCE = 10.0  # seconds; a former owner's connection may be just closing
 _RELOCK_PATIENCE = 2.0  # seconds
 _LINE = 4096
+_SHOWN = 500  # characters of an owner in an error
+_LONGEST = 16 * _LINE  # bytes of the answer
+#: Seconds for which a promise is trusted that the lock will be released: the file
+#: belongs to the Ansible server's account, which other clusters may use, too.
+_LONGEST_PROMISE = 3600.0
 
 _HOLD = resources.files(__package__).joinpath("run_files/hold.sh").read_text()
 
@@ -172,7 +178,7 @@ class LockedSession:
 def _first_line(channel: Channel) -> str:
     waiting = Backoff(_ANSWER_LIMIT, first=0.01, longest=0.5)
     line = b""
-    while b"\n" not in line and not waiting.spent():
+    while b"\n" not in line and len(line) < _LONGEST and not waiting.spent():
         if channel.recv_ready():
             line += channel.recv(_LINE)
         elif channel.closed or channel.eof_received:
@@ -185,7 +191,7 @@ def _first_line(channel: Channel) -> str:
 def _promised(line: str) -> float:
     """Return the seconds within which the owner releases the lock; 0: not known."""
     try:
-        return float(json.loads(line)["within"])
+        return min(float(json_text.parse(line)["within"]), _LONGEST_PROMISE)
     except (ValueError, KeyError, TypeError):
         return 0.0
 
@@ -193,11 +199,11 @@ def _promised(line: str) -> float:
 def _described(line: str) -> str:
     """Return the owner as text; the owner may have been cut off while writing it."""
     try:
-        owner = json.loads(line)
+        owner = json_text.parse(line)
         minutes = max(0, round((time.time() - owner["since"]) / 60))
         return (
             f"{owner['operation']} of conductor {owner['conductor']} (process "
             f"{owner['pid']}), since {minutes} min"
-        )
+        )[:_SHOWN]
     except (ValueError, KeyError, TypeError):
         return "an unknown operation"

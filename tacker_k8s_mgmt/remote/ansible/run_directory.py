@@ -14,8 +14,10 @@ import secrets
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.playbook_runs import (
     DEFAULT_FORKS,
     Forks,
@@ -32,6 +34,7 @@ _CHUNK = 1024 * 1024  # bytes of events per call
 _ERRORS = ("ERROR!", "[ERROR]")
 _PLUGIN = "k8s_mgmt_events.py"
 _RECORDED = ("playbook", "limit", "digest")
+_IDENTITY = ("playbook", "digest")
 
 
 @dataclass(frozen=True)
@@ -110,12 +113,12 @@ class RunDirectories:
         complete = body[: body.rfind("\n") + 1]
         try:
             return View(
-                **json.loads(head),
+                **_checked(json_text.parse(head)),
                 lines=tuple(complete.splitlines()),
                 consumed=len(complete),
                 more=len(body) >= _CHUNK and bool(complete),
             )
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, KeyError):
             answer = session.redact(f"{head}\n{result.stderr}")
             raise errors.RemoteError(
                 detail=f"On {session.host}, the state of the runs in {self.workdir} "
@@ -125,11 +128,17 @@ class RunDirectories:
     def record(self, session: Session, view: View) -> RunRecord:
         """Return the record of a run, given its state."""
         path = f"{self._path(view.run)}/request.json"
-        request = json.loads(session.get(path) or b"{}")
+        try:
+            request = json_text.parse(session.get(path) or b"{}")
+            playbook, digest = (str(request.get(name, "")) for name in _IDENTITY)
+        except (ValueError, AttributeError):
+            raise errors.SpoiledFile(
+                path=path, host=session.host, reason="it is no request"
+            ) from None
         return RunRecord(
             run=view.run,
-            playbook=request.get("playbook", ""),
-            digest=request.get("digest", ""),
+            playbook=playbook,
+            digest=digest,
             log=self.log(view.run),
             live=view.live,
             rc=view.rc,
@@ -183,6 +192,23 @@ class RunDirectories:
 
     def _path(self, run: str) -> str:
         return f"{self.workdir}/runs/{run}"
+
+
+def _checked(state: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a state, which the server may have made up.
+
+    :raises TypeError, KeyError: a field is of another type, or missing.
+    """
+    texts = [state[name] for name in ("run", "state", "latest", "stamp")]
+    numbers = [state["now"], *state["changed"]]
+    numbers += [n for n in (state["started"], state["ended"]) if n is not None]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("text")
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise TypeError("number")
+    if not isinstance(state["rc"], int | None):
+        raise TypeError("rc")
+    return state
 
 
 def _reason(log: str) -> str:

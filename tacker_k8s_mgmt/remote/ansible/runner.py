@@ -49,6 +49,10 @@ class _Limits:
             return f"it reported nothing for more than {self.idle:g} s"
         return ""
 
+    def passed_here(self, since: Backoff) -> str:
+        """Return the same, by this host's clock."""
+        return f"it ran longer than {self.total:g} s" if since.spent() else ""
+
 
 class PlaybookRunner:
     """Runs playbooks for one cluster, one at a time. Not thread-safe.
@@ -175,6 +179,8 @@ class PlaybookRunner:
     ) -> RunRecord:
         progress, offset, wait = Progress(), 0, 0.0
         starting = Backoff(START_LIMIT, first=0.05, longest=poll)
+        # The server counts the time, and may have another clock, or lie.
+        here = Backoff(limits.total + START_LIMIT)
         while True:
             view, after = self._read_on(limits, run, offset, progress, wait)
             offset += view.consumed
@@ -182,11 +188,11 @@ class PlaybookRunner:
                 on_progress(after)
             progress = after
             wait = 0.0
-            if view.more:
+            if view.more and not here.spent():
                 continue
             if not view.live:
                 return self._retry(partial(self._conclude, request, view, progress))
-            if reason := limits.passed(view):
+            if reason := limits.passed(view) or limits.passed_here(here):
                 return self._retry(
                     partial(self._give_up, request, view, progress, reason)
                 )

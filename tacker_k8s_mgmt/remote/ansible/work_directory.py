@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
@@ -145,7 +146,7 @@ class WorkDir:
         if data is None:
             return {}
         try:
-            marker = json.loads(data)
+            marker = json_text.parse(data)
         except ValueError:
             marker = None
         if not isinstance(marker, dict):

@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.node_files import ADMIN_CONFIG
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.applications import Chart
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 _SHORT = 120.0  # seconds for what does not wait
@@ -81,7 +83,8 @@ class Charts:
     def revision(self, name: str, namespace: str) -> int:
         """Return the number of the release's latest revision; 0 if there is none."""
         status = self._status(name, namespace)
-        return int(status["version"]) if status else 0
+        with self._understanding("status"):
+            return int(status["version"]) if status else 0
 
     def manifest(self, name: str, namespace: str) -> str:
         """Return the manifests of a release with its hooks; "" if there is none."""
@@ -99,15 +102,18 @@ class Charts:
     def _end_interrupted(self, name: str, namespace: str) -> None:
         """End what an operation that was killed has left; Helm would wait for it."""
         status = self._status(name, namespace)
-        state = status.get("info", {}).get("status", "")
+        with self._understanding("status"):
+            state = str(status.get("info", {}).get("status", ""))
         if state == _FIRST:
             self.uninstall(name, namespace, _SHORT)
         elif state.startswith(_PENDING):
             history = self._json(("history", name, "--namespace", namespace), list)
-            ended = [one for one in history if not one["status"].startswith(_PENDING)]
-            good = [one for one in ended if one["status"] == "deployed"] or ended
-            if good:
-                self.rollback(name, namespace, int(good[-1]["revision"]), _SHORT)
+            with self._understanding("history"):
+                ended = [o for o in history if not o["status"].startswith(_PENDING)]
+                good = [one for one in ended if one["status"] == "deployed"] or ended
+                revisions = [int(one["revision"]) for one in good]
+            if revisions:
+                self.rollback(name, namespace, revisions[-1], _SHORT)
 
     def _status(self, name: str, namespace: str) -> Mapping[str, Any]:
         """Name, version and status of a release; empty if there is none."""
@@ -120,12 +126,17 @@ class Charts:
 
     def _json(self, command: Sequence[str], read: Callable[[Any], Answer]) -> Answer:
         text = self._run((*command, "--output", "json"), _SHORT)
+        with self._understanding(command[0]):
+            return read(json_text.parse(text))
+
+    @contextmanager
+    def _understanding(self, command: str) -> Iterator[None]:
         try:
-            return read(json.loads(text))
-        except (TypeError, ValueError, KeyError) as error:
+            yield
+        except NOT_UNDERSTOOD as error:
             # Without the answer, which may hold a secret.
             raise errors.ClusterError(
-                detail=f"The answer to `helm {command[0]}` on {self._session.host} "
+                detail=f"The answer to `helm {command}` on {self._session.host} "
                 f"could not be understood ({type(error).__name__})."
             ) from None
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import yaml_text
+from tacker_k8s_mgmt.model import json_text, yaml_text
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject, PersonAccess
 from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
@@ -242,7 +242,7 @@ _NODE_FIELDS = (
 def _node(*row: str) -> NodeObject:
     """Return a node, given its :data:`_NODE_FIELDS`."""
     name, uid, created, cordoned, unschedulable, provider_id, *parts = row
-    taints, addresses, conditions, info = (json.loads(part or "{}") for part in parts)
+    taints, addresses, conditions, info = (json_text.parse(p or "{}") for p in parts)
     reason = _reason(conditions)
     internal = (a["address"] for a in addresses if a["type"] == "InternalIP")
     return NodeObject(

@@ -46,8 +46,8 @@ def fetch(session: Session, url: str, sha256: str, proxy: Mapping[str, str]) -> 
         except errors.CommandFailed as error:
             raise _unusable(url, error.fields["tail"], session.host) from None
         # A server need not tell the length beforehand.
-        size = int(session.run(["stat", "-c", "%s", path], timeout=30).stdout)
-        if size > LARGEST:
+        size = session.run(["stat", "-c", "%s", path], timeout=30).stdout.strip()
+        if not size.isdecimal() or int(size) > LARGEST:
             raise _unusable(url, f"it has more than {LARGEST} bytes", session.host)
         content = session.get(path) or b""
     found = hashlib.sha256(content).hexdigest()

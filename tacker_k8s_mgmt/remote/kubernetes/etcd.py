@@ -9,14 +9,15 @@ file records are asked, and at last the file itself is the list.
 """
 
 import ipaddress
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.node_files import ETCD_ENV
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.quorum import EtcdMember
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD
 from tacker_k8s_mgmt.remote.ssh.channel import Result, last_lines
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
@@ -54,6 +55,23 @@ class EtcdClient:
         :raises ClusterError: there is no etcd to ask, or its answer cannot be parsed.
         """
         listed = self._list()
+        try:
+            return self._with_health(listed)
+        except NOT_UNDERSTOOD as error:
+            raise errors.ClusterError(
+                detail=f"The answers of etcdctl on {self._session.host} could not be "
+                f"understood ({type(error).__name__})."
+            ) from error
+
+    def run(self, *command: str, limit: float = _REQUEST_LIMIT) -> str:
+        """Return the output of an etcdctl command for the node's own member.
+
+        :param limit: seconds that etcd gets for it.
+        :raises RemoteError: etcd refuses, or the node cannot be reached.
+        """
+        return self._run("", *command, check=True, limit=limit).stdout
+
+    def _with_health(self, listed: Sequence[_Listed]) -> tuple[EtcdMember, ...]:
         endpoints = ",".join(filter(None, map(_endpoint, listed)))
         # A member reports its status even without a majority.
         status = {
@@ -66,14 +84,6 @@ class EtcdClient:
         }
         members = (_member(m, status.get(_endpoint(m)), problems) for m in listed)
         return tuple(sorted(members, key=lambda m: (m.name, m.member_id)))
-
-    def run(self, *command: str, limit: float = _REQUEST_LIMIT) -> str:
-        """Return the output of an etcdctl command for the node's own member.
-
-        :param limit: seconds that etcd gets for it.
-        :raises RemoteError: etcd refuses, or the node cannot be reached.
-        """
-        return self._run("", *command, check=True, limit=limit).stdout
 
     def _list(self) -> Sequence[_Listed]:
         listed: Sequence[_Listed] | None = self._ask("", "member", "list")
@@ -118,7 +128,7 @@ class EtcdClient:
         if not result.stdout.strip():
             return None
         try:
-            answer = json.loads(result.stdout)
+            answer = json_text.parse(result.stdout)
             return answer["members"] if command[0] == "member" else list(answer)
         except (KeyError, TypeError, ValueError) as error:
             raise errors.ClusterError(

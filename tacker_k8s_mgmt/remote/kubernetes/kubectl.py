@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.node_files import ADMIN_CONFIG
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
@@ -36,6 +37,8 @@ _RESTARTING = (
 )
 
 Answer = TypeVar("Answer")
+#: What reading an answer raises that has another form than it should.
+NOT_UNDERSTOOD = (LookupError, TypeError, ValueError, AttributeError)
 
 
 class KubeClient:
@@ -132,8 +135,8 @@ class KubeClient:
     def _read(
         self, text: str, command: str, read: Callable[[dict[str, Any]], Answer]
     ) -> Answer:
-        with self._understanding(command):
-            answer = json.loads(text) if text.strip() else {}
+        with self.understanding(command):
+            answer = json_text.parse(text) if text.strip() else {}
             if not isinstance(answer, dict):
                 raise TypeError(type(answer))
             return read(answer)
@@ -141,8 +144,8 @@ class KubeClient:
     def raw(self, path: str, read: Callable[[dict[str, Any]], Answer]) -> Answer:
         """Get a path of the API server, and return ``read``'s result for the JSON."""
         text = self.run("get", "--raw", path)
-        with self._understanding(f"get --raw {path}"):
-            return read(json.loads(text))
+        with self.understanding(f"get --raw {path}"):
+            return read(json_text.parse(text))
 
     def table(
         self,
@@ -167,7 +170,7 @@ class KubeClient:
         namespaces = ("--all-namespaces",) if everywhere else ()
         args = ("get", kind, *namespaces, "-o", template)
         text = self.run(*args, shown=f"kubectl {command}")
-        with self._understanding(command):
+        with self.understanding(command):
             head, *lines = text.split("\n")
             if not head.endswith("List") or lines.pop():
                 raise ValueError(head)
@@ -183,10 +186,11 @@ class KubeClient:
         self.run("delete", "-f", "-", *options, stdin=json.dumps(items))
 
     @contextmanager
-    def _understanding(self, command: str) -> Iterator[None]:
+    def understanding(self, command: str) -> Iterator[None]:
+        """Have what reading an answer raises become a ``ClusterError``."""
         try:
             yield
-        except (KeyError, TypeError, ValueError) as error:
+        except NOT_UNDERSTOOD as error:
             # Without the answer, which may hold a secret.
             raise errors.ClusterError(
                 detail=f"The answer to `kubectl {command}` on {self.host} could not be "

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.manifest_objects import OWNER, Object, title
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
@@ -118,7 +119,8 @@ class Manifests:
         shown = f"kubectl get all {' '.join(options[:-3])}"
         text = self._client.run("get", ",".join(kinds), *options, shown=shown)
         rows = (line.split("\t") for line in text.splitlines() if line)
-        found = {tuple(row): reference(*row) for row in rows}
+        with self._client.understanding(shown.removeprefix("kubectl ")):
+            found = {tuple(row): reference(*row) for row in rows}
         return tuple(found.values())
 
     def present(self, objects: Sequence[Object]) -> tuple[dict[str, Any], ...]:
@@ -128,15 +130,9 @@ class Manifests:
         items = _list([_bare(one) for one in objects])
         command = ("get", "-f", "-", "--ignore-not-found", "-o", "json")
         text = self._client.run(*command, stdin=items)
-        try:
-            answer = json.loads(text or '{"kind": "List", "items": []}')
+        with self._client.understanding("get -f -"):
+            answer = json_text.parse(text or '{"kind": "List", "items": []}')
             return tuple(answer["items"] if answer["kind"] == "List" else [answer])
-        except (ValueError, KeyError, TypeError) as error:
-            # Without the answer, which may hold a secret.
-            raise errors.ClusterError(
-                detail=f"The answer to `kubectl get -f -` on {self._client.host} could "
-                f"not be understood ({type(error).__name__})."
-            ) from None
 
     def delete(self, objects: Sequence[Object], timeout: float) -> None:
         """Delete objects, the last first, and wait until they and theirs are gone.
@@ -201,8 +197,9 @@ class Manifests:
         command = ("api-resources", "--namespaced=false", "--no-headers")
         try:
             rows = map(str.split, self._client.run(*command).splitlines())
-            # Name, short names if there are any, version, namespaced, kind.
-            found = [(row[-3].rpartition("/")[0], row[-1]) for row in rows if row]
+            with self._client.understanding(" ".join(command)):
+                # Name, short names if there are any, version, namespaced, kind.
+                found = [(row[-3].rpartition("/")[0], row[-1]) for row in rows if row]
         except errors.CommandFailed as error:
             if _INCOMPLETE not in error.fields["output"]:
                 raise

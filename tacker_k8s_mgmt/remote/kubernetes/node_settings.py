@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
@@ -44,9 +45,9 @@ def _marks(
     return NodeMarks(
         name,
         version,
-        json.loads(labels or "{}"),
-        json.loads(annotations or "{}"),
-        tuple(json.loads(taints or "[]")),
+        json_text.parse(labels or "{}"),
+        json_text.parse(annotations or "{}"),
+        tuple(json_text.parse(taints or "[]")),
         cordon == "true",
     )
 

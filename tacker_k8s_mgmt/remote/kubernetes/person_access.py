@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.cluster import PersonAccess
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 
@@ -42,13 +43,15 @@ def person_access(
     }
     path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
     create = ("create", f"--raw={path}", "-f", "-")
-    status = json.loads(client.run(*create, stdin=json.dumps(request)))["status"]
-    return PersonAccess(
-        f"system:serviceaccount:{NAMESPACE}:{account}",
-        SecretStr(status["token"]),
-        status["expirationTimestamp"],
-        base64.b64decode(authority).decode(),
-    )
+    text = client.run(*create, stdin=json.dumps(request))
+    with client.understanding(f"create --raw={path}"):
+        status = json_text.parse(text)["status"]
+        return PersonAccess(
+            f"system:serviceaccount:{NAMESPACE}:{account}",
+            SecretStr(status["token"]),
+            status["expirationTimestamp"],
+            base64.b64decode(authority).decode(),
+        )
 
 
 def _manifest(account: str, role: str) -> Mapping[str, Any]:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import pod_network
+from tacker_k8s_mgmt.model import json_text, pod_network
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes import pod_network_probe
-from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD, KubeClient
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 LOG = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class PodNetwork:
             sudo=True,
         )
         try:
-            answer = json.loads(result.stdout)
+            answer = json_text.parse(result.stdout)
             paths = {
                 address: pod_network.Path(**path)
                 for address, path in answer["paths"].items()
@@ -108,7 +108,7 @@ class PodNetwork:
             return pod_network.Measurement(
                 name, tuple(request["own"]), paths, answer["services"]
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except NOT_UNDERSTOOD as error:
             raise errors.ClusterError(
                 detail=f"The answer of the pod network's probe on {session.host} could "
                 f"not be understood ({type(error).__name__})."

@@ -10,6 +10,9 @@ import stat
 from contextlib import AbstractContextManager, suppress
 from typing import Any, Protocol
 
+#: Bytes of a file that is read: many times what the inventory of a cluster has.
+LARGEST = 32 * 1024 * 1024
+
 
 class Sftp(Protocol):
     """paramiko's SFTP client, as far as it is used here."""
@@ -21,14 +24,19 @@ class Sftp(Protocol):
     def remove(self, path: str) -> None: ...
 
 
-def read(sftp: Sftp, path: str) -> bytes | None:
-    """Return the content, or None if there is no such file."""
+def read(sftp: Sftp, path: str, largest: int = LARGEST) -> bytes | None:
+    """Return the content, or None if there is no such file.
+
+    :param largest: bytes that it may have; the other host may send any number.
+    """
     try:
         with sftp.open(path, "r") as file:
-            content: bytes = file.read()
-            return content
+            content: bytes = file.read(largest + 1)
     except FileNotFoundError:
         return None
+    if len(content) > largest:
+        raise OSError(f"it has more than {largest} bytes")
+    return content
 
 
 def replace(sftp: Sftp, path: str, content: bytes, mode: int) -> bool:

@@ -177,7 +177,8 @@ class Session:
     def get(self, path: str) -> bytes | None:
         """Return a file's content, or None if there is no such file.
 
-        :raises FileError: the file exists and could not be read.
+        :raises FileError: the file exists and could not be read, or is larger than
+            :data:`~.files.LARGEST`.
         """
         with self._files("read", path) as sftp:
             return files.read(sftp, path)

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of hosts and API servers that are made to harm: each is an error, no more."""
+
+import contextlib
+import itertools
+import json
+from typing import Any
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.model import playbook_runs
+from tacker_k8s_mgmt.model.nodes import Machine, Role
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest, Progress
+from tacker_k8s_mgmt.remote import vm_identity
+from tacker_k8s_mgmt.remote.ansible import lock, runner
+from tacker_k8s_mgmt.remote.ansible.run_directory import RunDirectories
+from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner
+from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
+from tacker_k8s_mgmt.remote.kubernetes import downloads, services
+from tacker_k8s_mgmt.remote.kubernetes.charts import Charts
+from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.etcd import EtcdClient
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
+from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
+from tacker_k8s_mgmt.remote.load_balancer import Balancer
+from tacker_k8s_mgmt.remote.ssh import files
+from tacker_k8s_mgmt.remote.ssh.channel import Result
+from tests.helpers import hostile
+
+ANSWERS = {
+    "nothing": "",
+    "text": hostile.ESCAPES,
+    "nested deeply": hostile.DEEP_JSON,
+    "an endless number": '{"items": [1e999], "members": [1e999], "now": 1e999}',
+    "no number": "[NaN]",
+    "a list": "[]",
+    "a list of texts": '["a", "b"]',
+    "a text": '"a"',
+    "items that are none": '{"kind": "List", "items": ["a", null, 7, [], {}]}',
+    "an object of nothing": '{"kind": "List", "items": null, "metadata": []}',
+    "members that are none": '{"members": ["a", {}, {"ID": "x", "peerURLs": 7}]}',
+    "rows without columns": "List\na\tb\n\t\t\t\nc\n",
+    "a status of another form": json.dumps(
+        {"format": 1, "haproxy": [], "workers": ["a"], "services": {"a": 1}}
+    ),
+    "a run of another form": json.dumps(
+        {
+            **dict.fromkeys(("run", "state", "latest", "stamp"), "a"),
+            **{"rc": "0", "started": [], "ended": {}, "now": "x", "changed": "abc"},
+        }
+    ),
+}
+NODE = Machine(Role.WORKER, "server-1", "10.0.0.7", "10.10.0.7")
+OBJECT = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}
+
+
+class Session:
+    """A host that answers everything with the same text."""
+
+    host = "192.0.2.7"
+    redact = staticmethod(str)
+    alive = True
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def run(self, argv, **_):
+        return Result(0, self.answer, "")
+
+    def get(self, path):
+        return self.answer.encode()
+
+    def scratch(self):
+        return contextlib.nullcontext("/tmp/scratch")
+
+    def put(self, path, data, mode=0o600):
+        return True
+
+    def close(self):
+        """There is nothing to close."""
+
+
+def client(session):
+    return KubeClient(session)
+
+
+CALLS = {
+    "nodes": lambda s: KubeControl(s).nodes(),
+    "workloads": lambda s: KubeControl(s).workloads(),
+    "version": lambda s: KubeControl(s).version(),
+    "readiness": lambda s: KubeControl(s).api_problem(),
+    "cluster-info": lambda s: KubeControl(s).move_cluster_info("10.0.0.1", "https://x"),
+    "person": lambda s: KubeControl(s).person_access("eve", "view", 600),
+    "labels": lambda s: KubeControl(s).marks(),
+    "services": lambda s: services.of_namespace(client(s), "default"),
+    "objects of an owner": lambda s: Manifests(client(s)).owned("app.a"),
+    "objects": lambda s: Manifests(client(s)).present([OBJECT]),
+    "objects of a kind": lambda s: Manifests(client(s)).get("pods"),
+    "kinds": lambda s: Manifests(client(s)).cluster_wide(),
+    "etcd": lambda s: EtcdClient(s).members(),
+    "revision": lambda s: Charts(s, "https://x").revision("a", "a"),
+    "load balancer": lambda s: Balancer(s, b"# tacker-k8s-mgmt").status(),
+    "identity": lambda s: vm_identity.read(s, NODE),
+    "runs": lambda s: RunDirectories("/w", "/k").look(s).live,
+    "owner of a directory": lambda s: WorkDir(s, "/w", "vnf").owner(),
+    "last run": lambda s: PlaybookRunner(lambda: s, "/w", "/k").last(),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
+def test_an_answer_of_any_form_is_read_or_is_one_error(call, answer):
+    said = ""
+    try:
+        call(Session(answer))
+    except errors.K8sMgmtError as error:
+        said = str(error)
+    assert len(said) < 5000  # it does not quote megabytes
+
+
+@pytest.mark.parametrize("text", hostile.YAML.values(), ids=hostile.YAML.keys())
+def test_a_harmful_kubeconfig_of_the_cluster_is_refused(text):
+    answer = json.dumps({"data": {"kubeconfig": text}})
+    with pytest.raises(errors.ClusterError):
+        KubeControl(Session(answer)).move_cluster_info("10.0.0.1", "https://x")
+
+
+@pytest.mark.parametrize("text", hostile.YAML.values(), ids=hostile.YAML.keys())
+def test_a_harmful_inventory_is_refused(text):
+    with pytest.raises(errors.ClusterError, match="not as it was written"):
+        inventory.parse(text)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"event": "play", "results": Infinity}',
+        '{"event": "play", "results": 1e999, "number": 1e999}',
+        '{"event": "play", "time": "noon"}',
+        '{"event": "recap", "hosts": [1]}',
+        '{"event": "former", "plays": {"a": []}, "runs": []}',
+        '{"event": "playbook", "plays": "' + "9" * 5000 + '"}',
+        "[" * 5000,
+        hostile.DEEP_JSON,
+        "[1]",
+        "7",
+        '"a"',
+        hostile.ESCAPES,
+    ],
+)
+def test_events_of_any_form_are_survived(line):
+    progress = playbook_runs.fold(Progress(), [line])
+    assert isinstance(progress.where(), str)
+    assert progress.estimate() is not None
+
+
+def test_events_of_any_number_are_kept_in_limits():
+    failed = json.dumps({"event": "failed", "host": "a", "task": "t", "message": "m"})
+    progress = playbook_runs.fold(Progress(), itertools.repeat(failed, 12_000))
+    assert len(progress.seen) == 10_000
+
+
+def test_a_server_whose_run_never_ends_is_given_up_by_this_hosts_clock(monkeypatch):
+    monkeypatch.setattr(runner, "START_LIMIT", 0.2)
+    state = {
+        **{"run": "a", "state": "running", "latest": "a", "stamp": "1"},
+        **{"rc": None, "started": 1, "ended": None, "now": 1, "changed": [1]},
+    }
+    events = '{"event": "alive"}\n' * 60_000  # always more than one look reads
+    session: Any = Session(f"{json.dumps(state)}\n{events}")
+    session.get = lambda path: json.dumps(
+        {"digest": PlaybookRequest("cluster.yml").digest}
+    ).encode()
+    one = PlaybookRunner(lambda: session, "/w", "/k")
+    with pytest.raises(errors.PlaybookTimeout, match=r"ran longer than 0\.3 s"):
+        one.run(PlaybookRequest("cluster.yml"), total=0.3, idle=600)
+
+
+class Endless:
+    """A file, and an answer to a lock, without an end."""
+
+    closed = False
+    eof_received = 0
+    read_bytes = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        """There is nothing to close."""
+
+    def open(self, path, mode="r"):
+        return self
+
+    def read(self, size=-1):
+        assert 0 < size <= files.LARGEST + 1, "it is read to its end"
+        return bytes(size)
+
+    def recv_ready(self):
+        return True
+
+    def recv(self, size):
+        self.read_bytes += size
+        assert self.read_bytes < 1 << 20, "it is read to its end"
+        return b"a" * size
+
+
+def test_a_file_of_another_host_is_read_up_to_a_limit():
+    with pytest.raises(OSError, match="it has more than 33554432 bytes"):
+        files.read(Endless(), "/kubespray/galaxy.yml")
+
+
+def test_an_endless_file_is_an_error_that_names_it(session, sshd, monkeypatch):
+    monkeypatch.setattr(files.read, "__defaults__", (1 << 16,))
+    (sshd.home / "galaxy.yml").symlink_to("/dev/zero")
+    with pytest.raises(
+        errors.FileError, match=r"galaxy\.yml could not be read: it has"
+    ):
+        session.get(str(sshd.home / "galaxy.yml"))
+
+
+def test_a_download_of_no_size_is_refused():
+    session = Session("many\n")
+    with pytest.raises(errors.RemoteError, match="it has more than"):
+        downloads.fetch(session, "https://example.org/a", "0" * 64, {})
+
+
+def test_the_first_line_about_a_lock_has_a_limit():
+    assert len(lock._first_line(Endless())) < 1 << 17
+
+
+@pytest.mark.parametrize(
+    "within", ["1e999", "Infinity", "1e300", '"x"', "[]", "-Infinity", "NaN"]
+)
+def test_an_owner_cannot_have_others_wait_forever(within):
+    assert lock._promised(f'{{"within": {within}}}') <= 3600
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"operation": "a", "conductor": "c", "pid": 1, "since": 1e999}',
+        hostile.DEEP_JSON,
+        "[]",
+        '{"operation": "' + "a" * 50_000 + '", "conductor": "c", "pid": 1, "since": 1}',
+    ],
+)
+def test_an_owner_of_any_form_is_named_in_a_line(line):
+    assert len(lock._described(line)) <= 500
