@@ -11,6 +11,8 @@ secrets: remote output is redacted before it becomes one.
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from tacker_k8s_mgmt.plain_text import printable
+
 
 class K8sMgmtError(Exception):
     """Base of all errors that this package raises on purpose.
@@ -25,7 +27,8 @@ class K8sMgmtError(Exception):
     def __init__(self, *, hint: str | None = None, **fields: Any) -> None:
         self.fields = fields
         self.hint = self.default_hint if hint is None else hint
-        super().__init__(self.message.format(**fields))
+        # Fields have outputs of other hosts, and Tacker's users see the text.
+        super().__init__(printable(self.message.format(**fields)))
 
     def __str__(self) -> str:
         text = super().__str__()

@@ -21,6 +21,7 @@ from tacker_k8s_mgmt.cli import common
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.errors import K8sMgmtError
 from tacker_k8s_mgmt.model.timeline import clock
+from tacker_k8s_mgmt.plain_text import printable
 
 _JSON = "json"
 
@@ -121,6 +122,19 @@ def _unknown_columns() -> Iterator[None]:
         raise UsageError(str(error)) from error
 
 
+def _printable(value: Any) -> Any:
+    """A value without what steers a terminal; JSON has escapes for that itself."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {_printable(name): _printable(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printable(inner) for inner in value]
+    if isinstance(value, FormattableColumn):
+        return type(value)(_printable(value._value))
+    return value
+
+
 def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
@@ -156,8 +170,11 @@ class Lister(cliff.lister.Lister, Command):
         data: Iterable[Sequence[Any]],
     ) -> int:
         """Print it in the form that was chosen."""
+        rows = data
+        if parsed_args.formatter != _JSON:
+            rows = (tuple(map(_printable, row)) for row in data)
         with _unknown_columns():
-            return super().produce_output(parsed_args, column_names, data)
+            return super().produce_output(parsed_args, column_names, rows)
 
 
 class Time(FormattableColumn[Any]):
@@ -222,6 +239,8 @@ class Report(cliff.show.ShowOne, Command):
         data: Sequence[Any],
     ) -> int:
         """Print the document in the form that was chosen."""
+        if parsed_args.formatter != _JSON:
+            data = tuple(map(_printable, data))
         with _unknown_columns():
             return super().produce_output(parsed_args, column_names, data)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tacker_k8s_mgmt.csar import archive
+from tacker_k8s_mgmt.plain_text import printable
 
 #: A VNF instance in examples.
 EXAMPLE_ID = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
@@ -61,9 +62,14 @@ def _unknown(word: str, where: str, known: Sequence[str]) -> str:
     return f"{where} has no command {word!r}{hint} It has: {', '.join(known)}"
 
 
+def show(text: str) -> None:
+    """Print a line in which names and texts of others may be."""
+    print(printable(text))
+
+
 def complain(text: str) -> None:
     """Print an error, apart from the output."""
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
 
 
 def seconds(text: str) -> float:

@@ -3,6 +3,7 @@
 
 from collections.abc import Sequence
 
+from tacker_k8s_mgmt.cli import common
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.csar import vnfd
 
@@ -21,6 +22,6 @@ def need_parsers() -> None:
 
 def print_problems(subject: str, problems: Sequence[str]) -> None:
     """Print what is wrong with a package, numbered."""
-    print(f"{subject}: {len(problems)} problem(s)")
+    common.show(f"{subject}: {len(problems)} problem(s)")
     for number, problem in enumerate(problems, 1):
-        print(f"{number:>3}. {problem}")
+        common.show(f"{number:>3}. {problem}")

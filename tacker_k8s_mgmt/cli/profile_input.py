@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tacker_k8s_mgmt.cli import common
 from tacker_k8s_mgmt.request import profiles
 from tacker_k8s_mgmt.request.profile_values import (
     LARGEST,
@@ -98,11 +99,11 @@ def show(expansion: Expansion | None) -> None:
     """Print what a profile has given, and what of it the request replaces."""
     if expansion is None:
         return
-    print(f"profile: {expansion.profile.name}, {expansion.profile.source}")
+    common.show(f"profile: {expansion.profile.name}, {expansion.profile.source}")
     for name, value in _dotted(expansion.places).items():
-        print(f"  {name}: {_text(value)}")
+        common.show(f"  {name}: {_text(value)}")
     for name, value in _dotted(expansion.replaced).items():
-        print(f"  {name}: not {_text(value)}, which the request replaces")
+        common.show(f"  {name}: not {_text(value)}, which the request replaces")
 
 
 def _dotted(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:

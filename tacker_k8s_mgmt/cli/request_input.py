@@ -5,7 +5,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tacker_k8s_mgmt.cli import documents, profile_input
+from tacker_k8s_mgmt.cli import common, documents, profile_input
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.csar import request
 from tacker_k8s_mgmt.csar.request import Request
@@ -166,11 +166,11 @@ def print_findings(checked: CheckedRequest) -> None:
     counts = _counted(len(checked.problems), "problem")
     if checked.warnings:
         counts += f", {_counted(len(checked.warnings), 'warning')}"
-    print(f"{checked.name}: {counts}")
+    common.show(f"{checked.name}: {counts}")
     for problem in checked.problems:
-        print(f"problem: {problem}")
+        common.show(f"problem: {problem}")
     for warning in checked.warnings:
-        print(f"warning: {warning}")
+        common.show(f"warning: {warning}")
 
 
 def _counted(number: int, word: str) -> str:

@@ -15,6 +15,7 @@ from tacker_k8s_mgmt.lifecycle.runner import Runner, Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.model.playbook_runs import Progress
 from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.plain_text import in_line
 from tacker_k8s_mgmt.remote.clock import SystemClock
 from tacker_k8s_mgmt.remote.profile_files import ProfileFiles
 from tacker_k8s_mgmt.remote.site import Site
@@ -200,7 +201,7 @@ class Hook(abc.ABC, Generic[S]):
 
     def note(self, text: str) -> None:
         """Record what delays the operation, in the journal and in the log."""
-        LOG.warning("%s: %s", self.name, text)
+        LOG.warning("%s: %s", self.name, in_line(text))
         self._journal.record("note", text=text)
 
 

@@ -15,6 +15,7 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.model.redaction import Redactor
+from tacker_k8s_mgmt.plain_text import printable
 
 LOG = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ class Runner:
         finally:
             if trace:
                 # Not above: oslo.log adds the text of the exception being handled.
-                LOG.error("%s: %s", place, trace)
+                LOG.error("%s: %s", place, printable(trace))
             seconds = round(self.clock.now() - began, 1)
             self.journal.record("step-end", **fields, outcome=outcome, seconds=seconds)
             LOG.info("%s: %s %s, %.1f s", place, step.name, outcome, seconds)

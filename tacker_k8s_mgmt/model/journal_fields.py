@@ -2,9 +2,10 @@
 """The fields of a journal's record, each of which may be missing or of another type."""
 
 import math
-import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from tacker_k8s_mgmt.plain_text import in_line
 
 
 def number(record: Mapping[str, Any], key: str) -> float:
@@ -18,10 +19,7 @@ def number(record: Mapping[str, Any], key: str) -> float:
 def text(record: Mapping[str, Any], key: str) -> str:
     """A text without control characters, which names of tasks may have."""
     value = record.get(key)
-    return "".join(
-        " " if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character
-        for character in (value if isinstance(value, str) else "")
-    )
+    return in_line(value) if isinstance(value, str) else ""
 
 
 def texts(record: Mapping[str, Any], key: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.model import json_text, playbook_estimates
 from tacker_k8s_mgmt.model.playbook_estimates import Former
+from tacker_k8s_mgmt.plain_text import in_line
 
 _MESSAGE_CHARS = 300
 _FULL_FAILURES = 3
@@ -225,7 +226,7 @@ def fold(
 
 
 def _clean(event: Mapping[str, Any], redact: Callable[[str], str]) -> Mapping[str, Any]:
-    shown = {key: redact(str(event[key])) for key in _SHOWN if key in event}
+    shown = {k: in_line(redact(str(event[k]))) for k in _SHOWN if k in event}
     return {**event, **shown}
 
 

@@ -13,6 +13,7 @@ from oslo_log import log as logging
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
+from tacker_k8s_mgmt.plain_text import in_line
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
@@ -87,7 +88,7 @@ class Balancer:
         for line in stderr.splitlines():
             if line.startswith(_WARNING) and line not in self._warnings:
                 self._warnings.add(line)
-                text = self.session.redact(line.removeprefix(_WARNING))
+                text = in_line(self.session.redact(line.removeprefix(_WARNING)))
                 LOG.warning("Load balancer %s: %s", self.session.host, text)
 
     def _error(

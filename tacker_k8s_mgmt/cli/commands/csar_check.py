@@ -60,6 +60,6 @@ def _show(document: dict[str, Any]) -> None:
     if document["problems"]:
         packages.print_problems(document["package"], document["problems"])
     else:
-        print(f"{document['package']}: no problems ({flavours})")
+        common.show(f"{document['package']}: no problems ({flavours})")
     for warning in document["warnings"]:
-        print(f"warning: {warning}")
+        common.show(f"warning: {warning}")

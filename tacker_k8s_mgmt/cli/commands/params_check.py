@@ -44,7 +44,7 @@ class ParamsCheck(Report):
             if entries:
                 _summarise(entries, expansion)
             elif checked.absent:
-                print(checked.absent)
+                common.show(checked.absent)
 
         code = common.PROBLEMS if checked.problems else common.OK
         document = {
@@ -69,7 +69,7 @@ class _Entry:
 
 def _summarise(entries: Sequence[_Entry], expansion: Expansion | None) -> None:
     if expansion:
-        print(f"\nprofile {expansion.profile.name}: {expansion.profile.source}")
+        common.show(f"\nprofile {expansion.profile.name}: {expansion.profile.source}")
     print("\nUnderstood as:")
     width = max(len(entry.name) for entry in entries)
     for entry in entries:
@@ -84,7 +84,7 @@ def _summarise(entries: Sequence[_Entry], expansion: Expansion | None) -> None:
         if of_profile and not entry.is_default:
             note = f"  ({of_profile})"
         text = value if isinstance(value, str) else json.dumps(value)
-        print(f"  {entry.name:<{width}}  {text}{note}")
+        common.show(f"  {entry.name:<{width}}  {text}{note}")
 
 
 def _entries(shown: InstallParams) -> list[_Entry]:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from tacker_k8s_mgmt.model.playbook_records import Look
 from tacker_k8s_mgmt.model.timeline import Operation, Step, Timeline, clock, in_words
+from tacker_k8s_mgmt.plain_text import printable
 
 _PIPE_SECONDS = 10.0
 _BAR_WIDTH = 30
@@ -31,7 +32,7 @@ class Console(rich.console.Console):
     def say(self, text: str, style: str = "") -> None:
         """Print one line as it is, however long."""
         self.print(
-            text,
+            printable(text),
             style=style or None,
             markup=False,
             emoji=False,
@@ -41,6 +42,9 @@ class Console(rich.console.Console):
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[Text]]) -> None:
         """Print a table; in a pipe it has neither colours nor lines."""
+        for cell in (cell for row in rows for cell in row):
+            # Names and states come from other hosts.
+            cell.plain = printable(cell.plain)
         if self.is_terminal:
             table = Table(*heads, box=rich.box.SIMPLE_HEAD)
             for row in rows:

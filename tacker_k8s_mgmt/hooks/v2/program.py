@@ -17,6 +17,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v2.process import Streams, end_with_conductor
 from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.model import redaction
+from tacker_k8s_mgmt.plain_text import printable
 
 LOG = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ def run(driver: str, concerns: Callable[[Call], bool]) -> None:
     if call is not None:
         secrets = redaction.in_variables([call.additional_params, call.instance])
         redact = redaction.Redactor(secrets)
-        LOG.error("%s failed: %s %s", call.operation, text, redact(trace))
+        LOG.error("%s failed: %s %s", call.operation, text, printable(redact(trace)))
         streams.reply(call.failure())
     streams.fail(text)
     sys.exit(1)

@@ -10,6 +10,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.drain import Outcome, report
 from tacker_k8s_mgmt.model.pods import Pod, read_budgets
+from tacker_k8s_mgmt.plain_text import in_line
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.node_cleanup import delete_pods, pods_on
 from tacker_k8s_mgmt.request.drain_policy import Attempt, DrainPolicy
@@ -72,9 +73,9 @@ class _Drain:
                 self._warn(attempt.what, failed[-1])
             outcome = self._outcome(self._make(attempt, failed))
             if outcome.ok:
-                LOG.info("%s", report(outcome))
+                LOG.info("%s", in_line(report(outcome)))
                 return outcome
-            LOG.warning("%s", report(outcome))
+            LOG.warning("%s", in_line(report(outcome)))
             failed.append(outcome)
         return failed[-1]
 

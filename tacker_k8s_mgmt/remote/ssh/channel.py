@@ -11,6 +11,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from tacker_k8s_mgmt.plain_text import in_line
+
 STDOUT_CAP = 8 * 1024 * 1024
 STDERR_KEPT = 64 * 1024
 _CHUNK = 64 * 1024
@@ -89,7 +91,7 @@ def exchange(channel: Channel, stdin: bytes, limit: float) -> Result:
 def last_lines(output: str, count: int = 6, chars: int = 800) -> str:
     """Return the end of an output as one line, for an error message."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return " | ".join(lines[-count:])[-chars:]
+    return in_line(" | ".join(lines[-count:])[-chars:])
 
 
 class _Exchange:

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names and texts of others cannot steer the operator's terminal."""
+
+import types
+import zipfile
+
+import pytest
+from rich.text import Text
+
+from tacker_k8s_mgmt import errors, plain_text
+from tacker_k8s_mgmt.cli import main, tacker_records
+from tacker_k8s_mgmt.cli.render.console import Console
+from tacker_k8s_mgmt.model import playbook_runs
+from tacker_k8s_mgmt.model.playbook_runs import Progress
+from tacker_k8s_mgmt.remote.ssh import channel
+from tests.helpers.hostile import ESCAPES, STEERING
+from tests.helpers.requests import VNF
+from tests.unit.cli import journals
+
+LISTED = {
+    **dict.fromkeys(("api", "state", "vim", "url", "operation"), "x"),
+    **dict.fromkeys(("operation_state", "operation_id"), "x"),
+}
+
+
+def is_plain(text):
+    return not STEERING & set(text)
+
+
+def test_characters_that_steer_become_blanks_and_lines_stay():
+    assert is_plain(plain_text.printable(ESCAPES))
+    assert plain_text.printable("a\tb\nc ü 漢 é") == "a\tb\nc ü 漢 é"
+    assert plain_text.in_line("a\tb\nc\r\x85d") == "a b c  d"
+    every = "".join(map(chr, range(0x110000)))
+    assert is_plain(plain_text.printable(every))
+
+
+def test_errors_with_what_another_host_printed():
+    tail = channel.last_lines(f"one\n{ESCAPES}two\rthree\n")
+    assert is_plain(tail)
+    error = errors.CommandFailed(host="h", command=ESCAPES, rc=1, tail=ESCAPES)
+    assert is_plain(str(error))
+    problem = errors.DiscoveryError("a", [f"no VM {ESCAPES}"])
+    assert is_plain(str(problem))
+
+
+def test_names_of_plays_and_messages_of_tasks():
+    # Also where only the conductor's log has them.
+    events = [
+        '{"event": "play", "name": "\\u001b[2J", "number": 1}',
+        '{"event": "task", "name": "a\\nWARNING forged \\u0007"}',
+        '{"event": "failed", "host": "h\\u009b", "task": "t", "message": "\\u202e"}',
+    ]
+    progress = playbook_runs.fold(Progress(), events)
+    assert is_plain(progress.where())
+    assert "\n" not in progress.where()
+    assert is_plain("".join(playbook_runs.described(progress.seen)))
+
+
+@pytest.mark.parametrize("form", [[], ["-f", "value"], ["-f", "yaml"], ["-f", "json"]])
+def test_lists_of_what_tacker_records(monkeypatch, capsys, form):
+    row = types.SimpleNamespace(vnf_id=VNF, name=ESCAPES, vms={ESCAPES: 1}, **LISTED)
+    lookup = types.SimpleNamespace(listed=lambda files: [row])
+    monkeypatch.setattr(tacker_records, "lookup", lambda: lookup)
+    assert main(["cluster", "list", *form]) == 0
+    out = capsys.readouterr().out
+    assert "gnp.exe" in out
+    assert is_plain(out)
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_tables_of_what_hosts_report(capsys, is_terminal):
+    console = Console(force_terminal=is_terminal, no_color=True, width=200)
+    console.table(["VM", "CLUSTER"], [[Text(ESCAPES), Text(f"NotReady {ESCAPES}")]])
+    console.say(ESCAPES, "bold")
+    out = capsys.readouterr().out
+    assert "gnp.exe" in out
+    assert "]0;owned\x07" not in out
+    assert "\x1b[2J" not in out
+    assert "\u202e" not in out
+
+
+def test_reports_of_a_cluster_that_cannot_be_asked(monkeypatch, capsys):
+    def opened(vnf_id, files):
+        raise errors.TackerError(detail=f"no VNF instance {ESCAPES}")
+
+    lookup = types.SimpleNamespace(opened=opened)
+    monkeypatch.setattr(tacker_records, "lookup", lambda: lookup)
+    assert main(["cluster", "check", VNF]) == 2
+    assert is_plain(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["-f", "yaml"], ["-f", "value"]])
+@pytest.mark.parametrize("verb", ["show", "list"])
+def test_journals(tmp_path, capsys, verb, form):
+    journals.failed(tmp_path, error=ESCAPES)
+    words = [VNF] if verb == "show" else []
+    options = ["--state-path", str(tmp_path), *form]
+    assert main(["runs", verb, *words, *options]) in (0, 1)
+    assert is_plain(capsys.readouterr().out)
+
+
+def test_names_in_a_package(tmp_path, capsys):
+    package = tmp_path / "evil.zip"
+    with zipfile.ZipFile(package, "w") as made:
+        for name in (f"../{ESCAPES}", f"Definitions/{ESCAPES}.yaml"):
+            made.writestr(name, "x")
+    assert main(["csar", "check", str(package)]) == 1
+    assert is_plain(capsys.readouterr().out)
+
+
+def test_names_in_a_request(tmp_path, capsys):
+    body = tmp_path / "request.json"
+    body.write_text(
+        '{"additionalParams": {"k8s_cluster_installation_param":'
+        ' {"worker\\u001b[2J": 1, "profile": "\\u001b]0;a\\u0007"}}}'
+    )
+    assert main(["params", "check", str(body)]) == 1
+    assert is_plain(capsys.readouterr().out)
