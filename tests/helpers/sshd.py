@@ -53,6 +53,8 @@ class Sshd:
         self.variables: dict[str, str] = {}  # variables of each login
         self.full = False  # no space is left for what SFTP writes
         self.deaf = False  # exec requests are never answered
+        self.banner = ""  # sent before the login
+        self.greeting = b""  # printed before the output of each command
         self.authorized: set[str] = set()  # public keys, as in authorized_keys
         self.wants_both = False  # a password after the key
         self.passwords = True  # accepts them, which stock cloud images do not
@@ -171,6 +173,8 @@ class Sshd:
             start_new_session=True,
         )
         self._processes.append(process)
+        if self.greeting:
+            channel.sendall(self.greeting)
         streams = (
             threading.Thread(target=pump, args=(process.stdout, channel.sendall)),
             threading.Thread(
@@ -195,6 +199,9 @@ class Login(paramiko.ServerInterface):
     def __init__(self, sshd: Sshd) -> None:
         self.sshd = sshd
         self.targets: dict[int, socket.socket] = {}
+
+    def get_banner(self) -> tuple[str, str]:
+        return self.sshd.banner, "en-US"
 
     def get_allowed_auths(self, username: str) -> str:
         return "publickey,password" if self.sshd.passwords else "publickey"
