@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,7 @@ from tacker_k8s_mgmt.errors import PackageError
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _LIMIT = 512 * 1024 * 1024
+_MOST = 20_000  # files
 # RuntimeError: it is encrypted, or compressed in a way that zipfile does not know.
 _UNREADABLE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
@@ -53,31 +55,45 @@ def tgz(files: Mapping[str, bytes]) -> bytes:
 def read(path: Path) -> dict[str, bytes]:
     """The files of the zip at *path*.
 
-    :raises PackageError: it is no zip, is damaged, or a name leads out of it.
+    :raises PackageError: it is no zip, is damaged, a name leads out of it, or it is
+        too large.
     """
     try:
         with zipfile.ZipFile(path) as package:
             members = [info for info in package.infolist() if not info.is_dir()]
             if problems := _member_problems(members):
                 raise PackageError(str(path), problems)
-            return {info.filename: package.read(info) for info in members}
+            return {info.filename: _content(package, info) for info in members}
     except _UNREADABLE as error:
         raise PackageError(
             str(path), [f"it cannot be read as a zip: {error}"]
         ) from error
 
 
+def _content(package: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    # The size is what the package says. It may be unpacked to more than that.
+    with package.open(info) as member:
+        return member.read(info.file_size)
+
+
 def _member_problems(members: list[zipfile.ZipInfo]) -> list[str]:
-    names = [info.filename for info in members]
+    names = Counter(info.filename for info in members)
     problems = [
-        f"{name} occurs more than once"
-        for name in sorted(set(names))
-        if names.count(name) > 1
+        f"{name} occurs more than once" for name in sorted(names) if names[name] > 1
     ]
-    for name in names:
-        path = PurePosixPath(name)
+    if len(members) > _MOST:
+        return [f"{len(members)} files are too many to check (limit: {_MOST})"]
+    for info in members:
+        name, path = info.filename, PurePosixPath(info.filename)
         if path.is_absolute() or ".." in path.parts or "\\" in name:
             problems.append(f"{name!r} would be unpacked outside the package")
+        if any(str(parent) in names for parent in path.parents):
+            problems.append(f"{name!r} is below what is a file")
+        if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
+            problems.append(f"{name!r} is a link or device, which Tacker cannot unpack")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            # Others cannot be unpacked a part at a time.
+            problems.append(f"{name!r} is not compressed with deflate")
     size = sum(info.file_size for info in members)
     if size > _LIMIT:
         problems.append(f"{size} bytes are too much to check (limit: {_LIMIT})")

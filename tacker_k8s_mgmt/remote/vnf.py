@@ -85,6 +85,7 @@ class Vnf(abc.ABC):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         files, size = {}, 0
         for file in filter(Path.is_file, found):
+            # Tenants make packages, and another host gets what is read here.
             if not file.resolve().is_relative_to(root):
                 raise OSError(errno.EPERM, "it leads out of the package", path)
             size += file.stat().st_size
@@ -97,9 +98,11 @@ class Vnf(abc.ABC):
     def _script(self) -> bytes:
         """Return the load balancer's script from the VNF package.
 
-        :raises OSError: the package has no such file.
+        :raises OSError: the package has no such file of its own, or a large one.
         """
         wanted = self._params.load_balancer
-        path = os.path.join(self._package_root(), wanted.script_path if wanted else "")
-        with open(path, "rb") as file:
-            return file.read()
+        path = wanted.script_path if wanted else ""
+        content = self.package_files(path).get("")
+        if content is None:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        return content

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of a VNF package, which tenants make, as a hook reads them."""
+
+import os
+
+import pytest
+
+from tacker_k8s_mgmt.remote import vnf
+from tests.helpers.requests import VNF, params
+
+SCRIPT = "# tacker-k8s-mgmt load-balancer contract: 2\n"
+
+
+class Package(vnf.Vnf):
+    """A VNF instance with a package in a directory."""
+
+    def __init__(self, root, **changes):
+        super().__init__(VNF, params(**changes))
+        self.root = root
+
+    def _stack(self):
+        return "stack", ()
+
+    def _package_root(self):
+        return str(self.root)
+
+
+@pytest.fixture
+def package(tmp_path):
+    (tmp_path / "package" / "Scripts").mkdir(parents=True)
+    (tmp_path / "secret").write_text(f"{SCRIPT}# s3cret of the conductor\n")
+    return Package(tmp_path / "package")
+
+
+def script_of(package):
+    wanted = package._params.load_balancer
+    path = package.root / wanted.script_path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def test_the_script_of_the_package_is_used(package):
+    script_of(package).write_text(SCRIPT)
+    assert package.package_findings() == ()
+    assert package._script() == SCRIPT.encode()
+
+
+@pytest.mark.parametrize("to", ["../../secret", "/etc/passwd"])
+def test_a_link_of_the_script_does_not_lead_out(package, to):
+    script_of(package).symlink_to(to)
+    with pytest.raises(OSError, match="leads out of the package"):
+        package._script()
+    assert "has no file" in package.package_findings()[0]
+
+
+def test_a_pipe_a_directory_or_a_large_file_is_no_script(package):
+    path = script_of(package)
+    os.mkfifo(path)
+    assert "has no file" in package.package_findings()[0]
+    path.unlink()
+    path.mkdir()
+    assert "has no file" in package.package_findings()[0]
+    path.rmdir()
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(OSError, match="large"):
+        package._script()
+
+
+def test_links_in_an_applications_files_do_not_lead_out(package):
+    directory = package.root / "charts"
+    directory.mkdir()
+    (directory / "Chart.yaml").write_text("name: a\n")
+    (directory / "values.yaml").symlink_to("../../secret")
+    with pytest.raises(OSError, match="leads out of the package"):
+        package.package_files("charts")
+    (directory / "values.yaml").unlink()
+    (package.root / "linked").symlink_to("..")
+    with pytest.raises(OSError, match="leads out of the package"):
+        package.package_files("linked/secret")
+    assert package.package_files("charts") == {"Chart.yaml": b"name: a\n"}
+    with pytest.raises(FileNotFoundError):
+        package.package_files("none")
