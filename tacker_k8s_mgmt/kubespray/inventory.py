@@ -178,13 +178,13 @@ def _host_vars(
         f"ip{suffix}": node.address,
         f"access_ip{suffix}": node.address,
         "etcd_member_name": node.etcd_member_name,
-        **{name: _text(value) for name, value in login.items()},
+        **login,
         **kubelet_vars(node, params),
         "tacker_server_id": node.server_id,
         "tacker_aspect_id": node.aspect_id,
         "tacker_compute_host": node.compute_host,
     }
-    return {name: value for name, value in host.items() if value}
+    return {name: _inert(value) for name, value in host.items() if value}
 
 
 def kubelet_vars(node: Node, params: InstallParams) -> dict[str, Any]:
@@ -231,6 +231,13 @@ def _login(node: Node, params: InstallParams) -> dict[str, str]:
 
 def _text(value: str) -> str:
     return _Unsafe(value) if any(mark in value for mark in _TEMPLATE_MARKS) else value
+
+
+def _inert(value: Any) -> Any:
+    """A variable without templates; names of compute hosts and aspects may have any."""
+    if isinstance(value, dict):
+        return {name: _inert(inner) for name, inner in value.items()}
+    return _text(value) if isinstance(value, str) else value
 
 
 def _group(names: Iterable[str]) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr, Strict
 from tacker_k8s_mgmt.model import redaction
 
 LONGEST_NAME = 255
+NO_TEMPLATE = "must not contain {{, {% or {#, which Ansible takes apart"
 LONGEST_KEY = 32 * 1024
 # Ansible splits search paths at colons; OpenSSH expands or unquotes the others.
 _AMBIGUOUS = re.compile("[:%$\"']")
@@ -27,6 +28,8 @@ _PEM = re.compile(
     r"-----BEGIN ([A-Z]+ )?PRIVATE KEY-----\n.+\n-----END \1?PRIVATE KEY-----",
     re.DOTALL,
 )
+#: What Ansible takes for a template in a variable.
+TEMPLATE = re.compile(r"\{[{%#]")
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.IGNORECASE)
 
 # No cluster's directory may be below these; below those in _SHARED it may.
@@ -231,6 +234,8 @@ def _list_of_names(value: Any) -> tuple[str, ...]:
         return ()
     if not isinstance(value, str):
         raise ValueError("must be text: names and addresses with commas between")
+    if TEMPLATE.search(value):
+        raise ValueError(NO_TEMPLATE)
     return tuple(_plain(item.strip()) for item in value.split(",") if item.strip())
 
 

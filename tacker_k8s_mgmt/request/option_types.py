@@ -13,7 +13,13 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, SecretStr
 
 from tacker_k8s_mgmt.model.node_settings import KEY, NAME
-from tacker_k8s_mgmt.request.field_types import URL_FORM, AbsolutePath, Optional
+from tacker_k8s_mgmt.request.field_types import (
+    NO_TEMPLATE,
+    TEMPLATE,
+    URL_FORM,
+    AbsolutePath,
+    Optional,
+)
 from tacker_k8s_mgmt.request.profile_values import NAME as PROFILE
 
 LARGEST_MTU = 9216
@@ -22,7 +28,6 @@ LONGEST = 4096
 #: The word for an MTU that follows from the nodes' network interfaces.
 NODES = "nodes"
 
-_TEMPLATE = re.compile(r"\{[{%#]")
 _VERSION = re.compile(r"v?(1\.\d{1,3}\.\d{1,3})")
 #: The value of a label, unless it is empty.
 LABEL_VALUE = re.compile(NAME)
@@ -49,8 +54,8 @@ def _matching(pattern: str, kind: str) -> AfterValidator:
 def _text(value: str) -> str:
     if not value.strip() or len(value) > LONGEST or not value.isprintable():
         raise ValueError(f"must be one line of 1 to {LONGEST} characters")
-    if _TEMPLATE.search(value):
-        raise ValueError("must not contain {{, {% or {#, which Ansible takes apart")
+    if TEMPLATE.search(value):
+        raise ValueError(NO_TEMPLATE)
     return value
 
 

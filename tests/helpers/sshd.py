@@ -173,8 +173,7 @@ class Sshd:
             start_new_session=True,
         )
         self._processes.append(process)
-        if self.greeting:
-            channel.sendall(self.greeting)
+        channel.sendall(self.greeting)
         streams = (
             threading.Thread(target=pump, args=(process.stdout, channel.sendall)),
             threading.Thread(

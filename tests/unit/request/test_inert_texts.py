@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every text of a request reaches kubespray as text, or the request is refused.
+
+Each text of a request that uses every option is replaced by, or followed by, what
+Ansible, YAML or a shell would take for more than a text.
+"""
+
+import copy
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.kubespray import inventory, variables
+from tacker_k8s_mgmt.request import params
+from tests.helpers import full_request
+from tests.helpers.samples import changed, request
+
+MARKS = ("{{", "{%", "{#")
+HOSTILE = (
+    "{{ lookup('pipe', 'touch /tmp/owned') }}",
+    "{% for x in [1] %}{{ x }}{% endfor %}",
+    "{# a comment #}",
+    "!!python/object/apply:os.system ['touch /tmp/owned']",
+    "!unsafe x",
+    "!vault |\n  $ANSIBLE_VAULT;1.1;AES256",
+    "a: b\n- c",
+    "&a *a",
+    "$(touch /tmp/owned)`touch /tmp/owned`; touch /tmp/owned | cat > /tmp/owned",
+    "-oProxyCommand=touch",
+    "' \" \\ #",
+)
+BASTION = {
+    "ip_address": "203.0.113.9",
+    "username": "jump",
+    "password": "jump-s3cret",
+    "used_for": ["vms", "playbooks"],
+}
+PROXY = {
+    "http_proxy": "http://proxy.example.org:3128",
+    "no_proxy": ".example.org,10.0.0.0/8",
+}
+KEY = f"SHA256:{'a' * 43}"
+RELEASES = ((2, 24), max(full_request.KUBERNETES))
+
+Place = tuple[str | int, ...]
+
+
+def body_of(release: tuple[int, int]) -> dict[str, Any]:
+    more = {
+        "bastion": BASTION,
+        "proxy": PROXY,
+        "ansible.host_key": KEY,
+    }
+    body = changed({**full_request.rich(release), **more})
+    # These are variables of Ansible as they are; a user may run what they like there.
+    del body["kubespray_vars"]
+    return body
+
+
+def texts(value: Any, place: Place = ()) -> Iterator[Place]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from texts(inner, (*place, name))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from texts(inner, (*place, number))
+    elif isinstance(value, str):
+        yield place
+
+
+def replaced(body: Any, place: Place, text: str, *, appended: bool) -> Any:
+    body = copy.deepcopy(body)
+    outer = body
+    for name in place[:-1]:
+        outer = outer[name]
+    outer[place[-1]] = f"{outer[place[-1]]}{text}" if appended else text
+    return body
+
+
+def shown(place: Place) -> str:
+    return ".".join(map(str, place))
+
+
+CASES = [
+    pytest.param(release, place, id=f"v{release[1]}-{shown(place)}")
+    for release in RELEASES
+    for place in texts(body_of(release))
+]
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield str(name)
+            yield from strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from strings(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+def templates(body: dict[str, Any]) -> Iterator[str]:
+    """The templates in the variables of every playbook run."""
+    made = params.parse(request(body))
+    assert made is not None
+    nodes, balancer = full_request.NODES, full_request.BALANCER
+    mtus = full_request.NIC_MTUS
+    built = variables.build(made, nodes, balancer, nic_mtus=mtus)
+    for text in strings(json.loads(json.dumps(built))):
+        if any(mark in text for mark in MARKS):
+            yield text
+
+
+def scalars(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
+    if isinstance(node, yaml.ScalarNode):
+        yield node
+    elif isinstance(node, yaml.MappingNode):
+        for pair in node.value:
+            for one in pair:
+                yield from scalars(one)
+    elif isinstance(node, yaml.SequenceNode):
+        for one in node.value:
+            yield from scalars(one)
+
+
+def assert_inert(text: str) -> None:
+    """Nothing in an inventory is a template, or of a tag but those of JSON."""
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    assert root is not None
+    for scalar in scalars(root):
+        if any(mark in scalar.value for mark in MARKS):
+            assert scalar.tag == "!unsafe", scalar
+        else:
+            assert scalar.tag.startswith("tag:yaml.org,2002:"), scalar
+    for host in yaml.load(text, Loader=Loader)["all"]["hosts"].values():  # noqa: S506
+        for name in ("ansible_host", "ip", "access_ip", "tacker_server_id"):
+            assert shlex.quote(host[name]) == host[name]
+
+
+class Loader(yaml.SafeLoader):
+    """Reads ``!unsafe`` as Ansible does."""
+
+
+Loader.add_constructor("!unsafe", lambda _, node: node.value)
+
+
+@pytest.mark.parametrize(("release", "place"), CASES)
+def test_a_text_is_refused_or_stays_a_text(release, place):
+    body = body_of(release)
+    own = {*templates(body)}  # what the driver itself has Ansible take apart
+    for hostile in HOSTILE:
+        for appended in (False, True):
+            wrong = replaced(body, place, hostile, appended=appended)
+            try:
+                made = params.parse(request(wrong))
+            except ParamError:
+                continue
+            assert made is not None
+            assert_inert(inventory.render(full_request.NODES, made))
+            assert {*templates(wrong)} <= own, shown(place)
+
+
+def test_every_option_has_its_texts_tried():
+    tried = {shown(place) for release in RELEASES for place in texts(body_of(release))}
+    assert len(tried) > 70
+    assert {"bastion.username", "worker_node.aspects.0.aspect_id"} <= tried
+
+
+@pytest.mark.parametrize("hostile", [one for one in HOSTILE if "\n" not in one])
+@pytest.mark.parametrize("field", ["compute_host", "aspect_id"])
+def test_what_nova_and_heat_call_a_vm_stays_a_text(hostile, field):
+    nodes = tuple(replace(one, **{field: hostile}) for one in full_request.NODES)
+    made = params.parse(request(body_of(max(full_request.KUBERNETES))))
+    assert made is not None
+    text = inventory.render(nodes, made)
+    assert_inert(text)
+    assert {getattr(node, field) for node in inventory.parse(text)} == {hostile}
