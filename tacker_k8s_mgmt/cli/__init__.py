@@ -23,7 +23,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     # Imported late: `openstack` loads this package at each start.
     from tacker_k8s_mgmt.cli.app import App
+    from tacker_k8s_mgmt.model import core_dumps
 
+    core_dumps.forbid()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -16,7 +16,7 @@ from types import ModuleType
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v2.process import Streams, end_with_conductor
 from tacker_k8s_mgmt.hooks.v2.request import Call
-from tacker_k8s_mgmt.model import redaction
+from tacker_k8s_mgmt.model import core_dumps, redaction
 from tacker_k8s_mgmt.plain_text import printable
 
 LOG = logging.getLogger(__name__)
@@ -50,6 +50,7 @@ def run(driver: str, concerns: Callable[[Call], bool]) -> None:
     """
     streams = Streams()
     end_with_conductor()
+    core_dumps.forbid()
     call: Call | None = None
     trace = ""
     try:

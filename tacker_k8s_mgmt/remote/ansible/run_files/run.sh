@@ -13,6 +13,7 @@ shift 8
 run=$workdir/runs/$id
 operators_umask=$(umask)
 umask 077
+ulimit -Sc 0 # a core dump of Ansible or sshpass would have passwords
 exec </dev/null >>"$run/log" 2>&1
 # Either may be a link that changes to another release during this run.
 root=$(readlink -m -- "$root") venv=${venv:+$(readlink -m -- "$venv")}

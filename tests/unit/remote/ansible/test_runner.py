@@ -399,6 +399,13 @@ def test_nothing_in_a_run_directory_is_for_others(site):
     assert {path: mode for path, mode in modes.items() if mode & 0o077} == {}
 
 
+def test_a_killed_ansible_leaves_no_core_dump(site):
+    site.playbook("[ $(ulimit -Sc) = 0 ] || exit 1")
+    # As where an operator has allowed them.
+    site.sshd.program("setsid", 'ulimit -Sc "$(ulimit -Hc)"\nexec /usr/bin/setsid "$@"')
+    assert site.run().rc == 0
+
+
 def test_ansible_keeps_the_operators_umask(site):
     site.playbook("umask >$HOME/umask")
     site.run()
