@@ -35,6 +35,21 @@ until [ -e "$place" ]; do
 done
 [ -d "$place" ] && [ -w "$place" ] && [ -x "$place" ] || printf '%s\n' "$place"
 """
+# Prints the first directory above a path, or on its way over links, in which users of
+# other accounts could put another one in its place. Argument: the path.
+_SHARED = """
+for place in "$1" "$(realpath -m -- "$1")"; do
+  until [ "$place" = / ]; do
+    above=${place%/*}
+    above=${above:-/}
+    if [ -n "$(find -H "$above" -prune -perm -0002 2>/dev/null)" ]; then
+      find -H "$above" -prune ! -perm -1000
+      find "$place" -prune ! -user 0 ! -user "$(id -u)" 2>/dev/null
+    fi
+    place=$above
+  done
+done | head -n 1
+"""
 
 
 class WorkDir:
@@ -156,6 +171,7 @@ class WorkDir:
     def _refuse_foreign(self) -> None:
         """Raise unless the directory is absent, empty or owned by this VNF."""
         self._refuse_link()
+        self._refuse_shared()
         owner = self.owner()
         if owner is not None:
             if owner != self._owner_id:
@@ -171,6 +187,14 @@ class WorkDir:
             for name in listing.stdout.splitlines()
         ):
             raise self._refusal("is not empty and has no marker of this driver")
+
+    def _refuse_shared(self) -> None:
+        """Raise if users of other accounts could replace it."""
+        place = self._run("sh", "-c", _SHARED, "sh", self.path).stdout.rstrip("\n")
+        if place:
+            raise self._refusal(
+                f"is not safe: users of other accounts can replace what is in {place}"
+            )
 
     def _refuse_unwritable(self) -> None:
         """Raise if the user may not create it, or what is below it."""

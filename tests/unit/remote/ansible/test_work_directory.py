@@ -324,3 +324,44 @@ def test_directory_below_a_link_can_be_claimed_and_removed(session, tmp_path):
     assert (tmp_path / "disk" / "cluster" / MARKER).exists()
     assert workdir.remove() is True
     assert not (tmp_path / "disk" / "cluster").exists()
+
+
+def test_directory_that_others_can_replace_is_refused(workdir, path):
+    path.parent.mkdir()
+    path.parent.chmod(0o777)
+    assert f"can replace what is in {path.parent}" in workdir.obstacle()
+    with pytest.raises(errors.OwnershipError, match="is not safe"):
+        workdir.claim()
+    assert not path.exists()
+    path.parent.chmod(0o1777)
+    workdir.claim()
+    assert workdir.owner() == "vnf-1"
+
+
+def test_so_is_one_behind_a_link_that_others_can_lead_elsewhere(session, tmp_path):
+    shared, own = tmp_path / "shared", tmp_path / "own"
+    for place, mode in ((shared, 0o777), (own, 0o755)):
+        place.mkdir()
+        place.chmod(mode)
+    (shared / "link").symlink_to(own)
+    obstacle = WorkDir(session, str(shared / "link" / "a"), "vnf-1").obstacle()
+    assert f"can replace what is in {shared}" in obstacle
+    (own / "link").symlink_to(shared)
+    obstacle = WorkDir(session, str(own / "link" / "a"), "vnf-1").obstacle()
+    assert f"can replace what is in {own / 'link'}" in obstacle
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives directories away")
+def test_one_that_somebody_has_put_into_a_shared_directory_is_refused(
+    session, tmp_path
+):
+    shared = tmp_path / "shared"
+    (shared / "theirs").mkdir(parents=True)
+    shared.chmod(0o1777)
+    os.chown(shared / "theirs", 65534, 65534)
+    obstacle = WorkDir(session, str(shared / "theirs" / "a"), "vnf-1").obstacle()
+    assert f"can replace what is in {shared / 'theirs'}" in obstacle
+    # A directory of an operator is no concern of the driver's, but in a shared one.
+    os.chown(shared, 65534, 65534)
+    shared.chmod(0o755)
+    assert WorkDir(session, str(shared / "a"), "vnf-1").obstacle() is None
