@@ -97,3 +97,10 @@ def test_login_that_does_not_work_is_reported(error):
 @pytest.mark.parametrize("script", [helm._PREPARE, helm._PACK, helm._UNPACK])
 def test_shell_understands_the_scripts(script):
     subprocess.run(["sh", "-nc", script], check=True, timeout=60)
+
+
+def test_its_sudo_makes_it_no_other_user():
+    rules = [line for line in helm._PREPARE.splitlines() if "NOPASSWD" in line]
+    assert rules == [
+        '  "$user ALL=($user) NOPASSWD: ALL" >"$rules.new"',
+    ]
