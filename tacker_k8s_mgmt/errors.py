@@ -32,7 +32,7 @@ class K8sMgmtError(Exception):
 
     def __str__(self) -> str:
         text = super().__str__()
-        return f"{text} {self.hint}".rstrip() if self.hint else text
+        return f"{text} {printable(self.hint)}".rstrip() if self.hint else text
 
 
 class ProblemList(K8sMgmtError):

@@ -21,9 +21,7 @@ from tacker_k8s_mgmt.request.storage_options import LOCAL_PATH_IS_DEFAULT
 _API_BALANCER = "loadbalancer_apiserver"
 _CERTIFIED = "supplementary_addresses_in_ssl_keys"
 _SHOW_LOGS = "unsafe_show_logs"
-# In the URL of files_repo or of a single file: user and password, or a query, which may
-# have a signature.
-_CREDENTIAL = re.compile(r"://([^/\s\"]*@|[^\s\"]*\?)")
+_BETWEEN_URLS = re.compile(r"[\s\"]+")
 
 
 def build(
@@ -137,9 +135,20 @@ def _showing_downloads(variables: dict[str, Any]) -> dict[str, Any]:
     downloads (``roles/download/tasks/download_file.yml``), which alone have a variable
     ``download``. The other tasks, with private keys, stay hidden.
     """
-    if _SHOW_LOGS in variables or _CREDENTIAL.search(json.dumps(variables)):
+    if _SHOW_LOGS in variables or _has_credential(json.dumps(variables)):
         return variables
     return variables | {_SHOW_LOGS: "{{ download is defined }}"}
+
+
+def _has_credential(text: str) -> bool:
+    """Whether the URL of files_repo or of a single file has user and password, or a
+    query, which may have a signature.
+    """
+    for word in _BETWEEN_URLS.split(text):
+        _, *rest = word.split("://")
+        if any("?" in part or "@" in part.partition("/")[0] for part in rest):
+            return True
+    return False
 
 
 def _proxy(proxy: Proxy, own: Iterable[str]) -> dict[str, Any]:

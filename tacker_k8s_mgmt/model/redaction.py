@@ -21,7 +21,8 @@ _SECRET_VARIABLE = re.compile(
 )
 
 _LIKE_SECRET = re.compile(r"pass|secret|token|credential|key$", re.IGNORECASE)
-_LOGIN_IN_URL = re.compile(r"://\S*@")
+_WORD = re.compile(r"\S+")
+_SCHEME_ENDS = "://"
 PRIVATE_KEY = "PRIVATE KEY-----"
 
 
@@ -81,7 +82,15 @@ def in_url(url: str) -> Iterator[str]:
 
 def without_login(text: str) -> str:
     """The text with stars in place of user and password in its URLs."""
-    return _LOGIN_IN_URL.sub(f"://{STARS}@", text)
+    return _WORD.sub(lambda match: _word_without_login(match[0]), text)
+
+
+def _word_without_login(word: str) -> str:
+    # Not by one pattern: from each "://" it would search the rest of the text.
+    begins, ends = word.find(_SCHEME_ENDS), word.rfind("@")
+    if begins < 0 or ends < begins + len(_SCHEME_ENDS):
+        return word
+    return f"{word[:begins]}{_SCHEME_ENDS}{STARS}{word[ends:]}"
 
 
 def without_secret(text: str) -> str:
@@ -116,4 +125,4 @@ def names_secret(name: str, value: Any) -> bool:
 
 def shows_secret(text: str) -> bool:
     """Whether a text has the form of a secret: a private key, a URL with a login."""
-    return PRIVATE_KEY in text or _LOGIN_IN_URL.search(text) is not None
+    return PRIVATE_KEY in text or without_login(text) != text

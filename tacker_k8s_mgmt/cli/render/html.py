@@ -17,8 +17,9 @@ from tacker_k8s_mgmt.cli.render.chart import OperationChart
 from tacker_k8s_mgmt.model.timeline import Timeline, clock
 
 INDEX = "index.html"
-# With a character after which a line may end.
-_WORD = re.compile(r"\S*[^\s\w]\S*")
+_WORD = re.compile(r"\S+")
+# Without a character after which a line may end.
+_PLAIN = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ def _whole(text: str) -> Markup:
     """The text with words that a browser would break, such as names of nodes, whole."""
     parts, end = [], 0
     for match in _WORD.finditer(text):
+        if _PLAIN.fullmatch(match[0]):
+            continue
         word = Markup('<span class="whole">{}</span>').format(match[0])
         parts += [escape(text[end : match.start()]), word]
         end = match.end()

@@ -34,7 +34,7 @@ _GONE_LIMIT = 60.0  # seconds until deleted objects are gone
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _CLUSTER_INFO = ("configmap", "cluster-info", "--namespace=kube-public")
 # kubectl quotes the report of all checks, 2 kB of it on one line with literal "\n".
-_FAILED_CHECK = re.compile(r"\[-\][^\s\\]+ failed")
+_FAILED_CHECK = re.compile(r"\[-\][^\s\\\[]+ failed")
 
 
 class KubeControl:

@@ -28,7 +28,7 @@ LOG = logging.getLogger(__name__)
 _PARALLEL_LOGINS = 8
 _LABEL = "tacker-k8s-mgmt/pod-network"
 _NAME = "probe"
-_PAUSE = re.compile(r"(?:^|[/-])pause(?:-[a-z0-9]+)?:[^@]+$")
+_PAUSE = re.compile(r"(?:^|[/-])pause(?:-[a-z0-9]+)?:.+$")
 # Flatcar's Python is called python.
 _PYTHON = 'exec "$(command -v python3 || command -v python)" -'
 
@@ -217,7 +217,8 @@ _IMAGE_FIELDS = (".metadata.name", ".status.images[*].names")
 def _pause(node: str, images: str) -> tuple[str, str]:
     """Return a node's name and its pause image, given its :data:`_IMAGE_FIELDS`."""
     names = re.findall(r'[^\[\]",\s]+', images)
-    return node, next(filter(_PAUSE.search, names), "")
+    tagged = (name for name in names if "@" not in name)
+    return node, next(filter(_PAUSE.search, tagged), "")
 
 
 def _around(namespace: str) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns that search texts of others need no more than a moment for long ones."""
+
+import subprocess
+import sys
+
+import pytest
+
+CALLS = {
+    "logins in URLs": (
+        "from tacker_k8s_mgmt.model import redaction",
+        "redaction.without_login(text), redaction.shows_secret(text)",
+        "://",
+    ),
+    "credentials in variables": (
+        "from tacker_k8s_mgmt.kubespray import variables",
+        "variables._has_credential(text)",
+        "://",
+    ),
+    "words of a page": (
+        "from tacker_k8s_mgmt.cli.render import html",
+        "html._whole(text)",
+        "aaa",
+    ),
+    "checks of an API server": (
+        "from tacker_k8s_mgmt.remote.kubernetes import cluster",
+        "cluster._FAILED_CHECK.findall(text)",
+        "[-]",
+    ),
+    "images of a node": (
+        "from tacker_k8s_mgmt.remote.kubernetes import pod_network",
+        "pod_network._pause('node', text + '@')",
+        "/pause:",
+    ),
+    "what steers a terminal": (
+        "from tacker_k8s_mgmt import plain_text",
+        "plain_text.printable(text), plain_text.in_line(text)",
+        "\x1b[\n",
+    ),
+    "certificates": (
+        "from tacker_k8s_mgmt.request import option_types",
+        "option_types._PEM.fullmatch(text)",
+        "-----BEGIN CERTIFICATE-----\na\n",
+    ),
+    "quantities": (
+        "from tacker_k8s_mgmt.request import tenants",
+        "tenants._WORD.fullmatch(text + '!')",
+        "a-*",
+    ),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+def test_patterns_take_no_more_time_than_the_text_is_long(call):
+    module, search, part = call
+    # A million characters: what takes the square of that does not end in an hour.
+    code = f"{module}\ntext = {part!r} * {1_000_000 // len(part)}\n{search}\n"
+    argv = [sys.executable, "-c", code]
+    subprocess.run(argv, timeout=120, check=True, capture_output=True)
