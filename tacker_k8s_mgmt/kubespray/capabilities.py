@@ -29,7 +29,7 @@ class Offer:
     @classmethod
     def from_texts(cls, checks: str, checksums: str) -> "Offer":
         """Parse the texts that :meth:`.Checkout.from_texts` describes."""
-        plugins = re.search(r"\bkube_network_plugin in \[([^\]]*)\]", checks)
+        plugins = re.search(r"\bkube_network_plugin in \[([^\[\]]*)\]", checks)
         gone = re.search(r"^( *)removed_vars:\n((?:\1 +- .*\n)*)", checks, re.MULTILINE)
         return cls(
             kube_versions=_versions(checksums),

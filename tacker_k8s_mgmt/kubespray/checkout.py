@@ -87,9 +87,7 @@ class Checkout:
             ansible=stated or (release.ansible if release else None),
             offer=Offer.from_texts(checks, checksums),
             collections=frozenset(
-                name
-                for name in COLLECTIONS
-                if re.search(rf"^\s+{re.escape(name)}\s*:", galaxy or "", re.MULTILINE)
+                name for name in COLLECTIONS if _has_key(galaxy, name)
             ),
         )
 
@@ -236,6 +234,12 @@ def _family_finding(checkout: Checkout, address_family: str) -> str:
 
 
 def _field(text: str | None, name: str) -> str:
-    pattern = rf"^\s*{name}:\s*[\"']?v?(\d[\w.]*)"
+    # Blanks, not \s: that would search through all lines of an empty text from each.
+    pattern = rf"^[ \t]*{name}:[ \t]*[\"']?v?(\d[\w.]*)"
     value = re.search(pattern, text or "", re.MULTILINE)
     return value[1] if value else ""
+
+
+def _has_key(text: str | None, name: str) -> bool:
+    pattern = rf"^[ \t]+{re.escape(name)}[ \t]*:"
+    return re.search(pattern, text or "", re.MULTILINE) is not None

@@ -9,7 +9,7 @@ Minor = tuple[int, int]
 
 def numbers(version: str) -> tuple[int, ...]:
     """The leading number of each part: 2.18.0rc1 is (2, 18, 0), v1.31.9 (1, 31, 9)."""
-    return tuple(int(part) for part in re.findall(r"(?:^v?|\.)(\d+)", version))
+    return tuple(int(part) for part in re.findall(r"(?:^v?|\.)(\d{1,9})", version))
 
 
 def minor(version: str) -> Minor:

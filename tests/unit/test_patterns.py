@@ -32,6 +32,17 @@ CALLS = {
         "pod_network._pause('node', text + '@')",
         "/pause:",
     ),
+    **{
+        f"a checkout of kubespray: {part!r}": (
+            "from tacker_k8s_mgmt.kubespray.checkout import Checkout",
+            "Checkout.from_texts(text, text, text, text)",
+            part,
+        )
+        for part in (
+            *("\n", " ", "\n ", "9", "version: 9\n", "kube_network_plugin in ["),
+            *("  amd64:\n    ", "  removed_vars:\n    - a\n", "    1.2.3: x\n"),
+        )
+    },
     "what steers a terminal": (
         "from tacker_k8s_mgmt import plain_text",
         "plain_text.printable(text), plain_text.in_line(text)",
