@@ -7,7 +7,7 @@ operation joins a VM that stays. In the v2 API a retry goes on after the failure
 the rollback has a hook, :class:`ScaleOutRollback`.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 from oslo_log import log as logging
 
@@ -68,11 +68,11 @@ class ScaleOut:
         names = names_of(joining)
         if not self._takes_back:
             return f"{names} stay in the inventory."
-        failed = [text for text in map(_attempt, self._undoings()) if text]
-        if failed:
+        if failed := self._take_back():
             return (
                 f"Taking back the join of {names} did not work completely: "
-                f"{' '.join(failed)} The next operation tries again."
+                f"{' '.join(failed)} {names} stay in the inventory: the next scale-out "
+                "or heal joins them or, when their VMs are gone, removes what is left."
             )
         rest = "the cluster is as it was"
         if old := [node for node in joining if not self._is_target(node)]:
@@ -123,15 +123,26 @@ class ScaleOut:
         self._touched = bool(self._join.nodes)
         self._join.write()
 
-    def _undoings(self) -> tuple[Callable[[], object], ...]:
+    def _take_back(self) -> Sequence[str]:
+        """Undo the join; returns what went wrong.
+
+        The inventory is written last: what a failure leaves behind is found by it, when
+        the VMs are gone. A full member is not taken apart.
+        """
         state, joining = self._state, self._join.nodes
         kept = [node for node in state.nodes if node not in joining]
-        return (
-            state.site.playbooks.stop,
-            lambda: load_balancer.remove(state, joining),
-            lambda: delete_nodes(state, joining),
-            lambda: inventory.write_without(state, kept, joining),
-        )
+        for undoings in (
+            (state.site.playbooks.stop,),
+            (lambda: inventory.forget_members(state, joining),),
+            (
+                lambda: load_balancer.remove(state, joining),
+                lambda: delete_nodes(state, joining),
+            ),
+            (lambda: inventory.write_without(state, kept, joining),),
+        ):
+            if failed := [text for text in map(_attempt, undoings) if text]:
+                return failed
+        return ()
 
 
 class ScaleOutRollback:

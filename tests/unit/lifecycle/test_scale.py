@@ -36,6 +36,13 @@ def highly_available() -> FakeSite:
     return site
 
 
+def scale_out_until_joined(site: FakeSite, *faults: str) -> None:
+    """Fail in the last step, when the worker has its route, and in the undoing."""
+    site.faults.update({"workdir.write joined.json", *faults})
+    with pytest.raises(errors.StepFailed, match="did not work completely"):
+        scale_out(site, "server-6")
+
+
 class TestScaleOut:
     def test_new_workers_are_members_with_routes(self):
         site = grown(6, 7)
@@ -217,7 +224,31 @@ class TestScaleOut:
         text = str(caught.value)
         assert "fault in run scale" in text
         assert "did not work completely: fault in balancer.remove-worker" in text
-        assert site.listed == [MASTER, FIVE, FIFTY_FIVE]
+        assert f"{SIX} stay in the inventory: the next scale-out or heal" in text
+
+    @pytest.mark.parametrize(
+        "fault",
+        [
+            "playbooks.stop",
+            "balancer.remove-worker",
+            "cluster.evict_dead",
+            "cluster.remove_nodes",
+        ],
+    )
+    def test_next_operation_removes_it_when_the_vm_is_gone(self, fault):
+        site = grown(6)
+        scale_out_until_joined(site, fault)
+        site.workers = [one for one in site.workers if one.server_id != "server-6"]
+        scale_in(site, "server-55")
+        assert site.members == site.listed == [MASTER, FIVE]
+        assert {name for name, _ in site.routes} == {FIVE}
+
+    def test_worker_whose_record_cannot_be_written_is_not_taken_apart(self):
+        site = grown(6)
+        scale_out_until_joined(site, "playbooks.stop")
+        assert SIX in {name for name, _ in site.routes}
+        scale_out(site, "server-6")
+        assert SIX in site.members
 
     def test_rollback_of_an_earlier_operation_is_reported(self):
         site = grown(6)
