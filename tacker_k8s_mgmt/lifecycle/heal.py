@@ -125,7 +125,11 @@ class HealStart:
     def _note_services(self) -> None:
         """Record what the load balancer exposes, as long as it answers."""
         try:
-            load_balancer.status(self._state)
+            seen = load_balancer.status(self._state)
+            if not load_balancer.is_whole(self._state, seen):
+                # An earlier try of this heal has recorded them, and not built it up.
+                self._leave.balancer_is_gone = True
+                return
             exposures.recorded(self._state)
         except errors.K8sMgmtError as error:
             self._leave.balancer_is_gone = True
@@ -154,13 +158,13 @@ class HealStart:
         # Recorded before they leave the inventory: heal_end expects them to come back.
         leave = self._leave
         names = [node.name for node in leave.nodes if node not in leave.vanished]
+        healing = self._state.healing
+        balancer = _rebuilt_balancer(self._state, self._servers)
+        if balancer and not healing.balancer:
+            healing = replace(healing, balancer=balancer.server_id)
         inventory.write_healing(
             self._state,
-            replace(
-                self._state.healing,
-                rebuilt=tuple(names),
-                not_ready=tuple(self._not_ready),
-            ),
+            replace(healing, rebuilt=tuple(names), not_ready=tuple(self._not_ready)),
         )
         leave.write_staying()
 
@@ -288,11 +292,17 @@ class HealEnd:
         inventory.write_healing(self._state, self._state.healing.ended())
 
     def _is_well(self) -> bool:
-        return _rebuilt_balancer(self._state, self._servers) is None
+        return self._new_balancer() is None
+
+    def _new_balancer(self) -> Machine | None:
+        """The load balancer's VM, if this heal or one that was given up rebuilt it."""
+        state, machine = self._state, self._state.machines.load_balancer
+        is_new = machine and state.healing.balancer not in ("", machine.server_id)
+        return machine if is_new else _rebuilt_balancer(state, self._servers)
 
     def _install(self) -> None:
         state = self._state
-        if (machine := _rebuilt_balancer(state, self._servers)) is None:
+        if (machine := self._new_balancer()) is None:
             return
         inventory.forget_new(state, [machine], ())
         inventory.wait_reachable(state, [machine])
@@ -300,6 +310,7 @@ class HealEnd:
         load_balancer.install(state, [n for n in state.nodes if n not in joining])
         load_balancer.expose_again(state)
         load_balancer.verify(state)
+        inventory.write_healing(state, replace(state.healing, balancer=""))
 
     def _see_back(self) -> None:
         """Wait until the nodes, which reach the API through it, are Ready."""

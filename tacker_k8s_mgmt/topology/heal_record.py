@@ -26,15 +26,18 @@ class Healing:
     :param plane: the control plane that is taken out, until it has joined again.
     :param first: it was the first control plane of the inventory, which another one has
         to become.
+    :param balancer: id of the load balancer's server that is rebuilt, until the new one
+        is complete; what it exposed is recorded.
     """
 
     rebuilt: tuple[str, ...] = ()
     not_ready: tuple[str, ...] = ()
     plane: Node | None = None
     first: bool = False
+    balancer: str = ""
 
     def ended(self) -> "Healing":
-        """The record after the heal: only a control plane that is still out."""
+        """The record after the heal: only what is still out of the cluster."""
         return replace(self, rebuilt=(), not_ready=())
 
     def text(self) -> str:
@@ -42,6 +45,8 @@ class Healing:
         values: dict[str, Any] = {}
         if self.rebuilt or self.not_ready:
             values |= {"rebuilt": self.rebuilt, "not_ready": self.not_ready}
+        if self.balancer:
+            values["load_balancer"] = self.balancer
         if self.plane is not None:
             names = {name: getattr(self.plane, name) for name in _NAMES}
             values["control_plane"] = {**names, "first": self.first}
@@ -52,7 +57,9 @@ def parse(text: str | None) -> Healing:
     """Parse a record file; an empty record without a file."""
     values = json_text.parse(text or "{}")
     healing = Healing(
-        tuple(values.get("rebuilt", ())), tuple(values.get("not_ready", ()))
+        tuple(values.get("rebuilt", ())),
+        tuple(values.get("not_ready", ())),
+        balancer=values.get("load_balancer", ""),
     )
     if not (plane := values.get("control_plane")):
         return healing

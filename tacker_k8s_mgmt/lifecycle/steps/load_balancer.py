@@ -108,9 +108,22 @@ def report(state: ClusterState) -> BalancerStatus:
     return _remote(state).status()
 
 
+def is_whole(state: ClusterState, seen: BalancerStatus) -> bool:
+    """Whether it has everything that it is to have.
+
+    While a heal has not completed it, what it lacks is in the records only.
+
+    :param seen: its status report.
+    """
+    rebuilt, (machine, _) = state.healing.balancer, _target(state)
+    return seen.api_port is not None and rebuilt in ("", machine.server_id)
+
+
 def status(state: ClusterState) -> BalancerStatus:
     """Its status report; the services that no CNF's driver exposes are recorded."""
     seen = report(state)
+    if not is_whole(state, seen):
+        return seen
     services = [s for s in seen.services if exposure.of_service(s) is None]
     state.write_json(SERVICES_FILE, [_recorded(service) for service in services])
     return seen

@@ -2,6 +2,7 @@
 """Heal of single VNFCs on fakes: living, dead, mixed, refused, failed by Heat."""
 
 import copy
+import json
 from dataclasses import replace
 
 import pytest
@@ -21,6 +22,7 @@ from tests.helpers.operations import (
     heal_start,
     instantiated,
     rebuild,
+    scale_in,
     silenced,
     state,
 )
@@ -223,6 +225,81 @@ class TestControlPlane:
         assert site.changes == []
         assert "vnfc-of-server-4" in str(caught.value)
         assert "without vnfcInstanceId" in str(caught.value)
+
+
+def built_anew(site: FakeSite, *servers: str) -> tuple[str, ...]:
+    """Rebuild the load balancer's VM, among others: it has no HAProxy."""
+    site.routes, site.exposed, site.balanced = frozenset(), (), None
+    return rebuild(site, *servers)
+
+
+class TestLoadBalancerThatAFailureLeft:
+    """Tacker's v2 API calls both hooks at a retry, and rebuilds the VM once more."""
+
+    @pytest.mark.parametrize("fault", ["wait_reachable", "balancer.expose"])
+    def test_retry_exposes_what_the_first_one_did(self, fault):
+        site = instantiated()
+        site.exposed = (WEB,)
+        heal_start(site, "server-9")
+        new = built_anew(site, "server-9")
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed, match=f"fault in {fault}"):
+            heal_end(site, *new)
+        heal_start(site, *new)
+        heal_end(site, *built_anew(site, *new))
+        assert site.exposed == (WEB,)
+        assert {name for name, _ in site.routes} == {FIVE, FIFTY_FIVE}
+        assert json.loads(site.files["healing.json"]) == {}
+
+    def test_retry_with_a_worker_needs_no_haproxy(self):
+        site = instantiated()
+        heal_start(site, "server-9", "server-5")
+        new = built_anew(site, "server-9", "server-5")
+        site.faults.add("wait_reachable")
+        with pytest.raises(errors.StepFailed, match="fault in wait_reachable"):
+            heal_end(site, *new)
+        site.calls.clear()
+        heal_start(site, *new)
+        assert "balancer.remove-worker" not in site.calls
+        heal_end(site, *built_anew(site, *new))
+        assert site.members == site.listed == [MASTER, FIVE, FIFTY_FIVE]
+        assert {name for name, _ in site.routes} == {FIVE, FIFTY_FIVE}
+
+    def test_what_is_exposed_after_heat_refused_is_recorded_by_the_next_heal(self):
+        site = instantiated()
+        heal_start(site, "server-9")
+        site.exposed = (WEB,)
+        heal_start(site, "server-9")
+        heal_end(site, *built_anew(site, "server-9"))
+        assert site.exposed == (WEB,)
+
+    @pytest.mark.parametrize("fault", ["wait_reachable", "balancer.expose"])
+    def test_heal_of_a_worker_completes_it(self, fault):
+        site = instantiated()
+        site.exposed = (WEB,)
+        heal_start(site, "server-9")
+        new = built_anew(site, "server-9")
+        site.faults.add(fault)
+        with pytest.raises(errors.StepFailed, match=f"fault in {fault}"):
+            heal_end(site, *new)
+        # Its VM has another id than Tacker's database after a stack update by hand.
+        heal_end(site)
+        assert site.exposed == (WEB,)
+        assert {name for name, _ in site.routes} == {FIVE, FIFTY_FIVE}
+
+    def test_other_operations_do_not_take_what_it_lacks_for_what_is_wanted(self):
+        site = instantiated()
+        site.exposed = (WEB,)
+        heal_start(site, "server-9")
+        new = built_anew(site, "server-9")
+        site.faults.add("balancer.expose")
+        with pytest.raises(errors.StepFailed, match="fault in balancer.expose"):
+            heal_end(site, *new)
+        scale_in(site, "server-5")
+        site.workers = [one for one in site.workers if one.server_id != "server-5"]
+        heal_end(site, *new)
+        assert site.exposed == (WEB,)
+        assert {name for name, _ in site.routes} == {FIFTY_FIVE}
 
 
 class TestLoadBalancer:
