@@ -293,7 +293,7 @@ class TestLoadBalancerThatAFailureLeft:
         heal_start(site, "server-9")
         new = built_anew(site, "server-9")
         site.faults.add("balancer.expose")
-        with pytest.raises(errors.StepFailed, match="fault in balancer.expose"):
+        with pytest.raises(errors.StepFailed, match=r"fault in balancer\.expose"):
             heal_end(site, *new)
         scale_in(site, "server-5")
         site.workers = [one for one in site.workers if one.server_id != "server-5"]
