@@ -76,7 +76,8 @@ class Leave:
         its pods cannot be stopped in an orderly way.
         """
         state = self._state
-        self.listed = frozenset(node.name for node in state.previous())
+        former = {node.name: node.server_id for node in state.previous()}
+        self.listed = frozenset(former)
         well = {name for name in seen if seen[name].ready}
         if self.plane and not self.plane.is_well:
             # Its Node object may be out of date.
@@ -88,7 +89,14 @@ class Leave:
             if node.name not in state.lost and node.name in self.listed
         ]
         mute = set(state.site.unreachable(tried))
-        gone = {*(mute - well), *(n.name for n in members.vanished), *state.lost}
+        # A VM that took over an address has another host key than the playbooks expect.
+        replaced = {
+            node.name
+            for node in members.joining
+            if former.get(node.name, node.server_id) != node.server_id
+        }
+        vanished = {node.name for node in members.vanished}
+        gone = {*(mute - well), *vanished, *state.lost, *replaced}
         self.silent = sorted(gone | (mute - {node.name for node in leaving}))
         self.vanished = members.vanished
         self.nodes = (*leaving, *members.vanished)

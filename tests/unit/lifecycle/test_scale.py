@@ -507,6 +507,29 @@ class TestScaleIn:
         assert site.members == [MASTER, FIFTY_FIVE]
         assert site.listed == [MASTER, FIFTY_FIVE]
 
+    @pytest.mark.parametrize("has_node_object", [True, False])
+    def test_vm_that_took_over_the_address_of_another_one_does_not_hold_up(
+        self, has_node_object
+    ):
+        site = instantiated()
+        site.kill("server-55")
+        site.workers[0] = machine(Role.WORKER, 55, server="another")
+        if not has_node_object:
+            site.remove(FIFTY_FIVE)
+        scale_in(site, "server-5")
+        assert FIVE not in site.members
+        assert site.listed == [MASTER, FIFTY_FIVE]
+        assert site.runs[0].limit == f"all:localhost:!{FIFTY_FIVE}"
+
+    def test_vm_that_took_over_an_address_leaves_as_a_dead_one(self):
+        site = instantiated()
+        site.workers[0] = machine(Role.WORKER, 55, server="another")
+        site.pods[FIFTY_FIVE] = ["web"]
+        scale_in(site, "another")
+        assert site.members == site.listed == [MASTER, FIVE]
+        assert site.pods == {}
+        assert site.runs[0].extra_vars["reset_nodes"] is False
+
     def test_orphans_stay_and_are_named(self, caplog):
         site = grown(6)
         scale_in(site, "server-5")
