@@ -97,6 +97,8 @@ class HealStart:
         if balancer := _rebuilt_balancer(state, self._servers):
             known.add(balancer.server_id)
             self._note_services()
+        elif _incomplete_balancer(state):
+            leave.balancer_is_gone = load_balancer.report(state).api_port is None
         if others := self._servers.keys() - known:
             LOG.info("VNFCs that are none of the cluster's: %s", ", ".join(others))
         names = {node.name for node in leaving}
@@ -126,10 +128,8 @@ class HealStart:
         """Record what the load balancer exposes, as long as it answers."""
         try:
             seen = load_balancer.status(self._state)
-            if not load_balancer.is_whole(self._state, seen):
-                # An earlier try of this heal has recorded them, and not built it up.
-                self._leave.balancer_is_gone = True
-                return
+            # An earlier try of this heal may have recorded them, and not completed it.
+            self._leave.balancer_is_gone = not load_balancer.is_whole(self._state, seen)
             exposures.recorded(self._state)
         except errors.K8sMgmtError as error:
             self._leave.balancer_is_gone = True
@@ -296,9 +296,8 @@ class HealEnd:
 
     def _new_balancer(self) -> Machine | None:
         """The load balancer's VM, if this heal or one that was given up rebuilt it."""
-        state, machine = self._state, self._state.machines.load_balancer
-        is_new = machine and state.healing.balancer not in ("", machine.server_id)
-        return machine if is_new else _rebuilt_balancer(state, self._servers)
+        rebuilt = _rebuilt_balancer(self._state, self._servers)
+        return rebuilt or _incomplete_balancer(self._state)
 
     def _install(self) -> None:
         state = self._state
@@ -329,6 +328,12 @@ def _rebuilt_balancer(
     """The load balancer's VM, if it is one of the rebuilt servers."""
     machine = state.machines.load_balancer
     return machine if machine and machine.server_id in servers else None
+
+
+def _incomplete_balancer(state: ClusterState) -> Machine | None:
+    """The load balancer's VM, if the heal that rebuilt it has not completed it."""
+    machine = state.machines.load_balancer
+    return machine if machine and not load_balancer.is_completed(state) else None
 
 
 def _refuse_unlisted(state: ClusterState, members: Membership) -> None:

@@ -108,15 +108,17 @@ def report(state: ClusterState) -> BalancerStatus:
     return _remote(state).status()
 
 
-def is_whole(state: ClusterState, seen: BalancerStatus) -> bool:
-    """Whether it has everything that it is to have.
+def is_completed(state: ClusterState) -> bool:
+    """Whether no heal has rebuilt its VM without completing it."""
+    return state.healing.balancer in ("", _target(state)[0].server_id)
 
-    While a heal has not completed it, what it lacks is in the records only.
+
+def is_whole(state: ClusterState, seen: BalancerStatus) -> bool:
+    """Whether it has everything that it is to have; else only the records say what.
 
     :param seen: its status report.
     """
-    rebuilt, (machine, _) = state.healing.balancer, _target(state)
-    return seen.api_port is not None and rebuilt in ("", machine.server_id)
+    return seen.api_port is not None and is_completed(state)
 
 
 def status(state: ClusterState) -> BalancerStatus:

@@ -282,10 +282,19 @@ class TestLoadBalancerThatAFailureLeft:
         site.faults.add(fault)
         with pytest.raises(errors.StepFailed, match=f"fault in {fault}"):
             heal_end(site, *new)
-        # Its VM has another id than Tacker's database after a stack update by hand.
-        heal_end(site)
+        heal(site, "server-5")
         assert site.exposed == (WEB,)
         assert {name for name, _ in site.routes} == {FIVE, FIFTY_FIVE}
+
+    def test_vm_that_heat_was_told_by_hand_to_build_is_completed(self):
+        site = instantiated()
+        site.exposed = (WEB,)
+        heal_start(site, "server-9")
+        # Tacker's v1 API knows the id of the server that could not be built.
+        built_anew(site, "server-9")
+        heal_end(site, "server-9-failed")
+        assert site.exposed == (WEB,)
+        assert site.balanced is not None
 
     def test_other_operations_do_not_take_what_it_lacks_for_what_is_wanted(self):
         site = instantiated()
