@@ -76,8 +76,8 @@ class Leave:
         its pods cannot be stopped in an orderly way.
         """
         state = self._state
-        former = {node.name: node.server_id for node in state.previous()}
-        self.listed = frozenset(former)
+        previous = state.previous()
+        self.listed = frozenset(node.name for node in previous)
         well = {name for name in seen if seen[name].ready}
         if self.plane and not self.plane.is_well:
             # Its Node object may be out of date.
@@ -89,17 +89,13 @@ class Leave:
             if node.name not in state.lost and node.name in self.listed
         ]
         mute = set(state.site.unreachable(tried))
-        # A VM that took over an address has another host key than the playbooks expect.
-        replaced = {
-            node.name
-            for node in members.joining
-            if former.get(node.name, node.server_id) != node.server_id
-        }
-        vanished = {node.name for node in members.vanished}
-        gone = {*(mute - well), *vanished, *state.lost, *replaced}
-        self.silent = sorted(gone | (mute - {node.name for node in leaving}))
-        self.vanished = members.vanished
-        self.nodes = (*leaving, *members.vanished)
+        replaced, names = _replaced(previous, members), {n.name for n in leaving}
+        others = (node for node in replaced if node.name not in names)
+        self.vanished = (*members.vanished, *others)
+        without_vm = {node.name for node in (*members.vanished, *replaced)}
+        gone = {*(mute - well), *without_vm, *state.lost}
+        self.silent = sorted(gone | (mute - names))
+        self.nodes = (*leaving, *self.vanished)
         present = [node for node in self.nodes if node.name in seen]
         self.dead = tuple(node for node in present if node.name in gone)
         self.alive = tuple(node for node in present if node.name not in gone)
@@ -109,7 +105,7 @@ class Leave:
         for what, nodes in (
             ("leave the cluster", leaving),
             ("are dead and leave without a drain", self.dead),
-            ("are in the inventory, and their VMs are gone", members.vanished),
+            ("are in the inventory, and their VMs are gone", self.vanished),
         ):
             if nodes:
                 LOG.info("These nodes %s: %s", what, names_of(nodes))
@@ -226,3 +222,12 @@ class Leave:
         """All names, if the request changes the login of workers that stay."""
         changed = "worker_node" in self._state.params.changed_logins
         return [n.name for n in nodes] if self._renews_logins and changed else ()
+
+
+def _replaced(previous: Sequence[Node], members: Membership) -> tuple[Node, ...]:
+    """The former nodes whose address a VM has taken over that has not joined.
+
+    Playbooks do not reach it: they expect the host key of the former VM.
+    """
+    due = {node.name: node.server_id for node in members.joining}
+    return tuple(n for n in previous if due.get(n.name, n.server_id) != n.server_id)

@@ -508,18 +508,22 @@ class TestScaleIn:
         assert site.listed == [MASTER, FIFTY_FIVE]
 
     @pytest.mark.parametrize("has_node_object", [True, False])
-    def test_vm_that_took_over_the_address_of_another_one_does_not_hold_up(
+    def test_worker_whose_address_another_vm_took_over_is_cleared_away(
         self, has_node_object
     ):
         site = instantiated()
-        site.kill("server-55")
+        site.pods[FIFTY_FIVE] = ["web"]
         site.workers[0] = machine(Role.WORKER, 55, server="another")
         if not has_node_object:
             site.remove(FIFTY_FIVE)
         scale_in(site, "server-5")
-        assert FIVE not in site.members
-        assert site.listed == [MASTER, FIFTY_FIVE]
+        assert site.members == site.listed == [MASTER]
+        assert site.routes == frozenset()
         assert site.runs[0].limit == f"all:localhost:!{FIFTY_FIVE}"
+        site.workers = site.workers[:1]
+        scale_out(site, "another")
+        assert site.members == site.listed == [MASTER, FIFTY_FIVE]
+        assert site.cluster_nodes[-1].machine_id == "another"
 
     def test_vm_that_took_over_an_address_leaves_as_a_dead_one(self):
         site = instantiated()
