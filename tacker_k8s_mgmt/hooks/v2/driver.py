@@ -51,6 +51,9 @@ _SEND_FAIL_OR_FORCEFUL = (
     "FORCEFUL one does without and leaves the inventory directory behind."
 )
 _ROLLBACK_AGAIN_ADVICE = hints.Advice("Another `rollback` goes on from here.")
+_UNDONE_ADVICE = hints.Advice(
+    "Another `rollback` goes on from here; after `fail`, the next such request does."
+)
 _CONNECTIVITY_END_ADVICE = hints.Advice(
     "`retry` goes on from here; `rollback` gives the ports their former places; after "
     "`fail`, the same request sent again goes on."
@@ -283,7 +286,7 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = {
         modification.params,
         modification.rollback_end,
         param_advice=hints.SEND_FAIL,
-        advice=_ROLLBACK_AGAIN_ADVICE,
+        advice=_UNDONE_ADVICE,
     ),
     "change_external_connectivity_start": _Entry(
         _merged_or_refused,
@@ -305,7 +308,7 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = {
         _merged_unless_refused,
         _connectivity_rollback_end,
         param_advice=hints.SEND_FAIL,
-        advice=_ROLLBACK_AGAIN_ADVICE,
+        advice=_UNDONE_ADVICE,
     ),
     "change_current_package_start": _Entry(
         upgrade.params_of_start,
