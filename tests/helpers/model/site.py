@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The site of a history: VMs in a Heat stack, and what they carry.
+
+What an operation may do to healthy members that it is not about is recorded among the
+violations of the gate; a raised error would be taken for one of the site.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
+from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
+from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
+from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, Unfinished
+from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
+from tests.helpers.fakes.cluster import FakeCluster
+from tests.helpers.fakes.load_balancer import FakeBalancer
+from tests.helpers.fakes.nodes import FakeNode, machine
+from tests.helpers.fakes.playbooks import FakePlaybooks
+from tests.helpers.fakes.site import FakeSite
+from tests.helpers.fakes.work_directory import FakeWorkDir
+from tests.helpers.model.faults import Gate
+
+GROUP = "worker_instance"
+_VDUS = {Role.CONTROL_PLANE: "masterNode", Role.WORKER: "workerNode"}
+_NUMBERS = (55, 5, *range(10, 30))  # of addresses, the lowest free one first
+
+
+class ModelSite(FakeSite):
+    """The fake site, with a stack that changes and VMs that die.
+
+    :ivar targets: ids of the servers that the operation is about.
+    :ivar free: the operation is about the whole cluster.
+    :ivar begun: ids of the servers that were full members when the operation began.
+    :ivar serviced: ids of the servers that may be cordoned and drained.
+    :ivar blocked: names of nodes from which pods do not leave.
+    """
+
+    def __init__(self, load_balancer: bool = True) -> None:
+        super().__init__(load_balancer)
+        self.has_balancer = load_balancer
+        self.gate = Gate()
+        self.targets: frozenset[str] = frozenset()
+        self.free = True
+        self.begun: frozenset[str] = frozenset()
+        self.serviced: frozenset[str] = frozenset()
+        self.blocked: set[str] = set()
+        self._serial = 0
+        self.erase()
+
+    # The stack
+
+    def erase(self) -> None:
+        """Delete the stack."""
+        self.control_planes, self.workers, self.load_balancer = [], [], None
+        self.dead, self.unfinished = set(), set()
+        self._forget_cluster()
+
+    def create(self, size: int) -> None:
+        """Create the stack, or what is missing of it."""
+        if not self.control_planes:
+            self.control_planes = [self._vm(Role.CONTROL_PLANE, 4)]
+        if self.has_balancer and self.load_balancer is None:
+            self.load_balancer = self._vm(Role.LOAD_BALANCER, 9)
+        self.resize(size)
+
+    def _forget_cluster(self) -> None:
+        self.cluster_nodes, self.cordoned, self.pods = [], frozenset(), {}
+        self.marks.clear()
+        self.routes, self.balanced, self.exposed = frozenset(), None, ()
+
+    def _vm(self, role: Role, number: int) -> Machine:
+        self._serial += 1
+        return machine(role, number, f"server-{number}-{self._serial}")
+
+    def resize(self, size: int) -> None:
+        """Set the group's size: failed members are deleted first, then the oldest.
+
+        A failed member that stays is built anew.
+        """
+        while len(self.workers) > size:
+            failed = [vm for vm in self.workers if vm.server_id in self.unfinished]
+            self.delete((failed or self.workers)[0].server_id)
+        self.finish()
+        while len(self.workers) < size:
+            taken = {vm.address for vm in self.workers}
+            free = (machine(Role.WORKER, n) for n in _NUMBERS)
+            number = next(
+                int(vm.address.rpartition(".")[2])
+                for vm in free
+                if vm.address not in taken
+            )
+            self.workers.append(self._vm(Role.WORKER, number))
+
+    def delete(self, server: str, by_hand: bool = False) -> None:
+        """Delete a member of the group."""
+        if not by_hand and self.is_protected(server):
+            self.gate.violations.append(f"Heat deleted the member {server}")
+        self.workers = [vm for vm in self.workers if vm.server_id != server]
+        self._lose(server)
+
+    def rebuild(self, servers: Collection[str], fails: bool = False) -> None:
+        """Build VMs anew in their places.
+
+        :param fails: Heat does not complete them.
+        """
+        for server in servers:
+            if self.is_protected(server) and server not in self.unfinished:
+                self.gate.violations.append(f"Heat replaced the member {server}")
+
+        def built(vm: Machine) -> Machine:
+            if vm.server_id not in servers:
+                return vm
+            number = int(vm.address.rpartition(".")[2])
+            new = self._vm(vm.role, number)
+            if fails:
+                self.unfinished.add(new.server_id)
+            if vm.role is Role.LOAD_BALANCER:
+                self.routes, self.balanced, self.exposed = frozenset(), None, ()
+            return new
+
+        self.control_planes = [built(vm) for vm in self.control_planes]
+        self.workers = [built(vm) for vm in self.workers]
+        self.load_balancer = self.load_balancer and built(self.load_balancer)
+        for server in servers:
+            self._lose(server)
+
+    def finish(self) -> None:
+        """Have Heat build anew what it has not completed."""
+        self.rebuild(self.unfinished & self.every())
+
+    def replace_all(self, size: int) -> None:
+        """Build everything anew."""
+        self.erase()
+        self.create(size)
+
+    def _lose(self, server: str) -> None:
+        self.dead.discard(server)
+        self.unfinished.discard(server)
+        for node in self.cluster_nodes:
+            if node.machine_id == server:
+                self.pods.pop(node.name, None)
+
+    def every(self) -> frozenset[str]:
+        """Ids of all servers in the stack."""
+        return frozenset(server for server, _, _ in self.vnfcs())
+
+    def vnfcs(self) -> Iterator[tuple[str, str, str]]:
+        """Server, VDU and stack of each VM, as Tacker lists them."""
+        balancer = [self.load_balancer] if self.load_balancer else []
+        for vm in (*self.control_planes, *self.workers, *balancer):
+            vdu = _VDUS.get(vm.role, "externalLB")
+            yield vm.server_id, vdu, f"stack-of-{vm.address}"
+
+    def resources(self) -> Sequence[StackResource]:
+        """What Heat lists of the servers; each is in a stack of its own."""
+        return [
+            StackResource(stack, vdu, "OS::Nova::Server", server, self._status(server))
+            for server, vdu, stack in self.vnfcs()
+        ]
+
+    def _status(self, server: str) -> str:
+        return "CREATE_FAILED" if server in self.unfinished else "CREATE_COMPLETE"
+
+    def machines(self) -> Machines:
+        found = super().machines()
+        places = {
+            server: frozenset({"top", server, stack})
+            for server, vdu, stack in self.vnfcs()
+            if vdu != "externalLB"
+        }
+        balancer = self.load_balancer
+        if balancer is None or balancer.server_id not in self.unfinished:
+            return replace(found, places=places)
+        late = Unfinished(balancer.role, balancer.server_id, "lb_ssh is CREATE_FAILED")
+        unfinished = (*found.unfinished, late)
+        return replace(
+            found, places=places, load_balancer=None, unfinished=unfinished
+        )
+
+    def group_sizes(self) -> Mapping[str, GroupSize]:
+        failed = sum(vm.server_id in self.unfinished for vm in self.workers)
+        return {GROUP: GroupSize(len(self.workers) - failed, failed)}
+
+    # What operations must not do
+
+    def full_members(self) -> frozenset[str]:
+        """Ids of the servers that are full members and have a Node object."""
+        recorded = self._recorded()
+        nodes = {node.machine_id for node in self.cluster_nodes}
+        return frozenset(nodes if recorded is None else nodes & recorded) & self.every()
+
+    def _recorded(self) -> set[str] | None:
+        try:
+            return set(json.loads(self.files["joined.json"]))
+        except (KeyError, ValueError):
+            return None
+
+    def is_protected(self, server: str) -> bool:
+        """Whether it is a member that the operation is not about."""
+        return not self.free and server not in self.targets and server in self.begun
+
+    def begin(
+        self, targets: Iterable[str], free: bool, serviced: Iterable[str] = ()
+    ) -> None:
+        """Begin an operation, or go on with it."""
+        self.targets, self.free = frozenset(targets), free
+        self.serviced = frozenset(serviced)
+        self.begun = self.full_members()
+
+    def forbid(
+        self, what: str, names: Iterable[str], allowed: Collection[str] = ()
+    ) -> None:
+        """Record what is done to members that are not to leave.
+
+        :param allowed: ids of servers to which it may be done.
+        """
+        servers = {node.name: node.machine_id for node in self.cluster_nodes}
+        for name in names:
+            server = servers.get(name, "")
+            if server not in allowed and self.is_protected(server):
+                self.gate.violations.append(f"{what} {name}, which is to stay")
+
+    def remove(self, name: str) -> None:
+        self.forbid("removed", [name])
+        super().remove(name)
+        self.pods.pop(name, None)
+
+    # The parts
+
+    @property
+    def lacks_balancer(self) -> bool:
+        """Whether there is no HAProxy, or an incomplete one, on its VM."""
+        balancer = self.load_balancer
+        if not self.has_balancer or not self.control_planes:
+            return False
+        rebuilt = json.loads(self.files.get("healing.json") or "{}")
+        former = rebuilt.get("load_balancer", "")
+        whole = balancer is not None and former in ("", balancer.server_id)
+        return self.balanced is None or not whole
+
+    def is_ready(self, node: FakeNode) -> bool:
+        """Whether its kubelet reports, which it does through the load balancer."""
+        balancer = self.load_balancer
+        reaches = not self.has_balancer or (
+            balancer is not None
+            and self.balanced is not None
+            and balancer.server_id not in self.dead
+        )
+        return node.machine_id in self.every() - self.dead and reaches
+
+    @property
+    def workdir(self) -> "ModelWorkDir":
+        return ModelWorkDir(self)
+
+    @property
+    def playbooks(self) -> "ModelPlaybooks":
+        return ModelPlaybooks(self)
+
+    def cluster(self, control_plane: Node) -> "ModelCluster":
+        super().cluster(control_plane)
+        return ModelCluster(self)
+
+    def balancer(self, machine: Machine) -> "ModelBalancer":
+        return ModelBalancer(self)
+
+    def wait_reachable(self, machines: Sequence[Machine]) -> None:
+        super().wait_reachable(machines)
+        assert {vm.server_id for vm in machines} <= self.every()
+
+    def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]:
+        there = self.every() - self.dead
+        return tuple(node.name for node in nodes if node.server_id not in there)
+
+
+class ModelWorkDir(FakeWorkDir):
+    """The directory; the records of runs are in it."""
+
+    def remove(self, *, keep: Sequence[str] = ()) -> bool:
+        self._site.ran = ""
+        return super().remove(keep=keep)
+
+
+class ModelPlaybooks(FakePlaybooks):
+    """kubespray needs its hosts and, for the API, the load balancer."""
+
+    _site: ModelSite
+
+    def run(
+        self,
+        request: PlaybookRequest,
+        nodes: int,
+        on_progress: Callable[[Any], None],
+    ) -> None:
+        site = self._site
+        balancer = site.load_balancer
+        is_away = balancer is not None and balancer.server_id in site.dead
+        if request.name != "facts" and is_away:
+            self._fail(request, "the API")
+        super().run(request, nodes, on_progress)
+        if site.gate.midway:
+            site.ran = ""
+
+    def _fail(self, request: PlaybookRequest, what: str) -> None:
+        raise errors.PlaybookFailed(
+            playbook=request.playbook, host="a", rc=4, failures=[what], log="l"
+        )
+
+    def _join(self, members: Iterable[Node]) -> None:
+        site = self._site
+        joining = list(members)
+        for node in joining[: 1 if site.gate.midway else None]:
+            if node.server_id not in site.every() - site.dead:
+                raise errors.PlaybookFailed(
+                    playbook="scale.yml", host="a", rc=4, failures=[node.name], log="l"
+                )
+            super()._join([node])
+
+    def _remove_node(self, request: PlaybookRequest) -> None:
+        names = request.extra_vars["node"].split(",")
+        self._site.forbid("remove-node.yml for", names)
+        if self._site.gate.midway:
+            variables = {**request.extra_vars, "node": names[0]}
+            request = replace(request, extra_vars=variables)
+        super()._remove_node(request)
+
+
+class ModelCluster(FakeCluster):
+    """The API, with kubelets that report or not."""
+
+    _site: ModelSite
+
+    def nodes(self) -> Sequence[FakeNode]:
+        return [
+            replace(node, ready=self._site.is_ready(node)) for node in super().nodes()
+        ]
+
+    def cordon(self, names: Sequence[str]) -> tuple[str, ...]:
+        self._site.forbid("cordoned", names, self._site.serviced)
+        return super().cordon(names)
+
+    def drain(self, names: Sequence[str], policy: DrainPolicy) -> None:
+        site = self._site
+        site.forbid("drained", names, site.serviced)
+        assert set(names) <= site.cordoned
+        balancer = site.load_balancer
+        stays = balancer and balancer.server_id not in site.dead | site.targets
+        if stays:
+            assert not set(names) & {name for name, _ in site.routes}
+        kept = [name for name in names if name in site.blocked and site.pods.get(name)]
+        for name in names:
+            if name not in kept:
+                site.pods.pop(name, None)
+        if kept:
+            outcomes = [f"{name}: a budget keeps a pod" for name in kept]
+            raise errors.DrainError(failed=len(kept), outcomes=outcomes)
+
+
+class ModelBalancer(FakeBalancer):
+    """The script on a VM that may be dead, or without it."""
+
+    _site: ModelSite
+
+    def call(self, call: Call) -> str:
+        self._login()
+        if self._site.balanced is None and call.verb != "install":
+            raise errors.LoadBalancerError(
+                host="b", verb=call.verb, reason="HAProxy is not installed"
+            )
+        return super().call(call)
+
+    def status(self) -> BalancerStatus:
+        self._login()
+        return super().status()
+
+    def _login(self) -> None:
+        balancer = self._site.load_balancer
+        if balancer is None or balancer.server_id in self._site.dead:
+            raise errors.ConnectError(
+                user="u", host="b", port=22, seconds=1, reason="no answer"
+            )
