@@ -18,11 +18,13 @@ from tacker_k8s_mgmt.lifecycle.steps.records import (
     KEPT_INVENTORY,
     MACHINES_FILE,
     MTU_FILE,
+    SERVICES_FILE,
     rebuilt,
 )
 from tacker_k8s_mgmt.model.nodes import Node
 from tacker_k8s_mgmt.request import option_types
-from tacker_k8s_mgmt.topology import upgrade_plan
+from tacker_k8s_mgmt.topology import heal_record, upgrade_plan
+from tacker_k8s_mgmt.topology.heal_record import Healing
 
 LOG = logging.getLogger(__name__)
 
@@ -56,6 +58,16 @@ def inventory(state: ClusterState) -> None:
         text = state.records.last_inventory()
         if text is not None and state.site.workdir.write(FILE_NAME, text):
             LOG.warning("%s was restored", FILE_NAME)
+
+
+def forget_former(state: ClusterState) -> None:
+    """Empty what a former cluster has left, whose directory could not be removed."""
+    for name, text in (
+        (SERVICES_FILE, "[]\n"),
+        (heal_record.FILE_NAME, Healing().text()),
+    ):
+        if state.site.workdir.read(name) is not None:
+            state.site.workdir.write(name, text)
 
 
 def machines(state: ClusterState, nodes: Sequence[Node]) -> None:

@@ -68,6 +68,18 @@ class TestInstantiate:
         instantiate(site)
         assert tuple(dict.fromkeys(site.calls)) == EFFECTS
 
+    def test_what_a_former_cluster_exposed_is_not_exposed_again(self):
+        """Its directory could not be removed."""
+        site = FakeSite()
+        site.owner = VNF
+        old = {"name": "web", "port": 8080, "node_port": 30080}
+        site.files["services.json"] = json.dumps([old])
+        site.files["healing.json"] = json.dumps({"load_balancer": "another"})
+        instantiate(site)
+        assert site.exposed == ()
+        assert json.loads(site.files["services.json"]) == []
+        assert json.loads(site.files["healing.json"]) == {}
+
     def test_outcome_is_a_registered_cluster(self):
         site = FakeSite()
         instantiate(site)
