@@ -8,7 +8,7 @@ from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Machine
 from tests.helpers.model.site import ModelSite
-from tests.helpers.model.tacker import Kind, Tacker
+from tests.helpers.model.tacker import Kind, Operation, Tacker
 
 #: After these, every VM that answers is a member.
 JOINING = (Kind.INSTANTIATE, Kind.SCALE_OUT, Kind.HEAL, Kind.HEAL_ALL)
@@ -58,14 +58,20 @@ def nothing_lost(site: ModelSite, tampered: Tampered) -> Iterator[str]:
             yield f"{server} has no Node object any more"
 
 
-def after_success(tacker: Tacker, kind: Kind, tampered: Tampered) -> Iterator[str]:
+def after_success(
+    tacker: Tacker, operation: Operation, tampered: Tampered
+) -> Iterator[str]:
     """What does not hold after an operation that has ended well."""
+    kind = operation.kind
     if kind is Kind.TERMINATE:
         # What cannot be removed is logged, and keeps no VNF instance.
         yield from () if tacker.fired else left_behind(tacker)
         return
     if (count := tacker.vim_count()) != 1:
         yield f"{count} VIMs are registered"
+    if kind is Kind.HEAL:
+        for server in sorted(tacker.targets(operation) & tacker.site.unfinished):
+            yield f"Heat has not completed {server}"
     yield from _memberships(tacker.site, kind, tampered)
     yield from _service(tacker, kind, tampered)
 

@@ -6,28 +6,27 @@ violations of the gate; a raised error would be taken for one of the site.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Call
+from tacker_k8s_mgmt.model.drain import nowhere_to_go
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
-from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
-from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, Unfinished
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
-from tests.helpers.fakes.cluster import FakeCluster
-from tests.helpers.fakes.load_balancer import FakeBalancer
 from tests.helpers.fakes.nodes import FakeNode, machine
-from tests.helpers.fakes.playbooks import FakePlaybooks
 from tests.helpers.fakes.site import FakeSite
-from tests.helpers.fakes.work_directory import FakeWorkDir
 from tests.helpers.model.faults import Gate
+from tests.helpers.model.parts import (
+    ModelBalancer,
+    ModelCluster,
+    ModelPlaybooks,
+    ModelWorkDir,
+)
 
 GROUP = "worker_instance"
 _VDUS = {Role.CONTROL_PLANE: "masterNode", Role.WORKER: "workerNode"}
-_NUMBERS = (55, 5, *range(10, 30))  # of addresses, the lowest free one first
+_NUMBERS = (55, 5, *range(10, 30))  # of addresses
 
 
 class ModelSite(FakeSite):
@@ -87,13 +86,10 @@ class ModelSite(FakeSite):
             self.delete((failed or self.workers)[0].server_id)
         self.finish()
         while len(self.workers) < size:
-            taken = {vm.address for vm in self.workers}
-            free = (machine(Role.WORKER, n) for n in _NUMBERS)
-            number = next(
-                int(vm.address.rpartition(".")[2])
-                for vm in free
-                if vm.address not in taken
-            )
+            # An address that is free may be one that was in use before.
+            taken = {int(vm.address.rpartition(".")[2]) for vm in self.workers}
+            free = [number for number in _NUMBERS if number not in taken]
+            number = free[0 if self._serial % 2 else self._serial % len(free)]
             self.workers.append(self._vm(Role.WORKER, number))
 
     def delete(self, server: str, by_hand: bool = False) -> None:
@@ -178,9 +174,7 @@ class ModelSite(FakeSite):
             return replace(found, places=places)
         late = Unfinished(balancer.role, balancer.server_id, "lb_ssh is CREATE_FAILED")
         unfinished = (*found.unfinished, late)
-        return replace(
-            found, places=places, load_balancer=None, unfinished=unfinished
-        )
+        return replace(found, places=places, load_balancer=None, unfinished=unfinished)
 
     def group_sizes(self) -> Mapping[str, GroupSize]:
         failed = sum(vm.server_id in self.unfinished for vm in self.workers)
@@ -225,6 +219,16 @@ class ModelSite(FakeSite):
             if server not in allowed and self.is_protected(server):
                 self.gate.violations.append(f"{what} {name}, which is to stay")
 
+    def see_drained(self, names: Collection[str]) -> None:
+        """Record pods that end with their nodes, although they had somewhere to go."""
+        nodes: Sequence[Any] = ModelCluster(self).listed()
+        answering = self.every() - self.dead
+        for node in nodes:
+            is_left = node.name in names and self.pods.get(node.name)
+            answers = node.machine_id in answering
+            if is_left and answers and not nowhere_to_go(names, nodes):
+                self.gate.violations.append(f"removed {node.name} with its pods")
+
     def remove(self, name: str) -> None:
         self.forbid("removed", [name])
         super().remove(name)
@@ -254,18 +258,18 @@ class ModelSite(FakeSite):
         return node.machine_id in self.every() - self.dead and reaches
 
     @property
-    def workdir(self) -> "ModelWorkDir":
+    def workdir(self) -> ModelWorkDir:
         return ModelWorkDir(self)
 
     @property
-    def playbooks(self) -> "ModelPlaybooks":
+    def playbooks(self) -> ModelPlaybooks:
         return ModelPlaybooks(self)
 
-    def cluster(self, control_plane: Node) -> "ModelCluster":
+    def cluster(self, control_plane: Node) -> ModelCluster:
         super().cluster(control_plane)
         return ModelCluster(self)
 
-    def balancer(self, machine: Machine) -> "ModelBalancer":
+    def balancer(self, machine: Machine) -> ModelBalancer:
         return ModelBalancer(self)
 
     def wait_reachable(self, machines: Sequence[Machine]) -> None:
@@ -275,111 +279,3 @@ class ModelSite(FakeSite):
     def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]:
         there = self.every() - self.dead
         return tuple(node.name for node in nodes if node.server_id not in there)
-
-
-class ModelWorkDir(FakeWorkDir):
-    """The directory; the records of runs are in it."""
-
-    def remove(self, *, keep: Sequence[str] = ()) -> bool:
-        self._site.ran = ""
-        return super().remove(keep=keep)
-
-
-class ModelPlaybooks(FakePlaybooks):
-    """kubespray needs its hosts and, for the API, the load balancer."""
-
-    _site: ModelSite
-
-    def run(
-        self,
-        request: PlaybookRequest,
-        nodes: int,
-        on_progress: Callable[[Any], None],
-    ) -> None:
-        site = self._site
-        balancer = site.load_balancer
-        is_away = balancer is not None and balancer.server_id in site.dead
-        if request.name != "facts" and is_away:
-            self._fail(request, "the API")
-        super().run(request, nodes, on_progress)
-        if site.gate.midway:
-            site.ran = ""
-
-    def _fail(self, request: PlaybookRequest, what: str) -> None:
-        raise errors.PlaybookFailed(
-            playbook=request.playbook, host="a", rc=4, failures=[what], log="l"
-        )
-
-    def _join(self, members: Iterable[Node]) -> None:
-        site = self._site
-        joining = list(members)
-        for node in joining[: 1 if site.gate.midway else None]:
-            if node.server_id not in site.every() - site.dead:
-                raise errors.PlaybookFailed(
-                    playbook="scale.yml", host="a", rc=4, failures=[node.name], log="l"
-                )
-            super()._join([node])
-
-    def _remove_node(self, request: PlaybookRequest) -> None:
-        names = request.extra_vars["node"].split(",")
-        self._site.forbid("remove-node.yml for", names)
-        if self._site.gate.midway:
-            variables = {**request.extra_vars, "node": names[0]}
-            request = replace(request, extra_vars=variables)
-        super()._remove_node(request)
-
-
-class ModelCluster(FakeCluster):
-    """The API, with kubelets that report or not."""
-
-    _site: ModelSite
-
-    def nodes(self) -> Sequence[FakeNode]:
-        return [
-            replace(node, ready=self._site.is_ready(node)) for node in super().nodes()
-        ]
-
-    def cordon(self, names: Sequence[str]) -> tuple[str, ...]:
-        self._site.forbid("cordoned", names, self._site.serviced)
-        return super().cordon(names)
-
-    def drain(self, names: Sequence[str], policy: DrainPolicy) -> None:
-        site = self._site
-        site.forbid("drained", names, site.serviced)
-        assert set(names) <= site.cordoned
-        balancer = site.load_balancer
-        stays = balancer and balancer.server_id not in site.dead | site.targets
-        if stays:
-            assert not set(names) & {name for name, _ in site.routes}
-        kept = [name for name in names if name in site.blocked and site.pods.get(name)]
-        for name in names:
-            if name not in kept:
-                site.pods.pop(name, None)
-        if kept:
-            outcomes = [f"{name}: a budget keeps a pod" for name in kept]
-            raise errors.DrainError(failed=len(kept), outcomes=outcomes)
-
-
-class ModelBalancer(FakeBalancer):
-    """The script on a VM that may be dead, or without it."""
-
-    _site: ModelSite
-
-    def call(self, call: Call) -> str:
-        self._login()
-        if self._site.balanced is None and call.verb != "install":
-            raise errors.LoadBalancerError(
-                host="b", verb=call.verb, reason="HAProxy is not installed"
-            )
-        return super().call(call)
-
-    def status(self) -> BalancerStatus:
-        self._login()
-        return super().status()
-
-    def _login(self) -> None:
-        balancer = self._site.load_balancer
-        if balancer is None or balancer.server_id in self._site.dead:
-            raise errors.ConnectError(
-                user="u", host="b", port=22, seconds=1, reason="no answer"
-            )

@@ -4,7 +4,7 @@
 import abc
 import re
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -216,6 +216,10 @@ class Tacker(abc.ABC):
             self.fired = self.fired or bool(gate.fired)
 
     # What each API does
+
+    @abc.abstractmethod
+    def in_place(self) -> AbstractContextManager[None]:
+        """Put the model in the place of Heat and of Tacker's database."""
 
     @abc.abstractmethod
     def _process(self, operation: Operation, troubles: Troubles) -> None:

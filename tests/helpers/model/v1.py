@@ -9,7 +9,7 @@ and that of a scale-out has no hook.
 
 import types
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -27,7 +27,6 @@ from tacker_k8s_mgmt.hooks.v1 import (
     rollback,
     vim,
 )
-from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.lifecycle.steps import compare
 from tacker_k8s_mgmt.model import node_settings
 from tests.helpers.model.faults import (
@@ -46,43 +45,16 @@ from tests.helpers.model.tacker import (
     Tacker,
     Troubles,
 )
-from tests.helpers.requests import VNF
+from tests.helpers.model.v1_objects import (
+    ModelHook,
+    new_instance,
+    server_of,
+    vnfc_of,
+)
 
 _INITIAL = 2  # workers
 _ASPECTS = {GROUP: {"initialNum": _INITIAL, "num": 1, "maxLevel": 20}}
 _STAGES = tuple(Stage)
-
-
-class _Instance(types.SimpleNamespace):
-    """Tacker's VNF instance; what is set in it is stored."""
-
-    def save(self) -> None:
-        pass
-
-
-class _Hook(V1Hook):
-    """A call of a hook on the model's site."""
-
-    def __init__(
-        self, name: str, tacker: "V1", operation: Operation, trouble: Trouble
-    ) -> None:
-        request = tacker.request(operation)
-        stacks = operation.data.get("stacks", ())
-        super().__init__(name, None, tacker.instance, request, stacks)
-        self.clock = tacker.clock  # type: ignore[assignment]
-        self._journal = tacker.journal  # type: ignore[assignment]
-        self._tacker, self._trouble = tacker, trouble
-        self.patch = operation.patch
-
-    def begin(self) -> None:
-        """Tacker's database has nothing of this."""
-
-    def package(self) -> str:
-        return "/nowhere"
-
-    def site(self, params: Any) -> AbstractContextManager[Any]:  # type: ignore[override]
-        instance = self._tacker.instance
-        return self._tacker.opened(self._trouble, context=None, instance=instance)
 
 
 class V1(Tacker):
@@ -94,15 +66,7 @@ class V1(Tacker):
     def __init__(self, load_balancer: bool = True) -> None:
         super().__init__(load_balancer)
         config.register(cfg.CONF)
-        self.instance: Any = _Instance(
-            id=VNF,
-            tenant_id="tenant",
-            vnfd_id="vnfd",
-            vnf_metadata={},
-            vim_connection_info=[],
-            task_state=None,
-            instantiated_vnf_info=None,
-        )
+        self.instance: Any = new_instance()
         self.template_size: int | None = None
         self._reset()
 
@@ -175,7 +139,7 @@ class V1(Tacker):
         return listed
 
     def vnfcs(self) -> Mapping[str, str]:
-        return {one.id: one.compute_resource.resource_id for one in self._listed()}
+        return {one.id: server_of(one) for one in self._listed()}
 
     def metadata(self) -> Mapping[str, Any]:
         return self.instance.vnf_metadata or {}
@@ -191,7 +155,8 @@ class V1(Tacker):
             found = self.site.vnfcs()
             return frozenset(server for server, _, stack in found if stack in stacks)
         if operation.kind is Kind.SCALE_OUT:
-            return self.site.every() - operation.data.get("before", frozenset())
+            before: frozenset[str] = operation.data.get("before", frozenset())
+            return self.site.every() - before
         return frozenset(vnfcs[one] for one in operation.vnfcs if one in vnfcs)
 
     def _leaving_stacks(self) -> tuple[str, ...]:
@@ -252,22 +217,7 @@ class V1(Tacker):
         gate = self.site.gate
         # The hooks of terminate use Tacker's registry outside of a site.
         gate.open(NONE)
-        driver.HOOKS[name].hook(_Hook(name, self, operation, trouble))
-
-    def request(self, operation: Operation) -> Any:
-        """Tacker's object of the request; None for a rollback."""
-        if operation.data.get("rolls back"):
-            return None
-        kind = operation.kind
-        return types.SimpleNamespace(
-            additional_params=self.params if kind is Kind.INSTANTIATE else {},
-            aspect_id=GROUP,
-            type=kind.name,
-            number_of_steps=1,
-            vnfc_instance_id=list(operation.vnfcs),
-            termination_type="GRACEFUL",
-            ext_virtual_links=[],
-        )
+        driver.HOOKS[name].hook(ModelHook(name, self, operation, trouble))
 
     def retry(self, troubles: Troubles = Troubles()) -> bool:  # noqa: B008
         """As Tacker does; that of a scale-out whose hook has failed calls none."""
@@ -293,9 +243,7 @@ class V1(Tacker):
                 site.resize(size)
             listed = self._listed()
             there = site.every()
-            listed[:] = [
-                one for one in listed if one.compute_resource.resource_id in there
-            ]
+            listed[:] = [one for one in listed if server_of(one) in there]
             return
         site.erase()
         operation.data["rolls back"] = True
@@ -345,12 +293,12 @@ class V1(Tacker):
         listed, there = self._listed(), list(self.site.vnfcs())
         servers = {server for server, _, _ in there}
         if kind in (Kind.SCALE_OUT, Kind.SCALE_IN, Kind.INSTANTIATE, Kind.HEAL_ALL):
-            known = {one.compute_resource.resource_id for one in listed}
-            listed[:] = [
-                one for one in listed if one.compute_resource.resource_id in servers
-            ]
+            known = {server_of(one) for one in listed}
+            listed[:] = [one for one in listed if server_of(one) in servers]
             listed += [
-                _vnfc(server, stack) for server, _, stack in there if server not in known
+                vnfc_of(server, stack)
+                for server, _, stack in there
+                if server not in known
             ]
             listed.sort(key=lambda one: one.id)
         self._level.scale_level += {Kind.SCALE_OUT: 1, Kind.SCALE_IN: -1}.get(kind, 0)
@@ -371,9 +319,3 @@ class V1(Tacker):
         for one in self._listed():
             if one.id in operation.vnfcs and one.stack in present:
                 one.compute_resource.resource_id = present[one.stack]
-
-
-def _vnfc(server: str, stack: str) -> Any:
-    resource = types.SimpleNamespace(resource_id=server)
-    vnfc = f"vnfc-{server}"
-    return types.SimpleNamespace(id=vnfc, compute_resource=resource, stack=stack)

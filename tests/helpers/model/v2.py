@@ -318,4 +318,3 @@ class V2(Tacker):
                 for server, vdu, _ in found
             ],
         }
-

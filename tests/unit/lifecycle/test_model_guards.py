@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The histories of :mod:`.test_model` find each guard that is taken out of the product.
+
+A guard is taken out by changing one place of a function's source.
+"""
+
+import inspect
+import logging
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+pytest.importorskip("tacker", reason="the hooks are those of an installed Tacker")
+
+from tacker_k8s_mgmt.hooks.v1 import rollback, scale_level
+from tacker_k8s_mgmt.hooks.v2 import scale
+from tacker_k8s_mgmt.lifecycle.heal import HealEnd
+from tacker_k8s_mgmt.lifecycle.steps import compare, leave, load_balancer
+from tacker_k8s_mgmt.lifecycle.steps.join import Join
+from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
+from tacker_k8s_mgmt.topology import membership
+from tests.helpers.model.history import STATEFUL, History
+from tests.helpers.model.v1 import V1
+from tests.helpers.model.v2 import V2
+
+#: Histories until a missing guard has to be found.
+MOST = 150
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A guard of the product.
+
+    :param what: what it keeps.
+    :param api: whose histories find that it is missing.
+    :param function: has it.
+    :param old: its place in the source.
+    :param new: what is there without it.
+    :param found: what the histories report then.
+    :param rules: what happens in these histories, so that they come to it soon.
+    """
+
+    what: str
+    api: type
+    function: Callable[..., Any]
+    old: str
+    new: str
+    found: str
+    rules: tuple[str, ...]
+
+
+GUARDS = (
+    Guard(
+        "a heal keeps healthy workers that Tacker's scale level does not count",
+        V1,
+        scale_level._follow,
+        "if kept == counted:",
+        "if True:",
+        "Heat deleted the member",
+        ("scale_out", "heal_workers"),
+    ),
+    Guard(
+        "a scaling keeps workers that Tacker does not count",
+        V2,
+        scale._see_counted,
+        "if more:",
+        "if False:",
+        "Heat deleted the member|Heat replaced",
+        ("scale_out", "scale_in"),
+    ),
+    Guard(
+        "a rollback is not advised that would delete other workers",
+        V1,
+        rollback.way_on,
+        "if after is None or after == before:",
+        "if True:",
+        "Heat deleted the member",
+        ("scale_out", "heal_workers"),
+    ),
+    Guard(
+        "operations hold the cluster's lock",
+        V2,
+        compare.compare,
+        "state.site.lock()",
+        "pass",
+        "without the cluster's lock",
+        ("label",),
+    ),
+    Guard(
+        "what a VM that is gone left behind is removed",
+        V2,
+        Join.choose,
+        "(*members.vanished, *members.rebuilt)",
+        "members.rebuilt",
+        "its VM is gone",
+        ("vm_is_deleted", "scale_out"),
+    ),
+    Guard(
+        "a blocked drain puts its nodes back into service",
+        V2,
+        Leave.drain,
+        "self._take_back()",
+        "pass",
+        "not taken back",
+        ("pods_are_kept", "scale_in"),
+    ),
+    Guard(
+        "a node with pods that have somewhere to go is not removed",
+        V2,
+        Leave.drain,
+        "if not (self.nowhere_to_go and isinstance(error, errors.DrainError)):",
+        "if False:",
+        "with its pods",
+        ("pods_are_kept", "scale_in"),
+    ),
+    Guard(
+        "a heal does not end well without the VM",
+        V1,
+        HealEnd._see_built,
+        "if missing:",
+        "if False:",
+        "Heat has not completed",
+        ("heal_workers",),
+    ),
+    Guard(
+        "a worker whose Node object is gone joins again",
+        V2,
+        membership.compare,
+        "node.server_id in joined and node.name in seen",
+        "node.server_id in joined",
+        "has no Node object",
+        ("node_object_is_deleted", "heal_workers"),
+    ),
+    Guard(
+        "a VM that took over an address does not hold up others",
+        V1,
+        leave._replaced,
+        "due.get(n.name, n.server_id) != n.server_id",
+        "False",
+        "failed for no reason|no help|is not in the inventory|Node object",
+        ("vm_is_deleted", "scale_out", "heal_workers"),
+    ),
+    Guard(
+        "a half-built load balancer does not say what is to be exposed",
+        V2,
+        load_balancer.status,
+        "if not is_whole(state, seen):",
+        "if False:",
+        "exposed: ",
+        ("service_is_exposed", "heal_balancer"),
+    ),
+    Guard(
+        "nodes in maintenance have no routes",
+        V2,
+        load_balancer._servers,
+        "if not state.in_maintenance(node)",
+        "if True",
+        "route True, maintenance True",
+        ("maintain", "heal_workers"),
+    ),
+    Guard(
+        "the host key of a rebuilt VM is learned anew",
+        V2,
+        Join.reach_new,
+        "inventory.forget_new(self._state, nodes, nodes)",
+        "pass",
+        "failed for no reason|no help",
+        ("vm_is_deleted", "scale_out"),
+    ),
+)
+
+
+def take_out(monkeypatch: pytest.MonkeyPatch, guard: Guard) -> None:
+    """Have the function run without the guard, wherever it was imported."""
+    function: Any = guard.function
+    source = textwrap.dedent(inspect.getsource(function))
+    assert source.count(guard.old) == 1, "the guard is not where it was"
+    made: dict[str, Any] = {}
+    changed = source.replace(guard.old, guard.new)
+    code = compile(changed, inspect.getsourcefile(function), "exec")
+    exec(code, function.__globals__, made)  # noqa: S102
+    monkeypatch.setattr(function, "__code__", made[function.__name__].__code__)
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    """Without the logs of thousands of operations."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.what)
+def test_histories_find_that_a_guard_is_missing(monkeypatch, guard):
+    take_out(monkeypatch, guard)
+    only = ("instantiate", "follow_advice", *guard.rules)
+    histories = type("Histories", (History,), {"api": guard.api, "only": only})
+    profile = settings(
+        STATEFUL, max_examples=MOST, derandomize=True, phases=[Phase.generate]
+    )
+    with pytest.raises(AssertionError, match=guard.found):
+        run_state_machine_as_test(histories, settings=profile)
