@@ -197,6 +197,7 @@ class Tacker(abc.ABC):
         """Check an error text: step, what to do, no secrets."""
         if _DEFECT in text:
             self.violations.append(f"unforeseen: {text}")
+        # The v2 hooks of a heal look the VNFCs' servers up before their first step.
         has_step = " step " in text or text.startswith("Heat does not answer")
         if not has_step or not advised_verbs(text):
             self.violations.append(f"no step or nothing to send: {text}")
