@@ -10,7 +10,7 @@ end well.
 
 The histories are the same in each run. For a campaign with others, say how many::
 
-    K8S_MGMT_HISTORIES=5000 python -m pytest -q tests/unit/lifecycle/test_model.py
+    K8S_MGMT_HISTORIES=5000 python -m pytest tests/unit/lifecycle/test_model.py
 
 A history takes about 60 ms. Of one that fails, Hypothesis prints the shortest form.
 """

@@ -4,7 +4,7 @@
 A guard is taken out by changing one place of a function's source. Most are found within
 some ten histories. Those that need two or three faults in a row are left to campaigns::
 
-    K8S_MGMT_HISTORIES=1000 python -m pytest -q tests/unit/lifecycle/test_model_guards.py
+    K8S_MGMT_HISTORIES=1000 python -m pytest tests/unit/lifecycle/test_model_guards.py
 """
 
 import inspect
