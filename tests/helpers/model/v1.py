@@ -174,6 +174,9 @@ class V1(Tacker):
             verbs.add("rollback")
         if operation.kind is Kind.MODIFY:
             verbs.discard("retry")
+        if operation.kind is Kind.SCALE_OUT and operation.stage is Stage.HEAT:
+            # No hook has run that could advise against it.
+            verbs.discard("rollback")
         if operation.kind is Kind.SCALE_OUT and operation.stage is Stage.START:
             # Killed before the first hook has stored how far it is.
             return frozenset({"fail"})
