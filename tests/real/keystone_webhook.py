@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import requests
+from keystoneauth1 import session
+from keystoneauth1.identity import v3
 
 from lab import settings
 from lab.artifacts import golang
@@ -40,6 +42,19 @@ class Webhook:
             answer = requests.get(self.url, verify=str(self.ca), timeout=10)
             return bool(answer.status_code)
         return False
+
+
+def user() -> session.Session:
+    """The laboratory's user, in its project."""
+    login = v3.Password(
+        auth_url=settings.IDENTITY_URL,
+        username=settings.USER,
+        password=settings.PASSWORD,
+        project_name=settings.PROJECT,
+        user_domain_id="default",
+        project_domain_id="default",
+    )
+    return session.Session(auth=login)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,11 @@ DEDICATED = {"key": "example.com/dedicated", "value": "video"}
 MAINTENANCE = {"key": "tacker-k8s-mgmt/maintenance", "effect": "NoExecute"}
 #: Drains end soon when a budget forbids them.
 DRAIN = {"timeout": 120}
+#: What the requests of :func:`label` leave in the metadata.
+ENTRIES = {
+    f"k8s_nodes:worker:label:{DISK}": "ssd",
+    f"k8s_nodes:worker:taint:{DEDICATED['key']}:PreferNoSchedule": "video",
+}
 # On every worker runs one of them.
 _REPLICAS = 10
 
@@ -20,15 +25,11 @@ _REPLICAS = 10
 def label(cluster: Cluster) -> None:
     """Label and taint all workers; nonsense is refused first."""
     wrong = {"k8s_nodes:worker:label:k8s.io/a": "b", "k8s_nodes:vnfc:x:label:a": "b"}
-    entries = {
-        f"k8s_nodes:worker:label:{DISK}": "ssd",
-        f"k8s_nodes:worker:taint:{DEDICATED['key']}:PreferNoSchedule": "video",
-    }
-    error = cluster.modify({**entries, **wrong}, expect="FAILED_TEMP")
+    error = cluster.modify({**ENTRIES, **wrong}, expect="FAILED_TEMP")
     assert "The metadata of the VNF instance have 2 problem(s)" in error
     cluster.handle("fail", "FAILED")
     assert not any(DISK in node["metadata"]["labels"] for node in cluster.nodes())
-    cluster.modify(entries)
+    cluster.modify(ENTRIES)
     assert_labelled(cluster)
 
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from keystoneauth1 import session
-from keystoneauth1.identity import v3
 
 from lab import client
 from lab import settings as lab_settings
@@ -142,15 +140,7 @@ class TestKeystone:
     def test_members_of_the_project_are_users_and_others_not(
         self, lab: RealLab, cluster: Cluster
     ) -> None:
-        login = v3.Password(
-            auth_url=lab_settings.IDENTITY_URL,
-            username=lab_settings.USER,
-            password=lab_settings.PASSWORD,
-            project_name=lab_settings.PROJECT,
-            user_domain_id="default",
-            project_domain_id="default",
-        )
-        token = str(session.Session(auth=login).get_token())
+        token = str(keystone_webhook.user().get_token())
         told = tenants.with_token(cluster, token, "auth", "whoami", "-o", "json")
         user = json.loads(told.stdout)["status"]["userInfo"]
         assert user["username"] == lab_settings.USER
@@ -265,7 +255,8 @@ class TestTenants:
     def test_a_tenant_may_do_nothing_in_anothers_namespace(
         self, lab: RealLab, cluster: Cluster, token: str
     ) -> None:
-        cluster.modify({"k8s_tenants": json.dumps([BLUE, RED])})
+        project = {"keystone_project": keystone_webhook.user().get_project_id()}
+        cluster.modify({"k8s_tenants": json.dumps([{**BLUE, **project}, RED])})
         assert {"blue", "red"} <= tenants.namespaces(cluster)
         if lab.api == "v1":
             assert tenants.vims(lab, cluster) == {"blue", "red"}
@@ -275,6 +266,10 @@ class TestTenants:
                 assert not tenants.can(cluster, token, verb, kind, other)
         for verb, kind in FORBIDDEN:
             assert not tenants.can(cluster, token, verb, kind, "blue")
+        member = str(keystone_webhook.user().get_token())
+        for verb, kind in ALLOWED:
+            assert tenants.can(cluster, member, verb, kind, "blue")
+            assert not tenants.can(cluster, member, verb, kind, "red")
         more = ("create", "role", "more", "--verb=create", "--resource=networkpolicies")
         said = tenants.with_token(cluster, token, *more, "-n", "blue")
         assert "attempting to grant RBAC permissions not currently held" in said.stderr

@@ -32,8 +32,12 @@ def cluster(
     with lab_v2.instance("real-v2", drain=settings.DRAIN) as made:
         assert isinstance(made, ClusterV2)
         lab_v2.keep_secrets_in_barbican(made.parameters)
-        # v1_life has the other mode for which the machines' kernel is enough.
-        made.parameters["kubespray_vars"]["kube_proxy_mode"] = "nftables"
+        # v1_life has the other mode for which the machines' kernel is enough. In this
+        # one, node ports are at a node's first address only: not the outer one.
+        made.parameters["kubespray_vars"] |= {
+            "kube_proxy_mode": "nftables",
+            "kube_proxy_nodeport_addresses_cidr": "0.0.0.0/0",
+        }
         made.instantiate()
         record_testsuite_property("versions", json.dumps(versions(made)))
         yield made
@@ -131,4 +135,6 @@ def test_load_balancer_is_healed(cluster: ClusterV2, exposed: Cnfs) -> None:
 
 def test_terminate_leaves_nothing(cluster: ClusterV2) -> None:
     cluster.terminate()
+    # What was set by requests stays the operator's.
+    cluster.theirs = settings.ENTRIES
     cluster.assert_nothing_left()

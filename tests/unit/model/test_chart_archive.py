@@ -72,6 +72,10 @@ def test_members_outside_of_the_directory_are_not_unpacked(tmp_path, monkeypatch
         (b"\xff\xfe", UNNAMED),
         (b"# " + b"a" * (1 << 20) + b"\n" + CHART, NO_CHART),
     ],
+    ids=[
+        *("aliases", "a list", "an escape", "an empty name", "a long name", "deep"),
+        *("no UTF-8", "a long file"),
+    ],
 )
 def test_what_a_chart_file_must_not_have(text, reason):
     with pytest.raises(Unusable, match=reason):
@@ -87,6 +91,8 @@ def test_what_a_chart_file_must_not_have(text, reason):
         b"\x1f\x8b\x08" + bytes(100),
         hostile.zeros(1 << 20)[:-8],
     ],
+    # Archives have the time in them.
+    ids=["empty", "no archive", "cut off", "no content", "no checksum"],
 )
 def test_damaged_ones_are_refused(archive):
     with pytest.raises(Unusable, match=NO_ARCHIVE):
