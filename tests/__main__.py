@@ -41,7 +41,6 @@ VERSIONED = (
     *("tests/contract/test_v1_life.py", "tests/contract/test_v2_life.py"),
     "--ignore=tests/unit/cli/test_openstack.py",
     "--ignore=tests/unit/request/test_params_properties.py",
-    "--ignore=tests/unit/remote/kubernetes/test_downloads.py",
     "--ignore=tests/unit/remote/kubernetes/test_drain.py",
     "--ignore=tests/unit/remote/kubernetes/test_node_cleanup.py",
     "--ignore=tests/unit/remote/ansible/test_events_plugin.py",

@@ -2,100 +2,39 @@
 """Files of applications from a real HTTPS server, read by curl over SSH."""
 
 import base64
-import contextlib
 import hashlib
-import http.server
 import re
 import shutil
-import ssl
-import threading
-from typing import ClassVar
 
 import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubernetes import downloads
+from tests.helpers import web_server
+from tests.helpers.web_server import CHART
 
 CURL = shutil.which("curl")
 pytestmark = pytest.mark.skipif(not CURL, reason="no curl on PATH")
 
-CHART = b"a chart"
 DIGEST = hashlib.sha256(CHART).hexdigest()
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    """Serves the chart, and what is none.
-
-    :cvar moves: where the redirection leads.
-    """
-
-    moves = ""
-
-    def do_GET(self) -> None:
-        if self.path == "/moved.tgz":
-            self.send_response(302)
-            self.send_header("Location", self.moves)
-            self.end_headers()
-        elif self.path == "/chart.tgz":
-            self._send(CHART)
-        elif self.path == "/endless.tgz":
-            # Without a length, which curl would refuse at once.
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(bytes(100))
-        else:
-            self.send_error(404)
-
-    def _send(self, content: bytes) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Be quiet."""
-
-
-class Proxy(http.server.BaseHTTPRequestHandler):
-    """Lets nobody through, and keeps the logins that it was given."""
-
-    logins: ClassVar[list[str]] = []
-
-    def do_CONNECT(self) -> None:
-        self.logins.append(self.headers["Proxy-Authorization"])
-        self.send_error(403)
-
-    def log_message(self, *_: object) -> None:
-        """Be quiet."""
-
-
-@contextlib.contextmanager
-def serving(server):
-    """Serve as long as the block runs; the address."""
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
 
 
 @pytest.fixture
 def server(api_certificate):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*api_certificate)
-    served = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    served.socket = context.wrap_socket(
-        served.socket, server_side=True, do_handshake_on_connect=False
-    )
-    with serving(served) as address:
+    files = map(str, api_certificate)
+    with web_server.running("--certificate", *files) as address:
         yield address
 
 
 @pytest.fixture
-def proxy():
-    Proxy.logins.clear()
-    with serving(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)) as address:
+def logins(tmp_path):
+    """The file with those that the proxy was given."""
+    return tmp_path / "logins"
+
+
+@pytest.fixture
+def proxy(logins):
+    with web_server.running("--logins", str(logins)) as address:
         yield address
 
 
@@ -127,12 +66,10 @@ class TestTrusted:
     def test_file_that_is_not_there(self, session, server):
         assert "404" in refusal(session, f"https://{server}/other.tgz")
 
-    def test_redirection_is_followed_over_tls_only(self, session, server, monkeypatch):
-        url = f"https://{server}/moved.tgz"
-        monkeypatch.setattr(Handler, "moves", f"https://{server}/chart.tgz")
-        assert downloads.fetch(session, url, DIGEST, {}) == CHART
-        monkeypatch.setattr(Handler, "moves", f"http://{server}/chart.tgz")
-        assert "Protocol" in refusal(session, url)
+    def test_redirection_is_followed_over_tls_only(self, session, server):
+        url = f"https://{server}/moved.tgz?to={{}}://{server}/chart.tgz"
+        assert downloads.fetch(session, url.format("https"), DIGEST, {}) == CHART
+        assert "Protocol" in refusal(session, url.format("http"))
 
     @pytest.mark.parametrize(
         ("name", "reason"),
@@ -148,13 +85,13 @@ class TestTrusted:
         assert re.search(reason, refusal(session, f"https://{server}/{name}"))
 
     def test_login_of_the_proxy_reaches_it_and_nothing_else(
-        self, session, server, sshd, proxy
+        self, session, server, sshd, proxy, logins
     ):
         login = 'me:p"w\\ö'
         options = {"proxy": f"http://{login}@{proxy}", "noproxy": ""}
         text = refusal(session, f"https://{server}/chart.tgz", proxy=options)
         assert "403" in text
-        (given,) = Proxy.logins
+        (given,) = logins.read_text().splitlines()
         assert base64.b64decode(given.removeprefix("Basic ")).decode() == login
         assert "me:" not in text + " ".join(sshd.commands)
 
