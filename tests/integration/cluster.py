@@ -17,7 +17,7 @@ from lab.tacker_api import Tacker
 from tacker_k8s_mgmt.kubespray import inventory
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import Lab
+    from tests.integration.laboratory import Lab
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 REQUESTS = ROOT / "samples" / "requests"

@@ -9,12 +9,8 @@ from typing import Any
 
 from lab import client
 from tests.integration import exposed
-from tests.integration.conftest import (
-    ROOT,
-    Cluster,
-    cloud,
-    eventually,
-)
+from tests.integration.cluster import ROOT, Cluster, eventually
+from tests.integration.laboratory import cloud
 
 NODES = ["control-plane", "worker", "worker"]
 LIMIT = 300  # seconds

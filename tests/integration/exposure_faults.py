@@ -11,8 +11,8 @@ import requests
 
 from lab import client
 from tests.integration.cluster import Cluster, eventually
-from tests.integration.conftest import Lab
 from tests.integration.exposed import BALANCED, HeldKubectl, Web, ingress, ports
+from tests.integration.laboratory import Lab
 
 _SERVICES, _STATUS = "services", "--subresource=status"
 # What the driver writes for each repetition.

@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Playbook runs to which a later operation attaches."""
 
-from tests.integration.conftest import (
-    CONDUCTOR,
-    Cluster,
-    Lab,
-    eventually,
-)
+from tests.integration.cluster import Cluster, eventually
+from tests.integration.laboratory import CONDUCTOR, Lab
 
 
 def plays_on(lab: Lab, cluster: Cluster) -> bool:

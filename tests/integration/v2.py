@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.csar import sources
 from tacker_k8s_mgmt.csar.api import V2
 from tests.integration import cnf, exposed
 from tests.integration.cluster import PARAMETERS, Cluster
-from tests.integration.conftest import Lab
+from tests.integration.laboratory import Lab
 
 REQUESTS = sources.samples(V2) / "requests"
 OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs in a cluster of the lab while its nodes change."""
 
-from tests.integration.conftest import Cluster, eventually
+from tests.integration.cluster import Cluster, eventually
 
 WORKLOADS = """
 apiVersion: apps/v1
