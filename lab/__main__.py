@@ -7,7 +7,7 @@ import signal
 import sys
 from pathlib import Path
 
-from lab import LabError, demo, kind, pins
+from lab import LabError, chaos, demo, kind, pins
 from lab.artifacts import cli as artifacts
 from lab.cloud import cli as hosts
 from lab.manager import Lab
@@ -44,6 +44,7 @@ def parser() -> argparse.ArgumentParser:
     _add_looking(verbs)
     hosts.add_parser(verbs)
     demo.add_parser(verbs)
+    chaos.add_parser(verbs)
     artifacts.add_parser(verbs)
     _add_pins(verbs)
     return top

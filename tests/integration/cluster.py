@@ -69,6 +69,21 @@ class Cluster:
         """Send the request."""
         self._operation = self._lab.tacker.operate(self.id, "instantiate", self.body)
 
+    @property
+    def is_balanced(self) -> bool:
+        """Whether its request wants a load balancer."""
+        given = self.body.get("additionalParams", {}).get(PARAMETERS, {})
+        return "external_lb_param" in given
+
+    @property
+    def operation(self) -> str:
+        """The id of the last operation."""
+        return self._operation
+
+    def follow(self, operation: str) -> None:
+        """Take an operation that others have begun for the last one."""
+        self._operation = operation
+
     def instantiate(self, expect: str = "COMPLETED") -> str:
         """Instantiate; the error text of the operation."""
         self.begin_instantiation()
@@ -147,10 +162,15 @@ class Cluster:
         self, metadata: dict[str, Any], expect: str = "COMPLETED", **more: Any
     ) -> str:
         """Modify the VNF instance; the error text of the operation."""
+        self.begin_modification(metadata, **more)
+        return self.wait(expect)
+
+    def begin_modification(self, metadata: dict[str, Any], **more: Any) -> None:
+        """Send the request to modify it."""
         path = f"{self._lab.tacker.LCM}/vnf_instances/{self.id}"
-        with self.by_command(expect):
+        with begun(self._lab.tacker, self.id) as started:
             self._lab.tacker.call("PATCH", path, json={"metadata": metadata, **more})
-        return self.error()
+        (self._operation,) = started
 
     def heal(self, *servers: str, expect: str = "COMPLETED", **changes: Any) -> str:
         """Heal the VNFCs of these servers, or the whole VNF; the error text."""
@@ -263,8 +283,10 @@ class Cluster:
         return next(one for one, name in self.servers().items() if name == vdu)
 
     def balancer_address(self) -> str:
-        """Where the load balancer is reached from outside."""
-        return self.address(self.server("externalLB"))
+        """Where the API is reached from outside: the load balancer, if there is one."""
+        return self.address(
+            self.server("externalLB" if self.is_balanced else "masterNode")
+        )
 
     @staticmethod
     def address(server: str) -> str:

@@ -16,11 +16,13 @@ class Watch:
 
     Processes of the hosts are seen from the lab as well.
 
+    :param pause: seconds between two looks.
     :ivar programs: names of the programs that were seen.
     :ivar found: program and text of each occurrence.
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], pause: float = PAUSE) -> None:
+        self._pause = pause
         self._texts = [text.encode() for text in texts]
         self._known: dict[str, bytes] = {}
         self._done = threading.Event()
@@ -43,7 +45,7 @@ class Watch:
                     # It may have ended.
                     with contextlib.suppress(OSError):
                         self._look(entry)
-            time.sleep(PAUSE)
+            time.sleep(self._pause)
 
     def _look(self, entry: Path) -> None:
         arguments = (entry / "cmdline").read_bytes()

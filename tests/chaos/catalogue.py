@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign does and what it breaks, by name; who does it is elsewhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+#: When a fault comes, see :class:`.plan.Step`.
+BEFORE, DELAYED, AT, PAST, AFTER = "before", "delayed", "at", "past", "after"
+#: While an operation is under way, which most faults are about.
+DURING = (DELAYED, AT, PAST)
+
+_COMPARE = "compare Heat, inventory and cluster"
+_LOGINS = "wait until the new VMs accept SSH logins"
+_WRITE = "write inventory and variables"
+_LEAVE = "take the leaving nodes out of the load balancer"
+_DRAIN = "drain the leaving nodes"
+_REMOVE = "run remove-node.yml"
+_FORGET = "write the inventory without them"
+_FACTS = "gather the facts of all hosts"
+_JOIN = "run scale.yml"
+_ROUTES = "add the new workers to the load balancer"
+_SETTINGS = "set labels, annotations and taints"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation.
+
+    :param steps: names of the steps that the journal records, at which faults come.
+    :param workers: how many workers it adds.
+    """
+
+    steps: tuple[str, ...] = ()
+    workers: int = 0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault.
+
+    :param what: in the doc's and the page's words.
+    :param moments: when it makes sense.
+    :param seconds: how long something is away; 0: it is back at once, or stays so.
+    :param operations: those that it is meant for; (): every one.
+    """
+
+    what: str
+    moments: tuple[str, ...] = DURING
+    seconds: tuple[int, ...] = (0,)
+    operations: tuple[str, ...] = ()
+
+
+_WHOLE = (
+    "wait until the VMs accept SSH logins",
+    "install the load balancer",
+    "run cluster.yml",
+    "wait until all nodes are Ready",
+    "register the cluster as a VIM",
+)
+OPERATIONS: Mapping[str, Operation] = {
+    "instantiate": Operation(_WHOLE),
+    "scale out": Operation((_COMPARE, _LOGINS, _FACTS, _JOIN, _ROUTES), 1),
+    "scale in": Operation((_COMPARE, _LEAVE, _DRAIN, _REMOVE, _FORGET), -1),
+    "heal worker": Operation((_COMPARE, _DRAIN, _REMOVE, _FORGET, _LOGINS, _JOIN)),
+    "heal load balancer": Operation((_COMPARE, "install the load balancer anew")),
+    "heal VNF": Operation(("remove the inventory directory", *_WHOLE)),
+    "modify labels": Operation((_SETTINGS,)),
+    "maintenance": Operation(("drain them", "taint them for the maintenance")),
+    "end of maintenance": Operation(
+        ("put nodes that come back behind the load balancer", _SETTINGS)
+    ),
+    "terminate": Operation(("remove the inventory directory",)),
+}
+FIRST, LAST = "instantiate", "terminate"
+MAINTAIN, RESUME = "maintenance", "end of maintenance"
+#: What a cluster without a load balancer does not have.
+BALANCED = ("heal load balancer",)
+
+_SCALING = ("scale out", "scale in", "heal worker")
+_JOINING = ("instantiate", "scale out", "heal worker", "heal VNF")
+_STANDING = tuple(name for name in OPERATIONS if name not in (FIRST, LAST, "heal VNF"))
+#: A service's fault is its name and what becomes of it.
+_SERVICES = {
+    "tacker-server": "Tacker's API",
+    "heat-engine": "Heat's engine",
+    "heat-api": "Heat's API",
+    "keystone": "Keystone",
+    "barbican": "Barbican",
+    "rabbitmq": "RabbitMQ",
+    "mariadb": "MariaDB",
+}
+_FILES = {
+    "hosts.yaml": "the inventory",
+    "vars.json": "the variables of playbooks",
+    "joined.json": "the list of joined nodes",
+    "machines.json": "the list of machines",
+    "services.json": "the list of exposed services",
+    "known_hosts": "the host keys of the VMs",
+}
+_ALWAYS = (BEFORE, *DURING)
+
+FAULTS: Mapping[str, Fault] = {
+    "none": Fault("no fault", (BEFORE,)),
+    "conductor killed": Fault("the conductor is killed and started again"),
+    "conductor away": Fault(
+        "the conductor is killed, and started 30 s later", DURING, (30,)
+    ),
+    "conductor restarted": Fault("the conductor is stopped and started again"),
+    **{
+        f"{name} restarted": Fault(f"{what} is restarted", _ALWAYS)
+        for name, what in _SERVICES.items()
+    },
+    **{
+        f"{name} away": Fault(f"{what} is killed, and started later", DURING, (8, 20))
+        for name, what in _SERVICES.items()
+    },
+    "Ansible server cut": Fault(
+        "the Ansible server is without network for a while", _ALWAYS, (5, 20)
+    ),
+    "Ansible server rebooted": Fault(
+        "every process of the driver's user on the Ansible server is killed"
+    ),
+    "Ansible killed": Fault("ansible-playbook is killed"),
+    **{
+        f"{name} {state}": Fault(f"{what} is {state}", (BEFORE,), (0,), _STANDING)
+        for name, what in _FILES.items()
+        for state in ("emptied", "truncated", "deleted")
+    },
+    "operation.lock deleted": Fault("the cluster's lock file is deleted", DURING),
+    "runs deleted": Fault(
+        "the directory of playbook runs is deleted", (BEFORE,), (0,), _STANDING
+    ),
+    "directory deleted": Fault(
+        "the cluster's directory is deleted", (BEFORE,), (0,), _SCALING
+    ),
+    "worker cut": Fault(
+        "a worker is without network for a while", _ALWAYS, (6, 25), _STANDING
+    ),
+    "worker killed": Fault("a worker's VM is switched off", _ALWAYS, (0,), _STANDING),
+    "worker without sshd": Fault(
+        "a worker's SSH server is stopped for a while", _ALWAYS, (20,), _STANDING
+    ),
+    "control plane cut": Fault(
+        "the control plane is without network for a while", DURING, (6, 25), _STANDING
+    ),
+    "control plane killed": Fault(
+        "the control plane's VM is switched off", (DELAYED, AFTER), (0,), _SCALING
+    ),
+    "load balancer cut": Fault(
+        "the load balancer is without network for a while", _ALWAYS, (6, 25), _STANDING
+    ),
+    "load balancer killed": Fault(
+        "the load balancer's VM is switched off", _ALWAYS, (0,), _STANDING
+    ),
+    "API server away": Fault(
+        "kube-apiserver is stopped for a while", DURING, (6, 25), _STANDING
+    ),
+    "API server frozen": Fault(
+        "kube-apiserver does not answer for a while", DURING, (6, 25), _STANDING
+    ),
+    "playbook fails once": Fault(
+        "a task of kubespray fails on the workers, once", (BEFORE,), (0,), _JOINING
+    ),
+    "no VM": Fault(
+        "the cloud builds and deletes no worker for a while",
+        (BEFORE,),
+        (15,),
+        ("instantiate", "scale out", "heal worker"),
+    ),
+    "second operation": Fault(
+        "another operation of the same VNF instance is sent", DURING, (0,), _STANDING
+    ),
+    "wrong verb": Fault(
+        "a task of kubespray fails, and a verb is sent that the error does not advise",
+        (BEFORE,),
+        (0,),
+        ("scale out", "heal worker"),
+    ),
+    "Node deleted": Fault(
+        "a worker's Node object is deleted by hand", (BEFORE, AFTER), (0,), _STANDING
+    ),
+    "route deleted": Fault(
+        "a worker's route is deleted by hand", (BEFORE, AFTER), (0,), _STANDING
+    ),
+    "worker cordoned": Fault(
+        "a worker is cordoned by hand", (BEFORE, AFTER), (0,), _STANDING
+    ),
+    "VM deleted": Fault(
+        "a worker's VM is deleted in the cloud", (BEFORE, AFTER), (0,), _STANDING
+    ),
+}
+#: What a cluster without a load balancer does not have.
+BALANCER_FAULTS = ("load balancer cut", "load balancer killed", "route deleted")
+
+
+def suits(fault: str, operation: str) -> bool:
+    """Whether a fault is meant for an operation."""
+    return not FAULTS[fault].operations or operation in FAULTS[fault].operations

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What has to hold while no operation is under way; each function names what does not.
+
+They ask every source themselves, so that they also find what ``cluster check`` misses.
+"""
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lab import client, settings
+from tests.chaos.subject import Subject
+from tests.integration.cluster import SECRETS, Cluster
+from tests.integration.laboratory import Lab
+
+_PATIENCE = 40.0
+_PAUSE = 2.0
+#: Of temporary files that the driver makes on hosts.
+_TEMPORARY = "find /tmp -mindepth 1 -maxdepth 1 -name 'tmp.*' -o -name 'k8s-mgmt.*'"
+_STEADY = ("COMPLETED", "FAILED", "ROLLED_BACK")
+
+Check = Callable[[Subject], Iterator[str]]
+
+
+def nodes_agree(subject: Subject) -> Iterator[str]:
+    """Heat, inventory, Nodes and routes name the same workers, which are Ready."""
+    cluster = subject.cluster
+    nodes = cluster.ready_nodes()
+    heat = _workers_of_heat(cluster)
+    named = {
+        "Nodes": {name for name in nodes if name.startswith("worker-")},
+        "inventory": {one for one in cluster.inventory() if one.startswith("worker-")},
+    }
+    for source, workers in named.items():
+        if workers != heat:
+            yield f"{source} {sorted(workers)} and Heat {sorted(heat)} differ"
+    yield from (f"{name} is not Ready" for name, ready in nodes.items() if not ready)
+    if subject.balanced:
+        missing = heat - cluster.routes()
+        allowed = 1 if subject.maintained else 0
+        if len(missing) > allowed:
+            yield f"no routes to {sorted(missing)}"
+        if cluster.routes() - heat:
+            yield f"routes to {sorted(cluster.routes() - heat)}, which are none"
+
+
+def _workers_of_heat(cluster: Cluster) -> set[str]:
+    """By the cloud: Tacker does not list each of them (:doc:`scale` in the guide)."""
+    return {
+        f"worker-{address.replace('.', '-')}"
+        for host in cluster.hosts()
+        if "worker" in host.name
+        for address in host.addresses
+        if address.startswith("10.10.")
+    }
+
+
+def api_answers(subject: Subject) -> Iterator[str]:
+    """The API answers where clients reach it, with a verified certificate."""
+    answer = subject.cluster.api("/readyz")
+    if answer != "ok":
+        yield f"/readyz says {answer}"
+
+
+def cluster_is_vim(subject: Subject) -> Iterator[str]:
+    """Tacker has the cluster as a VIM, once."""
+    cluster = subject.cluster
+    if subject.is_v2:
+        infos = (cluster.show().get("vimConnectionInfo") or {}).values()
+        found = [info for info in infos if "KUBERNETES" in info["vimType"]]
+    else:
+        vims = subject.lab.tacker.vims()
+        found = [vim for vim in vims if vim["name"] == cluster.vim_name]
+    if len(found) != 1:
+        yield f"the cluster is {len(found)} VIMs"
+
+
+def nothing_runs(subject: Subject) -> Iterator[str]:
+    """No lock is held, no playbook runs, no operation is open."""
+    cluster, lab = subject.cluster, subject.lab
+    for name in ("operation.lock", "run.lock"):
+        path = f"{cluster.directory}/{name}"
+        told = lab.ansible(
+            f"[ ! -e {path} ] || flock -n {path} true || echo held; true"
+        )
+        if "held" in told:
+            yield f"{name} is held"
+    processes = lab.ansible("ps -eo args")
+    if cluster.directory in processes:
+        yield "a process works on the cluster's directory on the Ansible server"
+    every = lab.tacker.call("GET", f"{lab.tacker.LCM}/vnf_lcm_op_occs").json()
+    for one in every:
+        if one["vnfInstanceId"] == cluster.id and one["operationState"] not in _STEADY:
+            yield f"operation {one['operation']} is {one['operationState']}"
+
+
+def no_temporary_files(subject: Subject) -> Iterator[str]:
+    """Neither the driver nor its script has left any in /tmp of a host."""
+    ids = set(subject.cluster.servers())
+    for host in client.hosts():
+        if host.id in ids:
+            with contextlib.suppress(RuntimeError):
+                left = client.on_host(host.id, "sh", "-c", _TEMPORARY).split()
+                if left:
+                    yield f"{host.name}: {' '.join(left)}"
+
+
+def nothing_left(subject: Subject) -> Iterator[str]:
+    """After the end of a cluster: no VIM, directory, VM, stack or process of it."""
+    cluster, lab = subject.cluster, subject.lab
+    if cluster.vim_name in [vim["name"] for vim in lab.tacker.vims()]:
+        yield "its VIM is left"
+    if "No such" not in lab.ansible(f"ls -d {cluster.directory} 2>&1; true"):
+        yield "its directory on the Ansible server is left"
+    if stacks := cluster.stacks():
+        yield f"Heat stacks {stacks} are left"
+    if hosts := [host.name for host in cluster.hosts()]:
+        yield f"VMs {hosts} are left"
+    if cluster.directory in lab.ansible("ps -eo args"):
+        yield "a playbook run of it goes on"
+
+
+STANDING: tuple[Check, ...] = (
+    *(nodes_agree, api_answers, cluster_is_vim),
+    *(nothing_runs, no_temporary_files),
+)
+GONE: tuple[Check, ...] = (nothing_left,)
+
+
+def violations(subject: Subject, *, stands: bool) -> list[str]:
+    """What does not hold, though it had some time to become so.
+
+    :param stands: whether the cluster is instantiated.
+    """
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        found = [
+            f"{check.__name__}: {text}"
+            for check in (STANDING if stands else GONE)
+            for text in _texts(check, subject)
+        ]
+        if not found or time.monotonic() > deadline:
+            return found
+        time.sleep(_PAUSE)
+
+
+def _texts(check: Check, subject: Subject) -> Iterator[str]:
+    try:
+        yield from check(subject)
+    except Exception as error:
+        yield f"{type(error).__name__}: {error}"[:500]
+
+
+class Secrets:
+    """Looks for the lab's credentials in what the services and journals write.
+
+    What was looked at once is not read again.
+    """
+
+    def __init__(self) -> None:
+        self._read: dict[Path, int] = {}
+
+    def found(self) -> list[str]:
+        """Files in which there is one, and which one."""
+        return [
+            f"{path.name} has {secret[:3]}…"
+            for path in _written()
+            for secret in _secrets_in(self._news(path))
+        ]
+
+    def _news(self, path: Path) -> str:
+        with contextlib.suppress(OSError), path.open("rb") as file:
+            file.seek(self._read.get(path, 0))
+            data = file.read()
+            # Secrets may be cut by the end.
+            self._read[path] = max(0, file.tell() - 100)
+            return data.decode(errors="replace")
+        return ""
+
+
+def _written() -> list[Path]:
+    logs = (client.state() / "log").glob("*.log")
+    journals = settings.from_environment().journals.rglob("*")
+    return [path for path in (*logs, *journals) if path.is_file()]
+
+
+def _secrets_in(text: str) -> list[str]:
+    return [secret for secret in SECRETS if secret in text]
+
+
+def fingerprint(cluster: Cluster, lab: Lab) -> str:
+    """A cluster that nobody works on, to see whether another one's operation did."""
+    with contextlib.suppress(Exception):
+        nodes = {
+            one["metadata"]["name"]: one["metadata"]["uid"] for one in cluster.nodes()
+        }
+        files = lab.ansible(
+            f"cd {cluster.directory} && sha256sum hosts.yaml joined.json"
+        )
+        routes = sorted(cluster.routes()) if cluster.is_balanced else []
+        return json.dumps([nodes, files, routes, sorted(cluster.servers())])
+    return ""

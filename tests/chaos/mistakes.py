@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people do to a cluster who should not: files, Nodes, routes, requests."""
+
+from tests.chaos.scene import Scene
+from tests.integration.cluster import operations
+
+_SPOILED = {
+    "emptied": ": >{path}",
+    "truncated": "truncate -s $(($(stat -c %s {path}) / 2)) {path}",
+    "deleted": "rm {path}",
+}
+
+
+def spoil(scene: Scene, name: str, how: str) -> None:
+    """Empty, truncate or delete a file of the cluster's directory."""
+    path = f"{scene.subject.cluster.directory}/{name}"
+    line = _SPOILED[how].format(path=path)
+    scene.subject.lab.ansible(f"[ ! -e {path} ] || {line}")
+
+
+def delete(scene: Scene, name: str) -> None:
+    """Delete a directory of the cluster's, or the whole one."""
+    directory = scene.subject.cluster.directory
+    scene.subject.lab.ansible(f"rm -r {directory}/{name}")
+
+
+def name_of(scene: Scene) -> str:
+    """The Node of the worker that was chosen."""
+    workers = scene.subject.cluster.workers()
+    address = next(one for one, server in workers.items() if server == scene.victim)
+    return f"worker-{address.replace('.', '-')}"
+
+
+def delete_node(scene: Scene) -> None:
+    """Delete a worker's Node object."""
+    scene.subject.cluster.kubectl("delete", "node", name_of(scene), "--wait=false")
+
+
+def cordon(scene: Scene) -> None:
+    """Cordon a worker."""
+    scene.subject.cluster.kubectl("cordon", name_of(scene))
+
+
+def delete_route(scene: Scene) -> None:
+    """Remove a worker's route on the load balancer."""
+    scene.subject.cluster.balancer("remove-worker", name_of(scene))
+
+
+def second_operation(scene: Scene) -> None:
+    """Send another operation of a VNF instance that has one under way."""
+    cluster, tacker = scene.subject.cluster, scene.subject.lab.tacker
+    body = {
+        "type": scene.chance.choice(("SCALE_OUT", "SCALE_IN")),
+        "aspectId": "worker_instance",
+        "numberOfSteps": 1,
+    }
+    path = f"{tacker.LCM}/vnf_instances/{cluster.id}/scale"
+    before = operations(tacker, cluster.id)
+    status, text = tacker.refused("POST", path, json=body)
+    scene.record.add(
+        "request", operation=body["type"], second=True, status=status, text=text[:300]
+    )
+    scene.others += sorted(operations(tacker, cluster.id) - before)

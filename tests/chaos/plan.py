@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a seed will do: operation after operation, with a fault and its moment.
+
+The same seed, clusters and length give the same plan on every machine.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
+
+from tests.chaos import catalogue
+
+#: Seconds of a step, by which the length of a plan is known beforehand.
+USUAL = 40
+#: By name: Tacker's API, and whether there is a load balancer.
+CLUSTERS = {
+    "v1": ("v1", True),
+    "v2": ("v2", True),
+    "v1-plain": ("v1", False),
+    "v2-plain": ("v2", False),
+}
+DEFAULT = ("v1", "v2")
+_FEWEST, _MOST = 2, 5
+_LONGEST_DELAY = 12.0
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation and its fault.
+
+    :param moment: when the fault comes: ``before`` the request, ``delayed`` by so many
+        seconds after it, ``at`` the beginning of a step of the journal or when it is
+        ``past``, or ``after`` the operation.
+    :param at: the name of that step.
+    :param delay: seconds after the request.
+    :param seconds: how long something is away.
+    """
+
+    number: int
+    cluster: str
+    operation: str
+    fault: str
+    moment: str = catalogue.BEFORE
+    at: str = ""
+    delay: float = 0.0
+    seconds: int = 0
+
+    def document(self) -> dict[str, Any]:
+        """For a record."""
+        return asdict(self)
+
+    def when(self) -> str:
+        """The moment, for people."""
+        match self.moment:
+            case catalogue.DELAYED:
+                return f"{self.delay:.1f} s after the request"
+            case catalogue.AT | catalogue.PAST:
+                begins = "at" if self.moment == catalogue.AT else "after"
+                return f"{begins} “{self.at}”"
+        return f"{self.moment} the operation"
+
+
+def of_document(document: dict[str, Any]) -> Step:
+    """A step of a record.
+
+    :raises TypeError: it is none.
+    """
+    return Step(**document)
+
+
+class _Deck:
+    """Pairs of operation and fault in random order.
+
+    Every fault comes once before one comes twice, each time with another operation.
+    """
+
+    def __init__(self, chance: random.Random, pairs: Sequence[tuple[str, str]]) -> None:
+        self._chance = chance
+        self._pairs = pairs
+        self._left: list[tuple[str, str]] = []
+
+    def draw(self, operations: Sequence[str]) -> tuple[str, str]:
+        """The next pair of one of the operations."""
+        for _ in range(2):
+            for place, pair in enumerate(self._left):
+                if pair[0] in operations:
+                    return self._left.pop(place)
+            self._left += self._shuffled()
+        raise ValueError(f"no fault for {operations}")
+
+    def _shuffled(self) -> list[tuple[str, str]]:
+        pairs = [*self._pairs]
+        self._chance.shuffle(pairs)
+        seen: dict[str, int] = {}
+        rounds: list[tuple[int, tuple[str, str]]] = []
+        for pair in pairs:
+            seen[pair[1]] = seen.get(pair[1], -1) + 1
+            rounds.append((seen[pair[1]], pair))
+        return [pair for _, pair in sorted(rounds, key=lambda one: one[0])]
+
+
+def of_cluster(seed: int, cluster: str, only: Sequence[str] = ()) -> Iterator[Step]:
+    """The endless plan of one cluster; its steps are not numbered yet.
+
+    :param only: names of faults; (): every one.
+    """
+    # Of text, which is the same in every process.
+    chance = random.Random(f"{seed} {cluster}")
+    balanced = CLUSTERS[cluster][1]
+    deck = _Deck(chance, _pairs(balanced, only))
+    workers, exists, maintained = _FEWEST, False, False
+    while True:
+        possible = [catalogue.FIRST] if not exists else _possible(workers, maintained)
+        operation, fault = deck.draw(possible)
+        yield _step(chance, cluster, operation, fault)
+        exists = operation != catalogue.LAST
+        workers += catalogue.OPERATIONS[operation].workers
+        workers = workers if exists else _FEWEST
+        maintained = operation == catalogue.MAINTAIN
+
+
+def _pairs(balanced: bool, only: Sequence[str]) -> list[tuple[str, str]]:
+    missing = () if balanced else catalogue.BALANCER_FAULTS
+    operations = [
+        name
+        for name in catalogue.OPERATIONS
+        if balanced or name not in catalogue.BALANCED
+    ]
+    return [
+        (operation, fault)
+        for operation in operations
+        for fault in catalogue.FAULTS
+        if fault not in missing
+        and catalogue.suits(fault, operation)
+        and (not only or fault in only or fault == "none")
+    ]
+
+
+def _possible(workers: int, maintained: bool) -> list[str]:
+    """What can be done with a cluster that is as planned."""
+    if maintained:
+        return [catalogue.RESUME]
+    left = {catalogue.FIRST, catalogue.RESUME}
+    left |= {"scale in"} if workers <= _FEWEST else set()
+    left |= {"scale out"} if workers >= _MOST else set()
+    return [name for name in catalogue.OPERATIONS if name not in left]
+
+
+def _step(chance: random.Random, cluster: str, operation: str, fault: str) -> Step:
+    known, steps = catalogue.FAULTS[fault], catalogue.OPERATIONS[operation].steps
+    moment = chance.choice(known.moments)
+    named = moment in (catalogue.AT, catalogue.PAST)
+    longest = 3.0 if operation.startswith(("modify", "main", "end")) else _LONGEST_DELAY
+    return Step(
+        number=0,
+        cluster=cluster,
+        operation=operation,
+        fault=fault,
+        moment=moment,
+        at=chance.choice(steps) if named else "",
+        delay=round(chance.uniform(0, longest), 1)
+        if moment == catalogue.DELAYED
+        else 0.0,
+        seconds=chance.choice(known.seconds),
+    )
+
+
+def endless(
+    seed: int, clusters: Sequence[str] = DEFAULT, only: Sequence[str] = ()
+) -> Iterator[Step]:
+    """The plan of clusters side by side: one step of each after the other."""
+    plans = [of_cluster(seed, cluster, only) for cluster in clusters]
+    number = 0
+    while True:
+        for plan in plans:
+            number += 1
+            yield Step(**{**next(plan).document(), "number": number})
+
+
+def of(
+    seed: int,
+    minutes: float,
+    clusters: Sequence[str] = DEFAULT,
+    only: Sequence[str] = (),
+) -> list[Step]:
+    """As much of it as is likely to be done in this time."""
+    count = max(1, round(minutes * 60 / USUAL))
+    return list(islice(endless(seed, clusters, only), count))
+
+
+def lines(steps: Sequence[Step]) -> Iterator[str]:
+    """The plan for people."""
+    for step in steps:
+        away = f", for {step.seconds} s" if step.seconds else ""
+        fault = "no fault" if step.fault == "none" else f"{step.fault}{away}"
+        when = "" if step.fault == "none" else f", {step.when()}"
+        yield f"{step.number:>4}  {step.cluster:<9}{step.operation:<20}{fault}{when}"

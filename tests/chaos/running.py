@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign from its command line: clusters, record, page, what people see of it."""
+
+import argparse
+import contextlib
+import logging
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from tests.chaos import page, record
+from tests.chaos.campaign import Campaign
+from tests.chaos.plan import Step, lines, of_document
+from tests.chaos.record import Record
+from tests.chaos.subject import Subject
+from tests.integration.cluster import SECRETS
+from tests.integration.laboratory import Lab
+from tests.integration.processes import Watch
+
+#: Limits of the driver, so that a fault does not take minutes. Each still covers what
+#: takes its time in a healthy cluster of the laboratory.
+LIMITS: dict[str, float] = {
+    "connect_timeout": 5,
+    "boot_timeout": 60,
+    "login_timeout": 20,
+    "playbook_idle_timeout": 60,
+    "ready_timeout": 60,
+    "api_timeout": 20,
+}
+#: Seconds between two looks at all processes.
+_LOOK = 0.1
+
+
+def run(args: argparse.Namespace, clusters: list[str], steps: Iterable[Step]) -> int:
+    """Carry out a plan; 1 if something did not hold."""
+    # So that a campaign that is ended leaves the lab as it was.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # What is away is not reported at every look.
+    logging.getLogger("keystoneauth").setLevel(logging.CRITICAL)
+    path: Path = args.record
+    kept = Record(path, _tell)
+    kept.add(record.CAMPAIGN, seed=args.seed, clusters=clusters, minutes=args.minutes)
+    with _limited(), Watch(SECRETS, pause=_LOOK) as watch:
+        subjects = {name: Subject(name) for name in clusters}
+        campaign = Campaign(args.seed, subjects, kept, watch)
+        campaign.run(steps, args.minutes)
+    html = path.with_suffix(".html")
+    html.write_text(page.render(record.read(path)))
+    print(f"{campaign.violations} violations. Record: {path}, page: {html}")
+    return 1 if campaign.violations else 0
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    """The driver's limits for faults, in its configuration."""
+    with Lab.configured("k8s_mgmt", **LIMITS):
+        Lab.kill_conductor()
+        try:
+            yield
+        finally:
+            Lab.kill_conductor()
+
+
+def _tell(event: dict[str, Any]) -> None:
+    """A line for the terminal, of what people want to see."""
+    match event["event"]:
+        case record.STEP:
+            (text,) = lines([of_document(event["plan"])])
+            print(text, flush=True)
+        case record.OUTCOME:
+            verbs = f", {' '.join(event['verbs'])}" if event.get("verbs") else ""
+            seconds = event["seconds"]
+            print(f"      {event['outcome']}{verbs}, {seconds} s", flush=True)
+        case record.VIOLATION | record.FINDING:
+            print(f"      {event['event'].upper()}: {event['text']}", flush=True)

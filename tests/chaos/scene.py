@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where and when a fault strikes: the cluster, its step, the moment."""
+
+import random
+import threading
+import time
+from dataclasses import dataclass, field
+
+from lab import settings
+from tacker_k8s_mgmt import journal
+from tests.chaos import catalogue
+from tests.chaos.plan import Step
+from tests.chaos.record import Record
+from tests.chaos.subject import Subject
+
+_LOOK = 0.02  # seconds
+
+
+@dataclass
+class Scene:
+    """What a fault may use.
+
+    :ivar sent: the request was sent, so that delays count.
+    :ivar rested: the operation has ended.
+    :ivar mended: nothing is broken any more that the fault itself mends.
+    :ivar others: operations that the fault has begun.
+    """
+
+    subject: Subject
+    step: Step
+    record: Record
+    chance: random.Random
+    sent: threading.Event = field(default_factory=threading.Event)
+    rested: threading.Event = field(default_factory=threading.Event)
+    mended: threading.Event = field(default_factory=threading.Event)
+    others: list[str] = field(default_factory=list)
+    victim: str = ""
+    struck: float = 0.0
+
+    def choose_victim(self) -> None:
+        """Choose the worker that something happens to, while all answer."""
+        workers = sorted(self.subject.cluster.workers().items())
+        if workers:
+            self.victim = self.chance.choice(workers)[1]
+
+    def wait(self) -> bool:
+        """Wait for the moment of the fault; whether it came."""
+        step = self.step
+        match step.moment:
+            case catalogue.BEFORE:
+                return True
+            case catalogue.AFTER:
+                self.rested.wait()
+                return True
+            case catalogue.DELAYED:
+                self.sent.wait()
+                return not self.rested.wait(step.delay)
+        return self._wait_for_step()
+
+    def _wait_for_step(self) -> bool:
+        event = "step-start" if self.step.moment == catalogue.AT else "step-end"
+        state_path = str(settings.from_environment().journals)
+        path = journal.path_of(state_path, self.subject.cluster.id)
+        with journal.Reader(path) as reader:
+            reader.read()
+            while not self.rested.is_set():
+                for one in reader.read():
+                    if one["event"] == event and one["step"] == self.step.at:
+                        return True
+                time.sleep(_LOOK)
+        return False

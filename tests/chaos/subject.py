@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster of a campaign, and the requests that are sent for it."""
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.chaos import plan
+from tests.integration.cluster import PARAMETERS, Cluster
+from tests.integration.laboratory import Lab
+from tests.integration.v2 import LabV2
+
+#: So that faults come while playbooks run, and a blocked drain does not take minutes.
+_VARIABLES = {"lab_task_seconds": 0.4}
+_DRAIN = {"timeout": 45}
+_LABEL = "k8s_nodes:worker:label:example.com/chaos"
+
+
+class Subject:
+    """One cluster, which is made anew after it was terminated.
+
+    :param name: of :data:`.plan.CLUSTERS`.
+    """
+
+    def __init__(self, name: str) -> None:
+        api, self.balanced = plan.CLUSTERS[name]
+        self.name = name
+        self.is_v2 = api == "v2"
+        scratch = Path(tempfile.mkdtemp(prefix="chaos-"))
+        self.lab: Lab = LabV2(scratch) if self.is_v2 else Lab(scratch)
+        self._stack = contextlib.ExitStack()
+        self._labels = 0
+        self._maintained = ""
+        self.cluster = self._new()
+
+    def _new(self) -> Cluster:
+        made = self._stack.enter_context(
+            self.lab.instance(
+                f"chaos-{self.name}",
+                secret=True,
+                kubespray_vars=_VARIABLES,
+                drain=_DRAIN,
+            )
+        )
+        if not self.balanced:
+            del made.parameters["external_lb_param"]
+        if isinstance(self.lab, LabV2):
+            self.lab.keep_secrets_in_barbican(made.parameters)
+        return made
+
+    def renew(self) -> None:
+        """Give up the VNF instance, and have another one."""
+        with contextlib.suppress(Exception):
+            self.close()
+        self._maintained = ""
+        self.cluster = self._new()
+
+    def close(self) -> None:
+        """Terminate and delete what there is."""
+        self._stack.close()
+
+    @property
+    def stands(self) -> bool:
+        """Whether it is instantiated."""
+        return bool(self.cluster.show()["instantiationState"] == "INSTANTIATED")
+
+    def worker(self) -> str:
+        """The server of one of its workers, always the same one of the same workers."""
+        return min(self.cluster.workers().items())[1]
+
+    def begin(self, operation: str, **changes: Any) -> None:
+        """Send the request of an operation.
+
+        :param changes: structures of our parameters to change, where it has them.
+        """
+        requests: Mapping[str, Callable[..., None]] = {
+            "instantiate": self._instantiate,
+            "scale out": lambda **c: self.cluster.begin_scale("OUT", **c),
+            "scale in": lambda **c: self.cluster.begin_scale("IN"),
+            "heal worker": lambda **c: self.cluster.begin_heal(self.worker(), **c),
+            "heal load balancer": lambda **c: self.cluster.begin_heal(
+                self.cluster.server("externalLB")
+            ),
+            "heal VNF": lambda **c: self.cluster.begin_heal(**c),
+            "modify labels": lambda **c: self._label(),
+            "maintenance": lambda **c: self._maintain(),
+            "end of maintenance": lambda **c: self._resume(),
+            "terminate": lambda **c: self.cluster.begin_termination(),
+        }
+        requests[operation](**changes)
+
+    def _instantiate(self, **changes: Any) -> None:
+        before = {name: self.cluster.parameters.get(name) for name in changes}
+        self.cluster.parameters.update(changes)
+        try:
+            self.cluster.begin_instantiation()
+        finally:
+            for name, value in before.items():
+                self.cluster.parameters[name] = value
+
+    def _label(self) -> None:
+        self._labels += 1
+        self.cluster.begin_modification({_LABEL: f"v{self._labels}"})
+
+    def _maintain(self) -> None:
+        self._maintained = self.cluster.vnfc(self.worker())
+        self._modify_maintenance("true")
+
+    def _resume(self) -> None:
+        if not self._maintained:
+            self._maintained = self.cluster.vnfc(self.worker())
+        self._modify_maintenance(None)
+        self._maintained = ""
+
+    def _modify_maintenance(self, value: str | None) -> None:
+        name = f"k8s_nodes:vnfc:{self._maintained}:maintenance"
+        self.cluster.begin_modification({name: value})
+
+    @property
+    def maintained(self) -> str:
+        """The VNFC that is in maintenance, "" for none."""
+        return self._maintained
+
+
+def faulty(**fault: Any) -> dict[str, Any]:
+    """Variables with which a task of kubespray fails on the workers."""
+    wanted = {"task": "Join the cluster", "host": "worker-*", "message": "no room"}
+    return {"kubespray_vars": {**_VARIABLES, "lab_fault": {**wanted, **fault}}}
+
+
+__all__ = ["PARAMETERS", "Subject", "faulty"]
