@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a seed will do, on every machine."""
+
+import subprocess
+import sys
+from itertools import islice
+
+import pytest
+
+from tacker_k8s_mgmt import kubespray_mgmt
+from tests.chaos import catalogue, plan
+from tests.tree import ROOT
+
+
+def some(seed, count=200, clusters=plan.DEFAULT, only=()):
+    return list(islice(plan.endless(seed, clusters, only), count))
+
+
+def test_same_seed_gives_the_same_plan():
+    assert some(5) == some(5)
+    assert some(5) != some(6)
+
+
+def test_other_process_gives_the_same_plan():
+    command = [sys.executable, "-m", "lab", "chaos", "--plan", "--seed", "5"]
+    done = subprocess.run(
+        [*command, "--steps", "20"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.splitlines() == list(plan.lines(some(5, 20)))
+
+
+def test_cluster_has_the_same_plan_whatever_is_beside_it():
+    alone = [step.document() for step in some(5, 50, ("v1",))]
+    beside = [one.document() for one in some(5, 100) if one.cluster == "v1"]
+    for step in (*alone, *beside):
+        del step["number"]
+    assert alone == beside
+
+
+def test_length_is_that_of_the_minutes():
+    assert len(plan.of(1, minutes=20)) == 20 * 60 / plan.USUAL
+
+
+def test_clusters_take_turns():
+    assert [one.cluster for one in some(1, 4)] == ["v1", "v2", "v1", "v2"]
+
+
+def test_each_operation_suits_what_was_planned_before_it():
+    workers, exists, maintained = 2, False, False
+    for step in some(3, 2000, ("v1",)):
+        assert exists == (step.operation != "instantiate")
+        assert maintained == (step.operation == "end of maintenance")
+        exists = step.operation != "terminate"
+        maintained = step.operation == "maintenance"
+        workers += catalogue.OPERATIONS[step.operation].workers
+        if not exists:
+            workers = 2
+        assert 2 <= workers <= 5
+
+
+def test_every_fault_comes_before_many_come_twice():
+    faults = [step.fault for step in some(1, 2 * len(catalogue.FAULTS), ("v1",))]
+    assert len(set(faults)) > 0.8 * len(catalogue.FAULTS)
+
+
+def test_every_suitable_pair_comes_at_last():
+    pairs = {(one.operation, one.fault) for one in some(1, 6000, ("v1",))}
+    assert pairs == {
+        (operation, fault)
+        for operation in catalogue.OPERATIONS
+        for fault in catalogue.FAULTS
+        if catalogue.suits(fault, operation)
+    }
+
+
+def test_faults_are_chosen_by_name():
+    chosen = some(1, 100, only=("route deleted",))
+    assert {step.fault for step in chosen} == {"none", "route deleted"}
+
+
+def test_cluster_without_a_load_balancer_has_none_of_its_faults():
+    steps = some(1, 2000, ("v1-plain",))
+    assert not {one.fault for one in steps} & {*catalogue.BALANCER_FAULTS}
+    assert not {one.operation for one in steps} & {*catalogue.BALANCED}
+
+
+@pytest.mark.parametrize("step", some(4, 100))
+def test_moment_is_one_of_the_fault_and_has_what_it_needs(step):
+    fault = catalogue.FAULTS[step.fault]
+    assert step.moment in fault.moments
+    assert step.seconds in fault.seconds
+    steps = catalogue.OPERATIONS[step.operation].steps
+    named = step.moment in (catalogue.AT, catalogue.PAST)
+    assert step.at in steps if named else not step.at
+    assert plan.of_document(step.document()) == step
+    assert step.fault == "none" or step.when() in next(plan.lines([step]))
+
+
+def test_steps_are_those_of_the_driver():
+    source = ROOT / kubespray_mgmt.__name__.partition(".")[0]
+    text = "".join(path.read_text() for path in source.rglob("*.py"))
+    # Names that a line break would split are written in two parts.
+    missing = {
+        step
+        for operation in catalogue.OPERATIONS.values()
+        for step in operation.steps
+        if step not in text and step.rsplit(" ", 2)[0] not in text
+    }
+    assert missing == set()
