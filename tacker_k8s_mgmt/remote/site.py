@@ -279,12 +279,13 @@ class Site(Vnf):
             workdir, host = self.workdir, self._params.ansible.host
             path, hint = f"{workdir.path}/{KNOWN_HOSTS}", _KEYS_LOST
             try:
-                text = workdir.read(KNOWN_HOSTS) or ""
+                text = workdir.read(KNOWN_HOSTS)
             except errors.SpoiledFile as error:
                 raise errors.SpoiledFile(hint=hint, **error.fields) from error
-            if reason := known_hosts.damage(text):
+            # Where it was emptied, not deleted, nobody has decided to trust new keys.
+            if text is not None and (reason := known_hosts.damage(text)):
                 raise errors.SpoiledFile(hint=hint, path=path, host=host, reason=reason)
-            self._node_keys = HostKeys(text, f"{path} on {host}")
+            self._node_keys = HostKeys(text or "", f"{path} on {host}")
         return self._node_keys
 
     # The cluster

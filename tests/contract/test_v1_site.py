@@ -94,7 +94,13 @@ class Directory:
         return self.text
 
 
-@pytest.mark.parametrize("text", [None, "{}", "192.0.2.7 ssh-ed"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(None, "{}\n", "192.0.2.7 ssh-ed"),
+        *("", "192.0.2.7 ssh-ed25519 KEY\n192.0.2.8 ssh-ed25519 K"),
+    ],
+)
 def test_host_keys_that_cannot_be_read_are_not_taken_for_none(monkeypatch, text):
     directory = Directory(text)
     monkeypatch.setattr(v1_context.V1Site, "workdir", directory)

@@ -21,7 +21,14 @@ def host_name(host: str, port: int) -> str:
 
 
 def damage(text: str) -> str:
-    """Return why a text is no ``known_hosts`` file; "" if it may be one."""
+    """Return why a text is no ``known_hosts`` file; "" if it may be one.
+
+    As this project writes it: with at least one key, and whole lines.
+    """
+    if not text.strip():
+        return "it is empty"
+    if not text.endswith("\n"):
+        return "its last line has no end"
     for number, line in enumerate(text.splitlines(), 1):
         fields = line.split()
         if fields and not line.startswith("#") and len(fields) < 3:

@@ -197,13 +197,16 @@ def test_two_threads_cannot_trust_two_keys_of_one_host():
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("", ""),
+        ("", "it is empty"),
+        (" \n\n", "it is empty"),
+        ("192.0.2.7 ssh-ed25519 KE", "its last line has no end"),
         ("# ours\n\n192.0.2.7 ssh-ed25519 KEY\n", ""),
         ("@cert-authority * ssh-ed25519 KEY\n|1|salt|hash ssh-rsa KEY more\n", ""),
-        ("192.0.2.7 ssh-ed25519 KEY\n192.0.2.8 ssh-ed", "line 2 is no host key"),
+        ("192.0.2.7 ssh-ed25519 KEY\n192.0.2.8 ssh-ed\n", "line 2 is no host key"),
         ("{}\n", "line 1 is no host key"),
-        ("\0" * 90, "line 1 is no host key"),
-        ("a b \0\0\0", "line 1 has zero bytes"),
+        ("\0" * 90, "its last line has no end"),
+        ("\0" * 90 + "\n", "line 1 is no host key"),
+        ("a b \0\0\0\n", "line 1 has zero bytes"),
     ],
 )
 def test_what_is_no_known_hosts_file(text, found):
