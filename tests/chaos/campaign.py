@@ -122,10 +122,11 @@ class Campaign:
             time.sleep(0.5 if step.seconds else 0)
             if not step.seconds:
                 fault.end()
-        course = Course()
+        course, verbs = Course(), []
         for number in range(_REQUESTS):
             self._request(scene, first=not number)
             course = self._see_through(scene, fault, operator)
+            verbs += course.verbs
             if course.state != "FAILED" and course.state != "ROLLED_BACK":
                 break
             if not (
@@ -138,6 +139,7 @@ class Campaign:
             operator.see_through(subject.cluster.operation, "heal worker")
         for other in scene.others:
             operator.see_through(other, "scale out")
+        course.verbs = verbs
         return course
 
     def _request(self, scene: Scene, *, first: bool) -> None:

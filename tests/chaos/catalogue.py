@@ -19,6 +19,7 @@ _FORGET = "write the inventory without them"
 _FACTS = "gather the facts of all hosts"
 _JOIN = "run scale.yml"
 _ROUTES = "add the new workers to the load balancer"
+_NAMESPACES = "make the namespaces of the tenants"
 _SETTINGS = "set labels, annotations and taints"
 
 
@@ -65,6 +66,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "heal load balancer": Operation((_COMPARE, "install the load balancer anew")),
     "heal VNF": Operation(("remove the inventory directory", *_WHOLE)),
     "modify labels": Operation((_SETTINGS,)),
+    "change tenants": Operation((_NAMESPACES, "register the VIMs of the tenants")),
     "maintenance": Operation(("drain them", "taint them for the maintenance")),
     "end of maintenance": Operation(
         ("put nodes that come back behind the load balancer", _SETTINGS)
@@ -72,6 +74,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "terminate": Operation(("remove the inventory directory",)),
 }
 FIRST, LAST = "instantiate", "terminate"
+#: Which take a moment.
+MODIFICATIONS = ("modify labels", "change tenants", "maintenance", "end of maintenance")
 MAINTAIN, RESUME = "maintenance", "end of maintenance"
 #: What a cluster without a load balancer does not have.
 BALANCED = ("heal load balancer",)
@@ -96,6 +100,11 @@ _FILES = {
     "machines.json": "the list of machines",
     "services.json": "the list of exposed services",
     "known_hosts": "the host keys of the VMs",
+}
+_VMS = {
+    "worker": "a worker's",
+    "control plane": "the control plane's",
+    "load balancer": "the load balancer's",
 }
 _ALWAYS = (BEFORE, *DURING)
 
@@ -137,9 +146,12 @@ FAULTS: Mapping[str, Fault] = {
         "a worker is without network for a while", _ALWAYS, (6, 25), _STANDING
     ),
     "worker killed": Fault("a worker's VM is switched off", _ALWAYS, (0,), _STANDING),
-    "worker without sshd": Fault(
-        "a worker's SSH server is stopped for a while", _ALWAYS, (20,), _STANDING
-    ),
+    **{
+        f"{name} without sshd": Fault(
+            f"{what} SSH server does not answer for a while", _ALWAYS, (20,), _STANDING
+        )
+        for name, what in _VMS.items()
+    },
     "control plane cut": Fault(
         "the control plane is without network for a while", DURING, (6, 25), _STANDING
     ),
@@ -190,7 +202,10 @@ FAULTS: Mapping[str, Fault] = {
     ),
 }
 #: What a cluster without a load balancer does not have.
-BALANCER_FAULTS = ("load balancer cut", "load balancer killed", "route deleted")
+BALANCER_FAULTS = (
+    *("load balancer cut", "load balancer killed", "load balancer without sshd"),
+    "route deleted",
+)
 
 
 def suits(fault: str, operation: str) -> bool:

@@ -53,9 +53,9 @@ class Checker:
             self._record.add("check", code=code, text=left)
             if number == 0:
                 # A node or a route may be about to come back by itself.
-                time.sleep(_PAUSE * 2)
+                time.sleep(_PAUSE)
                 continue
-            self._act(code, told)
+            self._act(told)
         return left
 
     def _look(self) -> tuple[int, dict[str, Any]]:
@@ -66,15 +66,18 @@ class Checker:
             return 2, {}
         return done.returncode, json.loads(done.stdout or "{}")
 
-    def _act(self, code: int, told: dict[str, Any]) -> None:
-        if code == 2 and not list(_texts(told)):
+    def _act(self, told: dict[str, Any]) -> None:
+        found = [
+            (row, difference)
+            for row in told.get("rows", [])
+            for difference in row["differences"]
+        ]
+        for row, difference in found:
+            # One remedy may make others needless: look again after a heal.
+            if self._remedy(row, difference):
+                return
+        if not found:
             self._heal_what_does_not_answer(told)
-            return
-        for row in told.get("rows", []):
-            for difference in row["differences"]:
-                # One remedy may make others needless: look again after a heal.
-                if self._remedy(row, difference):
-                    return
 
     def _heal_what_does_not_answer(self, told: dict[str, Any]) -> None:
         """By the guide's table of what to heal."""
@@ -147,8 +150,7 @@ def _texts(told: dict[str, Any]) -> Iterator[str]:
         for difference in row["differences"]:
             yield f"{row['name']}: {difference['what']}"
     for source, why in (told.get("not_asked") or {}).items():
-        if not told.get("rows"):
-            yield f"{source}: {why}"
+        yield f"{source} does not answer: {why}"
 
 
 def _is_off(host: str) -> bool:

@@ -144,6 +144,12 @@ _STRIKES: Mapping[str, Strike] = {
     "worker cut": lambda scene: _cut(scene.victim),
     "worker killed": lambda scene: _killed(scene.victim),
     "worker without sshd": lambda scene: _stopped(scene.victim, _SSHD),
+    "control plane without sshd": lambda scene: _stopped(
+        _vdu(scene, "masterNode"), _SSHD
+    ),
+    "load balancer without sshd": lambda scene: _stopped(
+        _vdu(scene, "externalLB"), _SSHD
+    ),
     "control plane cut": lambda scene: _cut(_vdu(scene, "masterNode")),
     "control plane killed": lambda scene: _killed(_vdu(scene, "masterNode")),
     "load balancer cut": lambda scene: _cut(_vdu(scene, "externalLB")),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from tests.chaos import catalogue
+
 PAGES = Path(__file__).resolve().parents[2] / "doc" / "source"
 _VERB = re.compile(r"``(retry|rollback|fail)``")
 _NOT = re.compile(r"not ``(retry|rollback|fail)``")
@@ -79,8 +81,8 @@ def after(operation: str, place: str) -> Row | None:
     :param operation: of the catalogue.
     :param place: ``start``, ``end``: in this hook; ``vms``: between them.
     """
-    kind = operation.split()[0] if operation.startswith(("heal", "modify")) else ""
-    if operation in ("maintenance", "end of maintenance"):
+    kind = operation.split()[0] if operation.startswith("heal") else ""
+    if operation in catalogue.MODIFICATIONS:
         kind = "modify"
     name = _ROWS.get((kind or operation, place))
     return rows().get(name or "")

@@ -110,8 +110,10 @@ def no_temporary_files(subject: Subject) -> Iterator[str]:
 def nothing_left(subject: Subject) -> Iterator[str]:
     """After the end of a cluster: no VIM, directory, VM, stack or process of it."""
     cluster, lab = subject.cluster, subject.lab
-    if cluster.vim_name in [vim["name"] for vim in lab.tacker.vims()]:
-        yield "its VIM is left"
+    # Those of its tenants begin in the same way.
+    for name in [vim["name"] for vim in lab.tacker.vims()]:
+        if name.startswith(cluster.vim_name):
+            yield f"its VIM {name} is left"
     if "No such" not in lab.ansible(f"ls -d {cluster.directory} 2>&1; true"):
         yield "its directory on the Ansible server is left"
     if stacks := cluster.stacks():

@@ -23,7 +23,7 @@ CLUSTERS = {
 }
 DEFAULT = ("v1", "v2")
 _FEWEST, _MOST = 2, 5
-_LONGEST_DELAY = 12.0
+_LONGEST_DELAY, _SHORT = 12.0, 3.0
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def _step(chance: random.Random, cluster: str, operation: str, fault: str) -> St
     known, steps = catalogue.FAULTS[fault], catalogue.OPERATIONS[operation].steps
     moment = chance.choice(known.moments)
     named = moment in (catalogue.AT, catalogue.PAST)
-    longest = 3.0 if operation.startswith(("modify", "main", "end")) else _LONGEST_DELAY
+    longest = _SHORT if operation in catalogue.MODIFICATIONS else _LONGEST_DELAY
     return Step(
         number=0,
         cluster=cluster,

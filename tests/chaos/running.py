@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A campaign from its command line: clusters, record, page, what people see of it."""
 
-import argparse
 import contextlib
 import logging
-import signal
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,19 +30,26 @@ LIMITS: dict[str, float] = {
 _LOOK = 0.1
 
 
-def run(args: argparse.Namespace, clusters: list[str], steps: Iterable[Step]) -> int:
-    """Carry out a plan; 1 if something did not hold."""
-    # So that a campaign that is ended leaves the lab as it was.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+def run(
+    path: Path, seed: int, clusters: list[str], steps: Iterable[Step], minutes: float
+) -> int:
+    """Carry out a plan; 1 if something did not hold.
+
+    :param path: of the record; the page is beside it.
+    :param minutes: after which no new step begins.
+    """
     # What is away is not reported at every look.
     logging.getLogger("keystoneauth").setLevel(logging.CRITICAL)
-    path: Path = args.record
     kept = Record(path, _tell)
-    kept.add(record.CAMPAIGN, seed=args.seed, clusters=clusters, minutes=args.minutes)
+    kept.add(record.CAMPAIGN, seed=seed, clusters=clusters, minutes=minutes)
     with _limited(), Watch(SECRETS, pause=_LOOK) as watch:
         subjects = {name: Subject(name) for name in clusters}
-        campaign = Campaign(args.seed, subjects, kept, watch)
-        campaign.run(steps, args.minutes)
+        campaign = Campaign(seed, subjects, kept, watch)
+        try:
+            campaign.run(steps, minutes)
+        finally:
+            for subject in subjects.values():
+                subject.close()
     html = path.with_suffix(".html")
     html.write_text(page.render(record.read(path)))
     print(f"{campaign.violations} violations. Record: {path}, page: {html}")

@@ -2,6 +2,7 @@
 """A cluster of a campaign, and the requests that are sent for it."""
 
 import contextlib
+import json
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -31,8 +32,7 @@ class Subject:
         scratch = Path(tempfile.mkdtemp(prefix="chaos-"))
         self.lab: Lab = LabV2(scratch) if self.is_v2 else Lab(scratch)
         self._stack = contextlib.ExitStack()
-        self._labels = 0
-        self._maintained = ""
+        self._changes = 0
         self.cluster = self._new()
 
     def _new(self) -> Cluster:
@@ -54,7 +54,6 @@ class Subject:
         """Give up the VNF instance, and have another one."""
         with contextlib.suppress(Exception):
             self.close()
-        self._maintained = ""
         self.cluster = self._new()
 
     def close(self) -> None:
@@ -85,6 +84,7 @@ class Subject:
             ),
             "heal VNF": lambda **c: self.cluster.begin_heal(**c),
             "modify labels": lambda **c: self._label(),
+            "change tenants": lambda **c: self._change_tenants(),
             "maintenance": lambda **c: self._maintain(),
             "end of maintenance": lambda **c: self._resume(),
             "terminate": lambda **c: self.cluster.begin_termination(),
@@ -101,27 +101,30 @@ class Subject:
                 self.cluster.parameters[name] = value
 
     def _label(self) -> None:
-        self._labels += 1
-        self.cluster.begin_modification({_LABEL: f"v{self._labels}"})
+        self._changes += 1
+        self.cluster.begin_modification({_LABEL: f"v{self._changes}"})
+
+    def _change_tenants(self) -> None:
+        self._changes += 1
+        tenants = [{"name": "blue", "quota": {"pods": 10 + self._changes}}]
+        self.cluster.begin_modification({"k8s_tenants": json.dumps(tenants)})
 
     def _maintain(self) -> None:
-        self._maintained = self.cluster.vnfc(self.worker())
-        self._modify_maintenance("true")
+        self._modify_maintenance(self.cluster.vnfc(self.worker()), "true")
 
     def _resume(self) -> None:
-        if not self._maintained:
-            self._maintained = self.cluster.vnfc(self.worker())
-        self._modify_maintenance(None)
-        self._maintained = ""
+        vnfc = self.maintained or self.cluster.vnfc(self.worker())
+        self._modify_maintenance(vnfc, None)
 
-    def _modify_maintenance(self, value: str | None) -> None:
-        name = f"k8s_nodes:vnfc:{self._maintained}:maintenance"
-        self.cluster.begin_modification({name: value})
+    def _modify_maintenance(self, vnfc: str, value: str | None) -> None:
+        self.cluster.begin_modification({f"k8s_nodes:vnfc:{vnfc}:maintenance": value})
 
     @property
     def maintained(self) -> str:
-        """The VNFC that is in maintenance, "" for none."""
-        return self._maintained
+        """The VNFC that is in maintenance by the metadata, "" for none."""
+        metadata = self.cluster.show().get("metadata") or {}
+        named = [name for name in metadata if name.endswith(":maintenance")]
+        return named[0].split(":")[2] if named else ""
 
 
 def faulty(**fault: Any) -> dict[str, Any]:
