@@ -43,12 +43,14 @@ class Fault:
     :param moments: when it makes sense.
     :param seconds: how long something is away; 0: it is back at once, or stays so.
     :param operations: those that it is meant for; (): every one.
+    :param steps: those of the journal at which it makes sense; (): every one.
     """
 
     what: str
     moments: tuple[str, ...] = DURING
     seconds: tuple[int, ...] = (0,)
     operations: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
 
 _WHOLE = (
@@ -82,6 +84,8 @@ BALANCED = ("heal load balancer",)
 
 _SCALING = ("scale out", "scale in", "heal worker")
 _JOINING = ("instantiate", "scale out", "heal worker", "heal VNF")
+_PLAYING = (*_JOINING, "scale in")
+_PLAYBOOKS = ("run cluster.yml", _FACTS, _JOIN, _REMOVE)
 _STANDING = tuple(name for name in OPERATIONS if name not in (FIRST, LAST, "heal VNF"))
 #: A service's fault is its name and what becomes of it.
 _SERVICES = {
@@ -127,9 +131,15 @@ FAULTS: Mapping[str, Fault] = {
         "the Ansible server is without network for a while", _ALWAYS, (5, 20)
     ),
     "Ansible server rebooted": Fault(
-        "every process of the driver's user on the Ansible server is killed"
+        "every process of the driver's user on the Ansible server is killed",
+        (AT,),
+        (0,),
+        _PLAYING,
+        _PLAYBOOKS,
     ),
-    "Ansible killed": Fault("ansible-playbook is killed"),
+    "Ansible killed": Fault(
+        "ansible-playbook is killed", (AT,), (0,), _PLAYING, _PLAYBOOKS
+    ),
     **{
         f"{name} {state}": Fault(f"{what} is {state}", (BEFORE,), (0,), _STANDING)
         for name, what in _FILES.items()

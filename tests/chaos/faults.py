@@ -12,6 +12,7 @@ from tests.integration.laboratory import ANSIBLE_SERVER, CONDUCTOR, cloud, servi
 
 Mend = Callable[[], None]
 Strike = Callable[[Scene], "Mend | None"]
+_START = 15.0
 _SSHD = "ps -eo pid,args | grep 'sshd.*listener' | grep -v grep | awk '{print $1}'"
 _API_SERVER = "ps -eo pid,args | grep 'apiserver.crt' | grep -v grep | awk '{print $1}'"
 
@@ -113,10 +114,16 @@ def _started(server: str) -> None:
 
 
 def _kill_processes(scene: Scene, words: str) -> None:
-    """Kill what a user of the Ansible server runs that has these words."""
+    """Kill what runs on the Ansible server and has these words, once a playbook does."""
+    lab = scene.subject.lab
+    deadline = time.monotonic() + _START
+    while "ansible-playbook" not in lab.ansible("ps -eo args"):
+        if scene.rested.is_set() or time.monotonic() > deadline:
+            break
+        time.sleep(0.1)
     find = f"ps -eo pid,user,args | grep -E '{words}' | grep -v grep"
     line = f"for pid in $({find} | awk '{{print $1}}'); do kill -9 $pid; done; true"
-    scene.subject.lab.ansible(line)
+    lab.ansible(line)
 
 
 def _killed(host: str) -> None:

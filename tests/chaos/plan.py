@@ -150,6 +150,7 @@ def _possible(workers: int, maintained: bool) -> list[str]:
 
 def _step(chance: random.Random, cluster: str, operation: str, fault: str) -> Step:
     known, steps = catalogue.FAULTS[fault], catalogue.OPERATIONS[operation].steps
+    steps = tuple(one for one in steps if not known.steps or one in known.steps)
     moment = chance.choice(known.moments)
     named = moment in (catalogue.AT, catalogue.PAST)
     longest = _SHORT if operation in catalogue.MODIFICATIONS else _LONGEST_DELAY

@@ -31,6 +31,7 @@ LOCAL = (
 READ = (
     "make *",
     "sudo python3 -m lab *",
+    "python3 -m lab chaos *",
     "python3 -m benchmarks*",
     "./prepare_ansible_server.sh *",
 )

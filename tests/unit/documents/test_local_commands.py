@@ -163,6 +163,7 @@ def test_targets_of_make_are_there():
     ("prefix", "parser"),
     [
         ("sudo python3 -m lab ", lab.parser()),
+        ("python3 -m lab ", lab.parser()),
         ("python3 -m benchmarks", benchmarks.parser()),
     ],
 )
