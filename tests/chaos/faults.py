@@ -114,7 +114,7 @@ def _started(server: str) -> None:
 
 
 def _kill_processes(scene: Scene, words: str) -> None:
-    """Kill what runs on the Ansible server and has these words, once a playbook does."""
+    """Kill what has these words on the Ansible server, once a playbook runs."""
     lab = scene.subject.lab
     deadline = time.monotonic() + _START
     while "ansible-playbook" not in lab.ansible("ps -eo args"):
