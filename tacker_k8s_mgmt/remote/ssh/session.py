@@ -45,6 +45,14 @@ _GRACE = 5.0  # seconds that we wait longer than the remote host
 _LOCALE = "env LC_ALL=C"  # understood by every login shell
 _PROHIBITED = 1  # SSH_OPEN_ADMINISTRATIVELY_PROHIBITED (RFC 4254)
 
+# A process that was killed leaves its directory; no operation takes a day.
+_SCRATCH = """
+set -e
+mktemp -d "${TMPDIR:-/tmp}/tacker-k8s-mgmt.XXXXXXXXXX"
+find "${TMPDIR:-/tmp}" -maxdepth 1 -name 'tacker-k8s-mgmt.*' -type d \
+  -user "$(id -u)" -mmin +1440 -exec rm -rf {} + >/dev/null 2>&1 || :
+"""
+
 Redact = Callable[[str], str]
 
 
@@ -201,8 +209,11 @@ class Session:
 
     @contextmanager
     def scratch(self) -> Iterator[str]:
-        """Yield a new directory of the login user, mode 0700; remove it afterwards."""
-        path = self.run(["mktemp", "-d"], timeout=30).stdout.strip()
+        """Yield a new directory of the login user, mode 0700; remove it afterwards.
+
+        Those that are a day old, of processes that were killed, are removed as well.
+        """
+        path = self.run(["sh", "-c", _SCRATCH], timeout=30).stdout.strip()
         try:
             yield path
         finally:

@@ -4,9 +4,11 @@
 import base64
 import logging
 import os
+import shutil
 import socket
 import stat
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -569,3 +571,25 @@ def test_scratch_directory_is_private_and_gone_after(session):
         session.copy(b"x", f"{path}/script", 0o700)
         assert mode(Path(path)) == 0o700
     assert not os.path.exists(path)
+
+
+def test_scratch_directory_of_a_process_that_was_killed_is_gone_a_day_later(session):
+    with session.scratch() as path:
+        # Not of this project, yesterday's, and today's.
+        other, old, new = (Path(f"{path}{end}") for end in ("", ".old", ".new"))
+        other = other.with_name(f"other-{other.name}")
+        try:
+            for directory, hours in ((other, 25), (old, 25), (new, 23)):
+                directory.mkdir()
+                (directory / "script").write_text("")
+                then = time.time() - hours * 3600
+                os.utime(directory, (then, then))
+            with session.scratch():
+                assert [one.exists() for one in (other, old, new)] == [
+                    True,
+                    False,
+                    True,
+                ]
+        finally:
+            for directory in (other, old, new):
+                shutil.rmtree(directory, ignore_errors=True)
