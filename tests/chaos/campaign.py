@@ -74,6 +74,7 @@ class Campaign:
         if reason := self._unprepared(subject, step, operator):
             self._record.add(OUTCOME, outcome=SKIPPED, text=reason, seconds=0)
             return
+        subject.cut_off |= step.fault.startswith("conductor")
         others = self._fingerprints(subject)
         scene = Scene(subject, step, self._record, chance)
         fault = Fault(scene)

@@ -23,6 +23,7 @@ class Subject:
     """One cluster, which is made anew after it was terminated.
 
     :param name: of :data:`.plan.CLUSTERS`.
+    :ivar cut_off: a conductor was killed while it worked on it.
     """
 
     def __init__(self, name: str) -> None:
@@ -33,6 +34,7 @@ class Subject:
         self.lab: Lab = LabV2(scratch) if self.is_v2 else Lab(scratch)
         self._stack = contextlib.ExitStack()
         self._changes = 0
+        self.cut_off = False
         self.cluster = self._new()
 
     def _new(self) -> Cluster:
@@ -54,6 +56,7 @@ class Subject:
         """Give up the VNF instance, and have another one."""
         with contextlib.suppress(Exception):
             self.close()
+        self.cut_off = False
         self.cluster = self._new()
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from lab import client
 from tests.chaos import operator as operating
 from tests.chaos.record import FINDING, VERB, Record, read
 
@@ -43,7 +44,7 @@ class First(random.Random):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    monkeypatch.setattr(operating.client, "moved", lambda: [])
+    monkeypatch.setattr(client, "moved", lambda: [])
     monkeypatch.setattr(operating, "_PATIENT", 0)
 
     def run(tacker, name="heal worker", fault="none", is_v2=False):
