@@ -22,7 +22,7 @@ _PILLS = {
     "violated": "failed",
     "skipped": "cut-off",
 }
-_BARS = {"recovered": "running", "given up": "same", "violated": "failed"}
+_BARS = {"given up": "same", "violated": "failed"}
 
 
 @dataclass(frozen=True)
