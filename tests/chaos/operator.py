@@ -15,6 +15,7 @@ from lab import client
 from tests.chaos import advice, guide
 from tests.chaos.record import ACTION, ERROR, FINDING, STATE, VERB, Record
 from tests.chaos.subject import Subject
+from tests.integration.laboratory import CONDUCTOR, services
 
 FINAL = ("COMPLETED", "FAILED", "ROLLED_BACK")
 #: Seconds in which nothing moves until an operator looks whether somebody works on it.
@@ -69,6 +70,7 @@ class Operator:
         self._errs = fault == "wrong verb"
         self._interrupted = fault.startswith(("conductor", "rabbitmq", "mariadb"))
         self._operation = ""
+        self._restarted = ""
         #: Called before something is sent for an operation that has failed.
         self.between: Callable[[], object] = lambda: None
 
@@ -134,7 +136,7 @@ class Operator:
     def _give_up(self, state: str) -> bool:
         """What the guide says of an operation that no conductor executes."""
         if self._subject.is_v2:
-            return False
+            return self._restart_conductor()
         if state == "ROLLING_BACK":
             self._correct("operation_state = 'FAILED_TEMP'")
             return True
@@ -148,6 +150,15 @@ class Operator:
             self._correct("operation_state='FAILED_TEMP', error_point=3")
         elif status >= 400:
             self._record.add(STATE, operation=self._operation, state=text[:200])
+        return True
+
+    def _restart_conductor(self) -> bool:
+        """What ends an operation of the v2 API that none executes."""
+        if self._restarted == self._operation:
+            return False
+        self._restarted = self._operation
+        self._record.add(ACTION, text="restart tacker-conductor", source="guide")
+        services("restart", CONDUCTOR)
         return True
 
     def _correct(self, change: str) -> None:
