@@ -112,3 +112,11 @@ def test_steps_are_those_of_the_driver():
         if step not in text and step.rsplit(" ", 2)[0] not in text
     }
     assert missing == set()
+
+
+@pytest.mark.parametrize("fault", catalogue.FAULTS)
+def test_every_fault_is_documented(fault):
+    page = (ROOT / "doc" / "source" / "reliability.rst").read_text()
+    parts = fault.rpartition(" ")[::2]
+    together = f"``{fault}``" in page
+    assert together or all(f"``{part}``" in page for part in parts) or fault == "none"
