@@ -243,7 +243,11 @@ def balancer(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
         return differs("other address", text, _route_to(member, place, wanted))
     if not member.is_worker and state.startswith(("DOWN", "MAINT")):
         text = f"the load balancer finds its API server {state}"
-        remedy = f"Look whether it answers at https://{place.address}:6443/readyz."
+        remedy = (
+            f"Look whether it answers at https://{place.address}:6443/readyz. If its "
+            "VM is lost, heal its VNFC, or the whole VNF if it is the only control "
+            "plane."
+        )
         return differs(state, text, remedy)
     return Cell(state)
 

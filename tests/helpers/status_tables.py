@@ -124,7 +124,7 @@ TABLE = [
         CP,
         "VM listed Ready DOWN ",
         "the load balancer finds its API server DOWN",
-        "https://10.10.0.4:6443/readyz",
+        "https://10.10.0.4:6443/readyz. If its VM is lost, heal its VNFC, or the whole",
     ),
     (
         status_spoilers.rebuilt,
