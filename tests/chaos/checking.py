@@ -25,6 +25,7 @@ _LOOKS = (
     "openstack stack failures",
     "cluster labels",
 )
+_LOOK = "Look whether it answers"
 # Kubernetes itself notices that a node is back.
 _WAITS = ("Wait:", "it is on its way")
 
@@ -76,7 +77,7 @@ class Checker:
             # One remedy may make others needless: look again after a heal.
             if self._remedy(row, difference):
                 return
-        if not found:
+        if told.get("not_asked"):
             self._heal_what_does_not_answer(told)
 
     def _heal_what_does_not_answer(self, told: dict[str, Any]) -> None:
@@ -98,6 +99,8 @@ class Checker:
         if commands:
             self._heal(commands[-1])
             return True
+        if remedy.startswith(_LOOK):
+            return False
         quoted = [one for one in _QUOTED.findall(remedy) if not one.startswith(_LOOKS)]
         for line in quoted:
             self._run(line)
