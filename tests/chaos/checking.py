@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lab import client
+from lab.cloud import CloudError
 from tests.chaos.operator import Operator
 from tests.chaos.record import ACTION, FINDING, Record
 from tests.chaos.subject import Subject
@@ -159,6 +160,6 @@ def _texts(told: dict[str, Any]) -> Iterator[str]:
 def _is_off(host: str) -> bool:
     try:
         client.on_host(host, "true")
-    except RuntimeError:
+    except (CloudError, RuntimeError):
         return True
     return False

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lab import client, settings
+from lab.cloud import CloudError
 from tests.chaos.subject import Subject
 from tests.integration.cluster import SECRETS, Cluster
 from tests.integration.laboratory import Lab
@@ -105,7 +106,7 @@ def no_temporary_files(subject: Subject) -> Iterator[str]:
     find = f"cd /tmp && ls -d {' '.join(names)} 2>/dev/null; true"
     for host in client.hosts():
         if host.id in ids:
-            with contextlib.suppress(RuntimeError):
+            with contextlib.suppress(CloudError, RuntimeError):
                 left = client.on_host(host.id, "sh", "-c", find).split()
                 if left:
                     yield f"{host.name}: {' '.join(left)}"
