@@ -3,9 +3,13 @@
 
 import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+_HERE = Path(__file__).parent
 
 # A busy machine is not a failed test, and nothing is to be left in the tree.
 settings.register_profile(
@@ -15,6 +19,15 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("unit")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """See that Tacker, which patches Python's modules, is left to the contract tests.
+
+    In a patched process, servers in threads wait for themselves.
+    """
+    ours = all(item.path.is_relative_to(_HERE) for item in session.items)
+    assert not ours or "eventlet" not in sys.modules, "a unit test imports Tacker"
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ end well.
 
 The histories are the same in each run. For a campaign with others, say how many::
 
-    K8S_MGMT_HISTORIES=5000 python -m pytest tests/unit/lifecycle/test_model.py
+    K8S_MGMT_HISTORIES=5000 python -m pytest tests/contract/test_model.py
 
 A history takes about 60 ms. Of one that fails, Hypothesis prints the shortest form.
 """
@@ -20,8 +20,6 @@ import os
 
 import pytest
 from hypothesis import settings
-
-pytest.importorskip("tacker", reason="the hooks are those of an installed Tacker")
 
 from tests.helpers.model.history import STATEFUL, History
 from tests.helpers.model.v1 import V1
