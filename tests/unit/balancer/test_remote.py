@@ -28,6 +28,7 @@ from tacker_k8s_mgmt.model.load_balancer import (
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.remote.load_balancer import Balancer
 from tacker_k8s_mgmt.remote.ssh.channel import Result
+from tacker_k8s_mgmt.topology.heal_record import Healing
 from tests.unit.balancer.sandbox import SCRIPT, Sandbox
 
 
@@ -59,7 +60,8 @@ def state(
         load_balancer=SimpleNamespace(api_port=8443), proxy=SimpleNamespace(**urls)
     )
     parts = SimpleNamespace(
-        machines=SimpleNamespace(load_balancer=object()),
+        machines=SimpleNamespace(load_balancer=SimpleNamespace(server_id="lb")),
+        healing=Healing(),
         params=params,
         site=SimpleNamespace(balancer=lambda machine: balancer),
         records=SimpleNamespace(services=lambda: services, exposures=lambda: None),
