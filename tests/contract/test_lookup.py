@@ -454,7 +454,9 @@ def test_only_recorded_keys_are_given_to_a_session(seen, monkeypatch):
     def connect(endpoint, *, host_keys, **_):
         given.append(host_keys)
         return types.SimpleNamespace(
-            alive=True, close=lambda: None, get=lambda path: b""
+            alive=True,
+            close=lambda: None,
+            get=lambda path: b"192.0.2.1 ssh-ed25519 KEY\n",
         )
 
     monkeypatch.setattr(login, "connect", connect)
