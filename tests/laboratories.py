@@ -76,16 +76,19 @@ def run(
     # The first lab makes what all of them share, such as databases with their tables.
     prepared = threading.Event()
     threads = [threading.Thread(target=use, args=(one + 1,)) for one in range(count)]
+    # Those of a run that was killed have networks and VMs in them.
+    left = (n for n in range(1, count + 1) if Path(f"{STATE}-{n}").exists())
+    _end(left)
     try:
         for thread in threads:
             thread.start()
             prepared.wait()
         for thread in threads:
             thread.join()
-        _end(count)
+        _end(range(1, count + 1))
     except BaseException:
         processes.stop()
-        _end(count)
+        _end(range(1, count + 1))
         raise
     while not waiting.empty():
         # No lab came up for them.
@@ -130,9 +133,9 @@ def _tested(processes: Children, python: str, number: int, path: Path) -> bool:
     return code == 0
 
 
-def _end(count: int) -> None:
-    """Take every lab away."""
-    for number in range(1, count + 1):
+def _end(numbers: Iterable[int]) -> None:
+    """Take labs away."""
+    for number in numbers:
         argv = [*_command(number), "down"]
         subprocess.run(argv, cwd=ROOT, start_new_session=True, check=False)
 

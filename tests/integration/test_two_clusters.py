@@ -248,6 +248,12 @@ def test_cnf_of_the_v2_api_is_exposed_on_it(lab, one):
     assert exposed.ports(one) == {}
 
 
+def states(lab: Lab, vnf_id: str) -> set[str]:
+    """Of all operations of a VNF."""
+    every = lab.tacker.call("GET", f"{lab.tacker.LCM}/vnf_lcm_op_occs").json()
+    return {o["operationState"] for o in every if o["vnfInstanceId"] == vnf_id}
+
+
 def test_cnf_on_the_cluster_keeps_it_from_being_terminated(lab, one, guide):
     with lab.cnf(one.vim_name) as cnf:
         cnf.instantiate()
@@ -260,6 +266,8 @@ def test_cnf_on_the_cluster_keeps_it_from_being_terminated(lab, one, guide):
         one.handle("fail", "FAILED")
         guide.does("end of a CNF", VNF_B=cnf.id)
         eventually(lambda: lab.tacker.show(cnf.id)["instantiationState"] == OVER)
+        # Tacker deletes no VNF whose operation has not ended.
+        eventually(lambda: states(lab, cnf.id) == {"COMPLETED"})
         # Terminated, not deleted: Tacker counts it until then.
         assert "still used as a VIM" in one.terminate(expect="FAILED_TEMP")
         guide.does("CNF deleted", VNF_B=cnf.id)
