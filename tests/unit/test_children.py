@@ -57,6 +57,7 @@ def everything(processes):
 
 checks.JOBS["all"] = everything
 checks.ROOT = laboratories.ROOT = Path({place!r})
+laboratories.STATE = str(laboratories.ROOT / "state")
 sys.exit(checks.main())
 """
 TESTS_RUN = ["up", "exec", "tests run"]
