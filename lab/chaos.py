@@ -31,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what a campaign is told."""
+    """Add the options of a campaign."""
     parser.add_argument(
         "--seed", type=int, default=1, help="which plan (default: %(default)s)"
     )

@@ -97,7 +97,7 @@ class Journal:
 def _locked(path: str) -> Iterator[BinaryIO]:
     """The file at *path*, locked against other writers."""
     while True:
-        # The driver makes no links, so one here is somebody else's.
+        # The driver makes no links, so one here was planted.
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
         with os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)

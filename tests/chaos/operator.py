@@ -18,7 +18,7 @@ from tests.chaos.subject import Subject
 from tests.integration.laboratory import CONDUCTOR, services
 
 FINAL = ("COMPLETED", "FAILED", "ROLLED_BACK")
-#: Seconds in which nothing moves until an operator looks whether somebody works on it.
+#: Seconds without progress after which the operator takes an operation for stuck.
 _SILENCE = 15.0
 _LONG_SILENCE = 150.0
 _LONGEST = 900.0
@@ -181,7 +181,7 @@ class Operator:
             others = usable[1:] if self._chance.random() < 0.2 else []
             return Decision(self._chance.choice(others or usable[:1]), "error", told)
         if told.verbs:
-            return Decision("fail", "operator: retried in vain", told)
+            return Decision("fail", "operator: no retry helps", told)
         if _HOOK.search(error):
             self._record.add(
                 FINDING, text="the driver's error names no verb", error=error

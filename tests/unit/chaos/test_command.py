@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python3 -m lab chaos`` hands on what it is told."""
+"""``python3 -m lab chaos`` passes its options on."""
 
 import argparse
 
