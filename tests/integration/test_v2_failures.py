@@ -27,6 +27,7 @@ MENDED = f"/tmp/mended-{uuid.uuid4().hex}"
 NO_ROOM = {"task": PHASE, "host": "worker-*", "message": "no room"}
 PASSWORD = {"password": VM_ACCOUNT.password}
 PODS = "10.233.64.0/18"
+POD_NETWORK = "tacker-k8s-mgmt-pod-network"
 HANG = {"task": PHASE, "host": "worker-*", "until": GO}
 
 
@@ -146,7 +147,8 @@ class TestScaling:
         assert "no room" in error
         self._fail_by_the_pod_network(cluster)
         cluster.handle("retry", "COMPLETED")
-        assert "tacker-k8s-mgmt-pod-network" not in cluster.kubectl("get", "namespaces")
+        # Its deletion is not waited for, as it may take any time.
+        assert eventually(lambda: POD_NETWORK not in cluster.kubectl("get", "ns"))
         consistent(cluster, 3)
 
     def _fail_by_the_pod_network(self, cluster):
