@@ -48,6 +48,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--node-grace", type=float, default=defaults.node_grace, metavar="SECONDS"
     )
+    parser.add_argument(
+        "--refusal", default="", help="file with a status that all requests get"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="log requests")
     return parser.parse_args()
 
@@ -74,6 +77,7 @@ def main() -> int:
         ca=options.ca,
         admin_tokens=frozenset(tokens),
         verbose=options.verbose,
+        refusal=options.refusal,
     )
     settings = Settings(
         version=options.version,

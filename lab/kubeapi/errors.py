@@ -13,6 +13,8 @@ _BARE = (
     "ServiceUnavailable",
 )
 
+TOO_MANY = 429
+
 
 class ApiError(Exception):
     """An answer other than success; :attr:`status` is the body that is sent."""
@@ -32,6 +34,15 @@ class ApiError(Exception):
             self.status["reason"] = reason
         if details or reason not in _BARE:
             self.status["details"] = {k: v for k, v in details.items() if v}
+
+
+def refused(status: int) -> ApiError:
+    """What priority and fairness says, in plain text, or a server without etcd."""
+    if status != TOO_MANY:
+        return ApiError(status, "", "etcdserver: request timed out")
+    error = ApiError(status, "TooManyRequests", "")
+    error.status = b"Too many requests, please try again later.\n"
+    return error
 
 
 def no_such_path() -> ApiError:

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server's address, its certificate, and the other servers."""
 
+import contextlib
 import ssl
 from dataclasses import dataclass
+from pathlib import Path
 
 from .etcd.wire import Files
 
@@ -14,6 +16,8 @@ class Listener:
     :param certificate: PEM file; without one it speaks plain HTTP.
     :param ca: PEM file of the CA that client certificates must come from.
     :param admin_tokens: bearer tokens of members of ``system:masters``.
+    :param refusal: while this file is there, requests are answered with the status in
+        it: 429, as by priority and fairness, or 500, as without etcd.
     """
 
     host: str = "127.0.0.1"
@@ -23,6 +27,13 @@ class Listener:
     ca: str = ""
     admin_tokens: frozenset[str] = frozenset()
     verbose: bool = False
+    refusal: str = ""
+
+    def refused(self) -> int:
+        """The status with which requests are answered now; 0: they are served."""
+        with contextlib.suppress(OSError, ValueError):
+            return int(Path(self.refusal).read_text()) if self.refusal else 0
+        return 0
 
 
 @dataclass(frozen=True)

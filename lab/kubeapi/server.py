@@ -18,7 +18,13 @@ from typing import Any
 from . import access, discovery, forwarding, protobuf, routes, verbs, watch
 from .access import ANONYMOUS, MASTERS, Identity
 from .cluster import Cluster
-from .errors import ApiError, bad_request, unsupported_media_type
+from .errors import (
+    TOO_MANY,
+    ApiError,
+    bad_request,
+    refused,
+    unsupported_media_type,
+)
 from .etcd.wire import Client
 from .listening import Listener, Replication, tls_context
 from .persistence import StateFile
@@ -53,6 +59,7 @@ class Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length") or 0)
         raw = self.rfile.read(length) if length else b""
         try:
+            self._refuse(self.server.listener.refused())
             self._answer(raw)
         except ApiError as error:
             self._send(error.code, error.status)
@@ -77,10 +84,18 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(code)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(data)))
+        if code == TOO_MANY and isinstance(body, bytes):
+            self.send_header("Retry-After", "1")
         if not_serving:
             self.send_header(forwarding.NOT_SERVING, "true")
         self.end_headers()
         self.wfile.write(data)
+
+    def _refuse(self, status: int) -> None:
+        """:raises ApiError: it serves nothing, or (429) nothing but its health."""
+        is_health = self.path.strip("/").startswith(discovery.HEALTH)
+        if status and not (is_health and status == TOO_MANY):
+            raise refused(status)
 
     def _answer(self, raw: bytes) -> None:
         url = urllib.parse.urlsplit(self.path)

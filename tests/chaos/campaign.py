@@ -27,6 +27,8 @@ from tests.integration.processes import Watch
 _REQUESTS = 4
 _ATTEMPTS = 12
 _PAUSE = 4.0
+_STRIKES_WITHIN = 60.0
+_DELETES = ("VM deleted",)
 #: Outcomes, from good to bad.
 UNHARMED, RECOVERED, GIVEN_UP, SKIPPED, VIOLATED = (
     *("unharmed", "recovered", "given up"),
@@ -75,7 +77,8 @@ class Campaign:
             self._record.add(OUTCOME, outcome=SKIPPED, text=reason, seconds=0)
             return
         subject.cut_off |= step.fault.startswith("conductor")
-        others = self._fingerprints(subject)
+        others, servers = self._fingerprints(subject), subject.servers()
+        subject.leaving, subject.shrinks = set(), 0
         scene = Scene(subject, step, self._record, chance)
         fault = Fault(scene)
         try:
@@ -88,6 +91,7 @@ class Campaign:
             course, differed = Course(), []
             found = [f"campaign: {type(error).__name__}: {error}"[:600]]
         found += self._of_others(subject, others) + self._of_secrets()
+        found += _of_servers(scene, servers)
         outcome = _outcome(course, found, differed)
         struck = scene.struck or began
         self._conclude(subject, outcome, found, course, time.time() - struck)
@@ -100,8 +104,14 @@ class Campaign:
                 return "it is instantiated" if stands else ""
             if not stands:
                 self._without_fault(subject, catalogue.FIRST, operator)
-            if step.operation == "scale in" and len(subject.cluster.workers()) <= 2:
-                self._without_fault(subject, "scale out", operator)
+            if step.operation in catalogue.ALONE and subject.cnfs.stands:
+                self._without_fault(subject, catalogue.CNF[-1], operator)
+                subject.cnfs.settle()
+            if step.operation == catalogue.CNF[0] and subject.cnfs.stands:
+                return "it is instantiated"
+            if needed := subject.prepare(step.operation):
+                self._without_fault(subject, needed, operator)
+            subject.load()
         except Exception as error:
             return f"{type(error).__name__}: {error}"[:400]
         return ""
@@ -120,9 +130,8 @@ class Campaign:
         fault.begin()
         if step.moment == catalogue.BEFORE:
             # Something may be away as long as the request and more take.
-            time.sleep(0.5 if step.seconds else 0)
-            if not step.seconds:
-                fault.end()
+            lasts = step.seconds or catalogue.FAULTS[step.fault].lasts
+            (scene.broken if lasts else scene.mended).wait(_STRIKES_WITHIN)
         course, verbs = Course(), []
         for number in range(_REQUESTS):
             self._request(scene, first=not number)
@@ -146,7 +155,7 @@ class Campaign:
     def _request(self, scene: Scene, *, first: bool) -> None:
         """Send it, again if Tacker does not answer."""
         step, subject = scene.step, scene.subject
-        changes = _changes(step) if first else {}
+        changes = _changes(scene) if first else {}
         for number in range(_ATTEMPTS):
             try:
                 subject.begin(step.operation, **changes)
@@ -225,12 +234,14 @@ class Campaign:
             verbs=course.verbs,
             seconds=round(seconds, 1),
         )
+        subject.cnfs.settle()
         if found:
             subject.renew()
 
     def _end(self, subject: Subject) -> None:
         """Terminate a cluster, and see that nothing of it is left."""
         if subject.stands:
+            subject.cnfs.remove()
             operator = Operator(subject, self._record, random.Random(0), "none")
             self._without_fault(subject, catalogue.LAST, operator)
             for text in invariants.violations(subject, stands=False):
@@ -239,10 +250,22 @@ class Campaign:
         subject.close()
 
 
-def _changes(step: Step) -> dict[str, object]:
+def _of_servers(scene: Scene, before: set[str]) -> list[str]:
+    """VMs that nobody wanted to have deleted."""
+    subject = scene.subject
+    meant = subject.leaving | (
+        {scene.victim} if scene.step.fault in _DELETES else set()
+    )
+    lost = before - subject.servers() - meant
+    if len(lost) <= subject.shrinks:
+        return []
+    return [f"{len(lost)} VMs were deleted that were to stay: {sorted(lost)}"]
+
+
+def _changes(scene: Scene) -> dict[str, object]:
     """What the request itself has of the fault."""
-    if step.fault in ("playbook fails once", "wrong verb"):
-        return faulty(times=1)
+    if scene.step.fault in ("playbook fails once", "wrong verb"):
+        return faulty(until=scene.cured)
     return {}
 
 

@@ -21,6 +21,7 @@ _JOIN = "run scale.yml"
 _ROUTES = "add the new workers to the load balancer"
 _NAMESPACES = "make the namespaces of the tenants"
 _SETTINGS = "set labels, annotations and taints"
+_SERVICES_FOUND = "find the Services of the CNF"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Fault:
     :param seconds: how long something is away; 0: it is back at once, or stays so.
     :param operations: those that it is meant for; (): every one.
     :param steps: those of the journal at which it makes sense; (): every one.
+    :param lasts: until the operation rests.
     """
 
     what: str
@@ -51,6 +53,7 @@ class Fault:
     seconds: tuple[int, ...] = (0,)
     operations: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
+    lasts: bool = False
 
 
 _WHOLE = (
@@ -73,22 +76,42 @@ OPERATIONS: Mapping[str, Operation] = {
     "end of maintenance": Operation(
         ("put nodes that come back behind the load balancer", _SETTINGS)
     ),
+    "heal control plane": Operation((_COMPARE, _REMOVE, _LOGINS, "run cluster.yml")),
+    "change applications": Operation(
+        ("check the applications", "remove applications that are not wanted")
+    ),
+    "instantiate CNF": Operation(
+        (_SERVICES_FOUND, "expose the Services on the load balancer")
+    ),
+    "scale CNF": Operation((_SERVICES_FOUND,)),
+    "terminate CNF": Operation(
+        ("find what is exposed of the CNF", "remove it from the load balancer")
+    ),
     "terminate": Operation(("remove the inventory directory",)),
 }
 FIRST, LAST = "instantiate", "terminate"
-#: Which take a moment.
-MODIFICATIONS = ("modify labels", "change tenants", "maintenance", "end of maintenance")
+MODIFICATIONS = (
+    *("modify labels", "change tenants", "change applications"),
+    *("maintenance", "end of maintenance"),
+)
 MAINTAIN, RESUME = "maintenance", "end of maintenance"
+#: Of a CNF on the cluster; in the order of its life.
+CNF = ("instantiate CNF", "scale CNF", "terminate CNF")
+#: What is refused or no longer as it was while a CNF is there.
+ALONE = ("heal VNF", LAST)
 #: What a cluster without a load balancer does not have.
-BALANCED = ("heal load balancer",)
+BALANCED = ("heal load balancer", *CNF)
+#: What one with a single control plane does not have.
+AVAILABLE = ("heal control plane",)
 
 _SCALING = ("scale out", "scale in", "heal worker")
 _JOINING = ("instantiate", "scale out", "heal worker", "heal VNF")
-_PLAYING = (*_JOINING, "scale in")
+_PLAYING = (*_JOINING, "scale in", "heal control plane")
+_DRAINING = ("scale in", "heal worker", "maintenance")
 _PLAYBOOKS = ("run cluster.yml", _FACTS, _JOIN, _REMOVE)
 _STANDING = tuple(name for name in OPERATIONS if name not in (FIRST, LAST, "heal VNF"))
 #: A service's fault is its name and what becomes of it.
-_SERVICES = {
+SERVICES = {
     "tacker-server": "Tacker's API",
     "heat-engine": "Heat's engine",
     "heat-api": "Heat's API",
@@ -119,13 +142,25 @@ FAULTS: Mapping[str, Fault] = {
         "the conductor is killed, and started 30 s later", DURING, (30,)
     ),
     "conductor restarted": Fault("the conductor is stopped and started again"),
+    "conductor frozen": Fault("the conductor does nothing for 30 s", DURING, (30,)),
+    "second conductor": Fault(
+        "the conductor is killed while a second one takes work, and started 20 s later",
+        DURING,
+        (20,),
+    ),
     **{
         f"{name} restarted": Fault(f"{what} is restarted", _ALWAYS)
-        for name, what in _SERVICES.items()
+        for name, what in SERVICES.items()
     },
     **{
         f"{name} away": Fault(f"{what} is killed, and started later", DURING, (8, 20))
-        for name, what in _SERVICES.items()
+        for name, what in SERVICES.items()
+    },
+    **{
+        f"{name} frozen": Fault(
+            f"{what} takes connections and does not answer for a while", DURING, (8, 20)
+        )
+        for name, what in SERVICES.items()
     },
     "Ansible server cut": Fault(
         "the Ansible server is without network for a while", _ALWAYS, (5, 20)
@@ -139,6 +174,20 @@ FAULTS: Mapping[str, Fault] = {
     ),
     "Ansible killed": Fault(
         "ansible-playbook is killed", (AT,), (0,), _PLAYING, _PLAYBOOKS
+    ),
+    "Ansible server full": Fault(
+        "its disk is full, until the operation has ended",
+        (BEFORE,),
+        (0,),
+        _STANDING,
+        lasts=True,
+    ),
+    "Ansible server greets": Fault(
+        "logins on it print a greeting, in another locale",
+        (BEFORE,),
+        (0,),
+        _STANDING,
+        lasts=True,
     ),
     **{
         f"{name} {state}": Fault(f"{what} is {state}", (BEFORE,), (0,), _STANDING)
@@ -155,6 +204,23 @@ FAULTS: Mapping[str, Fault] = {
     "worker cut": Fault(
         "a worker is without network for a while", _ALWAYS, (6, 25), _STANDING
     ),
+    "worker full": Fault(
+        "a worker's disk is full, until the operation has ended",
+        (BEFORE,),
+        (0,),
+        _STANDING,
+        lasts=True,
+    ),
+    "worker's password changed": Fault(
+        "a worker takes another password, until the operation has ended",
+        (BEFORE,),
+        (0,),
+        _STANDING,
+        lasts=True,
+    ),
+    "kubelet stopped": Fault(
+        "a worker's kubelet is stopped for a while", _ALWAYS, (6, 25), _STANDING
+    ),
     "worker killed": Fault("a worker's VM is switched off", _ALWAYS, (0,), _STANDING),
     **{
         f"{name} without sshd": Fault(
@@ -166,13 +232,28 @@ FAULTS: Mapping[str, Fault] = {
         "the control plane is without network for a while", DURING, (6, 25), _STANDING
     ),
     "control plane killed": Fault(
-        "the control plane's VM is switched off", (DELAYED, AFTER), (0,), _SCALING
+        "a control plane's VM is switched off", (DELAYED, AFTER), (0,), _SCALING
     ),
     "load balancer cut": Fault(
         "the load balancer is without network for a while", _ALWAYS, (6, 25), _STANDING
     ),
     "load balancer killed": Fault(
         "the load balancer's VM is switched off", _ALWAYS, (0,), _STANDING
+    ),
+    "HAProxy stopped": Fault(
+        "HAProxy on the load balancer is stopped", _ALWAYS, (0,), _STANDING
+    ),
+    "API server busy": Fault(
+        "kube-apiserver answers with status 429 for a while", DURING, (6, 25), _STANDING
+    ),
+    "API server failing": Fault(
+        "kube-apiserver answers with status 500 for a while", DURING, (6, 25), _STANDING
+    ),
+    "etcd member lost": Fault(
+        "etcd of a control plane is stopped and its data deleted",
+        (BEFORE, AFTER),
+        (0,),
+        _STANDING,
     ),
     "API server away": Fault(
         "kube-apiserver is stopped for a while", DURING, (6, 25), _STANDING
@@ -181,13 +262,30 @@ FAULTS: Mapping[str, Fault] = {
         "kube-apiserver does not answer for a while", DURING, (6, 25), _STANDING
     ),
     "playbook fails once": Fault(
-        "a task of kubespray fails on the workers, once", (BEFORE,), (0,), _JOINING
+        "a task of kubespray fails on the workers, once",
+        (BEFORE,),
+        (0,),
+        _JOINING,
+        lasts=True,
     ),
     "no VM": Fault(
         "the cloud builds and deletes no worker for a while",
         (BEFORE,),
         (15,),
         ("instantiate", "scale out", "heal worker"),
+    ),
+    "budget": Fault(
+        "a PodDisruptionBudget forbids evictions, until the operation has ended",
+        (BEFORE,),
+        (0,),
+        _DRAINING,
+        lasts=True,
+    ),
+    "stack updated": Fault(
+        "the Heat stack is updated by hand, with its own values",
+        (BEFORE, DELAYED, AT),
+        (0,),
+        _STANDING,
     ),
     "second operation": Fault(
         "another operation of the same VNF instance is sent", DURING, (0,), _STANDING
@@ -197,6 +295,7 @@ FAULTS: Mapping[str, Fault] = {
         (BEFORE,),
         (0,),
         ("scale out", "heal worker"),
+        lasts=True,
     ),
     "Node deleted": Fault(
         "a worker's Node object is deleted by hand", (BEFORE, AFTER), (0,), _STANDING
@@ -214,8 +313,10 @@ FAULTS: Mapping[str, Fault] = {
 #: What a cluster without a load balancer does not have.
 BALANCER_FAULTS = (
     *("load balancer cut", "load balancer killed", "load balancer without sshd"),
-    "route deleted",
+    *("route deleted", "HAProxy stopped"),
 )
+#: What one with a single control plane does not survive.
+QUORUM_FAULTS = ("etcd member lost",)
 
 
 def suits(fault: str, operation: str) -> bool:

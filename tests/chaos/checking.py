@@ -62,8 +62,9 @@ class Checker:
 
     def _look(self) -> tuple[int, dict[str, Any]]:
         try:
+            self._subject.cnfs.serve()
             done = check(self._subject.cluster, "--json")
-        except AssertionError as error:
+        except (AssertionError, RuntimeError) as error:
             self._record.add(FINDING, text="cluster check", error=str(error)[:600])
             return 2, {}
         return done.returncode, json.loads(done.stdout or "{}")
@@ -122,11 +123,22 @@ class Checker:
     def _heal(self, command: str) -> None:
         cluster, tacker = self._subject.cluster, self._subject.lab.tacker
         self._record.add(ACTION, text=command, source="check")
+        self._subject.leaving |= self._servers_in(command)
         with begun(tacker, cluster.id) as started:
             client.command(command.split(), limit=120)
         cluster.follow(started[0])
         whole = "--vnfc-instance" not in command
         self._operator.see_through(started[0], "heal VNF" if whole else "heal worker")
+
+    def _servers_in(self, command: str) -> set[str]:
+        """The VMs that a command has replaced."""
+        subject = self._subject
+        named = {
+            server
+            for server in subject.cluster.servers()
+            if subject.cluster.vnfc(server) in command
+        }
+        return named if "--vnfc-instance" in command else subject.servers()
 
     def _begin(self, operation: str, source: str) -> None:
         self._record.add(ACTION, text=operation, source=source)

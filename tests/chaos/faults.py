@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """What strikes: each fault breaks something, and returns how it comes back."""
 
+import json
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
 
 from lab import client
-from tests.chaos import mistakes
+from lab.services.tacker import SECOND
+from tests.chaos import catalogue, hosts, mistakes
+from tests.chaos.hosts import Mend
 from tests.chaos.scene import Scene
 from tests.integration.laboratory import ANSIBLE_SERVER, CONDUCTOR, cloud, services
 
-Mend = Callable[[], None]
 Strike = Callable[[Scene], "Mend | None"]
-_START = 15.0
-_SSHD = "ps -eo pid,args | grep 'sshd.*listener' | grep -v grep | awk '{print $1}'"
-_API_SERVER = "ps -eo pid,args | grep 'apiserver.crt' | grep -v grep | awk '{print $1}'"
 
 
 class Fault:
@@ -56,6 +57,9 @@ class Fault:
         scene.struck = time.time()
         scene.record.add("fault", fault=scene.step.fault, at=scene.step.when())
         mend = strike(scene)
+        scene.broken.set()
+        if catalogue.FAULTS[scene.step.fault].lasts:
+            scene.rested.wait()
         if mend:
             time.sleep(scene.step.seconds)
             mend()
@@ -67,10 +71,9 @@ def strike_of(name: str) -> Strike:
     if name in _STRIKES:
         return _STRIKES[name]
     what, _, how = name.rpartition(" ")
-    if how == "restarted":
-        return lambda scene: services("restart", what)
-    if how == "away":
-        return lambda scene: _away(what)
+    if what in catalogue.SERVICES or what == "conductor":
+        service = CONDUCTOR if what == "conductor" else what
+        return lambda scene: _OF_SERVICES[how](service)
     return lambda scene: mistakes.spoil(scene, what, how)
 
 
@@ -79,55 +82,40 @@ def _away(service: str) -> Mend:
     return lambda: services("restart", service)
 
 
-def _cut(host: str) -> Mend:
-    cloud("cut", host)
-    return lambda: _restore(host)
+def _frozen(service: str) -> Mend:
+    """It takes connections, and no more."""
+    process = json.loads((client.state() / "run" / f"{service}.json").read_text())
+    group = int(process["pid"])
+    os.killpg(group, signal.SIGSTOP)
+    return lambda: os.killpg(group, signal.SIGCONT)
 
 
-def _restore(host: str) -> None:
-    # A heal may have deleted it meanwhile.
-    if any(one.id == host for one in client.hosts()) or host == ANSIBLE_SERVER:
-        cloud("restore", host)
+_OF_SERVICES: Mapping[str, Callable[[str], "Mend | None"]] = {
+    "restarted": lambda service: services("restart", service),
+    "killed": lambda service: services("restart", "--kill", service),
+    "away": _away,
+    "frozen": _frozen,
+}
 
 
-def _stopped(host: str, find: str) -> Mend:
-    """Processes of a host that do not answer."""
-    line = f"for pid in $({find}); do kill -%s $pid; done; true"
-    client.on_host(host, "sh", "-c", line % "STOP")
+def _second_conductor(scene: Scene) -> Mend:
+    services("restart", SECOND)
+    services("stop", "--kill", CONDUCTOR)
 
-    def go_on() -> None:
-        if any(one.id == host for one in client.hosts()):
-            client.on_host(host, "sh", "-c", line % "CONT")
+    def back() -> None:
+        services("restart", CONDUCTOR)
+        services("stop", SECOND)
 
-    return go_on
-
-
-def _without_api(scene: Scene) -> Mend:
-    server = scene.subject.cluster.server("masterNode")
-    client.on_host(server, "systemctl", "stop", "kube-apiserver")
-    return lambda: _started(server)
+    return back
 
 
-def _started(server: str) -> None:
-    if any(one.id == server for one in client.hosts()):
-        client.on_host(server, "systemctl", "start", "kube-apiserver")
+def _faulty_request(scene: Scene) -> Mend:
+    """The request itself has the fault, until a file is there."""
 
+    def cure() -> None:
+        scene.subject.lab.ansible(f"touch {scene.cured}")
 
-def _kill_processes(scene: Scene, words: str) -> None:
-    """Kill what has these words on the Ansible server, once a playbook runs."""
-    lab = scene.subject.lab
-    deadline = time.monotonic() + _START
-    while "ansible-playbook" not in lab.ansible("ps -eo args"):
-        if scene.rested.is_set() or time.monotonic() > deadline:
-            break
-        time.sleep(0.1)
-    find = f"ps -eo pid,user,args | grep -E '{words}' | grep -v grep"
-    line = f"for pid in $({find} | awk '{{print $1}}'); do kill -9 $pid; done; true"
-    lab.ansible(line)
-
-
-def _killed(host: str) -> None:
-    cloud("kill", host)
+    return cure
 
 
 def _without_vms(scene: Scene) -> Mend:
@@ -136,39 +124,50 @@ def _without_vms(scene: Scene) -> Mend:
     return lambda: cloud("admit", pattern)
 
 
-def _vdu(scene: Scene, vdu: str) -> str:
-    return scene.subject.cluster.server(vdu)
+def _on_vdu(break_it: Callable[[str], "Mend | None"], vdu: str) -> Strike:
+    return lambda scene: break_it(scene.subject.cluster.server(vdu))
 
 
+def _on_victim(break_it: Callable[[str], "Mend | None"]) -> Strike:
+    return lambda scene: break_it(scene.victim)
+
+
+_CONTROL_PLANE, _BALANCER = "masterNode", "externalLB"
 _STRIKES: Mapping[str, Strike] = {
     "none": lambda scene: None,
-    "conductor killed": lambda scene: services("restart", "--kill", CONDUCTOR),
-    "conductor restarted": lambda scene: services("restart", CONDUCTOR),
-    "conductor away": lambda scene: _away(CONDUCTOR),
-    "Ansible server cut": lambda scene: _cut(ANSIBLE_SERVER),
-    "Ansible server rebooted": lambda scene: _kill_processes(scene, "deployer|ansible"),
-    "Ansible killed": lambda scene: _kill_processes(scene, "ansible-playbook"),
-    "worker cut": lambda scene: _cut(scene.victim),
-    "worker killed": lambda scene: _killed(scene.victim),
-    "worker without sshd": lambda scene: _stopped(scene.victim, _SSHD),
-    "control plane without sshd": lambda scene: _stopped(
-        _vdu(scene, "masterNode"), _SSHD
+    "second conductor": _second_conductor,
+    "Ansible server cut": lambda scene: hosts.cut(ANSIBLE_SERVER),
+    "Ansible server full": lambda scene: hosts.full(ANSIBLE_SERVER),
+    "Ansible server greets": hosts.greeting,
+    "Ansible server rebooted": lambda s: hosts.kill_processes(s, "deployer|ansible"),
+    "Ansible killed": lambda scene: hosts.kill_processes(scene, "ansible-playbook"),
+    "worker cut": _on_victim(hosts.cut),
+    "worker killed": _on_victim(hosts.killed),
+    "worker full": _on_victim(hosts.full),
+    "worker without sshd": _on_victim(hosts.without_sshd),
+    "worker's password changed": _on_victim(hosts.other_password),
+    "kubelet stopped": _on_victim(lambda host: hosts.stopped(host, "kubelet")),
+    "control plane cut": _on_vdu(hosts.cut, _CONTROL_PLANE),
+    "control plane killed": _on_vdu(hosts.killed, _CONTROL_PLANE),
+    "control plane without sshd": _on_vdu(hosts.without_sshd, _CONTROL_PLANE),
+    "etcd member lost": _on_vdu(hosts.without_etcd, _CONTROL_PLANE),
+    "API server away": _on_vdu(
+        lambda host: hosts.stopped(host, "kube-apiserver"), _CONTROL_PLANE
     ),
-    "load balancer without sshd": lambda scene: _stopped(
-        _vdu(scene, "externalLB"), _SSHD
-    ),
-    "control plane cut": lambda scene: _cut(_vdu(scene, "masterNode")),
-    "control plane killed": lambda scene: _killed(_vdu(scene, "masterNode")),
-    "load balancer cut": lambda scene: _cut(_vdu(scene, "externalLB")),
-    "load balancer killed": lambda scene: _killed(_vdu(scene, "externalLB")),
-    "API server away": _without_api,
-    "API server frozen": lambda scene: _stopped(_vdu(scene, "masterNode"), _API_SERVER),
+    "API server frozen": _on_vdu(hosts.frozen_api, _CONTROL_PLANE),
+    "API server busy": _on_vdu(lambda h: hosts.refusing_api(h, 429), _CONTROL_PLANE),
+    "API server failing": _on_vdu(lambda h: hosts.refusing_api(h, 500), _CONTROL_PLANE),
+    "load balancer cut": _on_vdu(hosts.cut, _BALANCER),
+    "load balancer killed": _on_vdu(hosts.killed, _BALANCER),
+    "load balancer without sshd": _on_vdu(hosts.without_sshd, _BALANCER),
+    "HAProxy stopped": _on_vdu(hosts.without_haproxy, _BALANCER),
     "no VM": _without_vms,
-    # The request itself has the fault.
-    "playbook fails once": lambda scene: None,
-    "wrong verb": lambda scene: None,
+    "playbook fails once": _faulty_request,
+    "wrong verb": _faulty_request,
     "runs deleted": lambda scene: mistakes.delete(scene, "runs"),
     "directory deleted": lambda scene: mistakes.delete(scene, ""),
+    "budget": mistakes.forbid_evictions,
+    "stack updated": mistakes.update_stack,
     "second operation": mistakes.second_operation,
     "Node deleted": mistakes.delete_node,
     "route deleted": mistakes.delete_route,

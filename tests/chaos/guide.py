@@ -82,6 +82,8 @@ def after(operation: str, place: str) -> Row | None:
     :param place: ``start``, ``end``: in this hook; ``vms``: between them.
     """
     kind = operation.split()[0] if operation.startswith("heal") else ""
+    if operation in catalogue.CNF:
+        kind = operation.removesuffix(" CNF").replace("scale", _SCALE_OUT)
     if operation in catalogue.MODIFICATIONS:
         kind = "modify"
     name = _ROWS.get((kind or operation, place))

@@ -13,11 +13,13 @@ from pathlib import Path
 from lab import client, settings
 from lab.cloud import CloudError
 from tests.chaos.subject import Subject
+from tests.integration import workloads
 from tests.integration.cluster import SECRETS, Cluster
 from tests.integration.laboratory import Lab
 
 _PATIENCE = 40.0
 _PAUSE = 2.0
+_REPLICAS = 4
 #: Temporary files on hosts. A conductor that was killed leaves its directory
 #: ``tacker-k8s-mgmt.*``, which is removed a day later.
 _TEMPORARY = ("tmp.*", "k8s-mgmt.*")
@@ -94,9 +96,29 @@ def nothing_runs(subject: Subject) -> Iterator[str]:
     if cluster.directory in processes:
         yield "a process works on the cluster's directory on the Ansible server"
     every = lab.tacker.call("GET", f"{lab.tacker.LCM}/vnf_lcm_op_occs").json()
+    ours = {cluster.id, subject.cnfs.id}
     for one in every:
-        if one["vnfInstanceId"] == cluster.id and one["operationState"] not in _STEADY:
+        if one["vnfInstanceId"] in ours and one["operationState"] not in _STEADY:
             yield f"operation {one['operation']} is {one['operationState']}"
+
+
+def workload_runs(subject: Subject) -> Iterator[str]:
+    """Every replica of the Deployment runs on a Ready node, an agent on each worker."""
+    ready = {name for name, is_so in subject.cluster.ready_nodes().items() if is_so}
+    web = workloads.pods(subject.cluster, "app=web")
+    runs = [pod for pod in web if pod["phase"] == "Running" and pod["node"] in ready]
+    if len(runs) != _REPLICAS:
+        yield f"{len(runs)} of {_REPLICAS} replicas run"
+    agents = {pod["node"] for pod in workloads.pods(subject.cluster, "app=agent")}
+    workers = {name for name in ready if name.startswith("worker-")}
+    if workers - agents:
+        yield f"no agent on {sorted(workers - agents)}"
+
+
+def ports_are_exposed(subject: Subject) -> Iterator[str]:
+    """The load balancer exposes the CNF, if there is one, and nothing else."""
+    if subject.balanced:
+        yield from subject.cnfs.violations()
 
 
 def no_temporary_files(subject: Subject) -> Iterator[str]:
@@ -131,7 +153,7 @@ def nothing_left(subject: Subject) -> Iterator[str]:
 
 STANDING: tuple[Check, ...] = (
     *(nodes_agree, api_answers, cluster_is_vim),
-    *(nothing_runs, no_temporary_files),
+    *(nothing_runs, workload_runs, ports_are_exposed, no_temporary_files),
 )
 GONE: tuple[Check, ...] = (nothing_left,)
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What people do to a cluster who should not: files, Nodes, routes, requests."""
 
+from lab import client
+from tests.chaos.hosts import Mend
 from tests.chaos.scene import Scene
+from tests.integration import workloads
 from tests.integration.cluster import operations
 
 _SPOILED = {
@@ -9,6 +12,9 @@ _SPOILED = {
     "truncated": "truncate -s $(($(stat -c %s {path}) / 2)) {path}",
     "deleted": "rm {path}",
 }
+
+# Allows no eviction of the workload's pods.
+_BUDGET = workloads.BUDGET.format(at_least=4)
 
 
 def spoil(scene: Scene, name: str, how: str) -> None:
@@ -46,6 +52,25 @@ def delete_route(scene: Scene) -> None:
     scene.subject.cluster.balancer("remove-worker", name_of(scene))
 
 
+def forbid_evictions(scene: Scene) -> Mend:
+    """Have a PodDisruptionBudget that allows none."""
+    cluster = scene.subject.cluster
+    cluster.kubectl("apply", "-f", "-", stdin=_BUDGET)
+
+    def allow() -> None:
+        cluster.kubectl("delete", "pdb", "web-budget", "--ignore-not-found")
+
+    return allow
+
+
+def update_stack(scene: Scene) -> None:
+    """Update the VNF's Heat stack with what it has already."""
+    stack = min(scene.subject.cluster.stacks(), key=len)
+    line = ["openstack", "stack", "update", "--existing", stack]
+    scene.record.add("request", operation=" ".join(line), second=True)
+    client.command(line, limit=120)
+
+
 def second_operation(scene: Scene) -> None:
     """Send another operation of a VNF instance that has one under way."""
     cluster, tacker = scene.subject.cluster, scene.subject.lab.tacker
@@ -54,6 +79,7 @@ def second_operation(scene: Scene) -> None:
         "aspectId": "worker_instance",
         "numberOfSteps": 1,
     }
+    scene.subject.shrinks += body["type"] == "SCALE_IN"
     path = f"{tacker.LCM}/vnf_instances/{cluster.id}/scale"
     before = operations(tacker, cluster.id)
     status, text = tacker.refused("POST", path, json=body)

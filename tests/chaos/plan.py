@@ -14,12 +14,29 @@ from tests.chaos import catalogue
 
 #: Seconds of a step, by which the length of a plan is known beforehand.
 USUAL = 40
-#: By name: Tacker's API, and whether there is a load balancer.
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of cluster.
+
+    :param api: Tacker's.
+    :param balanced: whether it has a load balancer.
+    :param available: whether it has three control planes.
+    """
+
+    api: str
+    balanced: bool = True
+    available: bool = False
+
+
 CLUSTERS = {
-    "v1": ("v1", True),
-    "v2": ("v2", True),
-    "v1-plain": ("v1", False),
-    "v2-plain": ("v2", False),
+    "v1": Kind("v1"),
+    "v2": Kind("v2"),
+    "v1-plain": Kind("v1", balanced=False),
+    "v2-plain": Kind("v2", balanced=False),
+    "v1-ha": Kind("v1", available=True),
+    "v2-ha": Kind("v2", available=True),
 }
 DEFAULT = ("v1", "v2")
 _FEWEST, _MOST = 2, 5
@@ -108,29 +125,22 @@ def of_cluster(seed: int, cluster: str, only: Sequence[str] = ()) -> Iterator[St
     """
     # Of text, which is the same in every process.
     chance = random.Random(f"{seed} {cluster}")
-    balanced = CLUSTERS[cluster][1]
-    deck = _Deck(chance, _pairs(balanced, only))
-    workers, exists, maintained = _FEWEST, False, False
+    kind = CLUSTERS[cluster]
+    deck = _Deck(chance, _pairs(kind, only))
+    state = _State()
     while True:
-        possible = [catalogue.FIRST] if not exists else _possible(workers, maintained)
-        operation, fault = deck.draw(possible)
+        operation, fault = deck.draw(state.possible(kind))
         yield _step(chance, cluster, operation, fault)
-        exists = operation != catalogue.LAST
-        workers += catalogue.OPERATIONS[operation].workers
-        workers = workers if exists else _FEWEST
-        maintained = operation == catalogue.MAINTAIN
+        state = state.after(operation)
 
 
-def _pairs(balanced: bool, only: Sequence[str]) -> list[tuple[str, str]]:
-    missing = () if balanced else catalogue.BALANCER_FAULTS
-    operations = [
-        name
-        for name in catalogue.OPERATIONS
-        if balanced or name not in catalogue.BALANCED
-    ]
+def _pairs(kind: Kind, only: Sequence[str]) -> list[tuple[str, str]]:
+    missing: tuple[str, ...] = ()
+    missing += () if kind.balanced else catalogue.BALANCER_FAULTS
+    missing += () if kind.available else catalogue.QUORUM_FAULTS
     return [
         (operation, fault)
-        for operation in operations
+        for operation in _operations(kind)
         for fault in catalogue.FAULTS
         if fault not in missing
         and catalogue.suits(fault, operation)
@@ -138,14 +148,46 @@ def _pairs(balanced: bool, only: Sequence[str]) -> list[tuple[str, str]]:
     ]
 
 
-def _possible(workers: int, maintained: bool) -> list[str]:
-    """What can be done with a cluster that is as planned."""
-    if maintained:
-        return [catalogue.RESUME]
-    left = {catalogue.FIRST, catalogue.RESUME}
-    left |= {"scale in"} if workers <= _FEWEST else set()
-    left |= {"scale out"} if workers >= _MOST else set()
-    return [name for name in catalogue.OPERATIONS if name not in left]
+def _operations(kind: Kind) -> list[str]:
+    missing: tuple[str, ...] = ()
+    missing += () if kind.balanced else catalogue.BALANCED
+    missing += () if kind.available else catalogue.AVAILABLE
+    return [name for name in catalogue.OPERATIONS if name not in missing]
+
+
+@dataclass(frozen=True)
+class _State:
+    """A cluster as planned."""
+
+    exists: bool = False
+    workers: int = _FEWEST
+    maintained: bool = False
+    has_cnf: bool = False
+
+    def possible(self, kind: Kind) -> list[str]:
+        """What can be done with it."""
+        if not self.exists:
+            return [catalogue.FIRST]
+        if self.maintained:
+            return [catalogue.RESUME]
+        begin, *later = catalogue.CNF
+        left = {catalogue.FIRST, catalogue.RESUME}
+        left |= {"scale in"} if self.workers <= _FEWEST else set()
+        left |= {"scale out"} if self.workers >= _MOST else set()
+        left |= {begin, *catalogue.ALONE} if self.has_cnf else {*later}
+        return [name for name in _operations(kind) if name not in left]
+
+    def after(self, operation: str) -> "_State":
+        """What becomes of it."""
+        if operation == catalogue.LAST:
+            return _State()
+        begin, *_, end = catalogue.CNF
+        return _State(
+            exists=True,
+            workers=self.workers + catalogue.OPERATIONS[operation].workers,
+            maintained=operation == catalogue.MAINTAIN,
+            has_cnf=operation == begin or (self.has_cnf and operation != end),
+        )
 
 
 def _step(chance: random.Random, cluster: str, operation: str, fault: str) -> Step:

@@ -4,6 +4,7 @@
 import random
 import threading
 import time
+import uuid
 from dataclasses import dataclass, field
 
 from lab import settings
@@ -22,8 +23,10 @@ class Scene:
 
     :ivar sent: the request was sent, so that delays count.
     :ivar rested: the operation has ended.
+    :ivar broken: what the fault does is done.
     :ivar mended: nothing is broken any more that the fault itself mends.
     :ivar others: operations that the fault has begun.
+    :ivar cured: file on the Ansible server with which playbooks fail no more.
     """
 
     subject: Subject
@@ -32,10 +35,12 @@ class Scene:
     chance: random.Random
     sent: threading.Event = field(default_factory=threading.Event)
     rested: threading.Event = field(default_factory=threading.Event)
+    broken: threading.Event = field(default_factory=threading.Event)
     mended: threading.Event = field(default_factory=threading.Event)
     others: list[str] = field(default_factory=list)
     victim: str = ""
     struck: float = 0.0
+    cured: str = field(default_factory=lambda: f"/tmp/cured-{uuid.uuid4().hex}")
 
     def choose_victim(self) -> None:
         """Choose the worker that something happens to, while all answer."""
@@ -60,7 +65,11 @@ class Scene:
     def _wait_for_step(self) -> bool:
         event = "step-start" if self.step.moment == catalogue.AT else "step-end"
         state_path = str(settings.from_environment().journals)
-        path = journal.path_of(state_path, self.subject.cluster.id)
+        if self.step.operation in catalogue.CNF:
+            # Its VNF instance may be made by the request.
+            self.sent.wait()
+        instance = self.subject.journal_of(self.step.operation)
+        path = journal.path_of(state_path, instance)
         with journal.Reader(path) as reader:
             reader.read()
             while not self.rested.is_set():

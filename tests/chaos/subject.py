@@ -8,14 +8,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import plan
-from tests.integration.cluster import PARAMETERS, Cluster
+from tests.chaos import catalogue, plan
+from tests.chaos.cnfs import Cnfs
+from tests.integration import applications, exposed, workloads
+from tests.integration.cluster import PARAMETERS, PHASE, ROOT, Cluster
 from tests.integration.laboratory import Lab
 from tests.integration.v2 import LabV2
 
 #: So that faults come while playbooks run, and a blocked drain does not take minutes.
 _VARIABLES = {"lab_task_seconds": 0.4}
 _DRAIN = {"timeout": 45}
+_NAMESPACE = {"apiVersion": "v1", "kind": "Namespace"}
 _LABEL = "k8s_nodes:worker:label:example.com/chaos"
 
 
@@ -24,17 +27,24 @@ class Subject:
 
     :param name: of :data:`.plan.CLUSTERS`.
     :ivar cut_off: a conductor was killed while it worked on it.
+    :ivar leaving: servers that requests of this step have to delete.
+    :ivar shrinks: how many more workers they may delete.
     """
 
     def __init__(self, name: str) -> None:
-        api, self.balanced = plan.CLUSTERS[name]
-        self.name = name
-        self.is_v2 = api == "v2"
+        kind = plan.CLUSTERS[name]
+        self.name, self.balanced = name, kind.balanced
+        self.is_v2 = kind.api == "v2"
         scratch = Path(tempfile.mkdtemp(prefix="chaos-"))
-        self.lab: Lab = LabV2(scratch) if self.is_v2 else Lab(scratch)
+        flavour = "ha" if kind.available else "simple"
+        source = applications.source(ROOT / "samples", scratch / "samples", flavour)
+        lab_of = LabV2 if self.is_v2 else Lab
+        self.lab: Lab = lab_of(scratch, flavour, source)
         self._stack = contextlib.ExitStack()
         self._changes = 0
         self.cut_off = False
+        self.leaving: set[str] = set()
+        self.shrinks = 0
         self.cluster = self._new()
 
     def _new(self) -> Cluster:
@@ -50,6 +60,8 @@ class Subject:
             del made.parameters["external_lb_param"]
         if isinstance(self.lab, LabV2):
             self.lab.keep_secrets_in_barbican(made.parameters)
+        self.cnfs = Cnfs(self.lab, made)
+        self._stack.callback(self.cnfs.remove)
         return made
 
     def renew(self) -> None:
@@ -85,14 +97,59 @@ class Subject:
             "heal load balancer": lambda **c: self.cluster.begin_heal(
                 self.cluster.server("externalLB")
             ),
+            "heal control plane": lambda **c: self.cluster.begin_heal(
+                self.cluster.server("masterNode")
+            ),
             "heal VNF": lambda **c: self.cluster.begin_heal(**c),
             "modify labels": lambda **c: self._label(),
             "change tenants": lambda **c: self._change_tenants(),
+            "change applications": lambda **c: self._change_applications(),
             "maintenance": lambda **c: self._maintain(),
             "end of maintenance": lambda **c: self._resume(),
             "terminate": lambda **c: self.cluster.begin_termination(),
         }
-        requests[operation](**changes)
+        self.leaving |= self._leave(operation)
+        self.shrinks += operation == "scale in"
+        if operation in catalogue.CNF:
+            self.cluster.follow(self.cnfs.begin(operation))
+        else:
+            requests[operation](**changes)
+
+    def _leave(self, operation: str) -> set[str]:
+        """The servers that an operation is to delete."""
+        match operation:
+            case "heal worker":
+                return {self.worker()}
+            case "heal load balancer":
+                return {self.cluster.server("externalLB")}
+            case "heal control plane":
+                return {self.cluster.server("masterNode")}
+        return self.servers() if operation in catalogue.ALONE else set()
+
+    def servers(self) -> set[str]:
+        """Ids of its VMs."""
+        return {host.id for host in self.cluster.hosts()}
+
+    def prepare(self, operation: str) -> str:
+        """The operation without which this one makes no sense now; "" for none."""
+        begin, *later = catalogue.CNF
+        if operation in later and not self.cnfs.stands:
+            return str(begin)
+        if operation == "scale in" and len(self.cluster.workers()) <= 2:
+            return "scale out"
+        return ""
+
+    def load(self) -> None:
+        """Have the workload on the cluster that must outlive whatever happens."""
+        if self.stands:
+            apply = ("apply", "-f", "-")
+            self.cluster.kubectl(*apply, stdin=workloads.WORKLOADS)
+            namespace = {"metadata": {"name": exposed.NAMESPACE}, **_NAMESPACE}
+            self.cluster.kubectl(*apply, stdin=json.dumps(namespace))
+
+    def journal_of(self, operation: str) -> str:
+        """The VNF instance in whose journal an operation is."""
+        return self.cnfs.id if operation in catalogue.CNF else str(self.cluster.id)
 
     def _instantiate(self, **changes: Any) -> None:
         before = {name: self.cluster.parameters.get(name) for name in changes}
@@ -111,6 +168,19 @@ class Subject:
         self._changes += 1
         tenants = [{"name": "blue", "quota": {"pods": 10 + self._changes}}]
         self.cluster.begin_modification({"k8s_tenants": json.dumps(tenants)})
+
+    def _change_applications(self) -> None:
+        self._changes += 1
+        wanted = []
+        # Nothing that runs could be asked here; each third time there is none.
+        if self._changes % 3:
+            notes = applications.notes(expose=[])
+            del notes["probe"]
+            value = {"key": "changes", "value": str(self._changes)}
+            notes["config"][0]["data"].append(value)
+            wanted.append(notes)
+        entry = wanted if self.is_v2 else json.dumps(wanted)
+        self.cluster.begin_modification({applications.ENTRY: entry})
 
     def _maintain(self) -> None:
         self._modify_maintenance(self.cluster.vnfc(self.worker()), "true")
@@ -132,7 +202,7 @@ class Subject:
 
 def faulty(**fault: Any) -> dict[str, Any]:
     """Variables with which a task of kubespray fails on the workers."""
-    wanted = {"task": "Join the cluster", "host": "worker-*", "message": "no room"}
+    wanted = {"task": PHASE, "host": "worker-*", "message": "no room"}
     return {"kubespray_vars": {**_VARIABLES, "lab_fault": {**wanted, **fault}}}
 
 

@@ -29,10 +29,10 @@ def notes(**changes: Any) -> dict[str, Any]:
     return {**app, **changes}
 
 
-def source(samples: Path, place: Path) -> Path:
+def source(samples: Path, place: Path, flavour: str = "simple") -> Path:
     """Samples with the files of the applications."""
     shutil.copytree(samples, place)
-    files = place / "vnfd" / "simple" / "Files"
+    files = place / "vnfd" / flavour / "Files"
     shutil.copytree(SAMPLE / "notes", files / "notes")
     shutil.copytree(CHART, files / "charts" / "web")
     return place

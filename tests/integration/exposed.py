@@ -266,13 +266,21 @@ def expose_beside_workloads(cluster: Cluster, web: Web) -> None:
 @contextlib.contextmanager
 def answering(servers: list[str], port: int) -> Iterator[None]:
     """Have a program answer at a node port of these workers, as kube-proxy would."""
-    line = f"python3 -c '{_SERVER}' {port} >/dev/null 2>&1 & echo $!"
-    pids = {name: client.on_host(name, "sh", "-c", line).strip() for name in servers}
+    pids = {name: answer(name, port) for name in servers}
     try:
         yield
     finally:
         for server, pid in pids.items():
             client.on_host(server, "kill", pid)
+
+
+def answer(server: str, port: int, unless: str = "false") -> str:
+    """Have a program answer at a port of a worker; its process number.
+
+    :param unless: a shell's condition with which it is not started.
+    """
+    starts = f"python3 -c '{_SERVER}' {port} >/dev/null 2>&1 & echo $!"
+    return client.on_host(server, "sh", "-c", f"{unless} || {{ {starts}; }}").strip()
 
 
 def ports(cluster: Cluster) -> dict[int, int]:

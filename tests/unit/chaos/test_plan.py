@@ -50,8 +50,11 @@ def test_clusters_take_turns():
 
 
 def test_each_operation_suits_what_was_planned_before_it():
-    workers, exists, maintained = 2, False, False
+    workers, exists, maintained, has_cnf = 2, False, False, False
+    begin, *later = catalogue.CNF
     for step in some(3, 2000, ("v1",)):
+        assert step.operation not in (later if not has_cnf else (begin, "heal VNF"))
+        has_cnf = step.operation == begin or (has_cnf and step.operation != later[-1])
         assert exists == (step.operation != "instantiate")
         assert maintained == (step.operation == "end of maintenance")
         exists = step.operation != "terminate"
@@ -68,7 +71,7 @@ def test_every_fault_comes_before_many_come_twice():
 
 
 def test_every_suitable_pair_comes_at_last():
-    pairs = {(one.operation, one.fault) for one in some(1, 6000, ("v1",))}
+    pairs = {(one.operation, one.fault) for one in some(1, 12000, ("v1-ha",))}
     assert pairs == {
         (operation, fault)
         for operation in catalogue.OPERATIONS
@@ -86,6 +89,12 @@ def test_cluster_without_a_load_balancer_has_none_of_its_faults():
     steps = some(1, 2000, ("v1-plain",))
     assert not {one.fault for one in steps} & {*catalogue.BALANCER_FAULTS}
     assert not {one.operation for one in steps} & {*catalogue.BALANCED}
+
+
+def test_cluster_with_one_control_plane_is_spared_what_takes_several():
+    steps = some(1, 2000, ("v2",))
+    assert not {one.fault for one in steps} & {*catalogue.QUORUM_FAULTS}
+    assert not {one.operation for one in steps} & {*catalogue.AVAILABLE}
 
 
 @pytest.mark.parametrize("step", some(4, 100))

@@ -88,6 +88,29 @@ def test_update_of_an_older_version_is_a_conflict(kube):
     assert (status, answer["reason"]) == (409, "Conflict")
 
 
+@pytest.mark.parametrize(
+    ("status", "health", "text"),
+    [(429, 200, "Too many requests"), (500, 500, "etcdserver: request timed out")],
+)
+def test_refusal_lasts_while_its_file_is_there(
+    listener, certificate, tmp_path, status, health, text
+):
+    refusal = tmp_path / "refusal"
+    server = start(replace(listener, refusal=str(refusal)), bed.QUICK)
+    kube = bed.Kube(server, certificate[0])
+    try:
+        refusal.write_text(str(status))
+        code, answer, headers = kube.request("GET", "/api/v1/nodes")
+        assert code == status
+        assert text in str(answer)
+        assert headers.get("Retry-After") == ("1" if status == 429 else None)
+        assert kube.request("GET", "/readyz")[0] == health
+        refusal.unlink()
+        assert kube.request("GET", "/api/v1/nodes")[0] == 200
+    finally:
+        stop(server)
+
+
 def test_blocked_eviction_has_no_retry_after_header(kube):
     """With that header client-go sleeps inside the request and drain hangs."""
     kube.request(

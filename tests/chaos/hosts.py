@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of the hosts: each returns how it comes back."""
+
+import time
+from collections.abc import Callable
+
+from lab import client
+from tests.chaos.scene import Scene
+from tests.integration.cluster import VM_ACCOUNT
+from tests.integration.laboratory import ANSIBLE_SERVER, cloud
+
+Mend = Callable[[], None]
+_START = 15.0
+_SSHD = "ps -eo pid,args | grep 'sshd.*listener' | grep -v grep | awk '{print $1}'"
+_API_SERVER = "ps -eo pid,args | grep 'apiserver.crt' | grep -v grep | awk '{print $1}'"
+_FILL = "/fill"
+#: What the stand-in for the API server answers with, while it is there.
+_REFUSAL = "/run/kube-apiserver.refusal"
+_GREETING = "export LC_ALL=de_DE.UTF-8; echo 'Guten Tag!'; echo 'Guten Tag!' >&2"
+
+
+def exists(host: str) -> bool:
+    """Whether it is still there: a heal may have deleted it meanwhile."""
+    return host == ANSIBLE_SERVER or any(one.id == host for one in client.hosts())
+
+
+def on(host: str, line: str) -> str:
+    """What a shell line prints on a host."""
+    return client.on_host(host, "sh", "-c", line)
+
+
+def _later(host: str, line: str) -> Mend:
+    def mend() -> None:
+        if exists(host):
+            on(host, line)
+
+    return mend
+
+
+def cut(host: str) -> Mend:
+    """It is without network."""
+    cloud("cut", host)
+
+    def restore() -> None:
+        if exists(host):
+            cloud("restore", host)
+
+    return restore
+
+
+def killed(host: str) -> None:
+    """It is switched off."""
+    cloud("kill", host)
+
+
+def full(host: str) -> Mend:
+    """Its disk has no room."""
+    on(host, f"cat /dev/zero >{_FILL} 2>/dev/null; true")
+    return _later(host, f"rm -f {_FILL}")
+
+
+def stopped(host: str, unit: str) -> Mend:
+    """A unit does not run."""
+    on(host, f"systemctl stop {unit}")
+    return _later(host, f"systemctl start {unit}")
+
+
+def without_haproxy(host: str) -> None:
+    """HAProxy does not run, until somebody starts it."""
+    on(host, "systemctl stop haproxy")
+
+
+def without_sshd(host: str) -> Mend:
+    """Its SSH server takes connections, and no more."""
+    return _paused(host, _SSHD)
+
+
+def frozen_api(host: str) -> Mend:
+    """Its API server takes connections, and no more."""
+    return _paused(host, _API_SERVER)
+
+
+def _paused(host: str, find: str) -> Mend:
+    line = f"for pid in $({find}); do kill -%s $pid; done; true"
+    on(host, line % "STOP")
+    return _later(host, line % "CONT")
+
+
+def refusing_api(host: str, status: int) -> Mend:
+    """Its API server answers every request with this status."""
+    on(host, f"echo {status} >{_REFUSAL}")
+    return _later(host, f"rm -f {_REFUSAL}")
+
+
+def other_password(host: str) -> Mend:
+    """The driver's account on it takes another password."""
+    line = "echo '%s:%s' | chpasswd"
+    on(host, line % (VM_ACCOUNT.name, "another"))
+    return _later(host, line % (VM_ACCOUNT.name, VM_ACCOUNT.password))
+
+
+def without_etcd(host: str) -> None:
+    """Its etcd member has lost its data."""
+    on(host, "systemctl stop etcd; rm -rf /var/lib/etcd")
+
+
+def greeting(scene: Scene) -> Mend:
+    """Every login on the Ansible server prints something."""
+    home = scene.subject.cluster.directory.split("/clusters/")[0]
+    path, kept = f"{home}/.bashrc", f"{home}/.bashrc.kept"
+    on(ANSIBLE_SERVER, f"touch {path}; cp -p {path} {kept}")
+    on(ANSIBLE_SERVER, f'echo "{_GREETING}" | cat - {kept} >{path}')
+    return _later(ANSIBLE_SERVER, f"mv {kept} {path}")
+
+
+def kill_processes(scene: Scene, words: str) -> None:
+    """Kill what has these words on the Ansible server, once a playbook runs."""
+    lab = scene.subject.lab
+    deadline = time.monotonic() + _START
+    while "ansible-playbook" not in lab.ansible("ps -eo args"):
+        if scene.rested.is_set() or time.monotonic() > deadline:
+            break
+        time.sleep(0.1)
+    find = f"ps -eo pid,user,args | grep -E '{words}' | grep -v grep"
+    lab.ansible(
+        f"for pid in $({find} | awk '{{print $1}}'); do kill -9 $pid; done; true"
+    )
