@@ -204,6 +204,7 @@ class HealEnd:
             Step("remove what VMs that are gone left behind", join.clear),
             Step("wait until the new VMs accept SSH logins", join.reach_new),
             Step("write inventory and variables", join.write),
+            join.registration(),
             Step("gather the facts of all hosts", join.gather, probe=plane.has_begun),
             Step(
                 f"run {runs.JOIN_CONTROL_PLANES} for the control planes",

@@ -52,6 +52,7 @@ class ScaleOut:
             Step("remove what VMs that are gone left behind", join.clear),
             Step("wait until the new VMs accept SSH logins", join.reach_new),
             Step("write inventory and variables", self._write),
+            join.registration(),
             Step("gather the facts of all hosts", join.gather, probe=join.has_begun),
             Step(f"run {runs.JOIN}", join.run, probe=join.has_run),
             Step("wait until the new workers are Ready", join.see_ready),

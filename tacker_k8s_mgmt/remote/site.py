@@ -6,6 +6,7 @@ The parts that depend on Tacker's API are in the ``context`` modules of ``hooks/
 playbook may run for hours), and closed with the site.
 """
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,7 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
-from tacker_k8s_mgmt.remote import vm_identity
+from tacker_k8s_mgmt.remote import kubelet, vm_identity
 from tacker_k8s_mgmt.remote.ansible import preflight
 from tacker_k8s_mgmt.remote.ansible.lock import LockedSession
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner, Playbooks
@@ -242,6 +243,17 @@ class Site(Vnf):
             known = vm_identity.read(self._vms.get(node), node)
             self._identities[node.server_id] = known
         return known
+
+    def restart_kubelets(self, nodes: Sequence[Node]) -> None:
+        """Restart the kubelets of nodes, in parallel; see :func:`.kubelet.restart`."""
+        self._keys()
+
+        def restart(node: Node) -> None:
+            with contextlib.closing(self._vms.open(node)) as session:
+                kubelet.restart(session)
+
+        with ThreadPoolExecutor(_PARALLEL_LOGINS) as pool:
+            list(pool.map(restart, nodes))
 
     def expect(self, machine: Machine) -> None:
         """Log in to a VM in the background; errors are raised on its first use."""

@@ -37,7 +37,8 @@ class Subject:
         self.is_v2 = kind.api == "v2"
         scratch = Path(tempfile.mkdtemp(prefix="chaos-"))
         flavour = "ha" if kind.available else "simple"
-        source = applications.source(ROOT / "samples", scratch / "samples", flavour)
+        samples = ROOT / "samples" / ("v2" if self.is_v2 else "")
+        source = applications.source(samples, scratch / "samples", flavour)
         lab_of = LabV2 if self.is_v2 else Lab
         self.lab: Lab = lab_of(scratch, flavour, source)
         self._stack = contextlib.ExitStack()

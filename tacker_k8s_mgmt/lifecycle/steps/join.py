@@ -49,6 +49,7 @@ class Join:
         self.unreachable: tuple[str, ...] = ()
         self._stale: tuple[Node, ...] = ()
         self._vanished: tuple[Node, ...] = ()
+        self._unregistered: tuple[Node, ...] = ()
 
     @property
     def newcomers(self) -> tuple[Node, ...]:
@@ -75,6 +76,11 @@ class Join:
         self.nodes = tuple(node for node in members.joining if node.name not in dead)
         state.nodes = tuple(
             n for n in members.nodes if n.name not in dead or n.name in listed
+        )
+        self._unregistered = tuple(
+            node
+            for node in self.nodes
+            if node.name in listed and node not in members.rebuilt
         )
         self._vanished = members.vanished
         self._stale = (*members.vanished, *members.rebuilt)
@@ -122,6 +128,24 @@ class Join:
     def write(self) -> None:
         """Write the inventory with them."""
         inventory.write_inputs(self._state, self._state.nodes)
+
+    def registration(self) -> Step:
+        """Have workers that were nodes before register as such again.
+
+        A kubelet makes its Node object when it starts, and never again; kubespray does
+        not restart one whose settings are as they should be.
+        """
+        return Step(
+            "restart the kubelets of workers whose Node object is missing",
+            lambda: self._state.site.restart_kubelets(self._missing()),
+            probe=lambda: not self._missing(),
+        )
+
+    def _missing(self) -> Sequence[Node]:
+        if not self._unregistered:
+            return ()
+        seen = self._state.seen().keys()
+        return [node for node in self._unregistered if node.name not in seen]
 
     def has_begun(self) -> bool:
         """Whether no facts are needed: no worker joins, or the run has begun."""

@@ -87,6 +87,10 @@ class FakeSite(SiteState):
     def identity(self, node: Node) -> ports.MachineIdentity:
         return ports.MachineIdentity(node.server_id, "boot", self.nic_mtu)
 
+    def restart_kubelets(self, nodes: Sequence[Node]) -> None:
+        self.touch("restart_kubelets")
+        self.restarted += [node.name for node in nodes]
+
     def attachments(self) -> Sequence[Attachment]:
         self.touch("attachments")
         return self.present

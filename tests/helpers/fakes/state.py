@@ -103,6 +103,7 @@ class SiteState:
         self.package_content: dict[str, bytes] = {}
         self.server: tuple[str, ...] = ()
         self.forgotten: list[str] = []
+        self.restarted: list[str] = []
         self.expected: list[str] = []
         self.certified: frozenset[str] = frozenset()
         self.looks_for_certificate = 0

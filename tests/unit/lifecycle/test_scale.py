@@ -85,6 +85,19 @@ class TestScaleOut:
         assert {SIX, SEVEN} <= set(site.members)
         assert site.runs[-1].limit == f"{SIX},{SEVEN}"
 
+    def test_kubelet_of_a_worker_whose_node_object_is_gone_registers_it_again(self):
+        site = grown(6)
+        site.remove(FIVE)
+        scale_out(site, "server-6")
+        assert site.restarted == [FIVE]
+        assert site.calls.index("restart_kubelets") < site.calls.index("run scale")
+        assert site.members == sorted([MASTER, FIVE, FIFTY_FIVE, SIX])
+
+    def test_kubelets_of_new_vms_are_left_alone(self):
+        site = grown(6)
+        scale_out(site, "server-6")
+        assert site.restarted == []
+
     def test_orphan_that_does_not_answer_is_left_out(self, caplog):
         site = grown(6, 7)
         site.dead.add("server-6")
