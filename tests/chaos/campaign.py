@@ -28,6 +28,7 @@ _REQUESTS = 4
 _ATTEMPTS = 12
 _PAUSE = 4.0
 _STRIKES_WITHIN = 60.0
+_LOOKS = 2
 _DELETES = ("VM deleted",)
 #: Outcomes, from good to bad.
 UNHARMED, RECOVERED, GIVEN_UP, SKIPPED, VIOLATED = (
@@ -191,9 +192,14 @@ class Campaign:
         if not subject.stands:
             return found + invariants.violations(subject, stands=False), []
         checker = Checker(subject, self._record, operator)
-        if left := checker.until_agreed():
-            found.append(f"cluster check: {left}")
-        found += invariants.violations(subject, stands=True)
+        for _ in range(_LOOKS):
+            left = checker.until_agreed()
+            wrong = invariants.violations(subject, stands=True)
+            if left or not wrong:
+                break
+            # A cluster notices only after a while that a node is gone.
+        found += [f"cluster check: {left}"] if left else []
+        found += wrong
         return found, checker.differences
 
     def _fingerprints(self, subject: Subject) -> dict[str, str]:

@@ -51,7 +51,7 @@ class Checker:
             if code == 0:
                 return ""
             left = "; ".join(_texts(told)) or f"exit code {code}"
-            self.differences += [] if number else [left]
+            self.differences += [left] if number == 0 else []
             self._record.add("check", code=code, text=left)
             if number == 0:
                 # A node or a route may be about to come back by itself.

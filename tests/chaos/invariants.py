@@ -104,6 +104,8 @@ def nothing_runs(subject: Subject) -> Iterator[str]:
 
 def workload_runs(subject: Subject) -> Iterator[str]:
     """Every replica of the Deployment runs on a Ready node, an agent on each worker."""
+    if not subject.is_loaded:
+        return
     ready = {name for name, is_so in subject.cluster.ready_nodes().items() if is_so}
     web = workloads.pods(subject.cluster, "app=web")
     runs = [pod for pod in web if pod["phase"] == "Running" and pod["node"] in ready]

@@ -46,6 +46,7 @@ class Subject:
         self.cut_off = False
         self.leaving: set[str] = set()
         self.shrinks = 0
+        self._loaded = ""
         self.cluster = self._new()
 
     def _new(self) -> Cluster:
@@ -147,6 +148,16 @@ class Subject:
             self.cluster.kubectl(*apply, stdin=workloads.WORKLOADS)
             namespace = {"metadata": {"name": exposed.NAMESPACE}, **_NAMESPACE}
             self.cluster.kubectl(*apply, stdin=json.dumps(namespace))
+            self._loaded = self._born()
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it is still the cluster on which the workload was put."""
+        return self._born() == self._loaded
+
+    def _born(self) -> str:
+        words = ("get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}")
+        return self.cluster.kubectl(*words)
 
     def journal_of(self, operation: str) -> str:
         """The VNF instance in whose journal an operation is."""

@@ -2,7 +2,9 @@
 """The process of a hook in the v2 API: its streams, its settings and its end."""
 
 import os
+import pathlib
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -78,6 +80,30 @@ class TestOthersVnfs:
         assert "tacker_k8s_mgmt.hooks.v2.program" in modules
         assert not set(HEAVY) & set(modules)
         assert not (tmp_path / "state").exists()
+
+
+def catches(pid, number):
+    """Whether a process has a handler for a signal."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    (mask,) = re.findall(r"^SigCgt:\s*(\w+)", status, re.M)
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
+def test_end_of_the_conductor_is_an_error_with_a_verb(
+    v2_package, v2_environment, tmp_path
+):
+    shim = v2_world.unpack(v2_package, tmp_path / "csar") / v2_world.SHIM
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, shim], stdin=pipe, stdout=pipe, stderr=pipe
+    ) as running:
+        while not catches(running.pid, signal.SIGTERM):
+            assert running.poll() is None
+            time.sleep(0.02)
+        running.terminate()
+        out, error = running.communicate(timeout=60)
+    assert (running.returncode, out) == (1, b"")
+    assert b"`retry` goes on from where the work was" in error
 
 
 def test_missing_distribution_is_reported_with_the_remedy(

@@ -18,6 +18,9 @@ from typing import Any
 
 _OUT, _ERR = 1, 2
 _PR_SET_PDEATHSIG = 1
+_STOPPED = (
+    "tacker-conductor was stopped. Start it: `retry` goes on from where the work was."
+)
 
 
 class Streams:
@@ -57,13 +60,20 @@ class Streams:
         os.close(target)
 
 
-def end_with_conductor() -> None:
+def end_with_conductor(streams: Streams) -> None:
     """Have the kernel end this process when the conductor that started it has gone.
 
     Its result would be lost, and its lock on the cluster would block the retry, which
     resumes its work: a playbook run outlives both.
     """
     conductor = os.getppid()
+
+    def end(*_: object) -> None:
+        # A conductor that is stopped gently still shows it.
+        streams.fail(_STOPPED)
+        os._exit(1)
+
+    signal.signal(signal.SIGTERM, end)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != conductor:
         sys.exit("The conductor has gone.")

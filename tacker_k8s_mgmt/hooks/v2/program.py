@@ -49,7 +49,7 @@ def run(driver: str, concerns: Callable[[Call], bool]) -> None:
     :param concerns: whether they have anything to do with this VNF.
     """
     streams = Streams()
-    end_with_conductor()
+    end_with_conductor(streams)
     core_dumps.forbid()
     call: Call | None = None
     trace = ""
