@@ -206,14 +206,26 @@ def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
         remedy = _LOST if member.is_worker else look
         yield _finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
     if seen.unschedulable and not member.settings.maintenance:
-        remedy = f"`kubectl uncordon {member.name}`, unless it is cordoned on purpose."
-        yield Finding("cordoned, gets no new pods", remedy)
+        yield _cordoned(member.name, by_us=seen.cordoned_by_us)
     if member.place and seen.internal_ip not in ("", member.place.address):
         text = f"at {seen.internal_ip} in the cluster, not at {member.place.address}"
         yield Finding(text, "Look at `--node-ip` of its kubelet.")
     if member.marks and not member.joins:
         for text in node_marks.differences(member.marks, member.settings):
             yield Finding(text, _SEND_AGAIN)
+
+
+def _cordoned(name: str, *, by_us: bool) -> Finding:
+    uncordon = f"`kubectl uncordon {name}`"
+    if not by_us:
+        remedy = f"{uncordon}, unless it is cordoned on purpose."
+        return Finding("cordoned, gets no new pods", remedy)
+    return Finding(
+        "cordoned by an operation that has not completed, gets no new pods",
+        "A retry of that operation goes on. If it was given up, or to use the node "
+        f"meanwhile: {uncordon}, and `kubectl annotate node {name} "
+        f"{node_marks.CORDONED}-`.",
+    )
 
 
 def balancer(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:

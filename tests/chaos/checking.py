@@ -102,7 +102,11 @@ class Checker:
             return False
         if remedy.startswith((_LOOK, _FIRST)) and not commands:
             return False
-        quoted = [one for one in _QUOTED.findall(remedy) if not one.startswith(_LOOKS)]
+        quoted = [
+            one
+            for one in _QUOTED.findall(remedy)
+            if " " in one and not one.startswith(_LOOKS)
+        ]
         tried = commands and self._ran.issuperset(quoted)
         if tried:
             # Of a remedy with both, the heal is for what the other did not mend.
