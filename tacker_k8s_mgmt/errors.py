@@ -150,8 +150,8 @@ class HostKeyError(RemoteError):
         "The SSH host key of {host} is not the one that was recorded ({recorded})."
     )
     default_hint = (
-        "If the host was rebuilt on purpose, remove its line from the file; "
-        "if not, the connection may be intercepted."
+        "If the host was rebuilt on purpose, put the key that its console shows into "
+        "its line of the file; if not, the connection may be intercepted."
     )
 
 

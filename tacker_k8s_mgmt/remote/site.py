@@ -19,7 +19,7 @@ from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity, Vims
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, api_url
-from tacker_k8s_mgmt.remote import kubelet, vm_identity
+from tacker_k8s_mgmt.remote import kubelet, vm_host_keys, vm_identity
 from tacker_k8s_mgmt.remote.ansible import preflight
 from tacker_k8s_mgmt.remote.ansible.lock import LockedSession
 from tacker_k8s_mgmt.remote.ansible.runner import PlaybookRunner, Playbooks
@@ -33,7 +33,7 @@ from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.manifests import Manifests
 from tacker_k8s_mgmt.remote.kubernetes.pod_network import PodNetwork
 from tacker_k8s_mgmt.remote.load_balancer import Balancer
-from tacker_k8s_mgmt.remote.ssh import bastion_errors, known_hosts
+from tacker_k8s_mgmt.remote.ssh import bastion_errors
 from tacker_k8s_mgmt.remote.ssh.connector import Ways
 from tacker_k8s_mgmt.remote.ssh.key_file import KNOWN_HOSTS, KeyFile
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys
@@ -48,10 +48,6 @@ LOG = logging.getLogger(__name__)
 Self = TypeVar("Self", bound="Site")
 
 _PARALLEL_LOGINS = 8
-_KEYS_LOST = (
-    "Restore it. Or delete it: then the key that each VM shows next is trusted, so "
-    "compare them with what the VMs' consoles show."
-)
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes after boot_timeout
 
 
@@ -280,24 +276,16 @@ class Site(Vnf):
         """Write the host keys to the cluster's directory, where Ansible reads them."""
         keys = self._keys()
         self._ways.note_bastion(keys)
-        self.workdir.write(KNOWN_HOSTS, keys.text())
+        vm_host_keys.save(self.workdir, keys)
 
     def _keys(self) -> HostKeys:
         """Return the host keys that the cluster's directory records.
 
-        :raises SpoiledFile: the file is not valid; the keys exist nowhere else.
+        :raises SpoiledFile: the file is not valid, or lacks keys.
         """
         if self._node_keys is None:
-            workdir, host = self.workdir, self._params.ansible.host
-            path, hint = f"{workdir.path}/{KNOWN_HOSTS}", _KEYS_LOST
-            try:
-                text = workdir.read(KNOWN_HOSTS)
-            except errors.SpoiledFile as error:
-                raise errors.SpoiledFile(hint=hint, **error.fields) from error
-            # Where it was emptied, not deleted, nobody has decided to trust new keys.
-            if text is not None and (reason := known_hosts.damage(text)):
-                raise errors.SpoiledFile(hint=hint, path=path, host=host, reason=reason)
-            self._node_keys = HostKeys(text or "", f"{path} on {host}")
+            host = self._params.ansible.host
+            self._node_keys = vm_host_keys.load(self.workdir, host)
         return self._node_keys
 
     # The cluster

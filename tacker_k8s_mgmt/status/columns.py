@@ -10,7 +10,7 @@ from posixpath import basename
 
 from tacker_k8s_mgmt.model import node_marks
 from tacker_k8s_mgmt.model.cluster import NodeObject
-from tacker_k8s_mgmt.model.load_balancer import BalancerStatus, Server
+from tacker_k8s_mgmt.model.load_balancer import Server
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Node, Role
@@ -25,6 +25,7 @@ BLANK = Cell("")
 
 _JOIN = "The next scale-out, or heal of a VNFC, makes it a member."
 _CLEAR = "The next scale, or heal of a VNFC, takes away what is left of it."
+_CORRECT = "The next scale, or heal of a VNFC, corrects the inventory."
 _UNDER_WAY = "Wait: Heat still works on it."
 _FAILED = (
     "Mend what `openstack stack failures list --long {stack}` shows, and send what the "
@@ -42,13 +43,13 @@ _SEND_AGAIN = (
     "Modify the VNF instance again with that entry of its metadata, even an unchanged "
     "one; `cluster labels` lists the entries."
 )
-_HEAL_BALANCER = "Heal its VNFC: the new VM gets every node and every service."
 _ALL_ROUTES = "Heal the VNFC of the load balancer: the new VM gets every control plane."
 _HEAL_VNFC = "Heal its VNFC."
 _LOST = "Look at `journalctl -u kubelet` on it; heal its VNFC if it is lost."
 #: The remedies that a heal request is, or may be.
 _HEALS = {
-    **dict.fromkeys((_JOIN, _NOT_ADDED, _HEAL_BALANCER, _HEAL_VNFC, _LOST), Heal.VNFC),
+    **dict.fromkeys((_JOIN, _NOT_ADDED, _HEAL_VNFC, _LOST), Heal.VNFC),
+    **dict.fromkeys((_CLEAR, _CORRECT), Heal.NEXT),
     _ANEW: Heal.VNFC | Heal.VNF,
     _RESTORE: Heal.VNF,
     _ALL_ROUTES: Heal.BALANCER,
@@ -154,8 +155,7 @@ def inventory(member: Member, answers: Answers) -> Cell:
             f"logins are at {vm.ssh_address} in Heat, at {listed.ssh_address} in the "
             "inventory"
         )
-        remedy = "The next scale, or heal of a VNFC, corrects the inventory."
-        return differs("other address", text, remedy)
+        return differs("other address", text, _CORRECT)
     if member.joins and (member.seen or answers.nodes is None):
         return differs("not joined", "its join was not completed", _JOIN)
     return Cell("listed")
@@ -206,14 +206,26 @@ def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
         remedy = _LOST if member.is_worker else look
         yield _finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
     if seen.unschedulable and not member.settings.maintenance:
-        remedy = f"`kubectl uncordon {member.name}`, unless it is cordoned on purpose."
-        yield Finding("cordoned, gets no new pods", remedy)
+        yield _cordoned(member.name, by_us=seen.cordoned_by_us)
     if member.place and seen.internal_ip not in ("", member.place.address):
         text = f"at {seen.internal_ip} in the cluster, not at {member.place.address}"
         yield Finding(text, "Look at `--node-ip` of its kubelet.")
     if member.marks and not member.joins:
         for text in node_marks.differences(member.marks, member.settings):
             yield Finding(text, _SEND_AGAIN)
+
+
+def _cordoned(name: str, *, by_us: bool) -> Finding:
+    uncordon = f"`kubectl uncordon {name}`"
+    if not by_us:
+        remedy = f"{uncordon}, unless it is cordoned on purpose."
+        return Finding("cordoned, gets no new pods", remedy)
+    return Finding(
+        "cordoned by an operation that has not completed, gets no new pods",
+        "A retry of that operation goes on. If it was given up, or to use the node "
+        f"meanwhile: {uncordon}, and `kubectl annotate node {name} "
+        f"{node_marks.CORDONED}-`.",
+    )
 
 
 def balancer(member: Member, answers: Answers, wanted: LoadBalancer) -> Cell:
@@ -279,43 +291,6 @@ def _reroute(member: Member, wanted: LoadBalancer, verb: str) -> str:
         return f"On the load balancer: `sudo bash {script} {verb}`."
     # The routes of the control planes can only be set all at once, by `install`.
     return _ALL_ROUTES
-
-
-def balancer_machine(answers: Answers) -> Cell:
-    """Whether the load balancer has a VM."""
-    if answers.machines is None:
-        return UNKNOWN
-    if answers.machines.load_balancer is None:
-        return differs("-", "no complete VM in Heat", _HEAL_BALANCER)
-    return Cell("VM")
-
-
-def balancer_state(status: BalancerStatus | None, wanted: LoadBalancer) -> Cell:
-    """The state of the load balancer itself."""
-    if status is None:
-        return UNKNOWN
-    if status.api_port is None:
-        return differs("not set up", "never set up", _HEAL_BALANCER)
-    text = f"API at {status.api_port}" if status.active else "stopped"
-    return Cell(text, tuple(_faults(status, wanted)))
-
-
-def _faults(status: BalancerStatus, wanted: LoadBalancer) -> Iterator[Finding]:
-    if status.api_port != wanted.api_port:
-        text = f"the API is at port {status.api_port}, not at {wanted.api_port}"
-        yield _finding(text, _HEAL_BALANCER)
-    if not status.active:
-        remedy = "`systemctl status haproxy` on it says why; start it."
-        yield Finding("HAProxy does not run", remedy)
-    elif not status.current:
-        remedy = "`sudo systemctl reload haproxy` on it, if haproxy.cfg was not edited."
-        yield Finding("HAProxy runs with another configuration than recorded", remedy)
-    if not status.enabled:
-        remedy = "`sudo systemctl enable haproxy` on it."
-        yield Finding("HAProxy does not start with the VM", remedy)
-    if status.udp_active is False:
-        remedy = "`sudo systemctl enable --now tacker-k8s-mgmt-udp` on it."
-        yield Finding("the service for UDP does not run, or not after a boot", remedy)
 
 
 def vim(answers: Answers, url: str | None) -> Cell:

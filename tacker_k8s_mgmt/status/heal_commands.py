@@ -18,6 +18,8 @@ class Heal(enum.Flag):
     BALANCER = enum.auto()
     #: The whole VNF.
     VNF = enum.auto()
+    #: The VNFC of whichever node is healed next, for which there is no command.
+    NEXT = enum.auto()
 
 
 @dataclass(frozen=True)

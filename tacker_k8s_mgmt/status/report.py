@@ -9,7 +9,12 @@ from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Role, api_url, name_nodes
 from tacker_k8s_mgmt.request.models import LoadBalancer
 from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
-from tacker_k8s_mgmt.status import columns, exposure_rows, tenant_rows
+from tacker_k8s_mgmt.status import (
+    balancer_rows,
+    columns,
+    exposure_rows,
+    tenant_rows,
+)
 from tacker_k8s_mgmt.status.columns import BLANK, Member
 from tacker_k8s_mgmt.status.facts import Answers, Cell, Row, Source
 from tacker_k8s_mgmt.topology import membership
@@ -28,7 +33,8 @@ def compare(answers: Answers, params: InstallParams) -> tuple[Row, ...]:
     wanted = params.load_balancer
     rows = [_row(member, answers, wanted) for member in _members(answers, params)]
     if wanted:
-        rows.append(_balancer_row(answers, wanted))
+        rows = list(balancer_rows.held_back(answers, rows))
+        rows.append(balancer_rows.row(answers, wanted, rows))
         rows += exposure_rows.rows(answers)
     rows += [
         _plain_row(count.group, Role.WORKER, Source.HEAT, columns.group(count))
@@ -127,20 +133,6 @@ def _row(member: Member, answers: Answers, wanted: LoadBalancer | None) -> Row:
         server_id=place.server_id if place else "",
         address=place.address if place else "",
         cells={**cells, Source.VIM: BLANK},
-    )
-
-
-def _balancer_row(answers: Answers, wanted: LoadBalancer) -> Row:
-    machine = answers.machines.load_balancer if answers.machines else None
-    cells = dict.fromkeys(Source, BLANK)
-    cells[Source.HEAT] = columns.balancer_machine(answers)
-    cells[Source.BALANCER] = columns.balancer_state(answers.balancer, wanted)
-    return Row(
-        "load balancer",
-        Role.LOAD_BALANCER,
-        server_id=machine.server_id if machine else "",
-        address=machine.ssh_address if machine else "",
-        cells=cells,
     )
 
 

@@ -27,6 +27,8 @@ _LOOKS = (
     "cluster labels",
 )
 _LOOK = "Look whether it answers"
+# The load balancer's row says how.
+_FIRST = "First mend the load balancer"
 # Kubernetes itself notices that a node is back.
 _WAITS = ("Wait:", "it is on its way")
 
@@ -42,6 +44,7 @@ class Checker:
         self._record = record
         self._operator = operator
         self.differences: list[str] = []
+        self._ran: set[str] = set()
 
     def until_agreed(self) -> str:
         """Return "" when all agree, else what still differs."""
@@ -98,12 +101,18 @@ class Checker:
         if remedy.startswith(_WAITS):
             time.sleep(_PAUSE)
             return False
-        if commands:
+        if remedy.startswith((_LOOK, _FIRST)) and not commands:
+            return False
+        quoted = [
+            one
+            for one in _QUOTED.findall(remedy)
+            if " " in one and not one.startswith(_LOOKS)
+        ]
+        tried = commands and self._ran.issuperset(quoted)
+        if tried:
+            # Of a remedy with both, the heal is for what the other did not mend.
             self._heal(commands[-1])
             return True
-        if remedy.startswith(_LOOK):
-            return False
-        quoted = [one for one in _QUOTED.findall(remedy) if not one.startswith(_LOOKS)]
         for line in quoted:
             self._run(line)
         if quoted:
@@ -114,9 +123,6 @@ class Checker:
         if "Modify the VNF instance again" in remedy:
             self._begin("modify labels", f"check: {remedy}")
             return True
-        if "start it" in remedy:
-            self._run("sudo systemctl start haproxy")
-            return False
         self._record.add(FINDING, text="no command", difference=difference, row=row)
         return False
 
@@ -147,6 +153,7 @@ class Checker:
 
     def _run(self, line: str) -> None:
         self._record.add(ACTION, text=line, source="check")
+        self._ran.add(line)
         cluster = self._subject.cluster
         try:
             if line.startswith(_SCRIPT):

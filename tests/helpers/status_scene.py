@@ -32,6 +32,7 @@ class FakeObject:
     ready: bool = True
     reason: str = ""
     unschedulable: bool = False
+    cordoned_by_us: bool = False
 
 
 @dataclass

@@ -44,6 +44,10 @@ def cordoned(scene: Scene) -> None:
     scene.node(W5, unschedulable=True)
 
 
+def left_cordoned(scene: Scene) -> None:
+    scene.node(W5, unschedulable=True, cordoned_by_us=True)
+
+
 def other_node_address(scene: Scene) -> None:
     scene.node(W5, internal_ip="10.99.0.5")
 

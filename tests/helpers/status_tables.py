@@ -64,6 +64,13 @@ TABLE = [
         f"`kubectl uncordon {W5}`",
     ),
     (
+        status_spoilers.left_cordoned,
+        W5,
+        "VM listed Ready,cordoned routed ",
+        "cordoned by an operation that has not completed, gets no new pods",
+        f"`kubectl uncordon {W5}`, and `kubectl annotate node {W5} tacker-k8s-mgmt/cor",
+    ),
+    (
         status_spoilers.other_node_address,
         W5,
         "VM listed Ready routed ",

@@ -61,13 +61,17 @@ def carry_host_keys(state: ClusterState) -> None:
         for server in moved
     }
     state.write_json(MOVING_FILE, keys)
-    left = [known[server] for server in moved]
-    unused = [address for address in left if address not in addresses.values()]
-    state.site.forget(hosts=unused, facts=())
     for server, address in moved.items():
         state.site.record_host_keys(address, keys[server])
     state.site.save_host_keys()
-    state.write_json(MACHINES_FILE, known | moved)
+    recorded = {server: moved[server] for server in moved if keys[server]}
+    others = {server: known[server] for server in known if server not in moved}
+    state.write_json(MACHINES_FILE, others | recorded)
+    # A recorded VM has a key at any time, so the former ones go last.
+    left = [known[server] for server in moved]
+    unused = [address for address in left if address not in addresses.values()]
+    state.site.forget(hosts=unused, facts=())
+    state.site.save_host_keys()
     state.write_json(MOVING_FILE, {})
 
 

@@ -118,6 +118,7 @@ class Leave:
             return
         if self.nodes:
             load_balancer.status(state)
+            self._note("without their routes")
             load_balancer.remove(state, self.nodes)
         if self.plane is not None:
             load_balancer.balance(state, self.staying)
@@ -126,6 +127,7 @@ class Leave:
         """Cordon those that answer."""
         if self.alive:
             names = [node.name for node in self.alive]
+            self._note(f"cordoned{self._unrouted()}")
             self._cordoned = self._state.cluster().cordon(names)
 
     def drain(self) -> None:
@@ -145,6 +147,7 @@ class Leave:
                 raise
             LOG.warning("The nodes leave although not every pod could: %s", error)
             self.undrained = True
+        self._note(f"drained{self._unrouted()}")
 
     def _take_back(self) -> None:
         """Make the nodes full members again; none was removed yet."""
@@ -193,12 +196,7 @@ class Leave:
 
     def note_unfinished(self) -> None:
         """Note what stays behind if ``remove-node.yml`` fails."""
-        # Without Node objects, they are what an earlier try has not finished.
-        nodes = (*self.alive, *self.dead) or self.nodes
-        self._left = (
-            f"Left as they are: {names_of(nodes)}, out of the load balancer and "
-            "drained."
-        )
+        self._note(f"drained{self._unrouted()}")
         if self.plane is not None:
             name = self.plane.node.name
             self._left += (
@@ -206,6 +204,21 @@ class Leave:
                 f"Node object, `kubectl uncordon {name}` lets pods onto it meanwhile. "
                 "It stays out of the load balancer until it is healed."
             )
+
+    def _note(self, how: str) -> None:
+        """Note how the nodes are if a step fails, and how to undo that."""
+        # Without Node objects, they are what an earlier try has not finished.
+        nodes = (*self.alive, *self.dead) or self.nodes
+        self._left = f"Left as they are: {names_of(nodes)}, {how}."
+        if any(node.role is Role.WORKER for node in self.alive):
+            self._left += (
+                " If this operation is given up, `tacker-k8s-mgmt cluster check "
+                f"{self._state.deps.vnf_id}` prints the commands that give workers "
+                "back."
+            )
+
+    def _unrouted(self) -> str:
+        return " and out of the load balancer" * load_balancer.exists(self._state)
 
     def delete_objects(self) -> None:
         """Delete their Node objects."""

@@ -262,6 +262,22 @@ def test_a_remedy_ends_with_the_command_that_it_takes(opened, capsys):
     assert lines[at + 2] == f"    {command} --os-tacker-api-version 2"
 
 
+def test_only_the_heal_of_a_dead_load_balancer_is_printed(opened, capsys):
+    nodes = opened.view.cluster_nodes
+    nodes[:] = [
+        replace(node, ready=False, reason="gone") if "worker" in node.name else node
+        for node in nodes
+    ]
+    opened.view.faults.add("balancer.status")
+    assert check() == 2
+    lines = capsys.readouterr().out.splitlines()
+    heals = [line.strip() for line in lines if "vnflcm heal" in line]
+    command = f"openstack vnflcm heal {VNF} --vnfc-instance vnfc-9"
+    assert heals == [f"{command} --os-tacker-api-version 2"]
+    at = lines.index(f"{WORKER}: not Ready: gone.")
+    assert lines[at + 1].strip().startswith("First mend the load balancer")
+
+
 def test_a_name_is_handed_on(opened):
     main(["cluster", "check", "my-vnf"])
     assert opened.vnf_id == "my-vnf"

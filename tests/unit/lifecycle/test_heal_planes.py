@@ -427,7 +427,7 @@ class TestCutOff:
             heal_start(site, "server-1")
         message = str(caught.value)
         assert (
-            f"Left as they are: {ONE}, out of the load balancer and drained" in message
+            f"Left as they are: {ONE}, drained and out of the load balancer" in message
         )
         assert f"`kubectl uncordon {ONE}`" in message
 
@@ -437,7 +437,9 @@ class TestCutOff:
             site.faults.add(fault)
             with pytest.raises(errors.StepFailed, match=fault) as caught:
                 heal_start(site, "server-2")
-        assert f"Left as they are: {TWO}, out of the load" in str(caught.value)
+        assert f"Left as they are: {TWO}, drained and out of the load" in str(
+            caught.value
+        )
 
     @pytest.mark.parametrize("fault", ["cluster.cordon", "balancer.install"])
     def test_before_the_drain_no_node_is_named_as_drained(self, fault):

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that a scale-in or heal leaves halfway when it is given up."""
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
+from tacker_k8s_mgmt.lifecycle.heal import HealStart
+from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
+from tests.helpers.fakes.cluster import FakeCluster
+from tests.helpers.operations import FIVE, instantiated, run
+from tests.helpers.requests import VNF, params
+
+DRAINED = "drained and out of the load balancer"
+ROUTE = f"`sudo bash lb.sh add-worker {FIVE}=10.10.0.5`"
+UNCORDON = f"`kubectl uncordon {FIVE}`"
+JOIN = "The next scale-out, or heal of a VNFC, makes it a member."
+OPERATIONS = [
+    (ScaleIn, {"stacks": {"member-server-5"}}),
+    (HealStart, {"servers": {"server-5": "vnfc-5"}}),
+]
+
+
+def remedies(site):
+    rows = Survey(params(), VNF, site).take().rows
+    return [finding.remedy for row in rows for finding in row.findings]
+
+
+@pytest.mark.parametrize(
+    ("fault", "how", "ways"),
+    [
+        ("balancer.remove-worker", "without their routes", []),
+        ("cluster.cordon", "cordoned and out of the load balancer", [ROUTE]),
+        ("run remove-node", DRAINED, [UNCORDON, ROUTE]),
+        ("cluster.remove_nodes", DRAINED, [JOIN]),
+    ],
+)
+@pytest.mark.parametrize(("kind", "arguments"), OPERATIONS)
+def test_error_and_check_say_how_the_worker_is_given_back(
+    kind, arguments, fault, how, ways
+):
+    site = instantiated()
+    site.faults.add(fault)
+    with pytest.raises(errors.StepFailed) as caught:
+        run(kind, site, **arguments)
+    text = str(caught.value)
+    assert f"Left as they are: {FIVE}, {how}." in text
+    assert f"`tacker-k8s-mgmt cluster check {VNF}` prints the commands" in text
+    found = remedies(site)
+    assert len(found) == len(ways)
+    assert [way for way in ways if any(way in one for one in found)] == ways
+
+
+@pytest.mark.parametrize(("kind", "arguments"), OPERATIONS)
+def test_commands_give_it_back(kind, arguments):
+    site = instantiated()
+    site.faults.add("run remove-node")
+    with pytest.raises(errors.StepFailed):
+        run(kind, site, **arguments)
+    FakeCluster(site).uncordon([FIVE])
+    site.routes |= {(FIVE, "10.10.0.5")}
+    assert remedies(site) == []
+
+
+def test_without_a_load_balancer_no_route_is_named():
+    wanted = params(external_lb_param=None)
+    site = instantiated(wanted, load_balancer=False)
+    site.faults.add("run remove-node")
+    with pytest.raises(errors.StepFailed, match=rf"are: {FIVE}, drained\."):
+        run(ScaleIn, site, wanted, stacks={"member-server-5"})
+
+
+def test_after_a_blocked_drain_nothing_is_left():
+    site = instantiated()
+    site.budget = "pod web is kept by budget web-pdb"
+    site.pods = {FIVE: ["web"]}
+    with pytest.raises(errors.StepFailed, match="No node was removed") as caught:
+        run(ScaleIn, site, stacks={"member-server-5"})
+    assert "cluster check" not in str(caught.value)
+    assert remedies(site) == []
