@@ -159,7 +159,10 @@ class UnknownHostError(HostKeyError):
     """No key of the host is recorded, and no first one is trusted at this point."""
 
     message = "No SSH host key of {host} is recorded in {recorded}, so it is not asked."
-    default_hint = "The operations record it when they first see the host."
+    default_hint = (
+        "Operations record it when they first see the host, also one that modifies the "
+        "VNF instance."
+    )
 
 
 class CommandFailed(RemoteError):

@@ -14,6 +14,8 @@ from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 
+_CHECK = "check what the metadata want"
+
 
 class Refused(errors.ProblemList):
     """The cluster cannot become what the VNF instance's metadata want.
@@ -67,16 +69,21 @@ class Modify:
 
     def start_steps(self) -> tuple[Step, ...]:
         """The steps of ``modify_information_start``: checks that change nothing."""
-        return (Step("check what the metadata want", self._check),)
+        return (Step(_CHECK, self._check),)
 
     def steps(self) -> tuple[Step, ...]:
         """The steps in the order of work."""
         work = (step for concern in self._concerns for step in concern.steps())
-        return (*self.start_steps(), *work)
+        return (Step(_CHECK, self._check_and_keep), *work)
 
     def left(self) -> str:
         """What stays behind when a step fails."""
         return " ".join(filter(None, (concern.left() for concern in self._concerns)))
+
+    def _check_and_keep(self) -> None:
+        self._check()
+        # Who has deleted them, to have new ones trusted, has so for one operation.
+        self._state.site.save_host_keys()
 
     def _check(self) -> None:
         state = self._state

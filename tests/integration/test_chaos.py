@@ -22,7 +22,9 @@ def test_nothing_is_lost_in_a_short_campaign(tmp_path: Path) -> None:
     code = running.run(path, SEED, CLUSTERS, steps, MINUTES)
     events = record.read(path)
     done = summary.of(events)
-    wrong = [one for one in events if one["event"] in (record.VIOLATION, "fault-failed")]
+    wrong = [
+        one for one in events if one["event"] in (record.VIOLATION, "fault-failed")
+    ]
     assert (code, wrong) == (0, [])
     outcomes = {step.outcome for step in done}
     assert len(done) >= len(CLUSTERS)

@@ -27,6 +27,9 @@ class World:
     def server(self, name):
         return name
 
+    def servers(self):
+        return ()
+
     def check(self, *_):
         found = rows(self.scene, silent=self.silent)
         differing = [row for row in found.values() if list(row.findings)]
@@ -81,7 +84,11 @@ def run(tmp_path, monkeypatch):
 
         monkeypatch.setattr(checking, "begun", begun)
         subject = SimpleNamespace(
-            cluster=world, lab=SimpleNamespace(tacker=None), balanced=True
+            cluster=world,
+            lab=SimpleNamespace(tacker=None),
+            balanced=True,
+            cnfs=SimpleNamespace(serve=lambda: None),
+            leaving=set(),
         )
         operator = SimpleNamespace(see_through=lambda *a: None)
         path = tmp_path / "record.jsonl"

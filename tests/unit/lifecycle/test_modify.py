@@ -98,6 +98,12 @@ class TestSettings:
         assert routes(site) == {FIVE, FIFTY_FIVE}
         assert report(site) == []
 
+    def test_host_keys_that_were_trusted_anew_are_kept(self):
+        site = instantiated()
+        site.stored = {}
+        modify(site, ALL)
+        assert site.stored == site.known
+
     def test_a_second_time_changes_nothing(self):
         site = instantiated()
         modify(site, ALL)
