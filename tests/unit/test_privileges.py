@@ -29,6 +29,7 @@ AS_ROOT = {
     "kubernetes/etcd.EtcdClient._run": "``etcdctl``",
     "kubernetes/kubectl.KubeClient._run": "``kubectl``",
     "kubernetes/pod_network.PodNetwork._probe": "``python3``",
+    "kubelet.restart": "``systemctl restart kubelet``",
     "load_balancer.Balancer.call": "``bash load-balancer.sh``",
     "ssh/probe.login": "``true``",
     "vm_identity.read": "``/etc/machine-id``",
