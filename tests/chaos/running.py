@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from lab.services.tacker import SECOND
 from tests.chaos import page, record
 from tests.chaos.campaign import Campaign
 from tests.chaos.plan import Step, lines, of_document
 from tests.chaos.record import Record
 from tests.chaos.subject import Subject
 from tests.integration.cluster import SECRETS
-from tests.integration.laboratory import Lab
+from tests.integration.laboratory import Lab, services
 from tests.integration.processes import Watch
 
 #: Limits of the driver, so that a fault does not take minutes. Each still covers what
@@ -60,10 +61,13 @@ def run(
 def _limited() -> Iterator[None]:
     """The driver's limits for faults, in its configuration."""
     with Lab.configured("k8s_mgmt", **LIMITS):
+        # Where an earlier campaign was killed, its second one works beside.
+        services("stop", "--kill", SECOND)
         Lab.kill_conductor()
         try:
             yield
         finally:
+            services("stop", "--kill", SECOND)
             Lab.kill_conductor()
 
 
