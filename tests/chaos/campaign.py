@@ -21,7 +21,7 @@ from tests.chaos.record import (
     Record,
 )
 from tests.chaos.scene import Scene
-from tests.chaos.subject import Subject, faulty
+from tests.chaos.subject import Subject
 from tests.integration.processes import Watch
 
 _REQUESTS = 4
@@ -75,6 +75,7 @@ class Campaign:
             self._record.add(OUTCOME, outcome=SKIPPED, text=reason, seconds=0)
             return
         subject.cut_off |= step.fault.startswith("conductor")
+        subject.disrupted = False
         others = self._fingerprints(subject)
         scene = Scene(subject, step, self._record, chance)
         fault = Fault(scene)
@@ -102,6 +103,7 @@ class Campaign:
                 self._without_fault(subject, catalogue.FIRST, operator)
             if step.operation == "scale in" and len(subject.cluster.workers()) <= 2:
                 self._without_fault(subject, "scale out", operator)
+            subject.put_to_use()
         except Exception as error:
             return f"{type(error).__name__}: {error}"[:400]
         return ""
@@ -120,9 +122,7 @@ class Campaign:
         fault.begin()
         if step.moment == catalogue.BEFORE:
             # Something may be away as long as the request and more take.
-            time.sleep(0.5 if step.seconds else 0)
-            if not step.seconds:
-                fault.end()
+            fault.struck.wait()
         course, verbs = Course(), []
         for number in range(_REQUESTS):
             self._request(scene, first=not number)
@@ -146,7 +146,7 @@ class Campaign:
     def _request(self, scene: Scene, *, first: bool) -> None:
         """Send it, again if Tacker does not answer."""
         step, subject = scene.step, scene.subject
-        changes = _changes(step) if first else {}
+        changes = subject.changes(step.fault) if first else {}
         for number in range(_ATTEMPTS):
             try:
                 subject.begin(step.operation, **changes)
@@ -184,6 +184,8 @@ class Campaign:
         checker = Checker(subject, self._record, operator)
         if left := checker.until_agreed():
             found.append(f"cluster check: {left}")
+        else:
+            subject.put_to_use()
         found += invariants.violations(subject, stands=True)
         return found, checker.differences
 
@@ -237,13 +239,6 @@ class Campaign:
                 self._record.add(VIOLATION, text=text)
                 self.violations += 1
         subject.close()
-
-
-def _changes(step: Step) -> dict[str, object]:
-    """What the request itself has of the fault."""
-    if step.fault in ("playbook fails once", "wrong verb"):
-        return faulty(times=1)
-    return {}
 
 
 def _outcome(course: Course, found: list[str], differed: list[str]) -> str:

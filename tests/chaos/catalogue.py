@@ -8,6 +8,8 @@ from dataclasses import dataclass
 BEFORE, DELAYED, AT, PAST, AFTER = "before", "delayed", "at", "past", "after"
 #: While an operation is under way, which most faults are about.
 DURING = (DELAYED, AT, PAST)
+#: The laboratories: with stand-ins for kubespray and Kubernetes, and with real ones.
+QUICK, REAL = "quick", "real"
 
 _COMPARE = "compare Heat, inventory and cluster"
 _LOGINS = "wait until the new VMs accept SSH logins"
@@ -44,6 +46,7 @@ class Fault:
     :param seconds: how long something is away; 0: it is back at once, or stays so.
     :param operations: those that it is meant for; (): every one.
     :param steps: those of the journal at which it makes sense; (): every one.
+    :param labs: the laboratories in which there is what it breaks.
     """
 
     what: str
@@ -51,6 +54,7 @@ class Fault:
     seconds: tuple[int, ...] = (0,)
     operations: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
+    labs: tuple[str, ...] = (QUICK, REAL)
 
 
 _WHOLE = (
@@ -81,6 +85,10 @@ MODIFICATIONS = ("modify labels", "change tenants", "maintenance", "end of maint
 MAINTAIN, RESUME = "maintenance", "end of maintenance"
 #: What a cluster without a load balancer does not have.
 BALANCED = ("heal load balancer",)
+#: In the real laboratory these take the longest, so they come seldom there, and what
+#: runs a playbook comes less often than what does not.
+SELDOM = ("heal VNF", "terminate")
+PLAYBOOK_OPERATIONS = ("scale out", "scale in", "heal worker")
 
 _SCALING = ("scale out", "scale in", "heal worker")
 _JOINING = ("instantiate", "scale out", "heal worker", "heal VNF")
@@ -111,6 +119,42 @@ _VMS = {
     "load balancer": "the load balancer's",
 }
 _ALWAYS = (BEFORE, *DURING)
+_INSTALLING = ("run cluster.yml", _FACTS, _JOIN)
+
+
+def _real(
+    what: str,
+    seconds: tuple[int, ...] = (0,),
+    moments: tuple[str, ...] = _ALWAYS,
+    operations: tuple[str, ...] = _STANDING,
+    steps: tuple[str, ...] = (),
+) -> Fault:
+    return Fault(what, moments, seconds, operations, steps, (REAL,))
+
+
+#: Of parts that are stand-ins elsewhere.
+_REAL_FAULTS = {
+    "files away": _real(
+        "the mirror of kubespray's files is away", (60,), (AT,), _JOINING, _INSTALLING
+    ),
+    "registry away": _real(
+        "the mirror of images is away", (60,), (AT,), _JOINING, _INSTALLING
+    ),
+    "kubelet away": _real("a worker's kubelet is stopped for a while", (15, 60)),
+    "kubelet killed": _real("a worker's kubelet is killed"),
+    "containerd away": _real("a worker's containerd is stopped for a while", (10, 30)),
+    "containerd killed": _real("a worker's containerd is killed"),
+    "worker full": _real("a worker's disk is full for a while", (40,)),
+    "etcd away": _real("etcd is stopped for a while", (6, 20), DURING),
+    "etcd killed": _real("etcd is killed", (0,), DURING),
+    "control plane full": _real(
+        "the control plane's disk is full for a while", (20,), DURING
+    ),
+    "API server killed": _real("kube-apiserver is killed", (0,), DURING),
+    "controller manager killed": _real(
+        "kube-controller-manager is killed", (0,), DURING
+    ),
+}
 
 FAULTS: Mapping[str, Fault] = {
     "none": Fault("no fault", (BEFORE,)),
@@ -210,7 +254,15 @@ FAULTS: Mapping[str, Fault] = {
     "VM deleted": Fault(
         "a worker's VM is deleted in the cloud", (BEFORE, AFTER), (0,), _STANDING
     ),
+    **_REAL_FAULTS,
 }
+#: Faults that stop pods by themselves, whatever an operation does.
+DISRUPTING = (
+    *("worker cut", "worker killed", "VM deleted", "Node deleted", "worker full"),
+    *("kubelet away", "containerd away", "containerd killed"),
+    *("control plane cut", "control plane killed", "control plane full"),
+    *("load balancer cut", "load balancer killed", "API server frozen"),
+)
 #: What a cluster without a load balancer does not have.
 BALANCER_FAULTS = (
     *("load balancer cut", "load balancer killed", "load balancer without sshd"),
@@ -221,3 +273,8 @@ BALANCER_FAULTS = (
 def suits(fault: str, operation: str) -> bool:
     """Whether a fault is meant for an operation."""
     return not FAULTS[fault].operations or operation in FAULTS[fault].operations
+
+
+def of_lab(lab: str) -> tuple[str, ...]:
+    """The faults that a laboratory has."""
+    return tuple(name for name, fault in FAULTS.items() if lab in fault.labs)

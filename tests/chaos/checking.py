@@ -126,6 +126,7 @@ class Checker:
             client.command(command.split(), limit=120)
         cluster.follow(started[0])
         whole = "--vnfc-instance" not in command
+        self._subject.replaced |= whole
         self._operator.see_through(started[0], "heal VNF" if whole else "heal worker")
 
     def _begin(self, operation: str, source: str) -> None:

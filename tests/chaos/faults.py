@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from lab import client
-from tests.chaos import mistakes
+from tests.chaos import catalogue, mistakes, real_faults
 from tests.chaos.scene import Scene
 from tests.integration.laboratory import ANSIBLE_SERVER, CONDUCTOR, cloud, services
 
@@ -28,6 +28,8 @@ class Fault:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.came = False
         self.failure = ""
+        #: It has struck, or never will.
+        self.struck = threading.Event()
 
     def begin(self) -> None:
         """Wait for the moment, strike, and mend in its time."""
@@ -44,26 +46,32 @@ class Fault:
                 scene.record.add("missed", fault=scene.step.fault, at=scene.step.when())
                 return
             self.came = True
-            self._strike(strike_of(scene.step.fault))
+            self._strike(strike_of(scene.step.fault, scene.subject.kind))
         except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"
             scene.record.add("fault-failed", text=self.failure)
         finally:
+            self.struck.set()
             scene.mended.set()
 
     def _strike(self, strike: Strike) -> None:
         scene = self._scene
         scene.struck = time.time()
         scene.record.add("fault", fault=scene.step.fault, at=scene.step.when())
+        if scene.step.fault in catalogue.DISRUPTING:
+            scene.subject.disrupted = True
         mend = strike(scene)
+        self.struck.set()
         if mend:
             time.sleep(scene.step.seconds)
             mend()
         scene.record.add("mended", fault=scene.step.fault)
 
 
-def strike_of(name: str) -> Strike:
-    """What a fault of the catalogue does."""
+def strike_of(name: str, lab: str = catalogue.QUICK) -> Strike:
+    """What a fault of the catalogue does in a kind of laboratory."""
+    if lab == catalogue.REAL and name in real_faults.STRIKES:
+        return real_faults.STRIKES[name]
     if name in _STRIKES:
         return _STRIKES[name]
     what, _, how = name.rpartition(" ")

@@ -16,7 +16,6 @@ from tests.chaos.subject import Subject
 from tests.integration.cluster import SECRETS, Cluster
 from tests.integration.laboratory import Lab
 
-_PATIENCE = 40.0
 _PAUSE = 2.0
 #: Temporary files on hosts. A conductor that was killed leaves its directory
 #: ``tacker-k8s-mgmt.*``, which is removed a day later.
@@ -141,11 +140,11 @@ def violations(subject: Subject, *, stands: bool) -> list[str]:
 
     :param stands: whether the cluster is instantiated.
     """
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + subject.pace.patience
     while True:
         found = [
             f"{check.__name__}: {text}"
-            for check in (STANDING if stands else GONE)
+            for check in ((*STANDING, *subject.checks) if stands else GONE)
             for text in _texts(check, subject)
         ]
         if not found or time.monotonic() > deadline:

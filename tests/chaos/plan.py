@@ -7,13 +7,10 @@ The same seed, clusters and length give the same plan on every machine.
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import Any
 
 from tests.chaos import catalogue
 
-#: Seconds of a step, by which the length of a plan is known beforehand.
-USUAL = 40
 #: By name: Tacker's API, and whether there is a load balancer.
 CLUSTERS = {
     "v1": ("v1", True),
@@ -24,6 +21,8 @@ CLUSTERS = {
 DEFAULT = ("v1", "v2")
 _FEWEST, _MOST = 2, 5
 _LONGEST_DELAY, _SHORT = 12.0, 3.0
+# In the real laboratory, for operations of the catalogue.
+_SELDOM, _PLAYBOOKS = 0.04, 0.3
 
 
 @dataclass(frozen=True)
@@ -101,18 +100,23 @@ class _Deck:
         return [pair for _, pair in sorted(rounds, key=lambda one: one[0])]
 
 
-def of_cluster(seed: int, cluster: str, only: Sequence[str] = ()) -> Iterator[Step]:
+def of_cluster(
+    seed: int, cluster: str, only: Sequence[str] = (), lab: str = catalogue.QUICK
+) -> Iterator[Step]:
     """The endless plan of one cluster; its steps are not numbered yet.
 
     :param only: names of faults; (): every one.
+    :param lab: which kind of laboratory, see the catalogue.
     """
     # Of text, which is the same in every process.
     chance = random.Random(f"{seed} {cluster}")
     balanced = CLUSTERS[cluster][1]
-    deck = _Deck(chance, _pairs(balanced, only))
+    deck = _Deck(chance, _pairs(balanced, only, lab))
     workers, exists, maintained = _FEWEST, False, False
     while True:
         possible = [catalogue.FIRST] if not exists else _possible(workers, maintained)
+        if lab == catalogue.REAL:
+            possible = _biased(chance, possible)
         operation, fault = deck.draw(possible)
         yield _step(chance, cluster, operation, fault)
         exists = operation != catalogue.LAST
@@ -121,7 +125,7 @@ def of_cluster(seed: int, cluster: str, only: Sequence[str] = ()) -> Iterator[St
         maintained = operation == catalogue.MAINTAIN
 
 
-def _pairs(balanced: bool, only: Sequence[str]) -> list[tuple[str, str]]:
+def _pairs(balanced: bool, only: Sequence[str], lab: str) -> list[tuple[str, str]]:
     missing = () if balanced else catalogue.BALANCER_FAULTS
     operations = [
         name
@@ -131,7 +135,7 @@ def _pairs(balanced: bool, only: Sequence[str]) -> list[tuple[str, str]]:
     return [
         (operation, fault)
         for operation in operations
-        for fault in catalogue.FAULTS
+        for fault in catalogue.of_lab(lab)
         if fault not in missing
         and catalogue.suits(fault, operation)
         and (not only or fault in only or fault == "none")
@@ -146,6 +150,18 @@ def _possible(workers: int, maintained: bool) -> list[str]:
     left |= {"scale in"} if workers <= _FEWEST else set()
     left |= {"scale out"} if workers >= _MOST else set()
     return [name for name in catalogue.OPERATIONS if name not in left]
+
+
+def _biased(chance: random.Random, possible: list[str]) -> list[str]:
+    """Those of the possible operations that come next, the long ones less often."""
+    drawn = chance.random()
+    seldom, playbooks = catalogue.SELDOM, catalogue.PLAYBOOK_OPERATIONS
+    kinds = (
+        [name for name in possible if drawn < _SELDOM and name in seldom],
+        [name for name in possible if drawn < _PLAYBOOKS and name in playbooks],
+        [name for name in possible if name not in (*seldom, *playbooks)],
+    )
+    return next(names for names in kinds if names)
 
 
 def _step(chance: random.Random, cluster: str, operation: str, fault: str) -> Step:
@@ -169,26 +185,18 @@ def _step(chance: random.Random, cluster: str, operation: str, fault: str) -> St
 
 
 def endless(
-    seed: int, clusters: Sequence[str] = DEFAULT, only: Sequence[str] = ()
+    seed: int,
+    clusters: Sequence[str] = DEFAULT,
+    only: Sequence[str] = (),
+    lab: str = catalogue.QUICK,
 ) -> Iterator[Step]:
     """The plan of clusters side by side: one step of each after the other."""
-    plans = [of_cluster(seed, cluster, only) for cluster in clusters]
+    plans = [of_cluster(seed, cluster, only, lab) for cluster in clusters]
     number = 0
     while True:
         for plan in plans:
             number += 1
             yield Step(**{**next(plan).document(), "number": number})
-
-
-def of(
-    seed: int,
-    minutes: float,
-    clusters: Sequence[str] = DEFAULT,
-    only: Sequence[str] = (),
-) -> list[Step]:
-    """As much of it as is likely to be done in this time."""
-    count = max(1, round(minutes * 60 / USUAL))
-    return list(islice(endless(seed, clusters, only), count))
 
 
 def lines(steps: Sequence[Step]) -> Iterator[str]:

@@ -4,11 +4,12 @@
 import contextlib
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import plan
+from tests.chaos import catalogue, plan
+from tests.chaos.pace import PACES
 from tests.integration.cluster import PARAMETERS, Cluster
 from tests.integration.laboratory import Lab
 from tests.integration.v2 import LabV2
@@ -24,17 +25,27 @@ class Subject:
 
     :param name: of :data:`.plan.CLUSTERS`.
     :ivar cut_off: a conductor was killed while it worked on it.
+    :ivar disrupted: the fault of this step has stopped pods by itself.
+    :ivar replaced: it was made anew as a whole.
     """
+
+    kind = catalogue.QUICK
+    labs: tuple[type[Lab], type[LabV2]] = (Lab, LabV2)
+    variables: Mapping[str, Any] = _VARIABLES
+    drain: Mapping[str, Any] = _DRAIN
 
     def __init__(self, name: str) -> None:
         api, self.balanced = plan.CLUSTERS[name]
         self.name = name
         self.is_v2 = api == "v2"
+        self.pace = PACES[self.kind]
+        #: What has to hold besides :data:`.invariants.STANDING`.
+        self.checks: tuple[Callable[[Subject], Iterator[str]], ...] = ()
         scratch = Path(tempfile.mkdtemp(prefix="chaos-"))
-        self.lab: Lab = LabV2(scratch) if self.is_v2 else Lab(scratch)
+        self.lab: Lab = self.labs[self.is_v2](scratch)
         self._stack = contextlib.ExitStack()
         self._changes = 0
-        self.cut_off = False
+        self.cut_off = self.disrupted = self.replaced = False
         self.cluster = self._new()
 
     def _new(self) -> Cluster:
@@ -42,8 +53,8 @@ class Subject:
             self.lab.instance(
                 f"chaos-{self.name}",
                 secret=True,
-                kubespray_vars=_VARIABLES,
-                drain=_DRAIN,
+                kubespray_vars=dict(self.variables),
+                drain=dict(self.drain),
             )
         )
         if not self.balanced:
@@ -58,6 +69,15 @@ class Subject:
             self.close()
         self.cut_off = False
         self.cluster = self._new()
+
+    def put_to_use(self) -> None:
+        """Let workloads run on it, if it is a cluster on which they can."""
+
+    def changes(self, fault: str) -> dict[str, Any]:
+        """What the request itself has of a fault."""
+        if fault in ("playbook fails once", "wrong verb"):
+            return faulty(times=1)
+        return {}
 
     def close(self) -> None:
         """Terminate and delete what there is."""
@@ -92,6 +112,7 @@ class Subject:
             "end of maintenance": lambda **c: self._resume(),
             "terminate": lambda **c: self.cluster.begin_termination(),
         }
+        self.replaced |= operation in (catalogue.FIRST, catalogue.LAST, "heal VNF")
         requests[operation](**changes)
 
     def _instantiate(self, **changes: Any) -> None:
