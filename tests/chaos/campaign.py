@@ -227,7 +227,8 @@ class Campaign:
             verbs=course.verbs,
             seconds=round(seconds, 1),
         )
-        if found:
+        # It is not reported with every step that follows.
+        if found and (course.state == "stuck" or not _is_sound(subject)):
             subject.renew()
 
     def _end(self, subject: Subject) -> None:
@@ -239,6 +240,15 @@ class Campaign:
                 self._record.add(VIOLATION, text=text)
                 self.violations += 1
         subject.close()
+
+
+def _is_sound(subject: Subject) -> bool:
+    """Whether everything holds now."""
+    try:
+        stands = subject.stands
+        return not invariants.violations(subject, stands=stands, patience=0)
+    except Exception:
+        return False
 
 
 def _outcome(course: Course, found: list[str], differed: list[str]) -> str:

@@ -16,7 +16,6 @@ from tests.integration.cluster import begun
 from tests.integration.cluster_checks import check
 
 _ROUNDS = 6
-_PAUSE = 5.0
 _QUOTED = re.compile(r"`([^`]+)`")
 _SCRIPT = "sudo bash install_external_lb.sh "
 #: They only look.
@@ -55,7 +54,7 @@ class Checker:
             self._record.add("check", code=code, text=left)
             if number == 0:
                 # A node or a route may be about to come back by itself.
-                time.sleep(_PAUSE)
+                time.sleep(self._subject.pace.pause)
                 continue
             self._act(told)
         return left
@@ -90,12 +89,12 @@ class Checker:
         elif "load_balancer" in silent and self._subject.balanced:
             self._begin("heal load balancer", "guide: the load balancer")
         else:
-            time.sleep(_PAUSE)
+            time.sleep(self._subject.pace.pause)
 
     def _remedy(self, row: dict[str, Any], difference: dict[str, Any]) -> bool:
         remedy, commands = difference["remedy"], difference["commands"]
         if remedy.startswith(_WAITS):
-            time.sleep(_PAUSE)
+            time.sleep(self._subject.pace.pause)
             return False
         if commands:
             self._heal(commands[-1])

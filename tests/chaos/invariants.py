@@ -135,12 +135,16 @@ STANDING: tuple[Check, ...] = (
 GONE: tuple[Check, ...] = (nothing_left,)
 
 
-def violations(subject: Subject, *, stands: bool) -> list[str]:
+def violations(
+    subject: Subject, *, stands: bool, patience: float | None = None
+) -> list[str]:
     """What does not hold, though it had some time to become so.
 
     :param stands: whether the cluster is instantiated.
+    :param patience: seconds; default: what fits the laboratory.
     """
-    deadline = time.monotonic() + subject.pace.patience
+    limit = subject.pace.patience if patience is None else patience
+    deadline = time.monotonic() + limit
     while True:
         found = [
             f"{check.__name__}: {text}"

@@ -19,6 +19,7 @@ class Pace:
     :param long_silence: without progress, after which an operation is stuck.
     :param longest: after which it is stuck though it moves.
     :param patience: for what has to hold after an operation.
+    :param pause: between two comparisons, for what comes back by itself.
     :param look: between two looks at all processes.
     """
 
@@ -28,6 +29,7 @@ class Pace:
     long_silence: float
     longest: float
     patience: float
+    pause: float
     look: float
 
 
@@ -45,6 +47,7 @@ _QUICK = Pace(
     long_silence=150,
     longest=900,
     patience=40,
+    pause=5,
     look=0.1,
 )
 _REAL = Pace(
@@ -61,6 +64,7 @@ _REAL = Pace(
     long_silence=700,
     longest=3600,
     patience=240,
+    pause=15,
     # There are many more processes.
     look=1.0,
 )

@@ -19,7 +19,7 @@ import yaml
 from lab import client
 from tests.integration.cluster import Cluster
 from tests.real import workloads
-from tests.real.cluster import deploy
+from tests.real.cluster import settled
 
 #: What the budget leaves running of :data:`.workloads.REPLICAS`.
 AT_LEAST = 3
@@ -109,7 +109,7 @@ class Work:
         self._written: dict[str, set[int]] = {"pod": set(), "API": set()}
         self._done = threading.Event()
         cluster.kubectl("apply", "-f", "-", stdin=manifests())
-        deploy(cluster)
+        settled(cluster)
         self.find()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -159,6 +159,8 @@ class Work:
 
     def lost(self) -> Iterator[str]:
         """Name what was acknowledged and is not there."""
+        if not self._thread.is_alive():
+            yield "nothing is written any more"
         server = self._cluster.server("masterNode")
         lines = client.on_host(server, "cat", f"{_DIRECTORY}/ledger").split()
         told = self._cluster.kubectl("get", "configmap", "ledger", "-o", "json")
