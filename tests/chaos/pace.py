@@ -63,7 +63,8 @@ _REAL = Pace(
     silence=45,
     long_silence=700,
     longest=3600,
-    patience=240,
+    # A node whose disk was full takes no pods for five minutes.
+    patience=420,
     pause=15,
     # There are many more processes.
     look=1.0,

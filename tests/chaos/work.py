@@ -31,7 +31,9 @@ _PAUSE = 1.0
 _LIMIT = 5
 _PODS = "/api/v1/namespaces/default/pods"
 _CONFIG_MAP = "/api/v1/namespaces/default/configmaps/ledger"
-_MAINTENANCE = "tacker-k8s-mgmt/maintenance"
+#: Taints of nodes on which no agent needs to run. A kubelet whose disk was full takes no
+#: pods for five minutes, unless they are critical.
+_UNUSED = ("tacker-k8s-mgmt/maintenance", "node.kubernetes.io/disk-pressure")
 #: Only on the control plane is a file that no heal of a worker deletes.
 _LEDGER = f"""\
 apiVersion: v1
@@ -48,6 +50,7 @@ spec:
     metadata: {{labels: {{app: ledger}}}}
     spec:
       terminationGracePeriodSeconds: {workloads.GRACE}
+      priorityClassName: system-node-critical
       nodeSelector: {{node-role.kubernetes.io/control-plane: ""}}
       tolerations: [{{operator: Exists}}]
       containers:
@@ -215,4 +218,4 @@ def is_running(pod: dict[str, Any]) -> bool:
 def _is_used(node: dict[str, Any]) -> bool:
     taints = {taint["key"] for taint in node["spec"].get("taints", [])}
     is_worker = str(node["metadata"]["name"]).startswith("worker-")
-    return is_worker and _MAINTENANCE not in taints
+    return is_worker and not taints.intersection(_UNUSED)
