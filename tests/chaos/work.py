@@ -31,8 +31,8 @@ _PAUSE = 1.0
 _LIMIT = 5
 _PODS = "/api/v1/namespaces/default/pods"
 _CONFIG_MAP = "/api/v1/namespaces/default/configmaps/ledger"
-#: Taints of nodes on which no agent needs to run. A kubelet whose disk was full takes no
-#: pods for five minutes, unless they are critical.
+#: Taints of nodes on which no agent needs to run. A kubelet whose disk was full takes
+#: only critical pods for five minutes.
 _UNUSED = ("tacker-k8s-mgmt/maintenance", "node.kubernetes.io/disk-pressure")
 #: Only on the control plane is a file that no heal of a worker deletes.
 _LEDGER = f"""\
