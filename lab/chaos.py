@@ -57,6 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--plan", action="store_true", help="only print what it would do"
     )
     parser.add_argument(
+        "--real",
+        action="store_true",
+        help="in the laboratory with the real kubespray, or its plan"
+        " (default: by the laboratory that is up)",
+    )
+    parser.add_argument(
         "--replay", type=Path, metavar="RECORD", help="do what a record says was done"
     )
     parser.add_argument(
@@ -78,15 +84,17 @@ def words(args: argparse.Namespace) -> list[str]:
         given += ["--faults", args.faults]
     if args.replay:
         given += ["--replay", str(args.replay)]
+    given += ["--real"] if args.real else []
     return [*given, *(["--plan"] if args.plan else [])]
 
 
 def run(lab: "Lab", args: argparse.Namespace) -> None:
     """Start the lab and become the campaign in it; a plan needs no lab."""
+    settings = from_environment(args.state, args.cache)
     path = ["env", f"PYTHONPATH={ROOT}", "PYTHONDONTWRITEBYTECODE=1"]
     if args.plan:
+        path.append(f"LAB_STATE={settings.state}")
         os.execvp("env", [*path, SYSTEM_PYTHON, "-m", MODULE, *words(args)])  # noqa: S606
     lab.up()
-    settings = from_environment(args.state, args.cache)
     python = environments.program(settings, "tacker", "python")
     lab.execute([*path, str(python), "-m", MODULE, *words(args)])

@@ -195,6 +195,22 @@ class ClusterApi:
         answer.raise_for_status()
         return list(answer.json()["items"])
 
+    def merge(self, path: str, change: dict[str, Any], limit: float) -> None:
+        """Change an object, as the administrator; it is stored when this returns.
+
+        :param limit: seconds.
+        :raises requests.RequestException: whether it was stored is not known.
+        """
+        answer = requests.patch(
+            f"https://{self.address}{path}",
+            json=change,
+            headers={"Content-Type": "application/merge-patch+json"},
+            verify=str(self.ca),
+            cert=str(self._login),
+            timeout=limit,
+        )
+        answer.raise_for_status()
+
     def kubectl(self, *argv: str, stdin: str | None = None) -> str:
         """What the real kubectl prints."""
         kubectl = ["kubectl", "--kubeconfig", str(self.kubeconfig), *argv]

@@ -159,10 +159,7 @@ class UnknownHostError(HostKeyError):
     """No key of the host is recorded, and no first one is trusted at this point."""
 
     message = "No SSH host key of {host} is recorded in {recorded}, so it is not asked."
-    default_hint = (
-        "Operations record it when they first see the host, also one that modifies the "
-        "VNF instance."
-    )
+    default_hint = "Operations, also one that modifies the VNF instance, record it."
 
 
 class CommandFailed(RemoteError):

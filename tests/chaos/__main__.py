@@ -11,7 +11,10 @@ from itertools import islice
 from typing import Any
 
 from lab import chaos
+from lab.real.site import Site
+from lab.settings import from_environment
 from tests.chaos import catalogue, plan, record
+from tests.chaos.pace import PACES
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,23 +34,32 @@ def _names(text: str, known: Any, what: str) -> list[str]:
     return names
 
 
-def _steps(args: argparse.Namespace) -> tuple[list[str], Any]:
+def _lab(args: argparse.Namespace) -> str:
+    """The kind of laboratory that is meant, or that is there."""
+    is_real = Site.find(from_environment().state) is not None
+    if args.real and not is_real and not args.plan:
+        raise SystemExit("--real: the laboratory that is up has no real kubespray")
+    return catalogue.REAL if args.real or is_real else catalogue.QUICK
+
+
+def _steps(args: argparse.Namespace, lab: str) -> tuple[list[str], Any]:
     """The clusters, and the plan or the replayed one."""
     if args.replay:
         events = record.read(args.replay)
         return record.clusters(events), list(record.steps(events))
     clusters = _names(args.clusters, plan.CLUSTERS, "cluster")
-    faults = _names(args.faults, catalogue.FAULTS, "fault")
-    steps = plan.endless(args.seed, clusters, faults)
+    faults = _names(args.faults, catalogue.of_lab(lab), "fault")
+    steps = plan.endless(args.seed, clusters, faults, lab)
     return clusters, islice(steps, args.steps) if args.steps else steps
 
 
 def main() -> int:
     """Plan, or carry out; 1 if something did not hold."""
     args = parser().parse_args()
-    clusters, steps = _steps(args)
+    lab = _lab(args)
+    clusters, steps = _steps(args, lab)
     if args.plan:
-        count = args.steps or max(1, round(args.minutes * 60 / plan.USUAL))
+        count = args.steps or max(1, round(args.minutes * 60 / PACES[lab].usual))
         print("\n".join(plan.lines(list(islice(steps, count)))))
         return 0
     # They need the laboratory.
@@ -55,7 +67,7 @@ def main() -> int:
 
     # So that a campaign that is ended leaves the lab as it was.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    return running.run(args.record, args.seed, clusters, steps, args.minutes)
+    return running.run(args.record, args.seed, clusters, steps, args.minutes, lab)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from tests.chaos.record import (
     Record,
 )
 from tests.chaos.scene import Scene
-from tests.chaos.subject import Subject, faulty
+from tests.chaos.subject import Subject
 from tests.integration.processes import Watch
 
 _REQUESTS = 4
@@ -79,7 +79,7 @@ class Campaign:
             return
         subject.cut_off |= step.fault.startswith("conductor")
         others, servers = self._fingerprints(subject), subject.servers()
-        subject.leaving, subject.shrinks = set(), 0
+        subject.begin_step()
         scene = Scene(subject, step, self._record, chance)
         fault = Fault(scene)
         try:
@@ -112,7 +112,7 @@ class Campaign:
                 return "it is instantiated"
             if needed := subject.prepare(step.operation):
                 self._without_fault(subject, needed, operator)
-            subject.load()
+            subject.put_to_use()
         except Exception as error:
             return f"{type(error).__name__}: {error}"[:400]
         return ""
@@ -156,7 +156,7 @@ class Campaign:
     def _request(self, scene: Scene, *, first: bool) -> None:
         """Send it, again if Tacker does not answer."""
         step, subject = scene.step, scene.subject
-        changes = _changes(scene) if first else {}
+        changes = subject.changes(step.fault, scene.cured) if first else {}
         for number in range(_ATTEMPTS):
             try:
                 subject.begin(step.operation, **changes)
@@ -194,6 +194,8 @@ class Campaign:
         checker = Checker(subject, self._record, operator)
         for _ in range(_LOOKS):
             left = checker.until_agreed()
+            if not left:
+                subject.put_to_use()
             wrong = invariants.violations(subject, stands=True)
             if left or not wrong:
                 break
@@ -241,7 +243,8 @@ class Campaign:
             seconds=round(seconds, 1),
         )
         subject.cnfs.settle()
-        if found:
+        # It is not reported with every step that follows.
+        if found and (course.state == "stuck" or not _is_sound(subject)):
             subject.renew()
 
     def _end(self, subject: Subject) -> None:
@@ -259,20 +262,21 @@ class Campaign:
 def _of_servers(scene: Scene, before: set[str]) -> list[str]:
     """VMs that nobody wanted to have deleted."""
     subject = scene.subject
-    meant = subject.leaving | (
-        {scene.victim} if scene.step.fault in _DELETES else set()
-    )
-    lost = before - subject.servers() - meant
+    lost = before - subject.servers() - subject.leaving
+    if scene.step.fault in _DELETES:
+        lost -= {scene.victim}
     if len(lost) <= subject.shrinks:
         return []
     return [f"{len(lost)} VMs were deleted that were to stay: {sorted(lost)}"]
 
 
-def _changes(scene: Scene) -> dict[str, object]:
-    """What the request itself has of the fault."""
-    if scene.step.fault in ("playbook fails once", "wrong verb"):
-        return faulty(until=scene.cured)
-    return {}
+def _is_sound(subject: Subject) -> bool:
+    """Whether everything holds now."""
+    try:
+        stands = subject.stands
+        return not invariants.violations(subject, stands=stands, patience=0)
+    except Exception:
+        return False
 
 
 def _outcome(course: Course, found: list[str], differed: list[str]) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 BEFORE, DELAYED, AT, PAST, AFTER = "before", "delayed", "at", "past", "after"
 #: While an operation is under way, which most faults are about.
 DURING = (DELAYED, AT, PAST)
+#: The laboratories: with stand-ins for kubespray and Kubernetes, and with real ones.
+QUICK, REAL = "quick", "real"
 
 _COMPARE = "compare Heat, inventory and cluster"
 _LOGINS = "wait until the new VMs accept SSH logins"
@@ -46,6 +48,7 @@ class Fault:
     :param operations: those that it is meant for; (): every one.
     :param steps: those of the journal at which it makes sense; (): every one.
     :param lasts: until the operation rests.
+    :param labs: the laboratories in which there is what it breaks.
     """
 
     what: str
@@ -54,6 +57,7 @@ class Fault:
     operations: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     lasts: bool = False
+    labs: tuple[str, ...] = (QUICK, REAL)
 
 
 _WHOLE = (
@@ -103,6 +107,12 @@ ALONE = ("heal VNF", LAST)
 BALANCED = ("heal load balancer", *CNF)
 #: What one with a single control plane does not have.
 AVAILABLE = ("heal control plane",)
+#: What has images that the mirror of the real laboratory does not have.
+ONLY_QUICK = ("change applications", *CNF)
+#: In the real laboratory these take the longest, so they come seldom there, and what
+#: runs a playbook comes less often than what does not.
+SELDOM = ("heal VNF", "terminate")
+PLAYBOOK_OPERATIONS = ("scale out", "scale in", "heal worker", "heal control plane")
 
 _SCALING = ("scale out", "scale in", "heal worker")
 _JOINING = ("instantiate", "scale out", "heal worker", "heal VNF")
@@ -134,6 +144,41 @@ _VMS = {
     "load balancer": "the load balancer's",
 }
 _ALWAYS = (BEFORE, *DURING)
+_INSTALLING = ("run cluster.yml", _FACTS, _JOIN)
+
+
+def _real(
+    what: str,
+    seconds: tuple[int, ...] = (0,),
+    moments: tuple[str, ...] = _ALWAYS,
+    operations: tuple[str, ...] = _STANDING,
+    steps: tuple[str, ...] = (),
+) -> Fault:
+    return Fault(what, moments, seconds, operations, steps, labs=(REAL,))
+
+
+#: Of parts that are stand-ins elsewhere.
+_REAL_FAULTS = {
+    "files away": _real(
+        "the mirror of kubespray's files is away", (60,), (AT,), _JOINING, _INSTALLING
+    ),
+    "registry away": _real(
+        "the mirror of images is away", (60,), (AT,), _JOINING, _INSTALLING
+    ),
+    "kubelet away": _real("a worker's kubelet is stopped for a while", (15, 60)),
+    "kubelet killed": _real("a worker's kubelet is killed"),
+    "containerd away": _real("a worker's containerd is stopped for a while", (10, 30)),
+    "containerd killed": _real("a worker's containerd is killed"),
+    "etcd away": _real("etcd is stopped for a while", (6, 20), DURING),
+    "etcd killed": _real("etcd is killed", (0,), DURING),
+    "control plane full": _real(
+        "the control plane's disk is full for a while", (20,), DURING
+    ),
+    "API server killed": _real("kube-apiserver is killed", (0,), DURING),
+    "controller manager killed": _real(
+        "kube-controller-manager is killed", (0,), DURING
+    ),
+}
 
 FAULTS: Mapping[str, Fault] = {
     "none": Fault("no fault", (BEFORE,)),
@@ -181,6 +226,7 @@ FAULTS: Mapping[str, Fault] = {
         (0,),
         _STANDING,
         lasts=True,
+        labs=(QUICK,),
     ),
     "Ansible server greets": Fault(
         "logins on it print a greeting, in another locale",
@@ -205,11 +251,7 @@ FAULTS: Mapping[str, Fault] = {
         "a worker is without network for a while", _ALWAYS, (6, 25), _STANDING
     ),
     "worker full": Fault(
-        "a worker's disk is full, until the operation has ended",
-        (BEFORE,),
-        (0,),
-        _STANDING,
-        lasts=True,
+        "a worker's disk is full for a while", _ALWAYS, (40,), _STANDING
     ),
     "worker's password changed": Fault(
         "a worker takes another password, until the operation has ended",
@@ -219,7 +261,11 @@ FAULTS: Mapping[str, Fault] = {
         lasts=True,
     ),
     "kubelet stopped": Fault(
-        "a worker's kubelet is stopped for a while", _ALWAYS, (6, 25), _STANDING
+        "a worker's kubelet is stopped for a while",
+        _ALWAYS,
+        (6, 25),
+        _STANDING,
+        labs=(QUICK,),
     ),
     "worker killed": Fault("a worker's VM is switched off", _ALWAYS, (0,), _STANDING),
     **{
@@ -244,16 +290,25 @@ FAULTS: Mapping[str, Fault] = {
         "HAProxy on the load balancer is stopped", _ALWAYS, (0,), _STANDING
     ),
     "API server busy": Fault(
-        "kube-apiserver answers with status 429 for a while", DURING, (6, 25), _STANDING
+        "kube-apiserver answers with status 429 for a while",
+        DURING,
+        (6, 25),
+        _STANDING,
+        labs=(QUICK,),
     ),
     "API server failing": Fault(
-        "kube-apiserver answers with status 500 for a while", DURING, (6, 25), _STANDING
+        "kube-apiserver answers with status 500 for a while",
+        DURING,
+        (6, 25),
+        _STANDING,
+        labs=(QUICK,),
     ),
     "etcd member lost": Fault(
         "etcd of a control plane is stopped and its data deleted",
         (BEFORE, AFTER),
         (0,),
         _STANDING,
+        labs=(QUICK,),
     ),
     "API server away": Fault(
         "kube-apiserver is stopped for a while", DURING, (6, 25), _STANDING
@@ -309,7 +364,15 @@ FAULTS: Mapping[str, Fault] = {
     "VM deleted": Fault(
         "a worker's VM is deleted in the cloud", (BEFORE, AFTER), (0,), _STANDING
     ),
+    **_REAL_FAULTS,
 }
+#: Faults that stop pods by themselves, whatever an operation does.
+DISRUPTING = (
+    *("worker cut", "worker killed", "VM deleted", "Node deleted", "worker full"),
+    *("kubelet away", "containerd away", "containerd killed"),
+    *("control plane cut", "control plane killed", "control plane full"),
+    *("load balancer cut", "load balancer killed", "API server frozen"),
+)
 #: What a cluster without a load balancer does not have.
 BALANCER_FAULTS = (
     *("load balancer cut", "load balancer killed", "load balancer without sshd"),
@@ -322,3 +385,8 @@ QUORUM_FAULTS = ("etcd member lost",)
 def suits(fault: str, operation: str) -> bool:
     """Whether a fault is meant for an operation."""
     return not FAULTS[fault].operations or operation in FAULTS[fault].operations
+
+
+def of_lab(lab: str) -> tuple[str, ...]:
+    """The faults that a laboratory has."""
+    return tuple(name for name, fault in FAULTS.items() if lab in fault.labs)

@@ -16,7 +16,6 @@ from tests.integration.cluster import begun
 from tests.integration.cluster_checks import check
 
 _ROUNDS = 6
-_PAUSE = 5.0
 _QUOTED = re.compile(r"`([^`]+)`")
 _SCRIPT = "sudo bash install_external_lb.sh "
 #: They only look.
@@ -58,7 +57,7 @@ class Checker:
             self._record.add("check", code=code, text=left)
             if number == 0:
                 # A node or a route may be about to come back by itself.
-                time.sleep(_PAUSE)
+                time.sleep(self._subject.pace.pause)
                 continue
             self._act(told)
         return left
@@ -94,12 +93,12 @@ class Checker:
         elif "load_balancer" in silent and self._subject.balanced:
             self._begin("heal load balancer", "guide: the load balancer")
         else:
-            time.sleep(_PAUSE)
+            time.sleep(self._subject.pace.pause)
 
     def _remedy(self, row: dict[str, Any], difference: dict[str, Any]) -> bool:
         remedy, commands = difference["remedy"], difference["commands"]
         if remedy.startswith(_WAITS):
-            time.sleep(_PAUSE)
+            time.sleep(self._subject.pace.pause)
             return False
         if remedy.startswith((_LOOK, _FIRST)) and not commands:
             return False
@@ -134,6 +133,7 @@ class Checker:
             client.command(command.split(), limit=120)
         cluster.follow(started[0])
         whole = "--vnfc-instance" not in command
+        self._subject.replaced |= whole
         self._operator.see_through(started[0], "heal VNF" if whole else "heal worker")
 
     def _servers_in(self, command: str) -> set[str]:

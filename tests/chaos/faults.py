@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from lab import client
 from lab.services.tacker import SECOND
-from tests.chaos import catalogue, hosts, mistakes
+from tests.chaos import catalogue, hosts, mistakes, real_faults
 from tests.chaos.hosts import Mend
 from tests.chaos.scene import Scene
 from tests.integration.laboratory import ANSIBLE_SERVER, CONDUCTOR, cloud, services
@@ -45,17 +45,20 @@ class Fault:
                 scene.record.add("missed", fault=scene.step.fault, at=scene.step.when())
                 return
             self.came = True
-            self._strike(strike_of(scene.step.fault))
+            self._strike(strike_of(scene.step.fault, scene.subject.kind))
         except Exception as error:
             self.failure = f"{type(error).__name__}: {error}"
             scene.record.add("fault-failed", text=self.failure)
         finally:
+            scene.broken.set()
             scene.mended.set()
 
     def _strike(self, strike: Strike) -> None:
         scene = self._scene
         scene.struck = time.time()
         scene.record.add("fault", fault=scene.step.fault, at=scene.step.when())
+        if scene.step.fault in catalogue.DISRUPTING:
+            scene.subject.disrupted = True
         mend = strike(scene)
         scene.broken.set()
         if catalogue.FAULTS[scene.step.fault].lasts:
@@ -66,8 +69,10 @@ class Fault:
         scene.record.add("mended", fault=scene.step.fault)
 
 
-def strike_of(name: str) -> Strike:
-    """What a fault of the catalogue does."""
+def strike_of(name: str, lab: str = catalogue.QUICK) -> Strike:
+    """What a fault of the catalogue does in a kind of laboratory."""
+    if lab == catalogue.REAL and name in real_faults.STRIKES:
+        return real_faults.STRIKES[name]
     if name in _STRIKES:
         return _STRIKES[name]
     what, _, how = name.rpartition(" ")

@@ -17,7 +17,6 @@ from tests.integration import workloads
 from tests.integration.cluster import SECRETS, Cluster
 from tests.integration.laboratory import Lab
 
-_PATIENCE = 40.0
 _PAUSE = 2.0
 _REPLICAS = 4
 #: Temporary files on hosts. A conductor that was killed leaves its directory
@@ -160,16 +159,20 @@ STANDING: tuple[Check, ...] = (
 GONE: tuple[Check, ...] = (nothing_left,)
 
 
-def violations(subject: Subject, *, stands: bool) -> list[str]:
+def violations(
+    subject: Subject, *, stands: bool, patience: float | None = None
+) -> list[str]:
     """What does not hold, though it had some time to become so.
 
     :param stands: whether the cluster is instantiated.
+    :param patience: seconds; default: what fits the laboratory.
     """
-    deadline = time.monotonic() + _PATIENCE
+    limit = subject.pace.patience if patience is None else patience
+    deadline = time.monotonic() + limit
     while True:
         found = [
             f"{check.__name__}: {text}"
-            for check in (STANDING if stands else GONE)
+            for check in ((*STANDING, *subject.checks) if stands else GONE)
             for text in _texts(check, subject)
         ]
         if not found or time.monotonic() > deadline:

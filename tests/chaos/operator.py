@@ -18,10 +18,6 @@ from tests.chaos.subject import Subject
 from tests.integration.laboratory import CONDUCTOR, services
 
 FINAL = ("COMPLETED", "FAILED", "ROLLED_BACK")
-#: Seconds without progress after which the operator takes an operation for stuck.
-_SILENCE = 15.0
-_LONG_SILENCE = 150.0
-_LONGEST = 900.0
 _MOST_VERBS, _MOST_RETRIES = 8, 3
 _PATIENT = 60.0
 _HOOK = re.compile(r"\b[a-z]+(?:_[a-z]+)*_(?:start|end)\b")
@@ -65,6 +61,7 @@ class Operator:
         self, subject: Subject, record: Record, chance: random.Random, fault: str
     ) -> None:
         self._subject = subject
+        self._pace = subject.pace
         self._record = record
         self._chance = chance
         self._errs = fault == "wrong verb"
@@ -114,9 +111,10 @@ class Operator:
             if now != moved:
                 moved, changed = now, time.monotonic()
             silent = time.monotonic() - changed
-            if silent > _SILENCE and self._interrupted and self._give_up(state):
+            pace, lasted = self._pace, time.monotonic() - began
+            if silent > pace.silence and self._interrupted and self._give_up(state):
                 changed = time.monotonic()
-            elif silent > _LONG_SILENCE or time.monotonic() - began > _LONGEST:
+            elif silent > pace.long_silence or lasted > pace.longest:
                 return "stuck", self._error(found)
             time.sleep(0.5)
 

@@ -7,13 +7,9 @@ The same seed, clusters and length give the same plan on every machine.
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
 from typing import Any
 
 from tests.chaos import catalogue
-
-#: Seconds of a step, by which the length of a plan is known beforehand.
-USUAL = 40
 
 
 @dataclass(frozen=True)
@@ -41,6 +37,8 @@ CLUSTERS = {
 DEFAULT = ("v1", "v2")
 _FEWEST, _MOST = 2, 5
 _LONGEST_DELAY, _SHORT = 12.0, 3.0
+# In the real laboratory, for operations of the catalogue.
+_SELDOM, _PLAYBOOKS = 0.04, 0.3
 
 
 @dataclass(frozen=True)
@@ -118,38 +116,45 @@ class _Deck:
         return [pair for _, pair in sorted(rounds, key=lambda one: one[0])]
 
 
-def of_cluster(seed: int, cluster: str, only: Sequence[str] = ()) -> Iterator[Step]:
+def of_cluster(
+    seed: int, cluster: str, only: Sequence[str] = (), lab: str = catalogue.QUICK
+) -> Iterator[Step]:
     """The endless plan of one cluster; its steps are not numbered yet.
 
     :param only: names of faults; (): every one.
+    :param lab: which kind of laboratory, see the catalogue.
     """
     # Of text, which is the same in every process.
     chance = random.Random(f"{seed} {cluster}")
     kind = CLUSTERS[cluster]
-    deck = _Deck(chance, _pairs(kind, only))
+    deck = _Deck(chance, _pairs(kind, only, lab))
     state = _State()
     while True:
-        operation, fault = deck.draw(state.possible(kind))
+        possible = state.possible(kind, lab)
+        if lab == catalogue.REAL:
+            possible = _biased(chance, possible)
+        operation, fault = deck.draw(possible)
         yield _step(chance, cluster, operation, fault)
         state = state.after(operation)
 
 
-def _pairs(kind: Kind, only: Sequence[str]) -> list[tuple[str, str]]:
+def _pairs(kind: Kind, only: Sequence[str], lab: str) -> list[tuple[str, str]]:
     missing: tuple[str, ...] = ()
     missing += () if kind.balanced else catalogue.BALANCER_FAULTS
     missing += () if kind.available else catalogue.QUORUM_FAULTS
     return [
         (operation, fault)
-        for operation in _operations(kind)
-        for fault in catalogue.FAULTS
+        for operation in _operations(kind, lab)
+        for fault in catalogue.of_lab(lab)
         if fault not in missing
         and catalogue.suits(fault, operation)
         and (not only or fault in only or fault == "none")
     ]
 
 
-def _operations(kind: Kind) -> list[str]:
+def _operations(kind: Kind, lab: str) -> list[str]:
     missing: tuple[str, ...] = ()
+    missing += catalogue.ONLY_QUICK if lab == catalogue.REAL else ()
     missing += () if kind.balanced else catalogue.BALANCED
     missing += () if kind.available else catalogue.AVAILABLE
     return [name for name in catalogue.OPERATIONS if name not in missing]
@@ -164,7 +169,7 @@ class _State:
     maintained: bool = False
     has_cnf: bool = False
 
-    def possible(self, kind: Kind) -> list[str]:
+    def possible(self, kind: Kind, lab: str) -> list[str]:
         """What can be done with it."""
         if not self.exists:
             return [catalogue.FIRST]
@@ -175,7 +180,7 @@ class _State:
         left |= {"scale in"} if self.workers <= _FEWEST else set()
         left |= {"scale out"} if self.workers >= _MOST else set()
         left |= {begin, *catalogue.ALONE} if self.has_cnf else {*later}
-        return [name for name in _operations(kind) if name not in left]
+        return [name for name in _operations(kind, lab) if name not in left]
 
     def after(self, operation: str) -> "_State":
         """What becomes of it."""
@@ -188,6 +193,18 @@ class _State:
             maintained=operation == catalogue.MAINTAIN,
             has_cnf=operation == begin or (self.has_cnf and operation != end),
         )
+
+
+def _biased(chance: random.Random, possible: list[str]) -> list[str]:
+    """Those of the possible operations that come next, the long ones less often."""
+    drawn = chance.random()
+    seldom, playbooks = catalogue.SELDOM, catalogue.PLAYBOOK_OPERATIONS
+    kinds = (
+        [name for name in possible if drawn < _SELDOM and name in seldom],
+        [name for name in possible if drawn < _PLAYBOOKS and name in playbooks],
+        [name for name in possible if name not in (*seldom, *playbooks)],
+    )
+    return next(names for names in kinds if names)
 
 
 def _step(chance: random.Random, cluster: str, operation: str, fault: str) -> Step:
@@ -211,26 +228,18 @@ def _step(chance: random.Random, cluster: str, operation: str, fault: str) -> St
 
 
 def endless(
-    seed: int, clusters: Sequence[str] = DEFAULT, only: Sequence[str] = ()
+    seed: int,
+    clusters: Sequence[str] = DEFAULT,
+    only: Sequence[str] = (),
+    lab: str = catalogue.QUICK,
 ) -> Iterator[Step]:
     """The plan of clusters side by side: one step of each after the other."""
-    plans = [of_cluster(seed, cluster, only) for cluster in clusters]
+    plans = [of_cluster(seed, cluster, only, lab) for cluster in clusters]
     number = 0
     while True:
         for plan in plans:
             number += 1
             yield Step(**{**next(plan).document(), "number": number})
-
-
-def of(
-    seed: int,
-    minutes: float,
-    clusters: Sequence[str] = DEFAULT,
-    only: Sequence[str] = (),
-) -> list[Step]:
-    """As much of it as is likely to be done in this time."""
-    count = max(1, round(minutes * 60 / USUAL))
-    return list(islice(endless(seed, clusters, only), count))
 
 
 def lines(steps: Sequence[Step]) -> Iterator[str]:

@@ -3,48 +3,50 @@
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from lab.services.tacker import SECOND
-from tests.chaos import page, record
+from tests.chaos import catalogue, page, record
 from tests.chaos.campaign import Campaign
+from tests.chaos.pace import PACES, Pace
 from tests.chaos.plan import Step, lines, of_document
+from tests.chaos.real_subject import RealSubject
 from tests.chaos.record import Record
 from tests.chaos.subject import Subject
 from tests.integration.cluster import SECRETS
 from tests.integration.laboratory import Lab, services
 from tests.integration.processes import Watch
 
-#: Limits of the driver, so that a fault does not take minutes. Each still covers what
-#: takes its time in a healthy cluster of the laboratory.
-LIMITS: dict[str, float] = {
-    "connect_timeout": 5,
-    "boot_timeout": 60,
-    "login_timeout": 20,
-    "playbook_idle_timeout": 60,
-    "ready_timeout": 60,
-    "api_timeout": 20,
+#: What a cluster of a campaign is, by the kind of laboratory.
+SUBJECTS: Mapping[str, type[Subject]] = {
+    catalogue.QUICK: Subject,
+    catalogue.REAL: RealSubject,
 }
-#: Seconds between two looks at all processes.
-_LOOK = 0.1
 
 
 def run(
-    path: Path, seed: int, clusters: list[str], steps: Iterable[Step], minutes: float
+    path: Path,
+    seed: int,
+    clusters: list[str],
+    steps: Iterable[Step],
+    minutes: float,
+    lab: str,
 ) -> int:
     """Carry out a plan; 1 if something did not hold.
 
     :param path: of the record; the page is beside it.
     :param minutes: after which no new step begins.
+    :param lab: which kind of laboratory it is.
     """
     # What is away is not reported at every look.
     logging.getLogger("keystoneauth").setLevel(logging.CRITICAL)
     kept = Record(path, _tell)
-    kept.add(record.CAMPAIGN, seed=seed, clusters=clusters, minutes=minutes)
-    with _limited(), Watch(SECRETS, pause=_LOOK) as watch:
-        subjects = {name: Subject(name) for name in clusters}
+    kept.add(record.CAMPAIGN, seed=seed, clusters=clusters, minutes=minutes, lab=lab)
+    pace = PACES[lab]
+    with _limited(pace), Watch(SECRETS, pause=pace.look) as watch:
+        subjects = {name: SUBJECTS[lab](name) for name in clusters}
         campaign = Campaign(seed, subjects, kept, watch)
         try:
             campaign.run(steps, minutes)
@@ -58,9 +60,9 @@ def run(
 
 
 @contextlib.contextmanager
-def _limited() -> Iterator[None]:
+def _limited(pace: Pace) -> Iterator[None]:
     """The driver's limits for faults, in its configuration."""
-    with Lab.configured("k8s_mgmt", **LIMITS):
+    with Lab.configured("k8s_mgmt", **pace.limits):
         # Where an earlier campaign was killed, its second one works beside.
         services("stop", "--kill", SECOND)
         Lab.kill_conductor()

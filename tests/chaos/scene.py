@@ -23,7 +23,7 @@ class Scene:
 
     :ivar sent: the request was sent, so that delays count.
     :ivar rested: the operation has ended.
-    :ivar broken: what the fault does is done.
+    :ivar broken: what the fault does is done, or never will be.
     :ivar mended: nothing is broken any more that the fault itself mends.
     :ivar others: operations that the fault has begun.
     :ivar cured: file on the Ansible server with which playbooks fail no more.

@@ -4,12 +4,13 @@
 import contextlib
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.chaos import catalogue, plan
 from tests.chaos.cnfs import Cnfs
+from tests.chaos.pace import PACES
 from tests.integration import applications, exposed, workloads
 from tests.integration.cluster import PARAMETERS, PHASE, ROOT, Cluster
 from tests.integration.laboratory import Lab
@@ -29,21 +30,30 @@ class Subject:
     :ivar cut_off: a conductor was killed while it worked on it.
     :ivar leaving: servers that requests of this step have to delete.
     :ivar shrinks: how many more workers they may delete.
+    :ivar disrupted: the fault of this step has stopped pods by itself.
+    :ivar replaced: it was made anew as a whole.
     """
+
+    kind = catalogue.QUICK
+    labs: tuple[type[Lab], type[LabV2]] = (Lab, LabV2)
+    variables: Mapping[str, Any] = _VARIABLES
+    drain: Mapping[str, Any] = _DRAIN
 
     def __init__(self, name: str) -> None:
         kind = plan.CLUSTERS[name]
         self.name, self.balanced = name, kind.balanced
         self.is_v2 = kind.api == "v2"
+        self.pace = PACES[self.kind]
+        #: What has to hold besides :data:`.invariants.STANDING`.
+        self.checks: tuple[Callable[[Subject], Iterator[str]], ...] = ()
         scratch = Path(tempfile.mkdtemp(prefix="chaos-"))
         flavour = "ha" if kind.available else "simple"
         samples = ROOT / "samples" / ("v2" if self.is_v2 else "")
         source = applications.source(samples, scratch / "samples", flavour)
-        lab_of = LabV2 if self.is_v2 else Lab
-        self.lab: Lab = lab_of(scratch, flavour, source)
+        self.lab: Lab = self.labs[self.is_v2](scratch, flavour, source)
         self._stack = contextlib.ExitStack()
         self._changes = 0
-        self.cut_off = False
+        self.cut_off = self.disrupted = self.replaced = False
         self.leaving: set[str] = set()
         self.shrinks = 0
         self._loaded = ""
@@ -54,8 +64,8 @@ class Subject:
             self.lab.instance(
                 f"chaos-{self.name}",
                 secret=True,
-                kubespray_vars=_VARIABLES,
-                drain=_DRAIN,
+                kubespray_vars=dict(self.variables),
+                drain=dict(self.drain),
             )
         )
         if not self.balanced:
@@ -72,6 +82,25 @@ class Subject:
             self.close()
         self.cut_off = False
         self.cluster = self._new()
+
+    def put_to_use(self) -> None:
+        """Have the workload on it that must outlive whatever happens."""
+        if self.stands and not self.is_loaded:
+            apply = ("apply", "-f", "-")
+            self.cluster.kubectl(*apply, stdin=workloads.WORKLOADS)
+            namespace = {"metadata": {"name": exposed.NAMESPACE}, **_NAMESPACE}
+            self.cluster.kubectl(*apply, stdin=json.dumps(namespace))
+            self._loaded = self._born()
+        self.replaced = False
+
+    def changes(self, fault: str, cured: str) -> dict[str, Any]:
+        """What the request itself has of a fault.
+
+        :param cured: file on the Ansible server with which playbooks fail no more.
+        """
+        if fault in ("playbook fails once", "wrong verb"):
+            return faulty(until=cured)
+        return {}
 
     def close(self) -> None:
         """Terminate and delete what there is."""
@@ -110,14 +139,20 @@ class Subject:
             "end of maintenance": lambda **c: self._resume(),
             "terminate": lambda **c: self.cluster.begin_termination(),
         }
-        self.leaving |= self._leave(operation)
+        self.replaced |= operation in (catalogue.FIRST, catalogue.LAST, "heal VNF")
+        self.leaving |= self._goes(operation)
         self.shrinks += operation == "scale in"
         if operation in catalogue.CNF:
             self.cluster.follow(self.cnfs.begin(operation))
         else:
             requests[operation](**changes)
 
-    def _leave(self, operation: str) -> set[str]:
+    def begin_step(self) -> None:
+        """Forget what a former step has done."""
+        self.disrupted = False
+        self.leaving, self.shrinks = set(), 0
+
+    def _goes(self, operation: str) -> set[str]:
         """The servers that an operation is to delete."""
         match operation:
             case "heal worker":
@@ -140,15 +175,6 @@ class Subject:
         if operation == "scale in" and len(self.cluster.workers()) <= 2:
             return "scale out"
         return ""
-
-    def load(self) -> None:
-        """Have the workload on the cluster that must outlive whatever happens."""
-        if self.stands:
-            apply = ("apply", "-f", "-")
-            self.cluster.kubectl(*apply, stdin=workloads.WORKLOADS)
-            namespace = {"metadata": {"name": exposed.NAMESPACE}, **_NAMESPACE}
-            self.cluster.kubectl(*apply, stdin=json.dumps(namespace))
-            self._loaded = self._born()
 
     @property
     def is_loaded(self) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos import plan, record, running, summary
+from tests.chaos import catalogue, plan, record, running, summary
 
 pytestmark = pytest.mark.lab
 
@@ -19,7 +19,7 @@ STEPS = 12
 def test_nothing_is_lost_in_a_short_campaign(tmp_path: Path) -> None:
     path = tmp_path / "chaos.jsonl"
     steps = islice(plan.endless(SEED, CLUSTERS), STEPS)
-    code = running.run(path, SEED, CLUSTERS, steps, MINUTES)
+    code = running.run(path, SEED, CLUSTERS, steps, MINUTES, catalogue.QUICK)
     events = record.read(path)
     done = summary.of(events)
     wrong = [

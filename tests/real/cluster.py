@@ -7,7 +7,7 @@ from typing import Any
 import requests
 
 from tests.integration.cluster import Cluster, eventually
-from tests.integration.conftest import cloud
+from tests.integration.laboratory import cloud
 from tests.real import workloads
 
 #: Seconds for pods to come to run; images are pulled.

@@ -1,55 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real laboratory as the scenarios see it."""
-
-import json
-from typing import Any
+"""What the scenarios share: the real laboratory."""
 
 import pytest
 
-from lab import client
-from lab.real import request
-from lab.real.site import Site
-from tests.integration.cluster import Cluster
-from tests.integration.conftest import Lab
-from tests.integration.v2 import LabV2
+from tests.real.laboratory import RealLab, RealLabV2
 
-#: Seconds after which an operation is given up though it moves.
-LONGEST = 4 * 3600.0
-
-
-class _Real(Lab):
-    """A lab whose requests are for the real kubespray."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.tacker.longest = LONGEST
-
-    @property
-    def site(self) -> Site:
-        """What the laboratory was made of."""
-        return Site.load(client.state())
-
-    def _body(
-        self, cluster: Cluster, dormant: bool, changes: dict[str, Any]
-    ) -> dict[str, Any]:
-        sample = json.loads(
-            (self.requests / f"instantiate-{self.flavour}.json").read_text()
-        )
-        body = request.adapted(sample, self.site)
-        ours = body["additionalParams"][request.PARAMETERS]
-        ours["vim_name"] = cluster.vim_name
-        ours["ansible"]["transferring_inventory_path"] = cluster.directory
-        for name, change in changes.items():
-            ours[name] = {**ours.get(name, {}), **change}
-        return body
-
-
-class RealLab(_Real):
-    """It, with a package for the v1 API."""
-
-
-class RealLabV2(_Real, LabV2):
-    """It, with a package for the v2 API."""
+__all__ = ["RealLab", "RealLabV2"]
 
 
 @pytest.fixture(scope="session")

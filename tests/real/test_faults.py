@@ -7,53 +7,23 @@ from collections.abc import Iterator
 
 import pytest
 
-from lab import client
-from lab.real import request
 from lab.services import mirror
-from lab.settings import from_environment
 from tests.integration.cluster import Cluster, eventually
 from tests.integration.conftest import ANSIBLE_SERVER, services
 from tests.real.cluster import consistent, named
 from tests.real.conftest import RealLab
+from tests.real.site_faults import KUBELET, full, spoiled
 
 pytestmark = pytest.mark.lab
 
 #: Seconds for which the Ansible server is away.
 AWAY = 60
-KUBELET = "kubelet"
 
 
 @pytest.fixture(scope="module")
 def cluster(lab: RealLab) -> Iterator[Cluster]:
     with lab.instance("faulty") as made:
         yield made
-
-
-@contextlib.contextmanager
-def spoiled(release: str) -> Iterator[None]:
-    """The kubelet of a release is not what its checksum says."""
-    version = f"v{request.kubernetes_version(release)}"
-    found = (mirror.root(from_environment()) / "files").rglob(f"{version}/**/{KUBELET}")
-    (path,) = found
-    target = path.readlink()
-    path.unlink()
-    try:
-        path.write_bytes(target.read_bytes()[:-1] + b"?")
-        yield
-    finally:
-        path.unlink()
-        path.symlink_to(target)
-
-
-@contextlib.contextmanager
-def full(server: str) -> Iterator[None]:
-    """A VM that has no room for downloads."""
-    fill = "cat /dev/zero >/tmp/fill 2>/dev/null; true"
-    client.on_host(server, "sh", "-c", fill)
-    try:
-        yield
-    finally:
-        client.on_host(server, "rm", "-f", "/tmp/fill")
 
 
 def reaches(lab: RealLab, cluster: Cluster, task: str, after: int) -> None:

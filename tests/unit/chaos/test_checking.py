@@ -65,7 +65,6 @@ class World:
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    monkeypatch.setattr(checking, "_PAUSE", 0)
 
     def run(scene, mend, silent=()):
         world = World(scene, list(silent), mend)
@@ -89,6 +88,8 @@ def run(tmp_path, monkeypatch):
             balanced=True,
             cnfs=SimpleNamespace(serve=lambda: None),
             leaving=set(),
+            replaced=False,
+            pace=SimpleNamespace(pause=0),
         )
         operator = SimpleNamespace(see_through=lambda *a: None)
         path = tmp_path / "record.jsonl"

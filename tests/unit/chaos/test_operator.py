@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from lab import client
+from tests.chaos import catalogue
 from tests.chaos import operator as operating
+from tests.chaos.pace import PACES
 from tests.chaos.record import FINDING, VERB, Record, read
 
 RESUME = "heal_end, step 3/17: no. `retry` goes on from here; `fail` gives it up."
@@ -48,7 +50,11 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setattr(operating, "_PATIENT", 0)
 
     def run(tacker, name="heal worker", fault="none", is_v2=False):
-        subject = SimpleNamespace(is_v2=is_v2, lab=SimpleNamespace(tacker=tacker))
+        subject = SimpleNamespace(
+            is_v2=is_v2,
+            lab=SimpleNamespace(tacker=tacker),
+            pace=PACES[catalogue.QUICK],
+        )
         path = tmp_path / "record.jsonl"
         one = operating.Operator(subject, Record(path), First(1), fault)
         return one.see_through("1", name), read(path)

@@ -7,12 +7,13 @@ from itertools import islice
 
 import pytest
 
-from tests.chaos import catalogue, plan
+from tests.chaos import catalogue, faults, plan
+from tests.chaos.pace import PACES
 from tests.tree import ROOT
 
 
-def some(seed, count=200, clusters=plan.DEFAULT, only=()):
-    return list(islice(plan.endless(seed, clusters, only), count))
+def some(seed, count=200, clusters=plan.DEFAULT, only=(), lab=catalogue.QUICK):
+    return list(islice(plan.endless(seed, clusters, only, lab), count))
 
 
 def test_same_seed_gives_the_same_plan():
@@ -41,8 +42,20 @@ def test_cluster_has_the_same_plan_whatever_is_beside_it():
     assert alone == beside
 
 
-def test_length_is_that_of_the_minutes():
-    assert len(plan.of(1, minutes=20)) == 20 * 60 / plan.USUAL
+@pytest.mark.parametrize(("words", "lab"), [([], "quick"), (["--real"], "real")])
+def test_length_is_that_of_the_minutes(words, lab, tmp_path):
+    command = [sys.executable, "-m", "lab", "--state", str(tmp_path), "chaos", "--plan"]
+    done = subprocess.run(
+        [*command, "--minutes", "26", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    printed = done.stdout.splitlines()
+    assert len(printed) == 26 * 60 / PACES[lab].usual
+    assert printed == list(plan.lines(some(1, len(printed), lab=lab)))
 
 
 def test_clusters_take_turns():
@@ -66,18 +79,40 @@ def test_each_operation_suits_what_was_planned_before_it():
 
 
 def test_every_fault_comes_before_many_come_twice():
-    faults = [step.fault for step in some(1, 2 * len(catalogue.FAULTS), ("v1",))]
-    assert len(set(faults)) > 0.8 * len(catalogue.FAULTS)
+    known = catalogue.of_lab(catalogue.QUICK)
+    found = [step.fault for step in some(1, 2 * len(known), ("v1",))]
+    assert len(set(found)) > 0.8 * len(known)
 
 
-def test_every_suitable_pair_comes_at_last():
-    pairs = {(one.operation, one.fault) for one in some(1, 12000, ("v1-ha",))}
+@pytest.mark.parametrize(("lab", "count"), [("quick", 14000), ("real", 24000)])
+def test_every_suitable_pair_comes_at_last(lab, count):
+    steps = some(1, count, ("v1-ha",), lab=lab)
+    pairs = {(one.operation, one.fault) for one in steps}
     assert pairs == {
         (operation, fault)
         for operation in catalogue.OPERATIONS
-        for fault in catalogue.FAULTS
+        for fault in catalogue.of_lab(lab)
         if catalogue.suits(fault, operation)
+        and (lab == catalogue.QUICK or operation not in catalogue.ONLY_QUICK)
     }
+
+
+def test_operations_that_take_long_are_rare_in_the_real_laboratory():
+    operations = [step.operation for step in some(1, 1000, ("v1",), lab="real")]
+    seldom = sum(one in catalogue.SELDOM for one in operations)
+    playbooks = sum(one in catalogue.PLAYBOOK_OPERATIONS for one in operations)
+    assert 0 < seldom < 50
+    assert 150 < playbooks < 350
+
+
+@pytest.mark.parametrize("lab", PACES)
+def test_every_fault_of_a_laboratory_strikes(lab):
+    every = [faults.strike_of(fault, lab) for fault in catalogue.of_lab(lab)]
+    assert all(callable(strike) for strike in every)
+
+
+def test_faults_that_stop_pods_are_in_the_catalogue():
+    assert set(catalogue.DISRUPTING) <= set(catalogue.FAULTS)
 
 
 def test_faults_are_chosen_by_name():

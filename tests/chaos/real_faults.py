@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What strikes where Kubernetes and kubespray are real, besides :mod:`.faults`."""
+
+import contextlib
+from collections.abc import Callable, Mapping
+
+from lab import client
+from lab.real.site import Site
+from tests.chaos.scene import Scene
+from tests.real import site_faults
+
+Mend = Callable[[], None]
+_MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"
+_ASIDE = "/etc/kubernetes/kube-apiserver.yaml"
+
+
+def _back(host: str, *argv: str) -> None:
+    """Run a command on a host, which a heal may have deleted meanwhile."""
+    if any(one.id == host for one in client.hosts()):
+        client.on_host(host, *argv)
+
+
+def _without(host: str, unit: str) -> Mend:
+    client.on_host(host, "systemctl", "stop", unit)
+    return lambda: _back(host, "systemctl", "start", unit)
+
+
+def _kill(host: str, program: str) -> None:
+    """Kill a process, which systemd or the kubelet starts again."""
+    client.on_host(host, "pkill", "-9", "-x", program)
+
+
+def _without_api(scene: Scene) -> Mend:
+    """The kubelet stops a static pod whose manifest is not there."""
+    host = _control_plane(scene)
+    client.on_host(host, "mv", _MANIFEST, _ASIDE)
+    return lambda: _back(host, "mv", _ASIDE, _MANIFEST)
+
+
+def _full(host: str) -> Mend:
+    site_faults.fill(host)
+    return lambda: _empty(host)
+
+
+def _empty(host: str) -> None:
+    if any(one.id == host for one in client.hosts()):
+        site_faults.empty(host)
+
+
+def _with_a_spoiled_file(scene: Scene) -> Mend:
+    """What new nodes download is not what it should be, until that was noticed."""
+    stack = contextlib.ExitStack()
+    stack.enter_context(site_faults.spoiled(Site.load(client.state()).release))
+    return stack.close
+
+
+def _control_plane(scene: Scene) -> str:
+    return scene.subject.cluster.server("masterNode")
+
+
+#: In place of what they are where Kubernetes is a stand-in, or only here.
+STRIKES: Mapping[str, Callable[[Scene], Mend | None]] = {
+    "API server away": _without_api,
+    # A process has at most 15 characters of its name.
+    "API server killed": lambda scene: _kill(_control_plane(scene), "kube-apiserver"),
+    "controller manager killed": lambda scene: _kill(
+        _control_plane(scene), "kube-controller"
+    ),
+    "etcd away": lambda scene: _without(_control_plane(scene), "etcd"),
+    "etcd killed": lambda scene: _kill(_control_plane(scene), "etcd"),
+    "control plane full": lambda scene: _full(_control_plane(scene)),
+    "kubelet away": lambda scene: _without(scene.victim, "kubelet"),
+    "kubelet killed": lambda scene: _kill(scene.victim, "kubelet"),
+    "containerd away": lambda scene: _without(scene.victim, "containerd"),
+    "containerd killed": lambda scene: _kill(scene.victim, "containerd"),
+    "worker full": lambda scene: _full(scene.victim),
+    "playbook fails once": _with_a_spoiled_file,
+    "wrong verb": _with_a_spoiled_file,
+}
