@@ -94,9 +94,13 @@ def refusing_api(host: str, status: int) -> Mend:
 
 def other_password(host: str) -> Mend:
     """The driver's account on it takes another password."""
-    line = "echo '%s:%s' | chpasswd"
-    on(host, line % (VM_ACCOUNT.name, "another"))
-    return _later(host, line % (VM_ACCOUNT.name, VM_ACCOUNT.password))
+
+    def take(password: str) -> None:
+        if exists(host):
+            client.on_host(host, "chpasswd", stdin=f"{VM_ACCOUNT.name}:{password}\n")
+
+    take("another")
+    return lambda: take(VM_ACCOUNT.password)
 
 
 def without_etcd(host: str) -> None:
