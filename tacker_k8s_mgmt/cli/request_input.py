@@ -77,6 +77,7 @@ def read_request(
         warnings += before.warnings
         stored = _request(before)
     _refuse_order(document.name, body, stored)
+    warnings += body.warnings
     problems = [*body.problems, *(stored.problems if stored else ())]
     absent = _absent(body, stored)
     parsed = None

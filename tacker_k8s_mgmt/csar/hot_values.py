@@ -7,10 +7,10 @@ cloud, such as ``nova.flavor``, are left to it.
 
 import ipaddress
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from tacker_k8s_mgmt.csar import foreign_patterns
 from tacker_k8s_mgmt.csar.tree import mapping, sequence
 from tacker_k8s_mgmt.request import blanks
 
@@ -121,11 +121,10 @@ def _allowed(wanted: Any, kind: str, value: Any) -> str:
 
 
 def _pattern(wanted: Any, kind: str, value: Any) -> str:
-    try:
-        fits = not isinstance(value, str) or re.fullmatch(str(wanted), value)
-    except re.error:
+    if not isinstance(value, str):
         return ""
-    return "" if fits else f"does not match {wanted}"
+    why = foreign_patterns.problem(str(wanted), value)
+    return f"{why} {wanted}" if why else ""
 
 
 def _custom(wanted: Any, kind: str, value: Any) -> str:

@@ -21,6 +21,8 @@ CREATE = request_schemas.CREATE
 INSTANTIATE = request_schemas.INSTANTIATE
 #: The driver's own attribute, in both spellings.
 ATTRIBUTES = (params.ATTRIBUTE, key_aliases.camel(params.ATTRIBUTE))
+#: Of a text of the metadata, in Tacker's v2 API.
+LONGEST_TEXT = 1024
 _OURS = tuple((name,) for name in ATTRIBUTES)
 
 #: Attributes that only one operation has.
@@ -41,11 +43,13 @@ class Request:
 
     :param operation: "" if nothing in the body identifies it.
     :param problems: what Tacker's API would refuse, one sentence each.
+    :param warnings: what one of Tacker's APIs would refuse, where either may be meant.
     """
 
     operation: str
     body: Mapping[str, Any]
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def additional_params(self) -> Mapping[str, Any]:
@@ -85,8 +89,11 @@ def read(document: Any, api: Api | None = None) -> Request:
     models = request_schemas.MODELS[(api or _api_of(document)).name]
     operation = _operation(document)
     if operation in models:
-        problems = _problems(models[operation], document)
-        return Request(operation, document, (*problems, *_settings(document)))
+        problems = (*_problems(models[operation], document), *_settings(document))
+        long = tuple(_long(document))
+        if api is V2:
+            return Request(operation, document, (*problems, *long))
+        return Request(operation, document, problems, () if api else long)
     if operation:
         return Request("", document, (f"the package's API has no {operation}",))
     if "additionalParams" in document:
@@ -157,6 +164,18 @@ def _settings(body: Mapping[str, Any]) -> Sequence[str]:
     metadata = node_settings.merged({}, mapping(body.get("metadata")))
     _, problems = node_settings.parse(metadata)
     return (*problems, *metadata_lists.problems(metadata))
+
+
+def _long(body: Mapping[str, Any]) -> Iterator[str]:
+    """Texts of the metadata that Tacker's v2 API refuses."""
+    for name, value in mapping(body.get("metadata")).items():
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            is_json = value.lstrip().startswith(("[", "{"))
+            way_out = "; it takes the JSON itself, not as text" if is_json else ""
+            yield (
+                f"metadata.{name}: its text has {len(value)} characters, and Tacker's "
+                f"v2 API refuses more than {LONGEST_TEXT}{way_out}"
+            )
 
 
 def _sentence(detail: Any) -> str:

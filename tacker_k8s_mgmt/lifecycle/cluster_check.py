@@ -14,7 +14,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import application_status, ports
 from tacker_k8s_mgmt.lifecycle.steps import tenants
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords, nodes_in
-from tacker_k8s_mgmt.model.cluster import NodeObject
+from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import BalancerStatus
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
@@ -27,7 +27,7 @@ from tacker_k8s_mgmt.status.application_report import (
     ApplicationsReport,
     ApplicationState,
 )
-from tacker_k8s_mgmt.status.facts import Answers, Report, Source
+from tacker_k8s_mgmt.status.facts import Answers, Report, Source, Vim
 from tacker_k8s_mgmt.status.heal_commands import HealCommands
 from tacker_k8s_mgmt.status.settings_report import SettingsReport
 from tacker_k8s_mgmt.status.tenant_rows import TenantsReport
@@ -47,6 +47,7 @@ class Objects(NamedTuple):
     marks: Mapping[str, NodeMarks]
     services: tuple[Service, ...]
     tenants: Tenants
+    logins: Mapping[str, ClusterAccess]
 
 
 class Survey:
@@ -107,6 +108,10 @@ class Survey:
             if self._params.load_balancer:
                 status = self._read(Source.BALANCER, lambda: self._status(machines))
             objects = nodes.result()
+            logins = objects.logins if objects else {}
+            former = self._read(
+                Source.VIM, lambda: self._former(logins, tenant_vims or {})
+            )
             # Only a control plane that has answered.
             asked = self._answering
             apps = self._read(Source.CLUSTER, lambda: self._applications(asked))
@@ -124,6 +129,7 @@ class Survey:
                 settings=self._settings,
                 tenants=objects.tenants if objects else None,
                 tenant_vims=tenant_vims,
+                former_logins=former,
             )
             return answers, apps or ()
 
@@ -192,7 +198,9 @@ class Survey:
             services = chain.from_iterable(map(cluster.services, namespaces))
             nodes = tuple(cluster.nodes())
             self._answering = (plane,)
-            return Objects(nodes, marks, tuple(services), self._tenants(plane))
+            found = self._tenants(plane)
+            logins = self._logins(plane, found)
+            return Objects(nodes, marks, tuple(services), found, logins)
 
         return _first(control_planes, ask)
 
@@ -215,6 +223,20 @@ class Survey:
         }
         lost = {tenant.name for tenant in wanted} - there
         return {**dict.fromkeys(there, ()), **dict.fromkeys(lost), **found}
+
+    def _logins(self, plane: Node, found: Tenants) -> Mapping[str, ClusterAccess]:
+        """The logins of the tenants in the cluster that have a token."""
+        manifests = self._view.manifests(plane)
+        logins = {name: tenants.access(manifests, name) for name in sorted(found)}
+        return {name: login for name, login in logins.items() if login}
+
+    def _former(
+        self, logins: Mapping[str, ClusterAccess], vims: Mapping[str, Vim]
+    ) -> frozenset[str]:
+        """The tenants whose VIM has another login."""
+        both = logins.keys() & vims.keys()
+        has_login = self._view.vims.has_login
+        return frozenset(name for name in both if not has_login(name, logins[name]))
 
     def _status(self, machines: Machines | None) -> BalancerStatus:
         machine = machines.load_balancer if machines else None

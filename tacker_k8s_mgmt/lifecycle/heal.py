@@ -40,12 +40,11 @@ LOG = logging.getLogger(__name__)
 class HealStart:
     """The steps of ``heal_start`` for single VNFCs.
 
-    :param servers: id of the VNFC of each server that is rebuilt, by server id.
+    :param servers: ids of the VNFCs by those of the servers to rebuild; read late.
     """
 
     def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:
-        # The API is not reached through a server that is rebuilt.
-        self._state = ClusterState(deps, silent_planes=set(servers))
+        self._state = ClusterState(deps)
         self._servers = servers
         self._guard = ControlPlaneGuard(self._state, servers)
         self._leave = Leave(self._state)
@@ -85,6 +84,8 @@ class HealStart:
 
     def _choose(self) -> None:
         state, leave = self._state, self._leave
+        # The API is not reached through a server that is rebuilt.
+        state.silent_planes |= self._servers.keys()
         self._guard.see_majority()
         members, seen = compare(state, self._expect_balancer)
         _refuse_unlisted(state, members)
@@ -172,7 +173,7 @@ class HealStart:
 class HealEnd:
     """The steps of ``heal_end`` for single VNFCs.
 
-    :param servers: id of the VNFC of each rebuilt server, by the id of the new server.
+    :param servers: ids of the VNFCs by those of the rebuilt servers; read late.
     """
 
     def __init__(self, deps: Dependencies, *, servers: Mapping[str, str]) -> None:

@@ -106,7 +106,6 @@ class Instantiate:
         rebuild.inventory(state)
         if previous := state.previous():
             rebuild.machines(state, previous)
-        state.records.upgrade()
         rebuild.forget_former(state)
         # A rebuilt VM has another host key and other facts.
         inventory.forget_new(state, state.vms(), state.nodes)

@@ -223,6 +223,8 @@ class VimFinder(Protocol):
     def of_tenants(self) -> Mapping[str, Vim] | None:
         """The VIMs of tenants by their names; None if Tacker can keep none."""
 
+    def has_login(self, tenant: str, access: ClusterAccess) -> bool: ...
+
 
 class Vims(VimFinder, Protocol):
     """Tacker's VIM registry, for one VNF instance."""

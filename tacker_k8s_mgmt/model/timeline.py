@@ -114,6 +114,11 @@ class Operation:
         return self.hook.partition(" of CNF ")[2]
 
     @property
+    def is_start(self) -> bool:
+        """Whether Tacker's own work comes after it."""
+        return self.hook.partition(" ")[0].endswith("_start")
+
+    @property
     def failed(self) -> bool:
         return self.outcome == FAILED
 
@@ -125,7 +130,7 @@ class Operation:
     @property
     def meanwhile(self) -> str:
         """What Tacker does after this hook, in words; "" if nothing."""
-        if self.failed or not self.hook.endswith("_start"):
+        if self.failed or not self.is_start:
             return ""
         work = _HEAT.get(self.name)
         if work is None:
@@ -174,15 +179,17 @@ class Timeline:
         """The hooks of each operation together, with those of its retries.
 
         Journals know hooks only. A hook belongs to the previous one if both have the
-        same operation, which the previous one has not completed.
+        same operation, which the previous one has not completed. Between those of a CNF
+        there may be others, of the cluster or of other CNFs.
         """
         occurrences: list[list[Operation]] = []
         for operation in self.operations:
-            before = occurrences[-1][-1] if occurrences else None
-            same = before is not None and before.name == operation.name
-            if before is None or not same or (before.final and not before.failed):
-                occurrences.append([])
-            occurrences[-1].append(operation)
+            recent = occurrences if operation.cnf else occurrences[-1:]
+            same = (one for one in reversed(recent) if one[-1].name == operation.name)
+            begun = next(same, None)
+            if begun is None or (begun[-1].final and not begun[-1].failed):
+                occurrences.append(begun := [])
+            begun.append(operation)
         return occurrences
 
     def add(self, record: Mapping[str, Any]) -> Operation:
@@ -255,10 +262,10 @@ def _end_step(operation: Operation, record: Mapping[str, Any]) -> None:
 
 
 def _next_hook(operation: Operation, record: Mapping[str, Any]) -> str:
-    if operation.failed or not operation.hook.endswith("_start"):
+    if operation.failed or not operation.is_start:
         return ""
     # Former releases did not record it. The v1 API has scale_start for a scale-in only.
-    is_last = (operation.api, operation.hook) == ("v1", "scale_start")
+    is_last = (operation.api, operation.hook) == ("v1", "scale_start") or operation.cnf
     formerly = "" if is_last else f"{operation.name}_end"
     return fields.text({"followed_by": formerly, **record}, "followed_by")
 

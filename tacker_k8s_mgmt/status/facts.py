@@ -82,6 +82,7 @@ class Answers:
         there.
     :param tenant_vims: the VIMs of tenants, by the tenants' names; None also where
         Tacker keeps none.
+    :param former_logins: the tenants whose VIM has not their present token.
     """
 
     machines: Machines | None = None
@@ -97,6 +98,7 @@ class Answers:
     settings: Settings = field(default_factory=Settings)
     tenants: Mapping[str, tuple[str, ...] | None] | None = None
     tenant_vims: Mapping[str, Vim] | None = None
+    former_logins: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)

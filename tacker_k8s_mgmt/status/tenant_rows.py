@@ -47,7 +47,8 @@ def rows(answers: Answers, params: InstallParams) -> Iterator[Row]:
             Source.CLUSTER: _in_cluster(name, name in wanted, answers),
         }
         if answers.tenant_vims is not None:
-            cells[Source.VIM] = _as_vim(vims.get(name), name in wanted)
+            is_former = name in (answers.former_logins or ())
+            cells[Source.VIM] = _as_vim(vims.get(name), name in wanted, is_former)
         yield Row(f"tenant {name}", Role.CONTROL_PLANE, "", "", cells)
 
 
@@ -64,10 +65,13 @@ def _in_cluster(name: str, wanted: bool, answers: Answers) -> Cell:
     return Cell("namespace", tuple(Finding(text, _SEND_AGAIN) for text in found))
 
 
-def _as_vim(vim: Vim | None, wanted: bool) -> Cell:
+def _as_vim(vim: Vim | None, wanted: bool, is_former: bool) -> Cell:
     if vim is None:
         return differs("-", "it has no VIM", _SEND_AGAIN) if wanted else ABSENT
     if not wanted:
         text = "it has a VIM, and no request wants it any more"
+        return differs(vim.name, text, _SEND_AGAIN)
+    if is_former:
+        text = "its VIM has not the token of its account, so CNFs cannot use it"
         return differs(vim.name, text, _SEND_AGAIN)
     return Cell(vim.name)

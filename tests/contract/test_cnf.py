@@ -163,7 +163,10 @@ def done(monkeypatch, registered):
     registered(v1=[(ONE, ENDPOINT)])
     found = []
 
-    def work(cluster, name, operation, advice):
+    def work(cluster, name, operation, advice, followed_by):
+        pair = name.replace("_start", "_end")
+        checks = operation.func in (CheckExposure, CheckModified)
+        assert followed_by == (pair if checks else "")
         found.append((cluster, name, operation.func, operation.keywords))
 
     monkeypatch.setattr(clusters, "work", work)

@@ -224,7 +224,7 @@ class TestCnf:
         """What is done to the cluster, in place of doing it."""
         found = []
 
-        def work(cluster, name, operation, advice):
+        def work(cluster, name, operation, advice, followed_by):
             services = [one.name for one in operation.keywords["params"].services]
             found.append((cluster, operation.func, services))
 

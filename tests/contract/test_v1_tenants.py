@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The VIMs of tenants in Tacker's registry, and tenants by a modification (v1 API)."""
 
+import copy
 import dataclasses
 import types
 
@@ -8,21 +9,35 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
+from oslo_serialization import jsonutils
+from pydantic import SecretStr
 from tacker import context as tacker_context
-from tacker import objects
+from tacker import manager, objects
+from tacker.common.container import kubernetes_utils as translate_inputs
+from tacker.db.nfvo import nfvo_db_plugin
+from tacker.nfvo import nfvo_plugin
+from tacker.nfvo.drivers.vim import kubernetes_driver
+from tacker.plugins.common import constants
+from tacker.vnfm import vim_client
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import vim
+from tacker_k8s_mgmt.hooks.v1 import vim, vim_login
+from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tests.contract.v1_instances import saved_instance
 from tests.contract.v1_vims import FakePlugin, spec
 
 CONTEXT = tacker_context.get_admin_context()
+objects.register_all()
 
 
 @pytest.fixture
 def plugin(monkeypatch):
     fake = FakePlugin()
     monkeypatch.setattr(vim, "_plugin", lambda: fake)
+    plugins = {constants.NFVO: fake}
+    monkeypatch.setattr(manager.TackerManager, "get_service_plugins", lambda: plugins)
+    # Tacker's own plugin encrypts them when it creates a VIM.
+    monkeypatch.setattr(vim_client.VimClient, "_decode_vim_auth", lambda *a: a[-1])
     return fake
 
 
@@ -47,6 +62,105 @@ def test_each_has_its_own_beside_the_clusters(plugin):
     assert [info.vim_id for info in one.vim_connection_info] == ["openstack", ours]
     assert plugin.vims[blue]["vim_project"] == {"name": "blue"}
     assert plugin.vims[blue]["extra"] == {}
+
+
+def test_present_token_is_written_into_a_vim_also_while_it_is_in_use(plugin):
+    one = saved_instance()
+    blue, red = (registry(one).register(of(name)) for name in ("blue", "red"))
+    plugin.used.add(blue)
+    former = plugin.vims[red].copy()
+    new = ClusterAccess(SecretStr("n3w"), "CA")
+    assert registry(one).has_login("blue", ClusterAccess(SecretStr("t0ken"), "CA"))
+    assert not registry(one).has_login("blue", new)
+    assert not registry(one).has_login("green", new)
+    assert registry(one).register(of("blue", token=new.token)) == blue
+    assert registry(one).has_login("blue", new)
+    assert plugin.vims[blue]["auth_cred"] == {
+        "bearer_token": "n3w",
+        "ssl_ca_cert": "CA",
+    }
+    assert plugin.vims[red] == former
+
+
+def test_login_that_cannot_be_read_is_written_anew(plugin, monkeypatch, caplog):
+    one = saved_instance()
+    blue = registry(one).register(of("blue"))
+
+    def lost(*_):
+        raise ValueError("t0ken cannot be decoded")
+
+    monkeypatch.setattr(vim_client.VimClient, "_decode_vim_auth", lost)
+    updates = []
+    monkeypatch.setattr(plugin, "update_vim", lambda *given: updates.append(given[1:]))
+    assert registry(one).register(of("blue")) == blue
+    login = {"bearer_token": "t0ken", "ssl_ca_cert": "CA"}
+    assert updates == [(blue, {"vim": {"auth_cred": login}})]
+    assert "ValueError" in caplog.text
+    assert "t0ken" not in caplog.text
+
+
+def test_tacker_encrypts_the_new_login_and_reads_it_back(monkeypatch):
+    """By the code of its plugin, its driver and its client, with a Barbican of ours."""
+    keys = {}
+
+    class Barbican:
+        def __init__(self, *_):
+            pass
+
+        def store(self, context, key):
+            keys[str(len(keys))] = key
+            return str(len(keys) - 1)
+
+        def get(self, context, secret):
+            return types.SimpleNamespace(payload=keys[secret])
+
+        def delete(self, context, secret):
+            del keys[secret]
+
+    driver = object.__new__(kubernetes_driver.Kubernetes_Driver)
+    driver.kubernetes = translate_inputs.KubernetesHTTPAPI()
+    made = {"name": "of-blue", "type": "kubernetes", "id": "blue", "tenant_id": "p"}
+    stored = {**made, "auth_url": "https://192.0.2.9:6443", "vim_project": {}}
+    stored["auth_cred"] = vim_login.of(ClusterAccess(SecretStr("0ld"), "CA"))
+
+    def write(self, context, vim_id, vim):
+        # As the database keeps it.
+        stored.update(jsonutils.loads(jsonutils.dumps(vim)))
+        return stored
+
+    configured = types.SimpleNamespace(
+        ext_oauth2_auth=types.SimpleNamespace(use_ext_oauth2_auth=False),
+        keystone_authtoken=types.SimpleNamespace(auth_url="of Keystone"),
+        k8s_vim=types.SimpleNamespace(use_barbican=True),
+    )
+    nobody = "generate_tacker_service_context"
+    monkeypatch.setattr(tacker_context, nobody, lambda: None)
+    for module in (kubernetes_driver, vim_client):
+        monkeypatch.setattr(module, "KEYMGR_API", Barbican)
+        monkeypatch.setattr(module, "CONF", configured)
+    vim_client.reset_keymgr_apis()
+    monkeypatch.setattr(driver, "authenticate_vim", lambda vim_obj: None)
+    monkeypatch.setattr(driver, "discover_placement_attr", lambda vim_obj: None)
+    driver.encode_vim_auth("blue", stored["auth_cred"])
+    write(None, CONTEXT, "blue", stored)
+    plugin = object.__new__(nfvo_plugin.NfvoPlugin)
+    plugin._vim_drivers = types.SimpleNamespace(
+        invoke=lambda kind, method, **given: getattr(driver, method)(**given)
+    )
+    monkeypatch.setattr(plugin, "_get_vim", lambda *_: copy.deepcopy(stored), False)
+    monkeypatch.setattr(
+        plugin, "get_vim", lambda *_, **__: copy.deepcopy(stored), False
+    )
+    monkeypatch.setattr(nfvo_db_plugin.NfvoPluginDb, "update_vim", write)
+    plugins = {constants.NFVO: plugin}
+    monkeypatch.setattr(manager.TackerManager, "get_service_plugins", lambda: plugins)
+    old, new = (ClusterAccess(SecretStr(one), "CA") for one in ("0ld", "n3w"))
+    assert vim_login.is_current(CONTEXT, "blue", old)
+    plugin.update_vim(CONTEXT, "blue", {"vim": {"auth_cred": vim_login.of(new)}})
+    assert vim_login.is_current(CONTEXT, "blue", new)
+    assert not vim_login.is_current(CONTEXT, "blue", old)
+    assert "n3w" not in str(stored)
+    assert list(keys) == ["1"]
 
 
 def test_exposures_find_the_cluster_and_no_tenant(plugin, monkeypatch):

@@ -11,7 +11,7 @@ from tacker.sol_refactored.common import exceptions as sol_ex
 from tacker_k8s_mgmt import journal
 from tacker_k8s_mgmt.metrics import textfile
 from tacker_k8s_mgmt.model.timeline import Timeline
-from tests.contract.v2_operations import instantiate, scale, terminate
+from tests.contract.v2_operations import heal, instantiate, scale, terminate
 from tests.helpers.requests import VNF
 
 pytestmark = pytest.mark.usefixtures("quick_hooks")
@@ -75,6 +75,27 @@ def test_rollbacks_end_with_their_first_hook(tacker):
         ["scale_start", "scale_end"],
         ["scale_rollback_start"],
     ]
+
+
+def test_heat_that_fails_at_the_first_look_of_a_heal_is_a_failed_step(tacker):
+    instantiate(tacker)
+    with tacker.world() as site:
+        site.faults.add("resources")
+    with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+        heal(tacker, "workerNode-server-5")
+    text, step = str(caught.value), "find the servers of the healed VNFCs"
+    assert "heal_start" in text
+    assert f"step 1/11 ({step}) failed" in text
+    assert "`retry` goes on from here; `fail` gives the operation up." in text
+    records, _ = journal.read(journal.path_of(str(tacker.state), VNF))
+    failed = [
+        one["step"]
+        for one in records
+        if one.get("outcome") == "failed" and one["event"] == "step-end"
+    ]
+    assert failed == [step]
+    tacker.retry()
+    assert occurrences(tacker)[-1] == ["heal_start", "heal_start", "heal_end"]
 
 
 def test_hooks_write_metrics_that_another_user_may_read(

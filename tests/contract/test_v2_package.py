@@ -182,6 +182,9 @@ SHAPES = [
     {"vnfcInstanceId": "workerNode-1"},
     {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 0},
     {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 5},
+    {"metadata": {"note": "n" * request_check.LONGEST_TEXT}},
+    {"metadata": {"note": "n" * (request_check.LONGEST_TEXT + 1)}},
+    {"metadata": {"notes": ["n" * (request_check.LONGEST_TEXT + 1)]}},
 ]
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """VIMs in Tacker's registry, without its database."""
 
+import copy
 import uuid
 
 from pydantic import SecretStr
@@ -19,6 +20,9 @@ class FakePlugin:
 
     def get_vims(self, context):
         return list(self.vims.values())
+
+    def get_vim(self, context, vim_id, mask_password=True):
+        return copy.deepcopy(self.vims[vim_id])
 
     def create_vim(self, context, vim):
         body = {**vim["vim"], "id": str(uuid.uuid4())}

@@ -56,6 +56,7 @@ class Site(FakeSite):
 
     def resources(self):
         """What Heat has of the servers: each is in a stack of its own."""
+        self.touch("resources")
         return [
             StackResource(stack, vdu, "OS::Nova::Server", server, self._status(server))
             for server, vdu, stack in self.vnfcs()

@@ -67,19 +67,21 @@ def work(
     name: str,
     operation: Callable[[Dependencies], entry.Operation],
     advice: Callable[[Exception], str],
+    followed_by: str = "",
 ) -> None:
     """Run an operation on a cluster.
 
     :param cluster: id of its VNF instance.
     :param name: of the operation, for lock, journal and errors.
     :param advice: returns what to send to Tacker after an error.
+    :param followed_by: the operation that comes next for the same request of Tacker's.
     """
     hook, params = lookup.record(cluster).command(name)
     if isinstance(hook, V1Hook):
         database.release(hook.context)
     with hook.site(params) as site:
         made = operation(hook.dependencies(params, site))
-        hook.run(made.steps(), params.secrets(), advice, made.left)
+        hook.run(made.steps(), params.secrets(), advice, made.left, followed_by)
 
 
 def _registered() -> Iterator[tuple[str, str]]:

@@ -110,7 +110,10 @@ def _on_cluster(call: Call, params: ExposureParams, operation: Any) -> None:
     cluster = clusters.at(call.endpoint(), params.cluster_vnf_instance_id)
     call.begin()
     name = f"{call.name} of CNF {call.vnf_id}"
-    clusters.work(cluster, name, operation, call.advice)
+    followed_by = _FOLLOWED_BY.get(call.name, "")
+    if followed_by:
+        followed_by += f" of CNF {call.vnf_id}"
+    clusters.work(cluster, name, operation, call.advice, followed_by)
 
 
 def _check(call: Call) -> None:
@@ -191,6 +194,11 @@ def _nothing(call: Call) -> None:
     """Nothing to do in this hook."""
 
 
+# Those that work on the cluster; the others of a pair have nothing to do there.
+_FOLLOWED_BY = {
+    "instantiate_start": "instantiate_end",
+    "modify_information_start": "modify_information_end",
+}
 HOOKS: Mapping[str, Callable[[Call], None]] = MappingProxyType(
     {
         "instantiate_start": _check,

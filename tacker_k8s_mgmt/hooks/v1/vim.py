@@ -22,8 +22,9 @@ from tacker.plugins.common import constants
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import database, helm_login
+from tacker_k8s_mgmt.hooks.v1 import database, helm_login, vim_login
 from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.status.facts import Vim
 
@@ -113,9 +114,10 @@ class VimRegistry:
     def register(self, spec: ports.VimSpec) -> str:
         """Get or create the VIM, and name it in the VNF instance.
 
-        A VIM with another address is that of a former cluster, and is replaced. The
-        instance is saved at once, so that a later failure cannot lose the id. That of a
-        tenant is found by its description alone, and not named in the VNF instance.
+        A VIM with another address is that of a former cluster, and is replaced; a
+        tenant's gets another login also while it is in use. The instance is saved at
+        once, so that a later failure cannot lose the id. That of a tenant is found by
+        its description alone, and not named in the VNF instance.
 
         :returns: the VIM's id.
         :raises VimError: Tacker refused, e.g. it cannot reach the API.
@@ -229,6 +231,13 @@ class VimRegistry:
                 vims[found[1]] = Vim(vim["id"], vim["name"], vim["auth_url"], False)
         return vims
 
+    def has_login(self, tenant: str, access: ClusterAccess) -> bool:
+        """Whether a tenant's VIM has this login. Changes nothing."""
+        vim_id = self._find(tenant=tenant)
+        return vim_id is not None and self._ask(
+            lambda own: vim_login.is_current(own, vim_id, access), _LIMIT
+        )
+
     def _is_own(self, vim: Mapping[str, Any], mark: str) -> bool:
         # Any project may use this description, and an administrator sees all VIMs.
         return (
@@ -258,8 +267,13 @@ class VimRegistry:
 
     def _create(self, spec: ports.VimSpec, context: Any) -> str:
         # After a lost connection, a first attempt may have succeeded.
+        access = ClusterAccess(spec.token, spec.ca_certificate)
         if known := self._look(context, spec.tenant):
-            return str(known["id"])
+            vim_id, login = str(known["id"]), {"auth_cred": vim_login.of(access)}
+            if spec.tenant and not vim_login.is_current(context, vim_id, access):
+                self._plugin.update_vim(context, vim_id, {"vim": login})
+                LOG.info("VIM %s has the present token", vim_id)
+            return vim_id
         body = {
             "name": spec.name,
             "description": self._mark_of(spec.tenant),
@@ -267,10 +281,7 @@ class VimRegistry:
             "tenant_id": self._instance.tenant_id,
             "auth_url": spec.auth_url,
             "vim_project": {"name": spec.tenant or "default"},
-            "auth_cred": {
-                "bearer_token": spec.token.get_secret_value(),
-                "ssl_ca_cert": spec.ca_certificate,
-            },
+            "auth_cred": vim_login.of(access),
             "is_default": False,
             "extra": helm_login.kept(spec),
         }

@@ -32,6 +32,7 @@ from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_check import connectivity_start
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.lifecycle.terminate import (
@@ -162,7 +163,17 @@ def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
         )
     call.note_healed()
     servers = {server: vnfc for vnfc, server, _ in call.healed()}
-    return Plan.of(HealStart(deps, servers={**servers, **_present(call)}))
+    work = HealStart(deps, servers=servers)
+    return Plan((_lookup(call, servers), *work.steps()), work.left)
+
+
+def _lookup(call: Call, servers: dict[str, str]) -> Step:
+    """Add the healed VNFCs to *servers*, with which the other steps work."""
+
+    def look() -> None:
+        servers.update(_present(call))
+
+    return Step("find the servers of the healed VNFCs", look)
 
 
 def _present(call: Call) -> Mapping[str, str]:
@@ -179,7 +190,9 @@ def _heal_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Install the cluster again, or join the rebuilt VMs."""
     if not hook.call.request.get("vnfcInstanceId"):
         return Plan.of(Instantiate(deps), advice=hints.HEAL_OF_ALL)
-    return Plan.of(HealEnd(deps, servers=_present(hook.call)))
+    servers: dict[str, str] = {}
+    work = HealEnd(deps, servers=servers)
+    return Plan((_lookup(hook.call, servers), *work.steps()), work.left)
 
 
 def _merged_or_refused(hook: V2Hook, advice: str) -> InstallParams:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.hooks.v2.request import cluster_vim_id
 from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.status.facts import Vim
 
 VIM_TYPE = "ETSINFV.KUBERNETES.V_1"
@@ -85,6 +86,10 @@ class Connections:
 
     def of_tenants(self) -> None:
         """None: see :meth:`register`."""
+
+    def has_login(self, tenant: str, access: ClusterAccess) -> bool:
+        """False: see :meth:`register`."""
+        return False
 
     def remove_tenant(self, tenant: str) -> None:
         """Nothing: see :meth:`register`."""

@@ -61,13 +61,21 @@ def inventory(state: ClusterState) -> None:
 
 
 def forget_former(state: ClusterState) -> None:
-    """Empty what a former cluster has left, whose directory could not be removed."""
+    """Empty what a former cluster has left, whose directory could not be removed.
+
+    Its upgrades are among it: the new cluster gets the version of its own request.
+    """
     for name, text in (
         (SERVICES_FILE, "[]\n"),
         (heal_record.FILE_NAME, Healing().text()),
+        (upgrade_plan.FILE_NAME, upgrade_plan.Record().text()),
     ):
-        if state.site.workdir.read(name) is not None:
-            state.site.workdir.write(name, text)
+        try:
+            is_there = state.site.workdir.read(name) is not None
+        except errors.SpoiledFile:
+            is_there = True
+        if is_there and state.site.workdir.write(name, text):
+            LOG.warning("%s of a former cluster was emptied", name)
 
 
 def machines(state: ClusterState, nodes: Sequence[Node]) -> None:

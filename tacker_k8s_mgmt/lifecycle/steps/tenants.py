@@ -137,10 +137,13 @@ def register(state: ClusterState) -> None:
 
 
 def are_registered(state: ClusterState) -> bool:
-    """Whether each tenant has its VIM, as far as Tacker keeps any."""
+    """Whether each tenant has its VIM with its token, as far as Tacker keeps any."""
     vims, urls = state.site.vims.of_tenants(), vim.endpoints(state)
     return vims is None or all(
-        tenant.name in vims and vims[tenant.name].auth_url in urls
+        tenant.name in vims
+        and vims[tenant.name].auth_url in urls
+        and (access := _access(state, tenant)) is not None
+        and state.site.vims.has_login(tenant.name, access)
         for tenant in state.params.tenants
     )
 

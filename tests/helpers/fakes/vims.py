@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
+from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.status.facts import Vim
 from tests.helpers.fakes.state import SiteState
 
@@ -51,6 +52,12 @@ class FakeVims:
             tenant: Vim(f"vim-of-{tenant}", spec.name, spec.auth_url, named=False)
             for tenant, spec in self._site.tenant_vims.items()
         }
+
+    def has_login(self, tenant: str, access: ClusterAccess) -> bool:
+        spec = self._site.tenant_vims.get(tenant)
+        return spec is not None and access == ClusterAccess(
+            spec.token, spec.ca_certificate
+        )
 
     def remove_tenant(self, tenant: str) -> None:
         self._site.touch("vims.remove_tenant")

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from tacker_k8s_mgmt.cli import main
-from tacker_k8s_mgmt.csar.api import V2
+from tacker_k8s_mgmt.csar import request
+from tacker_k8s_mgmt.csar.api import V1, V2
 from tacker_k8s_mgmt.csar.sources import samples
 from tacker_k8s_mgmt.request.params import ATTRIBUTE
 from tests.unit.cli.bodies import (
@@ -414,3 +415,33 @@ def test_one_that_is_written_wrongly_is_a_problem(check):
     assert code == 1
     assert "problem: ansible.password: secret_ref must be the URL of a secret" in out
     assert MARK not in out
+
+
+LONG = json.dumps([{"name": "blue", "vim_name": "x" * 40}] * 20)
+ANNOTATION = "k8s_nodes:worker:annotation:example.org/text"
+
+
+def test_texts_of_the_metadata_that_tackers_v2_api_refuses_are_warned_of(check):
+    body = {"metadata": {"k8s_applications": LONG[:1024], ANNOTATION: "x" * 1025}}
+    body["metadata"]["k8s_tenants"] = LONG
+    _, out, _ = check(body)
+    warnings = [line for line in out.splitlines() if line.startswith("warning:")]
+    refuses = "and Tacker's v2 API refuses more than 1024"
+    assert warnings == [
+        f"warning: metadata.{ANNOTATION}: its text has 1025 characters, {refuses}",
+        f"warning: metadata.k8s_tenants: its text has {len(LONG)} characters, "
+        f"{refuses}; it takes the JSON itself, not as text",
+    ]
+
+
+def test_lists_of_the_metadata_may_be_long(check):
+    _, out, _ = check({"metadata": {"k8s_tenants": json.loads(LONG)[:1]}})
+    assert "warning" not in out
+
+
+@pytest.mark.parametrize(
+    ("api", "problems"), [(V1, 0), (V2, 1)], ids=["of v1", "of v2"]
+)
+def test_text_is_judged_by_the_api_of_the_package(api, problems):
+    found = request.read({"metadata": {ANNOTATION: "x" * 1025}}, api)
+    assert (len(found.problems), found.warnings) == (problems, ())

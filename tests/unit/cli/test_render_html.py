@@ -243,6 +243,24 @@ def test_hooks_of_one_operation_stand_together(hooks, together):
     assert [len(found) for found in Timeline(records).occurrences()] == together
 
 
+def test_hooks_of_a_cnf_stand_together_whatever_is_between():
+    a, b = "instantiate_{} of CNF a", "instantiate_{} of CNF b"
+    hooks = [
+        *((a, "start"), (b, "start"), ("heal_{}", "start"), (b, "end"), (a, "end")),
+        *((a, "start"), (a, "end")),
+    ]
+    records = []
+    for number, (hook, when) in enumerate(hooks):
+        same = {"run": f"r{number}", "hook": hook.format(when)}
+        after = hook.format("end") if when == "start" else ""
+        ended = {"outcome": "completed", "followed_by": after}
+        records.append(record("operation-start", 10 * number, **same))
+        records.append(record("operation-end", 10 * number, **ended, **same))
+    found = [[one.hook for one in hooks] for hooks in Timeline(records).occurrences()]
+    pairs = [[one.format("start"), one.format("end")] for one in (a, b)]
+    assert found == [*pairs, ["heal_start"], pairs[0]]
+
+
 def test_what_was_cut_off_is_not_under_way():
     cut = PLAYBOOK[:5]
     after = [{**one, "run": "next", "hook": "heal_end"} for one in PLAYBOOK]

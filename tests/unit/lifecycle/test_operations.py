@@ -15,6 +15,7 @@ from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.request.params import InstallParams
+from tests.helpers import operations
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.journal import FakeJournal
 from tests.helpers.fakes.nodes import FakeNode, machine
@@ -67,6 +68,18 @@ class TestInstantiate:
         site = FakeSite()
         instantiate(site)
         assert tuple(dict.fromkeys(site.calls)) == EFFECTS
+
+    @pytest.mark.parametrize(
+        "left", ['{"version": "1.31.9"}', '{"aim": "1.31.9"}', "{", "\ufffd"]
+    )
+    def test_version_is_that_of_the_request_and_not_of_a_former_cluster(self, left):
+        wanted = params(cluster={"kubernetes_version": "1.30.4"})
+        site = FakeSite()
+        site.files["upgrade.json"] = left
+        operations.run(Instantiate, site, wanted)
+        variables = json.loads(site.files["vars.json"])
+        assert variables["kube_version"].endswith("}}1.30.4")
+        assert json.loads(site.files["upgrade.json"]) == {}
 
     def test_what_a_former_cluster_exposed_is_not_exposed_again(self):
         """Its directory could not be removed."""

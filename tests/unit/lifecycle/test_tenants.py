@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tenants on fakes: made, changed, removed, refused; faults at every step."""
 
+import base64
+import copy
 from dataclasses import replace
 
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.cluster_check import Survey
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.modify import Modify
@@ -194,6 +197,52 @@ class TestLeaving:
             modify(site, checked=False)
         assert set(site.tenant_vims) == {"blue"}
         assert "Namespace blue" in named(site)
+
+
+class TestToken:
+    def renewed(self, site):
+        """As by hand: the Secret is made anew, with another token."""
+        where = next(
+            key for key in site.objects if key[0] == "Secret" and "blue" in key
+        )
+        secret = copy.deepcopy(site.objects[where])
+        secret["data"]["token"] = base64.b64encode(b"another").decode()
+        site.objects[where] = secret
+
+    def token(self, site):
+        return site.tenant_vims["blue"].token.get_secret_value()
+
+    def test_another_one_in_the_secret_is_written_into_the_vim(self):
+        site = with_tenants(BLUE, RED)
+        site.tenants_in_use = {"blue"}
+        red = site.tenant_vims["red"]
+        self.renewed(site)
+        steps = outcomes(modify(site, BLUE, RED))
+        assert steps["make the namespaces of the tenants"] == "already so"
+        assert steps["register the VIMs of the tenants"] == "done"
+        assert self.token(site) == "another"
+        assert site.tenant_vims["red"] == red
+
+    def test_of_a_secret_that_the_operation_makes_again_likewise(self):
+        site = with_tenants(BLUE)
+        self.renewed(site)
+        modify(site, BLUE)
+        site.objects = {
+            key: one for key, one in site.objects.items() if key[0] != "Secret"
+        }
+        modify(site, BLUE)
+        assert self.token(site) == "token of blue"
+
+    def test_check_names_it(self):
+        site = with_tenants(BLUE, RED)
+        self.renewed(site)
+        report = Survey(wanting(BLUE, RED), VNF, site).take()
+        found = {row.name: [f.text for f in row.findings] for row in report.rows}
+        assert {name: texts for name, texts in found.items() if texts} == {
+            "tenant blue": [
+                "its VIM has not the token of its account, so CNFs cannot use it"
+            ]
+        }
 
 
 class TestRefused:

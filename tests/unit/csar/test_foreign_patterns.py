@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Regular expressions of packages that would keep a command busy, or fill memory."""
+
+import pytest
+
+from tacker_k8s_mgmt.csar import foreign_patterns, hot_values
+
+FOR_EVER = "(a|a)*b"
+
+
+def problems(pattern, value):
+    constraints = [{"allowed_pattern": pattern}]
+    return hot_values.problems({"type": "string", "constraints": constraints}, value)
+
+
+def test_pattern_that_would_take_for_ever_is_given_up(monkeypatch):
+    monkeypatch.setattr(foreign_patterns, "_LIMIT", 0.5)
+    value = "a" * 50
+    assert problems(FOR_EVER, value) == [
+        f"{value} takes too long to compare with {FOR_EVER}"
+    ]
+
+
+def test_comparison_that_fails_proves_nothing(monkeypatch):
+    monkeypatch.setattr(foreign_patterns, "_CHILD", "raise MemoryError")
+    assert foreign_patterns.problem("a", "a") == foreign_patterns.TOO_MUCH
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "why"),
+    [
+        ("[a-z]+", "abc", ""),
+        ("[a-z]+", "abc1", "does not match"),
+        ("[a-z]+", "abc\n", "does not match"),
+        ("a|ab", "ab", ""),
+        ("(", "abc", ""),
+        ("a{99999999999999999999}", "a", ""),
+        ("é+", "éé", ""),
+        ("\\ud800", "\ud800", ""),
+    ],
+)
+def test_whole_text_is_compared_with_what_is_a_pattern(pattern, value, why):
+    assert foreign_patterns.problem(pattern, value) == why
+
+
+def test_pattern_is_data_and_no_code():
+    assert foreign_patterns.problem('"""\nraise SystemExit(0)', "x") == "does not match"
