@@ -235,8 +235,7 @@ class HealEnd:
 
     def left(self) -> str:
         """What stays behind when a step fails."""
-        newcomers = self._join.newcomers
-        if not newcomers:
+        if not (newcomers := self._join.newcomers):
             return ""
         next_one = "heal" if self._join.plane else "scale-out or heal"
         return (
