@@ -77,7 +77,7 @@ class Campaign:
         if reason := self._unprepared(subject, step, operator):
             self._record.add(OUTCOME, outcome=SKIPPED, text=reason, seconds=0)
             return
-        subject.cut_off |= step.fault.startswith("conductor")
+        subject.cut_off |= step.fault.startswith(catalogue.INTERRUPTING[:2])
         others, servers = self._fingerprints(subject), subject.servers()
         subject.begin_step()
         scene = Scene(subject, step, self._record, chance)

@@ -373,6 +373,9 @@ DISRUPTING = (
     *("control plane cut", "control plane killed", "control plane full"),
     *("load balancer cut", "load balancer killed", "API server frozen"),
 )
+#: What faults begin with after which no conductor may execute an operation; the first
+#: two end processes of hooks.
+INTERRUPTING = ("conductor", "second conductor", "rabbitmq", "mariadb")
 #: What a cluster without a load balancer does not have.
 BALANCER_FAULTS = (
     *("load balancer cut", "load balancer killed", "load balancer without sshd"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab import client
-from tests.chaos import advice, guide
+from tests.chaos import advice, catalogue, guide
 from tests.chaos.record import ACTION, ERROR, FINDING, STATE, VERB, Record
 from tests.chaos.subject import Subject
 from tests.integration.laboratory import CONDUCTOR, services
@@ -65,9 +65,9 @@ class Operator:
         self._record = record
         self._chance = chance
         self._errs = fault == "wrong verb"
-        self._interrupted = fault.startswith(("conductor", "rabbitmq", "mariadb"))
+        self._interrupted = fault.startswith(catalogue.INTERRUPTING)
         self._operation = ""
-        self._restarted = ""
+        self._restarted = self._corrected = ""
         #: Called before something is sent for an operation that has failed.
         self.between: Callable[[], object] = lambda: None
 
@@ -80,7 +80,8 @@ class Operator:
         self._operation = operation
         course = Course()
         while len(course.verbs) <= _MOST_VERBS:
-            course.state, error = self._wait()
+            course.state, error = self._wait(name)
+            course.again |= self._corrected == operation
             if course.state in FINAL or course.state == "stuck":
                 return course
             self.between()
@@ -94,7 +95,7 @@ class Operator:
         course.state = "stuck"
         return course
 
-    def _wait(self) -> tuple[str, str]:
+    def _wait(self, name: str) -> tuple[str, str]:
         """The state in which the operation rests, and its error."""
         began = changed = time.monotonic()
         moved, state = client.moved(), ""
@@ -112,7 +113,11 @@ class Operator:
                 moved, changed = now, time.monotonic()
             silent = time.monotonic() - changed
             pace, lasted = self._pace, time.monotonic() - began
-            if silent > pace.silence and self._interrupted and self._give_up(state):
+            if (
+                silent > pace.silence
+                and self._interrupted
+                and self._give_up(state, name)
+            ):
                 changed = time.monotonic()
             elif silent > pace.long_silence or lasted > pace.longest:
                 return "stuck", self._error(found)
@@ -131,10 +136,15 @@ class Operator:
             self._record.add(ERROR, operation=self._operation, text=text)
         return text
 
-    def _give_up(self, state: str) -> bool:
+    def _give_up(self, state: str, name: str) -> bool:
         """What the guide says of an operation that no conductor executes."""
         if self._subject.is_v2:
             return self._restart_conductor()
+        if name in catalogue.MODIFICATIONS:
+            # No verb is accepted; the same request is to be sent again.
+            self._correct("operation_state = 'FAILED'")
+            self._corrected = self._operation
+            return True
         if state == "ROLLING_BACK":
             self._correct("operation_state = 'FAILED_TEMP'")
             return True

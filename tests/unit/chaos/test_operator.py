@@ -2,6 +2,7 @@
 """What an operator of a campaign sends after what."""
 
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -141,3 +142,21 @@ def test_mistake_is_made_once(run):
     _, events = run(tacker, fault="wrong verb")
     assert tacker.sent == ["rollback", "retry"]
     assert sources(events) == ["a mistake", "error"]
+
+
+def test_modification_of_v1_that_no_conductor_executes_is_sent_again(run, monkeypatch):
+    tacker = Tacker(("PROCESSING", ""), ("FAILED", ""))
+    done = []
+
+    def correct(_, statement):
+        done.append(statement)
+        tacker.states.pop(0)
+
+    monkeypatch.setattr(client, "in_database", correct)
+    quick = replace(PACES[catalogue.QUICK], silence=0)
+    monkeypatch.setitem(PACES, catalogue.QUICK, quick)
+    course, _ = run(tacker, "modify labels", "conductor killed")
+    assert (course.state, course.again, tacker.sent) == ("FAILED", True, [])
+    assert done == [
+        "UPDATE vnf_lcm_op_occs SET operation_state = 'FAILED' WHERE id='1'"
+    ]
