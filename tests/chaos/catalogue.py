@@ -235,6 +235,14 @@ FAULTS: Mapping[str, Fault] = {
         _STANDING,
         lasts=True,
     ),
+    "Ansible server strict": Fault(
+        "its SSH server allows few sessions, until the operation has ended",
+        (BEFORE,),
+        (0,),
+        _STANDING,
+        lasts=True,
+        labs=(QUICK,),
+    ),
     **{
         f"{name} {state}": Fault(f"{what} is {state}", (BEFORE,), (0,), _STANDING)
         for name, what in _FILES.items()

@@ -144,6 +144,7 @@ _STRIKES: Mapping[str, Strike] = {
     "Ansible server cut": lambda scene: hosts.cut(ANSIBLE_SERVER),
     "Ansible server full": lambda scene: hosts.full(ANSIBLE_SERVER),
     "Ansible server greets": hosts.greeting,
+    "Ansible server strict": lambda scene: hosts.few_sessions(ANSIBLE_SERVER),
     "Ansible server rebooted": lambda s: hosts.kill_processes(s, "deployer|ansible"),
     "Ansible killed": lambda scene: hosts.kill_processes(scene, "ansible-playbook"),
     "worker cut": _on_victim(hosts.cut),

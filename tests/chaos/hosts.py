@@ -16,6 +16,8 @@ _API_SERVER = "ps -eo pid,args | grep 'apiserver.crt' | grep -v grep | awk '{pri
 _FILL = "/fill"
 #: What the stand-in for the API server answers with, while it is there.
 _REFUSAL = "/run/kube-apiserver.refusal"
+_SSHD_SETTINGS = "/etc/ssh/sshd_config.d/few.conf"
+_FEW = "MaxSessions 2\nMaxStartups 3:50:6\nLoginGraceTime 5\n"
 _GREETING = "export LC_ALL=de_DE.UTF-8; echo 'Guten Tag!'; echo 'Guten Tag!' >&2"
 
 
@@ -115,6 +117,13 @@ def greeting(scene: Scene) -> Mend:
     on(ANSIBLE_SERVER, f"touch {path}; cp -p {path} {kept}")
     on(ANSIBLE_SERVER, f'echo "{_GREETING}" | cat - {kept} >{path}')
     return _later(ANSIBLE_SERVER, f"mv {kept} {path}")
+
+
+def few_sessions(host: str) -> Mend:
+    """Its SSH server allows few logins at a time, and few sessions in each."""
+    client.on_host(host, "tee", _SSHD_SETTINGS, stdin=_FEW)
+    on(host, "systemctl reload ssh")
+    return _later(host, f"rm -f {_SSHD_SETTINGS}; systemctl reload ssh")
 
 
 def kill_processes(scene: Scene, words: str) -> None:

@@ -15,7 +15,7 @@ from lab.cloud import CloudError
 from tests.chaos.subject import Subject
 from tests.integration import workloads
 from tests.integration.cluster import SECRETS, Cluster
-from tests.integration.laboratory import Lab
+from tests.integration.laboratory import ANSIBLE_SERVER, WRITTEN, Lab
 
 _PAUSE = 2.0
 _REPLICAS = 4
@@ -23,6 +23,11 @@ _REPLICAS = 4
 #: ``tacker-k8s-mgmt.*``, which is removed a day later.
 _TEMPORARY = ("tmp.*", "k8s-mgmt.*")
 _SCRATCH = "tacker-k8s-mgmt.*"
+_TEXTS = " ".join(f"-e {secret}" for secret in SECRETS)
+_READABLE = (
+    f"find {WRITTEN} -xdev -type f -size -1000k -perm /o+r -print0 2>/dev/null"
+    f" | xargs -0 -r grep -laF {_TEXTS} 2>/dev/null; true"
+)
 _STEADY = ("COMPLETED", "FAILED", "ROLLED_BACK")
 
 Check = Callable[[Subject], Iterator[str]]
@@ -122,6 +127,14 @@ def ports_are_exposed(subject: Subject) -> Iterator[str]:
         yield from subject.cnfs.violations()
 
 
+def no_secret_in_files(subject: Subject) -> Iterator[str]:
+    """No file that others may read, on a VM or the Ansible server, has a credential."""
+    for host in (*subject.cluster.servers(), ANSIBLE_SERVER):
+        with contextlib.suppress(CloudError, RuntimeError):
+            if told := client.on_host(host, "sh", "-c", _READABLE).split():
+                yield f"{host}: {' '.join(told[:3])}"
+
+
 def no_temporary_files(subject: Subject) -> Iterator[str]:
     """Neither the driver nor its script has left any in /tmp of a VM."""
     ids = set(subject.cluster.servers())
@@ -155,6 +168,7 @@ def nothing_left(subject: Subject) -> Iterator[str]:
 STANDING: tuple[Check, ...] = (
     *(nodes_agree, api_answers, cluster_is_vim),
     *(nothing_runs, workload_runs, ports_are_exposed, no_temporary_files),
+    no_secret_in_files,
 )
 GONE: tuple[Check, ...] = (nothing_left,)
 

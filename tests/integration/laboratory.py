@@ -30,6 +30,8 @@ from tests.integration.guide import Guide, id_in
 
 ANSIBLE_SERVER = "10.99.0.5"
 CONDUCTOR = "tacker-conductor"
+#: Where a host has what it has written itself, and what lies in its memory.
+WRITTEN = "/run/lab/disk /tmp /run /dev/shm"
 
 
 class Lab:

@@ -20,6 +20,7 @@ from tests.integration.conftest import (
     eventually,
 )
 from tests.integration.exposed import HeldKubectl
+from tests.integration.laboratory import WRITTEN
 from tests.integration.processes import Watch
 from tests.integration.v2 import vim_for_a_cnf
 
@@ -28,8 +29,6 @@ pytestmark = pytest.mark.lab
 OVER = "NOT_INSTANTIATED"
 GRACEFUL = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 1}
 SENTINEL = "of-the-operator ssh-ed25519 AAAA"
-#: What a host has written itself, and what lies in its memory.
-WRITTEN = "/run/lab/disk /tmp /run /dev/shm"
 
 
 @pytest.fixture(scope="module")
