@@ -23,10 +23,10 @@ _REPLICAS = 4
 #: ``tacker-k8s-mgmt.*``, which is removed a day later.
 _TEMPORARY = ("tmp.*", "k8s-mgmt.*")
 _SCRATCH = "tacker-k8s-mgmt.*"
-_TEXTS = " ".join(f"-e {secret}" for secret in SECRETS)
+# With the credentials on standard input: a program's arguments are looked at, too.
 _READABLE = (
-    f"find {WRITTEN} -xdev -type f -size -1000k -perm /o+r -print0 2>/dev/null"
-    f" | xargs -0 -r grep -laF {_TEXTS} 2>/dev/null; true"
+    f"find {WRITTEN} -xdev -type f -size -1000k -perm /o+r"
+    " -exec grep -laF -f - {} + 2>/dev/null; true"
 )
 _STEADY = ("COMPLETED", "FAILED", "ROLLED_BACK")
 
@@ -129,9 +129,10 @@ def ports_are_exposed(subject: Subject) -> Iterator[str]:
 
 def no_secret_in_files(subject: Subject) -> Iterator[str]:
     """No file that others may read, on a VM or the Ansible server, has a credential."""
+    texts = "\n".join(SECRETS) + "\n"
     for host in (*subject.cluster.servers(), ANSIBLE_SERVER):
         with contextlib.suppress(CloudError, RuntimeError):
-            if told := client.on_host(host, "sh", "-c", _READABLE).split():
+            if told := client.on_host(host, "sh", "-c", _READABLE, stdin=texts).split():
                 yield f"{host}: {' '.join(told[:3])}"
 
 
