@@ -110,9 +110,9 @@ class Campaign:
                 subject.cnfs.settle()
             if step.operation == catalogue.CNF[0] and subject.cnfs.stands:
                 return "it is instantiated"
+            subject.put_to_use()
             if needed := subject.prepare(step.operation):
                 self._without_fault(subject, needed, operator)
-            subject.put_to_use()
         except Exception as error:
             return f"{type(error).__name__}: {error}"[:400]
         return ""
