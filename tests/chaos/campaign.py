@@ -92,7 +92,7 @@ class Campaign:
             course, differed = Course(), []
             found = [f"campaign: {type(error).__name__}: {error}"[:600]]
         found += self._of_others(subject, others) + self._of_secrets()
-        found += _of_servers(scene, servers)
+        found += _of_servers(scene, servers) + subject.incidents()
         outcome = _outcome(course, found, differed)
         struck = scene.struck or began
         self._conclude(subject, outcome, found, course, time.time() - struck)

@@ -93,6 +93,10 @@ class Subject:
             self._loaded = self._born()
         self.replaced = False
 
+    def incidents(self) -> list[str]:
+        """What did not hold for a while since this was called the last time."""
+        return []
+
     def changes(self, fault: str, cured: str) -> dict[str, Any]:
         """What the request itself has of a fault.
 

@@ -98,7 +98,6 @@ class Work:
     :param excused: whether pods may be missing now, since it was not an operation that
         has stopped them.
     :ivar uid: which cluster it is.
-    :ivar broken: when fewer pods ran than the budget allows, in words.
     """
 
     def __init__(
@@ -108,7 +107,7 @@ class Work:
         self._excused = excused
         self._scratch = scratch
         self.uid = uid(cluster)
-        self.broken: list[str] = []
+        self._broken: list[str] = []
         self._written: dict[str, set[int]] = {"pod": set(), "API": set()}
         self._done = threading.Event()
         cluster.kubectl("apply", "-f", "-", stdin=manifests())
@@ -158,7 +157,13 @@ class Work:
         if len(found) < AT_LEAST and not self._excused():
             nodes = sorted(pod["spec"].get("nodeName", "") for pod in found)
             now = time.strftime("%H:%M:%S")
-            self.broken.append(f"{now}: {len(found)} pods run, on {nodes}")
+            self._broken.append(f"{now}: {len(found)} pods run, on {nodes}")
+
+    def broken_budgets(self) -> list[str]:
+        """When fewer pods ran than the budget allows, since the last call."""
+        broken, self._broken = self._broken, []
+        more = f" and {len(broken) - 1} times more" if broken[1:] else ""
+        return [f"budget: {text}{more}" for text in broken[:1]]
 
     def lost(self) -> Iterator[str]:
         """Name what was acknowledged and is not there."""
