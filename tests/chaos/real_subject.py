@@ -17,6 +17,8 @@ class RealSubject(Subject):
     labs = (RealLab, RealLabV2)
     variables: Mapping[str, Any] = {}
     drain: Mapping[str, Any] = {"timeout": 90}
+    #: Flannel isolates none.
+    tenant: Mapping[str, Any] = {"isolated": False}
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -38,6 +38,7 @@ class Subject:
     labs: tuple[type[Lab], type[LabV2]] = (Lab, LabV2)
     variables: Mapping[str, Any] = _VARIABLES
     drain: Mapping[str, Any] = _DRAIN
+    tenant: Mapping[str, Any] = {}
 
     def __init__(self, name: str) -> None:
         kind = plan.CLUSTERS[name]
@@ -208,7 +209,8 @@ class Subject:
 
     def _change_tenants(self) -> None:
         self._changes += 1
-        tenants = [{"name": "blue", "quota": {"pods": 10 + self._changes}}]
+        quota = {"pods": 10 + self._changes}
+        tenants = [{"name": "blue", "quota": quota, **self.tenant}]
         self.cluster.begin_modification({"k8s_tenants": json.dumps(tenants)})
 
     def _change_applications(self) -> None:
