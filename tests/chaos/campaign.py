@@ -28,7 +28,6 @@ _REQUESTS = 4
 _ATTEMPTS = 12
 _PAUSE = 4.0
 _STRIKES_WITHIN = 60.0
-_LOOKS = 2
 _DELETES = ("VM deleted",)
 #: Outcomes, from good to bad.
 UNHARMED, RECOVERED, GIVEN_UP, SKIPPED, VIOLATED = (
@@ -192,7 +191,7 @@ class Campaign:
         if not subject.stands:
             return found + invariants.violations(subject, stands=False), []
         checker = Checker(subject, self._record, operator)
-        for _ in range(_LOOKS):
+        for _ in range(subject.pace.looks):
             left = checker.until_agreed()
             if not left:
                 subject.put_to_use()
