@@ -380,7 +380,8 @@ DISRUPTING = (
     *("worker cut", "worker killed", "VM deleted", "Node deleted", "worker full"),
     *("kubelet away", "containerd away", "containerd killed"),
     *("control plane cut", "control plane killed", "control plane full"),
-    *("load balancer cut", "load balancer killed", "API server frozen"),
+    *("load balancer cut", "load balancer killed", "HAProxy stopped"),
+    "API server frozen",
 )
 #: What faults begin with after which no conductor may execute an operation; the first
 #: two end processes of hooks.

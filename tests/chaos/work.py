@@ -23,8 +23,9 @@ from tests.real.cluster import settled
 
 #: What the budget leaves running of :data:`.workloads.REPLICAS`.
 AT_LEAST = 3
-#: Seconds after which pods leave a node that is away; Kubernetes' own are 300.
-_LEAVE = 30
+#: Seconds after which pods leave a node that is not heard of; Kubernetes' own are 300.
+#: The heal of a load balancer, without which nodes are not heard of, takes less.
+_LEAVE = 90
 _PORT, _NODE_PORT = 7070, 30090
 _DIRECTORY = "/var/lib/ledger"
 _PAUSE = 1.0
