@@ -106,7 +106,11 @@ class DrainPolicy(Structure):
         left = [pod for outcome in failed for pod in outcome.left]
         remedies = []
         if held:
-            remedies.append("relax the budget or add replicas that run elsewhere")
+            # Pods of a worker that has failed meanwhile count as disrupted.
+            remedies.append(
+                "relax the budget, add replicas that run elsewhere, or heal workers "
+                "that are not Ready"
+            )
         if any(len(budgets) > 1 for budgets in held):
             remedies.append(
                 "leave one budget for each pod, for with several none is evicted"

@@ -28,7 +28,6 @@ _REQUESTS = 4
 _ATTEMPTS = 12
 _PAUSE = 4.0
 _STRIKES_WITHIN = 60.0
-_LOOKS = 2
 _DELETES = ("VM deleted",)
 #: Outcomes, from good to bad.
 UNHARMED, RECOVERED, GIVEN_UP, SKIPPED, VIOLATED = (
@@ -92,7 +91,7 @@ class Campaign:
             course, differed = Course(), []
             found = [f"campaign: {type(error).__name__}: {error}"[:600]]
         found += self._of_others(subject, others) + self._of_secrets()
-        found += _of_servers(scene, servers)
+        found += _of_servers(scene, servers) + subject.incidents()
         outcome = _outcome(course, found, differed)
         struck = scene.struck or began
         self._conclude(subject, outcome, found, course, time.time() - struck)
@@ -192,7 +191,7 @@ class Campaign:
         if not subject.stands:
             return found + invariants.violations(subject, stands=False), []
         checker = Checker(subject, self._record, operator)
-        for _ in range(_LOOKS):
+        for _ in range(subject.pace.looks):
             left = checker.until_agreed()
             if not left:
                 subject.put_to_use()

@@ -151,20 +151,21 @@ def _real(
     what: str,
     seconds: tuple[int, ...] = (0,),
     moments: tuple[str, ...] = _ALWAYS,
-    operations: tuple[str, ...] = _STANDING,
-    steps: tuple[str, ...] = (),
 ) -> Fault:
-    return Fault(what, moments, seconds, operations, steps, labs=(REAL,))
+    return Fault(what, moments, seconds, _STANDING, labs=(REAL,))
 
 
 #: Of parts that are stand-ins elsewhere.
 _REAL_FAULTS = {
-    "files away": _real(
-        "the mirror of kubespray's files is away", (60,), (AT,), _JOINING, _INSTALLING
-    ),
-    "registry away": _real(
-        "the mirror of images is away", (60,), (AT,), _JOINING, _INSTALLING
-    ),
+    **{
+        f"{name} away": Fault(
+            f"the mirror of {what} is away, until the operation has ended",
+            *((AT,), (0,), _JOINING, _INSTALLING),
+            lasts=True,
+            labs=(REAL,),
+        )
+        for name, what in {"files": "kubespray's files", "registry": "images"}.items()
+    },
     "kubelet away": _real("a worker's kubelet is stopped for a while", (15, 60)),
     "kubelet killed": _real("a worker's kubelet is killed"),
     "containerd away": _real("a worker's containerd is stopped for a while", (10, 30)),
@@ -379,7 +380,8 @@ DISRUPTING = (
     *("worker cut", "worker killed", "VM deleted", "Node deleted", "worker full"),
     *("kubelet away", "containerd away", "containerd killed"),
     *("control plane cut", "control plane killed", "control plane full"),
-    *("load balancer cut", "load balancer killed", "API server frozen"),
+    *("load balancer cut", "load balancer killed", "HAProxy stopped"),
+    "API server frozen",
 )
 #: What faults begin with after which no conductor may execute an operation; the first
 #: two end processes of hooks.

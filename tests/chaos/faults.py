@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from lab import client
+from lab.services.mirror import FILES, REGISTRY
 from lab.services.tacker import SECOND
 from tests.chaos import catalogue, hosts, mistakes, real_faults
 from tests.chaos.hosts import Mend
@@ -16,6 +17,8 @@ from tests.chaos.scene import Scene
 from tests.integration.laboratory import ANSIBLE_SERVER, CONDUCTOR, cloud, services
 
 Strike = Callable[[Scene], "Mend | None"]
+# Of the real laboratory.
+_MIRROR = (FILES, REGISTRY)
 
 
 class Fault:
@@ -76,10 +79,11 @@ def strike_of(name: str, lab: str = catalogue.QUICK) -> Strike:
     if name in _STRIKES:
         return _STRIKES[name]
     what, _, how = name.rpartition(" ")
-    if what in catalogue.SERVICES or what == "conductor":
+    if what in (*catalogue.SERVICES, *_MIRROR, "conductor"):
         service = CONDUCTOR if what == "conductor" else what
         return lambda scene: _OF_SERVICES[how](service)
-    return lambda scene: mistakes.spoil(scene, what, how)
+    line = mistakes.SPOILED[how]
+    return lambda scene: mistakes.spoil(scene, what, line)
 
 
 def _away(service: str) -> Mend:

@@ -7,7 +7,8 @@ from tests.chaos.scene import Scene
 from tests.integration import workloads
 from tests.integration.cluster import operations
 
-_SPOILED = {
+#: What becomes of a file, by the words of the catalogue.
+SPOILED = {
     "emptied": ": >{path}",
     "truncated": "truncate -s $(($(stat -c %s {path}) / 2)) {path}",
     "deleted": "rm {path}",
@@ -17,11 +18,10 @@ _SPOILED = {
 _BUDGET = workloads.BUDGET.format(at_least=4)
 
 
-def spoil(scene: Scene, name: str, how: str) -> None:
-    """Empty, truncate or delete a file of the cluster's directory."""
+def spoil(scene: Scene, name: str, line: str) -> None:
+    """Spoil a file of the cluster's directory by one of :data:`SPOILED`."""
     path = f"{scene.subject.cluster.directory}/{name}"
-    line = _SPOILED[how].format(path=path)
-    scene.subject.lab.ansible(f"[ ! -e {path} ] || {line}")
+    scene.subject.lab.ansible(f"[ ! -e {path} ] || {line.format(path=path)}")
 
 
 def delete(scene: Scene, name: str) -> None:

@@ -18,7 +18,9 @@ class Pace:
         interrupted are tried.
     :param long_silence: without progress, after which an operation is stuck.
     :param longest: after which it is stuck though it moves.
-    :param patience: for what has to hold after an operation.
+    :param patience: for what has to hold after an operation, before everything is
+        compared again.
+    :param looks: how often that is done; no time.
     :param pause: between two comparisons, for what comes back by itself.
     :param look: between two looks at all processes.
     """
@@ -29,6 +31,7 @@ class Pace:
     long_silence: float
     longest: float
     patience: float
+    looks: int
     pause: float
     look: float
 
@@ -47,6 +50,7 @@ _QUICK = Pace(
     long_silence=150,
     longest=900,
     patience=40,
+    looks=2,
     pause=5,
     look=0.1,
 )
@@ -64,7 +68,8 @@ _REAL = Pace(
     long_silence=700,
     longest=3600,
     # A node whose disk was full takes no pods for five minutes.
-    patience=420,
+    patience=70,
+    looks=6,
     pause=15,
     # There are many more processes.
     look=1.0,

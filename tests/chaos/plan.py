@@ -38,7 +38,7 @@ DEFAULT = ("v1", "v2")
 _FEWEST, _MOST = 2, 5
 _LONGEST_DELAY, _SHORT = 12.0, 3.0
 # In the real laboratory, for operations of the catalogue.
-_SELDOM, _PLAYBOOKS = 0.04, 0.3
+_SELDOM, _PLAYBOOKS = 0.04, 0.2
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 from lab import client
 from lab.real.site import Site
+from tests.chaos import work
 from tests.chaos.scene import Scene
-from tests.real import site_faults
+from tests.real import site_faults, workloads
 
 Mend = Callable[[], None]
 _MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"
@@ -54,6 +55,17 @@ def _with_a_spoiled_file(scene: Scene) -> Mend:
     return stack.close
 
 
+def _forbid_evictions(scene: Scene) -> Mend:
+    """The workload's budget allows none."""
+    apply, cluster = ("apply", "-f", "-"), scene.subject.cluster
+    cluster.kubectl(*apply, stdin=workloads.budget(workloads.REPLICAS))
+
+    def allow() -> None:
+        cluster.kubectl(*apply, stdin=workloads.budget(work.AT_LEAST))
+
+    return allow
+
+
 def _control_plane(scene: Scene) -> str:
     return scene.subject.cluster.server("masterNode")
 
@@ -74,6 +86,7 @@ STRIKES: Mapping[str, Callable[[Scene], Mend | None]] = {
     "containerd away": lambda scene: _without(scene.victim, "containerd"),
     "containerd killed": lambda scene: _kill(scene.victim, "containerd"),
     "worker full": lambda scene: _full(scene.victim),
+    "budget": _forbid_evictions,
     "playbook fails once": _with_a_spoiled_file,
     "wrong verb": _with_a_spoiled_file,
 }

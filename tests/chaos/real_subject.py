@@ -17,12 +17,14 @@ class RealSubject(Subject):
     labs = (RealLab, RealLabV2)
     variables: Mapping[str, Any] = {}
     drain: Mapping[str, Any] = {"timeout": 90}
+    #: Flannel isolates none.
+    tenant: Mapping[str, Any] = {"isolated": False}
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._work: Work | None = None
         self._another = False
-        self.checks = (self.workloads_run, self.no_write_lost, self.budget_kept)
+        self.checks = (self.workloads_run, self.no_write_lost)
 
     def put_to_use(self) -> None:
         """Let workloads run on it, unless they do."""
@@ -52,10 +54,9 @@ class RealSubject(Subject):
         if self._work:
             yield from self._work.lost()
 
-    def budget_kept(self, _: Subject) -> Iterator[str]:
-        """No operation has stopped more pods than their budget allows."""
-        if self._work and self._work.broken:
-            yield f"{len(self._work.broken)} times, first {self._work.broken[0]}"
+    def incidents(self) -> list[str]:
+        """Operations that have stopped more pods than their budget allows."""
+        return self._work.broken_budgets() if self._work else []
 
     def renew(self) -> None:
         """Give up the VNF instance with its workloads, and have another one."""

@@ -38,6 +38,7 @@ class Subject:
     labs: tuple[type[Lab], type[LabV2]] = (Lab, LabV2)
     variables: Mapping[str, Any] = _VARIABLES
     drain: Mapping[str, Any] = _DRAIN
+    tenant: Mapping[str, Any] = {}
 
     def __init__(self, name: str) -> None:
         kind = plan.CLUSTERS[name]
@@ -92,6 +93,10 @@ class Subject:
             self.cluster.kubectl(*apply, stdin=json.dumps(namespace))
             self._loaded = self._born()
         self.replaced = False
+
+    def incidents(self) -> list[str]:
+        """What did not hold for a while since this was called the last time."""
+        return []
 
     def changes(self, fault: str, cured: str) -> dict[str, Any]:
         """What the request itself has of a fault.
@@ -204,7 +209,8 @@ class Subject:
 
     def _change_tenants(self) -> None:
         self._changes += 1
-        tenants = [{"name": "blue", "quota": {"pods": 10 + self._changes}}]
+        quota = {"pods": 10 + self._changes}
+        tenants = [{"name": "blue", "quota": quota, **self.tenant}]
         self.cluster.begin_modification({"k8s_tenants": json.dumps(tenants)})
 
     def _change_applications(self) -> None:

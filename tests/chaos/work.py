@@ -23,8 +23,9 @@ from tests.real.cluster import settled
 
 #: What the budget leaves running of :data:`.workloads.REPLICAS`.
 AT_LEAST = 3
-#: Seconds after which pods leave a node that is away; Kubernetes' own are 300.
-_LEAVE = 30
+#: Seconds after which pods leave a node that is not heard of; Kubernetes' own are 300.
+#: The heal of a load balancer, without which nodes are not heard of, takes less.
+_LEAVE = 90
 _PORT, _NODE_PORT = 7070, 30090
 _DIRECTORY = "/var/lib/ledger"
 _PAUSE = 1.0
@@ -98,7 +99,6 @@ class Work:
     :param excused: whether pods may be missing now, since it was not an operation that
         has stopped them.
     :ivar uid: which cluster it is.
-    :ivar broken: when fewer pods ran than the budget allows, in words.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Work:
         self._excused = excused
         self._scratch = scratch
         self.uid = uid(cluster)
-        self.broken: list[str] = []
+        self._broken: list[str] = []
         self._written: dict[str, set[int]] = {"pod": set(), "API": set()}
         self._done = threading.Event()
         cluster.kubectl("apply", "-f", "-", stdin=manifests())
@@ -158,7 +158,13 @@ class Work:
         if len(found) < AT_LEAST and not self._excused():
             nodes = sorted(pod["spec"].get("nodeName", "") for pod in found)
             now = time.strftime("%H:%M:%S")
-            self.broken.append(f"{now}: {len(found)} pods run, on {nodes}")
+            self._broken.append(f"{now}: {len(found)} pods run, on {nodes}")
+
+    def broken_budgets(self) -> list[str]:
+        """When fewer pods ran than the budget allows, since the last call."""
+        broken, self._broken = self._broken, []
+        more = f" and {len(broken) - 1} times more" if broken[1:] else ""
+        return [f"budget: {text}{more}" for text in broken[:1]]
 
     def lost(self) -> Iterator[str]:
         """Name what was acknowledged and is not there."""

@@ -102,7 +102,7 @@ def test_operations_that_take_long_are_rare_in_the_real_laboratory():
     seldom = sum(one in catalogue.SELDOM for one in operations)
     playbooks = sum(one in catalogue.PLAYBOOK_OPERATIONS for one in operations)
     assert 0 < seldom < 50
-    assert 150 < playbooks < 350
+    assert 100 < playbooks < 300
 
 
 @pytest.mark.parametrize("lab", PACES)

@@ -105,7 +105,8 @@ def test_budget_is_watched_unless_the_fault_stops_pods(made, running, excused):
     cluster.labelled["web"] = [pod("worker-1")] * running + gone
     one = made(cluster, excused=excused)
     one._look()
-    assert bool(one.broken) == (running < work.AT_LEAST and not excused)
+    assert bool(one.broken_budgets()) == (running < work.AT_LEAST and not excused)
+    assert one.broken_budgets() == []
 
 
 def test_what_does_not_run_is_named(made):

@@ -85,6 +85,11 @@ FORCE = (
     " With drain.on_failure force, pods that are left at the time limit are deleted."
 )
 
+RELAX = (
+    "Relax the budget, add replicas that run elsewhere, or heal workers that are not "
+    "Ready."
+)
+
 
 @pytest.mark.parametrize(
     ("pods", "budgets", "policy", "text"),
@@ -93,14 +98,14 @@ FORCE = (
             [web()],
             [BUDGET],
             {},
-            f"Relax the budget or add replicas that run elsewhere.{FORCE}",
+            f"{RELAX}{FORCE}",
             id="budget",
         ),
         pytest.param(
             [web()],
             [BUDGET],
             {"on_failure": "force"},
-            "Relax the budget or add replicas that run elsewhere.",
+            RELAX,
             id="forced",
         ),
         pytest.param(

@@ -137,7 +137,7 @@ def test_a_budget_that_blocks_is_named_with_its_numbers(cluster, site, caplog):
         "PodDisruptionBudget default/web (minAvailable 100%, currentHealthy 3, "
         f"desiredHealthy 3, disruptionsAllowed 0) keeps default/{kept}"
     ) in text
-    assert "Relax the budget or add replicas that run elsewhere." in text
+    assert "Relax the budget, add replicas that run elsewhere, or heal" in text
     assert "drain.on_failure force" in text
     assert site.pods_on("w1") == {kept}
     assert "w1 was not drained" in caplog.text
