@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import Iterable
 
-from tests.chaos import catalogue, invariants
+from tests.chaos import catalogue, invariants, operations
 from tests.chaos.checking import Checker
 from tests.chaos.faults import Fault
 from tests.chaos.operator import Course, Operator
@@ -100,14 +100,14 @@ class Campaign:
         """Bring the cluster into the state for the step; why it cannot be."""
         try:
             stands = subject.stands
-            if step.operation == catalogue.FIRST:
+            if step.operation == operations.FIRST:
                 return "it is instantiated" if stands else ""
             if not stands:
-                self._without_fault(subject, catalogue.FIRST, operator)
-            if step.operation in catalogue.ALONE and subject.cnfs.stands:
-                self._without_fault(subject, catalogue.CNF[-1], operator)
+                self._without_fault(subject, operations.FIRST, operator)
+            if step.operation in operations.ALONE and subject.cnfs.stands:
+                self._without_fault(subject, operations.CNF[-1], operator)
                 subject.cnfs.settle()
-            if step.operation == catalogue.CNF[0] and subject.cnfs.stands:
+            if step.operation == operations.CNF[0] and subject.cnfs.stands:
                 return "it is instantiated"
             subject.put_to_use()
             if needed := subject.prepare(step.operation):
@@ -140,7 +140,7 @@ class Campaign:
             if course.state != "FAILED" and course.state != "ROLLED_BACK":
                 break
             if not (
-                course.again or step.operation in (catalogue.FIRST, catalogue.LAST)
+                course.again or step.operation in (operations.FIRST, operations.LAST)
             ):
                 break
         if course.joins:
@@ -251,7 +251,7 @@ class Campaign:
         if subject.stands:
             subject.cnfs.remove()
             operator = Operator(subject, self._record, random.Random(0), "none")
-            self._without_fault(subject, catalogue.LAST, operator)
+            self._without_fault(subject, operations.LAST, operator)
             for text in invariants.violations(subject, stands=False):
                 self._record.add(VIOLATION, text=text)
                 self.violations += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.chaos import catalogue
+from tests.chaos import operations
 
 PAGES = Path(__file__).resolve().parents[2] / "doc" / "source"
 _VERB = re.compile(r"``(retry|rollback|fail)``")
@@ -82,9 +82,9 @@ def after(operation: str, place: str) -> Row | None:
     :param place: ``start``, ``end``: in this hook; ``vms``: between them.
     """
     kind = operation.split()[0] if operation.startswith("heal") else ""
-    if operation in catalogue.CNF:
+    if operation in operations.CNF:
         kind = operation.removesuffix(" CNF").replace("scale", _SCALE_OUT)
-    if operation in catalogue.MODIFICATIONS:
+    if operation in operations.MODIFICATIONS:
         kind = "modify"
     name = _ROWS.get((kind or operation, place))
     return rows().get(name or "")

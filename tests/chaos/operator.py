@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab import client
-from tests.chaos import advice, catalogue, guide
+from tests.chaos import advice, catalogue, guide, operations
 from tests.chaos.record import ACTION, ERROR, FINDING, STATE, VERB, Record
 from tests.chaos.subject import Subject
 from tests.integration.laboratory import CONDUCTOR, services
@@ -141,7 +141,7 @@ class Operator:
         """What the guide says of an operation that no conductor executes."""
         if self._subject.is_v2:
             return self._restart_conductor()
-        if name in catalogue.MODIFICATIONS:
+        if name in operations.MODIFICATIONS:
             # No verb is accepted; the same request is to be sent again.
             self._correct("operation_state = 'FAILED'")
             self._corrected = self._operation

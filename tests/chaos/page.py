@@ -11,7 +11,7 @@ from typing import Any
 import jinja2
 
 from tacker_k8s_mgmt.model.timeline import clock
-from tests.chaos import catalogue, record, summary
+from tests.chaos import operations, record, summary
 from tests.chaos.summary import Done
 
 #: Classes of the style, by outcome.
@@ -70,7 +70,7 @@ def render(events: Sequence[dict[str, Any]]) -> str:
         counts={one: outcomes.count(one) for one in summary.ORDER if one in outcomes},
         pills=_PILLS,
         rows=list(_rows(steps)),
-        operations=[one for one in catalogue.OPERATIONS if _tried(steps, one)],
+        operations=[one for one in operations.OPERATIONS if _tried(steps, one)],
         table=summary.table(steps),
         worst=summary.worst,
         violations=[step for step in steps if step.violations],

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tests.chaos import catalogue
+from tests.chaos import catalogue, operations
 
 
 @dataclass(frozen=True)
@@ -154,10 +154,10 @@ def _pairs(kind: Kind, only: Sequence[str], lab: str) -> list[tuple[str, str]]:
 
 def _operations(kind: Kind, lab: str) -> list[str]:
     missing: tuple[str, ...] = ()
-    missing += catalogue.ONLY_QUICK if lab == catalogue.REAL else ()
-    missing += () if kind.balanced else catalogue.BALANCED
-    missing += () if kind.available else catalogue.AVAILABLE
-    return [name for name in catalogue.OPERATIONS if name not in missing]
+    missing += operations.ONLY_QUICK if lab == catalogue.REAL else ()
+    missing += () if kind.balanced else operations.BALANCED
+    missing += () if kind.available else operations.AVAILABLE
+    return [name for name in operations.OPERATIONS if name not in missing]
 
 
 @dataclass(frozen=True)
@@ -172,25 +172,25 @@ class _State:
     def possible(self, kind: Kind, lab: str) -> list[str]:
         """What can be done with it."""
         if not self.exists:
-            return [catalogue.FIRST]
+            return [operations.FIRST]
         if self.maintained:
-            return [catalogue.RESUME]
-        begin, *later = catalogue.CNF
-        left = {catalogue.FIRST, catalogue.RESUME}
+            return [operations.RESUME]
+        begin, *later = operations.CNF
+        left = {operations.FIRST, operations.RESUME}
         left |= {"scale in"} if self.workers <= _FEWEST else set()
         left |= {"scale out"} if self.workers >= _MOST else set()
-        left |= {begin, *catalogue.ALONE} if self.has_cnf else {*later}
+        left |= {begin, *operations.ALONE} if self.has_cnf else {*later}
         return [name for name in _operations(kind, lab) if name not in left]
 
     def after(self, operation: str) -> "_State":
         """What becomes of it."""
-        if operation == catalogue.LAST:
+        if operation == operations.LAST:
             return _State()
-        begin, *_, end = catalogue.CNF
+        begin, *_, end = operations.CNF
         return _State(
             exists=True,
-            workers=self.workers + catalogue.OPERATIONS[operation].workers,
-            maintained=operation == catalogue.MAINTAIN,
+            workers=self.workers + operations.OPERATIONS[operation].workers,
+            maintained=operation == operations.MAINTAIN,
             has_cnf=operation == begin or (self.has_cnf and operation != end),
         )
 
@@ -198,7 +198,7 @@ class _State:
 def _biased(chance: random.Random, possible: list[str]) -> list[str]:
     """Those of the possible operations that come next, the long ones less often."""
     drawn = chance.random()
-    seldom, playbooks = catalogue.SELDOM, catalogue.PLAYBOOK_OPERATIONS
+    seldom, playbooks = operations.SELDOM, operations.PLAYBOOK_OPERATIONS
     kinds = (
         [name for name in possible if drawn < _SELDOM and name in seldom],
         [name for name in possible if drawn < _PLAYBOOKS and name in playbooks],
@@ -208,11 +208,11 @@ def _biased(chance: random.Random, possible: list[str]) -> list[str]:
 
 
 def _step(chance: random.Random, cluster: str, operation: str, fault: str) -> Step:
-    known, steps = catalogue.FAULTS[fault], catalogue.OPERATIONS[operation].steps
+    known, steps = catalogue.FAULTS[fault], operations.OPERATIONS[operation].steps
     steps = tuple(one for one in steps if not known.steps or one in known.steps)
     moment = chance.choice(known.moments)
     named = moment in (catalogue.AT, catalogue.PAST)
-    longest = _SHORT if operation in catalogue.MODIFICATIONS else _LONGEST_DELAY
+    longest = _SHORT if operation in operations.MODIFICATIONS else _LONGEST_DELAY
     return Step(
         number=0,
         cluster=cluster,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from lab import settings
 from tacker_k8s_mgmt import journal
-from tests.chaos import catalogue
+from tests.chaos import catalogue, operations
 from tests.chaos.plan import Step
 from tests.chaos.record import Record
 from tests.chaos.subject import Subject
@@ -65,7 +65,7 @@ class Scene:
     def _wait_for_step(self) -> bool:
         event = "step-start" if self.step.moment == catalogue.AT else "step-end"
         state_path = str(settings.from_environment().journals)
-        if self.step.operation in catalogue.CNF:
+        if self.step.operation in operations.CNF:
             # Its VNF instance may be made by the request.
             self.sent.wait()
         instance = self.subject.journal_of(self.step.operation)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import catalogue, plan
+from tests.chaos import catalogue, operations, plan
 from tests.chaos.cnfs import Cnfs
 from tests.chaos.pace import PACES
 from tests.integration import applications, exposed, workloads
@@ -144,10 +144,10 @@ class Subject:
             "end of maintenance": lambda **c: self._resume(),
             "terminate": lambda **c: self.cluster.begin_termination(),
         }
-        self.replaced |= operation in (catalogue.FIRST, catalogue.LAST, "heal VNF")
+        self.replaced |= operation in (operations.FIRST, operations.LAST, "heal VNF")
         self.leaving |= self._goes(operation)
         self.shrinks += operation == "scale in"
-        if operation in catalogue.CNF:
+        if operation in operations.CNF:
             self.cluster.follow(self.cnfs.begin(operation))
         else:
             requests[operation](**changes)
@@ -166,7 +166,7 @@ class Subject:
                 return {self.cluster.server("externalLB")}
             case "heal control plane":
                 return {self.cluster.server("masterNode")}
-        return self.servers() if operation in catalogue.ALONE else set()
+        return self.servers() if operation in operations.ALONE else set()
 
     def servers(self) -> set[str]:
         """Ids of its VMs."""
@@ -174,7 +174,7 @@ class Subject:
 
     def prepare(self, operation: str) -> str:
         """The operation without which this one makes no sense now; "" for none."""
-        begin, *later = catalogue.CNF
+        begin, *later = operations.CNF
         if operation in later and not self.cnfs.stands:
             return str(begin)
         if operation == "scale in" and len(self.cluster.workers()) <= 2:
@@ -192,7 +192,7 @@ class Subject:
 
     def journal_of(self, operation: str) -> str:
         """The VNF instance in whose journal an operation is."""
-        return self.cnfs.id if operation in catalogue.CNF else str(self.cluster.id)
+        return self.cnfs.id if operation in operations.CNF else str(self.cluster.id)
 
     def _instantiate(self, **changes: Any) -> None:
         before = {name: self.cluster.parameters.get(name) for name in changes}

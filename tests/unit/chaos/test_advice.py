@@ -5,7 +5,7 @@ import ast
 
 import pytest
 
-from tests.chaos import advice, catalogue, guide
+from tests.chaos import advice, guide, operations
 from tests.tree import ROOT
 
 HOOKS = ROOT / "tacker_k8s_mgmt" / "hooks"
@@ -86,7 +86,7 @@ def test_every_advice_of_the_hooks_is_understood(text):
 
 
 def test_guide_has_a_row_for_each_failure():
-    for operation in catalogue.OPERATIONS:
+    for operation in operations.OPERATIONS:
         for place in ("start", "vms", "end"):
             row = guide.after(operation, place)
             # A scaling has one hook on each side.

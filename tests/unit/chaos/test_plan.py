@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from tests.chaos import catalogue, faults, plan
+from tests.chaos import catalogue, faults, operations, plan
 from tests.chaos.pace import PACES
 from tests.tree import ROOT
 
@@ -64,7 +64,7 @@ def test_clusters_take_turns():
 
 def test_each_operation_suits_what_was_planned_before_it():
     workers, exists, maintained, has_cnf = 2, False, False, False
-    begin, *later = catalogue.CNF
+    begin, *later = operations.CNF
     for step in some(3, 2000, ("v1",)):
         assert step.operation not in (later if not has_cnf else (begin, "heal VNF"))
         has_cnf = step.operation == begin or (has_cnf and step.operation != later[-1])
@@ -72,7 +72,7 @@ def test_each_operation_suits_what_was_planned_before_it():
         assert maintained == (step.operation == "end of maintenance")
         exists = step.operation != "terminate"
         maintained = step.operation == "maintenance"
-        workers += catalogue.OPERATIONS[step.operation].workers
+        workers += operations.OPERATIONS[step.operation].workers
         if not exists:
             workers = 2
         assert 2 <= workers <= 5
@@ -90,17 +90,17 @@ def test_every_suitable_pair_comes_at_last(lab, count):
     pairs = {(one.operation, one.fault) for one in steps}
     assert pairs == {
         (operation, fault)
-        for operation in catalogue.OPERATIONS
+        for operation in operations.OPERATIONS
         for fault in catalogue.of_lab(lab)
         if catalogue.suits(fault, operation)
-        and (lab == catalogue.QUICK or operation not in catalogue.ONLY_QUICK)
+        and (lab == catalogue.QUICK or operation not in operations.ONLY_QUICK)
     }
 
 
 def test_operations_that_take_long_are_rare_in_the_real_laboratory():
-    operations = [step.operation for step in some(1, 1000, ("v1",), lab="real")]
-    seldom = sum(one in catalogue.SELDOM for one in operations)
-    playbooks = sum(one in catalogue.PLAYBOOK_OPERATIONS for one in operations)
+    done = [step.operation for step in some(1, 1000, ("v1",), lab="real")]
+    seldom = sum(one in operations.SELDOM for one in done)
+    playbooks = sum(one in operations.PLAYBOOK_OPERATIONS for one in done)
     assert 0 < seldom < 50
     assert 100 < playbooks < 300
 
@@ -123,13 +123,13 @@ def test_faults_are_chosen_by_name():
 def test_cluster_without_a_load_balancer_has_none_of_its_faults():
     steps = some(1, 2000, ("v1-plain",))
     assert not {one.fault for one in steps} & {*catalogue.BALANCER_FAULTS}
-    assert not {one.operation for one in steps} & {*catalogue.BALANCED}
+    assert not {one.operation for one in steps} & {*operations.BALANCED}
 
 
 def test_cluster_with_one_control_plane_is_spared_what_takes_several():
     steps = some(1, 2000, ("v2",))
     assert not {one.fault for one in steps} & {*catalogue.QUORUM_FAULTS}
-    assert not {one.operation for one in steps} & {*catalogue.AVAILABLE}
+    assert not {one.operation for one in steps} & {*operations.AVAILABLE}
 
 
 @pytest.mark.parametrize("step", some(4, 100))
@@ -137,7 +137,7 @@ def test_moment_is_one_of_the_fault_and_has_what_it_needs(step):
     fault = catalogue.FAULTS[step.fault]
     assert step.moment in fault.moments
     assert step.seconds in fault.seconds
-    steps = catalogue.OPERATIONS[step.operation].steps
+    steps = operations.OPERATIONS[step.operation].steps
     named = step.moment in (catalogue.AT, catalogue.PAST)
     assert step.at in steps if named else not step.at
     assert plan.of_document(step.document()) == step
@@ -150,7 +150,7 @@ def test_steps_are_those_of_the_driver():
     # Names that a line break would split are written in two parts.
     missing = {
         step
-        for operation in catalogue.OPERATIONS.values()
+        for operation in operations.OPERATIONS.values()
         for step in operation.steps
         if step not in text and step.rsplit(" ", 2)[0] not in text
     }
