@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Goes through a plan: request, fault, operator, invariants, one step after another."""
 
+import contextlib
 import random
 import time
 from collections.abc import Iterable
@@ -190,6 +191,8 @@ class Campaign:
             found.append("the operation is stuck: neither error nor guide helps")
         if not subject.stands:
             return found + invariants.violations(subject, stands=False), []
+        if scene.step.fault in catalogue.WITHOUT_WORKER:
+            _wait_until_noticed(scene)
         checker = Checker(subject, self._record, operator)
         for _ in range(subject.pace.looks):
             left = checker.until_agreed()
@@ -256,6 +259,19 @@ class Campaign:
                 self._record.add(VIOLATION, text=text)
                 self.violations += 1
         subject.close()
+
+
+def _wait_until_noticed(scene: Scene) -> None:
+    """Wait until the cluster does not take a worker for Ready that is off.
+
+    For as long as that takes: an operation may have replaced it.
+    """
+    deadline = time.monotonic() + scene.subject.pace.notice
+    while time.monotonic() < deadline:
+        with contextlib.suppress(Exception):
+            if not scene.subject.cluster.ready_nodes().get(scene.victims_node):
+                return
+        time.sleep(1)
 
 
 def _of_servers(scene: Scene, before: set[str]) -> list[str]:

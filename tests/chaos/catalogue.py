@@ -309,6 +309,8 @@ DISRUPTING = (
     *("load balancer cut", "load balancer killed", "HAProxy stopped"),
     "API server frozen",
 )
+#: Faults that switch a worker off for good.
+WITHOUT_WORKER = ("worker killed", "VM deleted")
 #: What faults begin with after which no conductor may execute an operation; the first
 #: two end processes of hooks.
 INTERRUPTING = ("conductor", "second conductor", "rabbitmq", "mariadb")

@@ -30,26 +30,19 @@ def delete(scene: Scene, name: str) -> None:
     scene.subject.lab.ansible(f"rm -r {directory}/{name}")
 
 
-def name_of(scene: Scene) -> str:
-    """The Node of the worker that was chosen."""
-    workers = scene.subject.cluster.workers()
-    address = next(one for one, server in workers.items() if server == scene.victim)
-    return f"worker-{address.replace('.', '-')}"
-
-
 def delete_node(scene: Scene) -> None:
     """Delete a worker's Node object."""
-    scene.subject.cluster.kubectl("delete", "node", name_of(scene), "--wait=false")
+    scene.subject.cluster.kubectl("delete", "node", scene.victims_node, "--wait=false")
 
 
 def cordon(scene: Scene) -> None:
     """Cordon a worker."""
-    scene.subject.cluster.kubectl("cordon", name_of(scene))
+    scene.subject.cluster.kubectl("cordon", scene.victims_node)
 
 
 def delete_route(scene: Scene) -> None:
     """Remove a worker's route on the load balancer."""
-    scene.subject.cluster.balancer("remove-worker", name_of(scene))
+    scene.subject.cluster.balancer("remove-worker", scene.victims_node)
 
 
 def forbid_evictions(scene: Scene) -> Mend:

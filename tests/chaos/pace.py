@@ -18,6 +18,7 @@ class Pace:
         interrupted are tried.
     :param long_silence: without progress, after which an operation is stuck.
     :param longest: after which it is stuck though it moves.
+    :param notice: until a cluster has noticed that a node is off.
     :param patience: for what has to hold after an operation, before everything is
         compared again.
     :param looks: how often that is done; no time.
@@ -30,6 +31,7 @@ class Pace:
     silence: float
     long_silence: float
     longest: float
+    notice: float
     patience: float
     looks: int
     pause: float
@@ -49,6 +51,7 @@ _QUICK = Pace(
     silence=15,
     long_silence=150,
     longest=900,
+    notice=20,
     patience=40,
     looks=2,
     pause=5,
@@ -67,6 +70,7 @@ _REAL = Pace(
     silence=45,
     long_silence=700,
     longest=3600,
+    notice=70,
     # A node whose disk was full takes no pods for five minutes.
     patience=70,
     looks=6,

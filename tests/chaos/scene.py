@@ -39,6 +39,7 @@ class Scene:
     mended: threading.Event = field(default_factory=threading.Event)
     others: list[str] = field(default_factory=list)
     victim: str = ""
+    victims_node: str = ""
     struck: float = 0.0
     cured: str = field(default_factory=lambda: f"/tmp/cured-{uuid.uuid4().hex}")
 
@@ -46,7 +47,8 @@ class Scene:
         """Choose the worker that something happens to, while all answer."""
         workers = sorted(self.subject.cluster.workers().items())
         if workers:
-            self.victim = self.chance.choice(workers)[1]
+            address, self.victim = self.chance.choice(workers)
+            self.victims_node = f"worker-{address.replace('.', '-')}"
 
     def wait(self) -> bool:
         """Wait for the moment of the fault; whether it came."""
