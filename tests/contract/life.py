@@ -84,6 +84,13 @@ class Site(context.V1Site):
     def package_findings(self):
         return ()
 
+    def wait_reachable(self, machines):
+        """All are the one server, whose key each of them has."""
+        super().wait_reachable(machines)
+        keys = self._keys().of("127.0.0.1", GIVEN["port"])
+        for vm in machines:
+            self.record_host_keys(vm.ssh_address, keys)
+
     @property
     def playbooks(self):
         return Playbooks(super().playbooks, self.world, self.workdir.read)
