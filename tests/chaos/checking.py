@@ -28,6 +28,8 @@ _LOOKS = (
 _LOOK = "Look whether it answers"
 # The load balancer's row says how.
 _FIRST = "First mend the load balancer"
+#: What keeps it from asking is that nobody has seen its host key.
+_RECORDS = "one that modifies the VNF instance, record it"
 # Kubernetes itself notices that a node is back.
 _WAITS = ("Wait:", "it is on its way")
 
@@ -85,8 +87,11 @@ class Checker:
             self._heal_what_does_not_answer(told)
 
     def _heal_what_does_not_answer(self, told: dict[str, Any]) -> None:
-        """By the guide's table of what to heal."""
+        """By the text, else by the guide's table of what to heal."""
         silent = told.get("not_asked", {})
+        if any(_RECORDS in why for why in silent.values()):
+            self._begin("modify labels", "check: that records its host key")
+            return
         off = {host.id for host in client.hosts() if _is_off(host.id)}
         if "cluster" in silent and self._subject.cluster.server("masterNode") in off:
             self._begin("heal VNF", "guide: the only control plane")

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from lab import client
+from tacker_k8s_mgmt import errors
 from tests.chaos import checking
 from tests.chaos.record import FINDING, Record, read
 from tests.helpers import status_spoilers
@@ -164,3 +165,24 @@ def test_worker_is_uncordoned(run):
     scene = Scene()
     status_spoilers.cordoned(scene)
     assert run(scene, mend) == ("", [f"kubectl uncordon {W5}"])
+
+
+def test_host_keys_are_recorded_by_a_modification(monkeypatch, tmp_path):
+    begun = []
+    why = str(errors.UnknownHostError(host="192.0.2.1", recorded="/k"))
+
+    def check(cluster, *_):
+        told = {"rows": [], "not_asked": {} if begun else {"load_balancer": why}}
+        return SimpleNamespace(returncode=0 if begun else 2, stdout=json.dumps(told))
+
+    monkeypatch.setattr(checking, "check", check)
+    subject = SimpleNamespace(
+        begin=begun.append,
+        cluster=SimpleNamespace(operation="1"),
+        pace=SimpleNamespace(pause=0),
+        cnfs=SimpleNamespace(serve=lambda: None),
+    )
+    operator = SimpleNamespace(see_through=lambda *_: None)
+    record = Record(tmp_path / "record.jsonl")
+    assert checking.Checker(subject, record, operator).until_agreed() == ""
+    assert begun == ["modify labels"]
