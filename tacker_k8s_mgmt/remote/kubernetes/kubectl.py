@@ -28,9 +28,11 @@ _OPTIONS = ("--kubeconfig", ADMIN_CONFIG, f"--request-timeout={_REQUEST_LIMIT}s"
 # Errors of Go's crypto/x509 about a certificate for other names or addresses.
 _OTHER_NAMES = ("x509: certificate is ", "x509: cannot validate certificate for ")
 # Errors while an API server restarts: for up to 34 s it does not listen, and then it is
-# not ready for about a second.
+# not ready for about a second, in which it does not know the administrator's roles.
 _RESTARTING = (
     "The connection to the server ",
+    "Unable to connect to the server: net/http: TLS handshake timeout",
+    'User "kubernetes-admin" cannot ',
     "Error from server (InternalError)",
     "Error from server (ServiceUnavailable)",
     "etcdserver: ",
