@@ -109,6 +109,7 @@ class Work:
         self._scratch = scratch
         self.uid = uid(cluster)
         self._broken: list[str] = []
+        self._homeless = False
         self._written: dict[str, set[int]] = {"pod": set(), "API": set()}
         self._done = threading.Event()
         cluster.kubectl("apply", "-f", "-", stdin=manifests())
@@ -155,10 +156,21 @@ class Work:
     def _look(self) -> None:
         pods = self._api.items(f"{_PODS}?labelSelector=app%3Dweb")
         found = [pod for pod in pods if is_running(pod)]
-        if len(found) < AT_LEAST and not self._excused():
+        if len(found) >= AT_LEAST:
+            self._homeless = False
+        elif not self._excused() and not self._are_homeless():
             nodes = sorted(pod["spec"].get("nodeName", "") for pod in found)
             now = time.strftime("%H:%M:%S")
             self._broken.append(f"{now}: {len(found)} pods run, on {nodes}")
+
+    def _are_homeless(self) -> bool:
+        """Whether pods had no worker to go to when they left the last one.
+
+        The specification asks to try a drain, so operations go on there.
+        """
+        nodes = self._api.items("/api/v1/nodes")
+        self._homeless |= not any(_takes_pods(node) for node in nodes)
+        return self._homeless
 
     def broken_budgets(self) -> list[str]:
         """When fewer pods ran than the budget allows, since the last call."""
@@ -219,6 +231,13 @@ def is_running(pod: dict[str, Any]) -> bool:
     statuses = pod["status"].get("containerStatuses", [])
     runs = all("running" in status["state"] for status in statuses)
     return bool(statuses) and runs and "deletionTimestamp" not in pod["metadata"]
+
+
+def _takes_pods(node: dict[str, Any]) -> bool:
+    states = {one["type"]: one["status"] for one in node["status"]["conditions"]}
+    is_worker = str(node["metadata"]["name"]).startswith("worker-")
+    is_open = is_worker and not node["spec"].get("unschedulable")
+    return is_open and states.get("Ready") == "True"
 
 
 def _is_used(node: dict[str, Any]) -> bool:

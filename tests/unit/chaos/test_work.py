@@ -18,7 +18,8 @@ def pod(node, *, state="running", deleted=False):
 
 def node(name, *taints):
     spec = {"taints": [{"key": key, "effect": "NoExecute"} for key in taints]}
-    return {"metadata": {"name": name}, "spec": spec}
+    status = {"conditions": [{"type": "Ready", "status": "True"}]}
+    return {"metadata": {"name": name}, "spec": spec, "status": status}
 
 
 class Cluster:
@@ -41,6 +42,9 @@ class Cluster:
     def balancer_address(self):
         return "192.0.2.2"
 
+    def items(self, path):
+        return self.listed if path.endswith("/nodes") else self.labelled["web"]
+
     def pods(self, label):
         return self.labelled[label.removeprefix("app=")]
 
@@ -56,7 +60,7 @@ def made(monkeypatch, tmp_path):
     """Work on such a cluster, which is written to only by the test."""
 
     def make(cluster, lines="", excused=False):
-        api = type("Api", (), {"items": lambda self, path: cluster.pods("app=web")})
+        api = type("Api", (), {"items": lambda self, path: cluster.items(path)})
         client = type("Client", (), {"ClusterApi": lambda self, *_: api()})()
         client.on_host = lambda *words: lines
         monkeypatch.setattr(work, "client", client)
@@ -107,6 +111,23 @@ def test_budget_is_watched_unless_the_fault_stops_pods(made, running, excused):
     one._look()
     assert bool(one.broken_budgets()) == (running < work.AT_LEAST and not excused)
     assert one.broken_budgets() == []
+
+
+def test_pods_without_a_worker_to_go_to_break_no_budget(made):
+    cluster = Cluster()
+    worker = cluster.listed.pop()
+    cluster.listed[1]["spec"]["unschedulable"] = True
+    one = made(cluster)
+    one._look()
+    # They come back on a worker that has joined since.
+    cluster.listed.append(worker)
+    one._look()
+    assert one.broken_budgets() == []
+    cluster.labelled["web"] = [pod("worker-2")] * workloads.REPLICAS
+    one._look()
+    cluster.labelled["web"].clear()
+    one._look()
+    assert len(one.broken_budgets()) == 1
 
 
 def test_what_does_not_run_is_named(made):
