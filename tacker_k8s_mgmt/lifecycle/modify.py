@@ -82,7 +82,7 @@ class Modify:
 
     def _check_and_keep(self) -> None:
         self._check()
-        # Who has deleted them, to have new ones trusted, has so for one operation.
+        # A file that was deleted has new keys trusted: once, not by each modification.
         self._state.site.save_host_keys()
 
     def _check(self) -> None:

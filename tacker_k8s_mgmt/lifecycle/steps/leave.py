@@ -218,7 +218,8 @@ class Leave:
             )
 
     def _unrouted(self) -> str:
-        return " and out of the load balancer" * load_balancer.exists(self._state)
+        is_balanced = load_balancer.exists(self._state)
+        return " and out of the load balancer" if is_balanced else ""
 
     def delete_objects(self) -> None:
         """Delete their Node objects."""
