@@ -22,6 +22,8 @@ from tests.helpers.requests import VNF, additional_params
 
 #: What must not be loaded for a VNF that is none of ours.
 HEAVY = ("tacker", "oslo_config", "oslo_log", "pydantic", "paramiko", "eventlet")
+#: The exit code of a script that SIGTERM has ended, and no exception.
+ENDED = 128 + signal.SIGTERM
 _LIST_MODULES = """\
 import atexit, sys
 atexit.register(lambda: open({path!r}, "w").write(" ".join(sys.modules)))
@@ -89,9 +91,9 @@ def catches(pid, number):
     return bool(int(mask, 16) >> (number - 1) & 1)
 
 
-def test_end_of_the_conductor_is_an_error_with_a_verb(
-    v2_package, v2_environment, tmp_path
-):
+@pytest.fixture
+def waiting(v2_package, v2_environment, tmp_path):
+    """The package's script, which has been told nothing yet."""
     shim = v2_world.unpack(v2_package, tmp_path / "csar") / v2_world.SHIM
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -100,10 +102,22 @@ def test_end_of_the_conductor_is_an_error_with_a_verb(
         while not catches(running.pid, signal.SIGTERM):
             assert running.poll() is None
             time.sleep(0.02)
-        running.terminate()
-        out, error = running.communicate(timeout=60)
-    assert (running.returncode, out) == (1, b"")
+        yield running
+        running.kill()
+
+
+def test_end_of_the_conductor_is_an_error_with_a_verb(waiting):
+    waiting.terminate()
+    out, error = waiting.communicate(timeout=60)
+    assert (waiting.returncode, out) == (ENDED, b"")
     assert b"`retry` goes on from where the work was" in error
+
+
+def test_nothing_is_done_after_it_when_nobody_reads_that(waiting):
+    waiting.stderr.close()
+    waiting.terminate()
+    assert waiting.wait(timeout=60) == ENDED
+    assert waiting.stdout.read() == b""
 
 
 def test_missing_distribution_is_reported_with_the_remedy(

@@ -18,6 +18,7 @@ from typing import Any
 
 _OUT, _ERR = 1, 2
 _PR_SET_PDEATHSIG = 1
+_ENDED = 128 + signal.SIGTERM
 _STOPPED = (
     "tacker-conductor was stopped. Start it: `retry` goes on from where the work was."
 )
@@ -69,9 +70,12 @@ def end_with_conductor(streams: Streams) -> None:
     conductor = os.getppid()
 
     def end(*_: object) -> None:
-        # A conductor that is stopped gently still shows it.
-        streams.fail(_STOPPED)
-        os._exit(1)
+        try:
+            # A conductor that is stopped gently still shows it.
+            streams.fail(_STOPPED)
+        finally:
+            # Not an exception, after which the hook would undo its work.
+            os._exit(_ENDED)
 
     signal.signal(signal.SIGTERM, end)
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
