@@ -66,8 +66,8 @@ def _size(path: Path) -> int:
         return 0
 
 
-def stacks() -> list[str]:
-    """Names of all Heat stacks of that user, nested ones included."""
+def stacks() -> dict[str, str]:
+    """State of each Heat stack of that user by its name, nested ones included."""
     heat = session.Session(auth=v3.Password(**_login()))
     found = heat.get(
         "/stacks",
@@ -75,7 +75,8 @@ def stacks() -> list[str]:
         endpoint_filter={"service_type": "orchestration"},
         timeout=60,
     )
-    return [stack["stack_name"] for stack in found.json()["stacks"]]
+    every = found.json()["stacks"]
+    return {stack["stack_name"]: stack["stack_status"] for stack in every}
 
 
 def _login() -> dict[str, Any]:
