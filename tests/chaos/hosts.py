@@ -68,7 +68,7 @@ def stopped(host: str, unit: str) -> Mend:
 
 
 def without_haproxy(host: str) -> None:
-    """HAProxy does not run, until somebody starts it."""
+    """HAProxy does not run until it is started by hand."""
     on(host, "systemctl stop haproxy")
 
 
