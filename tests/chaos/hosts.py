@@ -31,7 +31,9 @@ def on(host: str, line: str) -> str:
     return client.on_host(host, "sh", "-c", line)
 
 
-def _later(host: str, line: str) -> Mend:
+def later(host: str, line: str) -> Mend:
+    """Run a shell line on a host, if that is still there."""
+
     def mend() -> None:
         if exists(host):
             on(host, line)
@@ -58,13 +60,13 @@ def killed(host: str) -> None:
 def full(host: str) -> Mend:
     """Its disk has no room."""
     on(host, f"cat /dev/zero >{_FILL} 2>/dev/null; true")
-    return _later(host, f"rm -f {_FILL}")
+    return later(host, f"rm -f {_FILL}")
 
 
 def stopped(host: str, unit: str) -> Mend:
     """A unit does not run."""
     on(host, f"systemctl stop {unit}")
-    return _later(host, f"systemctl start {unit}")
+    return later(host, f"systemctl start {unit}")
 
 
 def without_haproxy(host: str) -> None:
@@ -85,13 +87,13 @@ def frozen_api(host: str) -> Mend:
 def _paused(host: str, find: str) -> Mend:
     line = f"for pid in $({find}); do kill -%s $pid; done; true"
     on(host, line % "STOP")
-    return _later(host, line % "CONT")
+    return later(host, line % "CONT")
 
 
 def refusing_api(host: str, status: int) -> Mend:
     """Its API server answers every request with this status."""
     on(host, f"echo {status} >{_REFUSAL}")
-    return _later(host, f"rm -f {_REFUSAL}")
+    return later(host, f"rm -f {_REFUSAL}")
 
 
 def other_password(host: str) -> Mend:
@@ -116,14 +118,14 @@ def greeting(scene: Scene) -> Mend:
     path, kept = f"{home}/.bashrc", f"{home}/.bashrc.kept"
     on(ANSIBLE_SERVER, f"touch {path}; cp -p {path} {kept}")
     on(ANSIBLE_SERVER, f'echo "{_GREETING}" | cat - {kept} >{path}')
-    return _later(ANSIBLE_SERVER, f"mv {kept} {path}")
+    return later(ANSIBLE_SERVER, f"mv {kept} {path}")
 
 
 def few_sessions(host: str) -> Mend:
     """Its SSH server allows few logins at a time, and few sessions in each."""
     client.on_host(host, "tee", _SSHD_SETTINGS, stdin=_FEW)
     on(host, "systemctl reload ssh")
-    return _later(host, f"rm -f {_SSHD_SETTINGS}; systemctl reload ssh")
+    return later(host, f"rm -f {_SSHD_SETTINGS}; systemctl reload ssh")
 
 
 def kill_processes(scene: Scene, words: str) -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 _COMPARE = "compare Heat, inventory and cluster"
 _LOGINS = "wait until the new VMs accept SSH logins"
-_WRITE = "write inventory and variables"
 _LEAVE = "take the leaving nodes out of the load balancer"
 _DRAIN = "drain the leaving nodes"
 REMOVE = "run remove-node.yml"

@@ -6,24 +6,13 @@ from collections.abc import Callable, Mapping
 
 from lab import client
 from lab.real.site import Site
-from tests.chaos import work
+from tests.chaos import hosts, work
+from tests.chaos.hosts import Mend
 from tests.chaos.scene import Scene
 from tests.real import site_faults, workloads
 
-Mend = Callable[[], None]
 _MANIFEST = "/etc/kubernetes/manifests/kube-apiserver.yaml"
 _ASIDE = "/etc/kubernetes/kube-apiserver.yaml"
-
-
-def _back(host: str, *argv: str) -> None:
-    """Run a command on a host, which a heal may have deleted meanwhile."""
-    if any(one.id == host for one in client.hosts()):
-        client.on_host(host, *argv)
-
-
-def _without(host: str, unit: str) -> Mend:
-    client.on_host(host, "systemctl", "stop", unit)
-    return lambda: _back(host, "systemctl", "start", unit)
 
 
 def _kill(host: str, program: str) -> None:
@@ -35,17 +24,17 @@ def _without_api(scene: Scene) -> Mend:
     """The kubelet stops a static pod whose manifest is not there."""
     host = _control_plane(scene)
     client.on_host(host, "mv", _MANIFEST, _ASIDE)
-    return lambda: _back(host, "mv", _ASIDE, _MANIFEST)
+    return hosts.later(host, f"mv {_ASIDE} {_MANIFEST}")
 
 
 def _full(host: str) -> Mend:
     site_faults.fill(host)
-    return lambda: _empty(host)
 
+    def empty() -> None:
+        if hosts.exists(host):
+            site_faults.empty(host)
 
-def _empty(host: str) -> None:
-    if any(one.id == host for one in client.hosts()):
-        site_faults.empty(host)
+    return empty
 
 
 def _with_a_spoiled_file(scene: Scene) -> Mend:
@@ -78,12 +67,12 @@ STRIKES: Mapping[str, Callable[[Scene], Mend | None]] = {
     "controller manager killed": lambda scene: _kill(
         _control_plane(scene), "kube-controller"
     ),
-    "etcd away": lambda scene: _without(_control_plane(scene), "etcd"),
+    "etcd away": lambda scene: hosts.stopped(_control_plane(scene), "etcd"),
     "etcd killed": lambda scene: _kill(_control_plane(scene), "etcd"),
     "control plane full": lambda scene: _full(_control_plane(scene)),
-    "kubelet away": lambda scene: _without(scene.victim, "kubelet"),
+    "kubelet away": lambda scene: hosts.stopped(scene.victim, "kubelet"),
     "kubelet killed": lambda scene: _kill(scene.victim, "kubelet"),
-    "containerd away": lambda scene: _without(scene.victim, "containerd"),
+    "containerd away": lambda scene: hosts.stopped(scene.victim, "containerd"),
     "containerd killed": lambda scene: _kill(scene.victim, "containerd"),
     "worker full": lambda scene: _full(scene.victim),
     "budget": _forbid_evictions,

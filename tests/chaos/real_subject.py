@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.chaos import catalogue
 from tests.chaos.subject import Subject
-from tests.chaos.work import Work, uid
+from tests.chaos.work import Work
 from tests.real.laboratory import RealLab, RealLabV2
 
 
@@ -28,7 +28,7 @@ class RealSubject(Subject):
 
     def put_to_use(self) -> None:
         """Let workloads run on it, unless they do."""
-        if self._work and uid(self.cluster) == self._work.uid:
+        if self._work and self.cluster.uid == self._work.uid:
             self._work.find()
         else:
             unasked = self._work is not None and not self.replaced

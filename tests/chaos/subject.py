@@ -91,7 +91,7 @@ class Subject:
             self.cluster.kubectl(*apply, stdin=workloads.WORKLOADS)
             namespace = {"metadata": {"name": exposed.NAMESPACE}, **_NAMESPACE}
             self.cluster.kubectl(*apply, stdin=json.dumps(namespace))
-            self._loaded = self._born()
+            self._loaded = self.cluster.uid
         self.replaced = False
 
     def incidents(self) -> list[str]:
@@ -184,11 +184,7 @@ class Subject:
     @property
     def is_loaded(self) -> bool:
         """Whether it is still the cluster on which the workload was put."""
-        return self._born() == self._loaded
-
-    def _born(self) -> str:
-        words = ("get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}")
-        return self.cluster.kubectl(*words)
+        return self.cluster.uid == self._loaded
 
     def journal_of(self, operation: str) -> str:
         """The VNF instance in whose journal an operation is."""

@@ -107,7 +107,7 @@ class Work:
         self._cluster = cluster
         self._excused = excused
         self._scratch = scratch
-        self.uid = uid(cluster)
+        self.uid = cluster.uid
         self._broken: list[str] = []
         self._homeless = False
         self._written: dict[str, set[int]] = {"pod": set(), "API": set()}
@@ -215,12 +215,6 @@ class Work:
         }
         if without := used - set(runs["agent"]):
             yield f"no agent runs on {sorted(without)}"
-
-
-def uid(cluster: Cluster) -> str:
-    """Which cluster it is."""
-    words = ("get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}")
-    return cluster.kubectl(*words).strip()
 
 
 def is_running(pod: dict[str, Any]) -> bool:

@@ -252,6 +252,12 @@ class Cluster:
             if host.id in found
         }
 
+    @property
+    def uid(self) -> str:
+        """Which Kubernetes cluster it is: another one after a heal of the whole VNF."""
+        words = ("get", "namespace", "kube-system", "-o", "jsonpath={.metadata.uid}")
+        return self.kubectl(*words).strip()
+
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """What the real kubectl prints, through the load balancer."""
         return self._api().kubectl(*arguments, stdin=stdin)
