@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules and functions are short enough to be read at once."""
+"""A module is one idea that one can keep in mind, a function fits a screen."""
 
 import ast
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 
 from tests import tree
 
-MODULE, FUNCTION = 350, 60  # lines, blank ones and comments included
+MODULE, FUNCTION = 700, 60  # lines, blank ones and comments included
 PACKAGES = (
     *("tacker_k8s_mgmt", "lab", "benchmarks", "doc"),
     *("tests/documents", "tests/helpers"),
