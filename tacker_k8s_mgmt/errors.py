@@ -274,11 +274,15 @@ class DrainError(ClusterError, ProblemList):
 
     :param failed: how many.
     :param outcomes: one sentence for each node, drained or not.
+    :param nowhere_to_go: no other node accepts any of the pods that are left.
     """
 
     message = "{failed} of {count} node(s) could not be drained: {listed}."
 
-    def __init__(self, *, outcomes: Sequence[str], **fields: Any) -> None:
+    def __init__(
+        self, *, outcomes: Sequence[str], nowhere_to_go: bool = False, **fields: Any
+    ) -> None:
+        self.nowhere_to_go = nowhere_to_go
         super().__init__(outcomes, **fields)
 
 

@@ -17,7 +17,10 @@ library is used, so that it runs with the Python of any Debian or Ubuntu host:
 ``python3 -m kubeapi --help``.
 
 Failure annotations: ``kapi.sim/ready: "false"`` on a node silences its kubelet at once,
-on a pod it keeps the pod from getting Ready.
+on a pod it keeps the pod from getting Ready. ``kapi.sim/eviction-fails`` on a pod is
+the error of its evictions, as of an admission webhook that is broken, in JSON:
+``code``, ``reason`` and ``message``, with ``times`` or ``seconds`` from the first one.
 """
 
 READY_ANNOTATION = "kapi.sim/ready"
+EVICTION_ANNOTATION = "kapi.sim/eviction-fails"

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The eviction API and the PodDisruptionBudgets that it honours."""
 
-from . import errors
+import json
+import time
+
+from . import EVICTION_ANNOTATION, errors
 from .errors import ApiError
 from .objects import (
     Obj,
@@ -172,10 +175,22 @@ def _is_spare(pod: Obj, budget: Obj, status: Obj) -> bool:
     return always or bool(status["currentHealthy"] >= status["desiredHealthy"] > 0)
 
 
+def _fail(store: Store, pod: Obj) -> None:
+    """Fail as often, or as long, as the pod's annotation says."""
+    text = dig(pod, "metadata.annotations", {}).get(EVICTION_ANNOTATION)
+    if not text:
+        return
+    fault, uid, now = json.loads(text), pod["metadata"]["uid"], time.monotonic()
+    began, count = store.evictions.get(uid, (now, 0))
+    store.evictions[uid] = began, count + 1
+    if count < fault.get("times", 0) or now - began < fault.get("seconds", 0):
+        raise ApiError(fault["code"], fault.get("reason", ""), fault["message"])
+
+
 def evict(store: Store, namespace: str | None, name: str, body: Obj, dry: bool) -> Obj:
     """``POST …/pods/NAME/eviction``.
 
-    :raises ApiError: 404, or 429 where a budget forbids it.
+    :raises ApiError: 404, 429 where a budget forbids it, or what an annotation wants.
     """
     pod = store.get(PODS, namespace, name)
     options = body.get("deleteOptions")
@@ -187,6 +202,8 @@ def evict(store: Store, namespace: str | None, name: str, body: Obj, dry: bool) 
         )
     if dig(body, "metadata.name") != name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
+    # Admission comes before the budgets.
+    _fail(store, pod)
     _check_budgets(store, pod)
     store.delete(PODS, pod, options, dry)
     return {

@@ -60,6 +60,8 @@ class Store:
         self.version = 1
         self.saved_version = 1
         self.events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
+        #: When each pod was to be evicted first, and how often, by its uid.
+        self.evictions: dict[str, tuple[float, int]] = {}
         self.objects: dict[Key, dict[tuple[str | None, str], Obj]] = {
             key: {} for key in RESOURCES
         }

@@ -30,7 +30,6 @@ from tacker_k8s_mgmt.lifecycle.steps.control_plane_join import ControlPlaneJoin
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_leave import ControlPlaneLeave
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
-from tacker_k8s_mgmt.model import drain
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -47,7 +46,7 @@ class HealStart:
         self._state = ClusterState(deps)
         self._servers = servers
         self._guard = ControlPlaneGuard(self._state, servers)
-        self._leave = Leave(self._state)
+        self._leave = Leave(self._state, tries_to_drain=True)
         self._plane = ControlPlaneLeave(self._state, self._leave)
         self._not_ready: list[str] = []
 
@@ -106,7 +105,6 @@ class HealStart:
         if not leave.balancer_is_gone:
             # Without a load balancer no node would be Ready.
             self._not_ready = sorted({n for n in seen if not seen[n].ready} - names)
-        leave.nowhere_to_go = drain.nowhere_to_go(names, list(seen.values()))
         leave.sort(leaving, members, seen)
 
     def _expect_balancer(self) -> None:

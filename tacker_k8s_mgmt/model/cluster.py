@@ -4,7 +4,7 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import SecretStr
@@ -20,8 +20,7 @@ class NodeObject:
 
     :param reason: the kubelet's reason for not being Ready; "" if it is.
     :param unschedulable: whether it is cordoned.
-    :param tainted: whether a taint (NoSchedule, NoExecute) other than the cordon's
-        repels ordinary pods.
+    :param taints: as in its ``spec``.
     :param in_maintenance: whether it has the taint of a node in maintenance.
     :param provider_id: the cloud provider's id of its VM; "" without a provider.
     :param uid: of the Node object; a recreated object has another one.
@@ -34,7 +33,8 @@ class NodeObject:
     internal_ip: str
     kubelet_version: str
     unschedulable: bool = False
-    tainted: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    taints: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
     machine_id: str = ""
     boot_id: str = ""
     provider_id: str = ""

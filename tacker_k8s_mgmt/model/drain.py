@@ -13,17 +13,15 @@ from tacker_k8s_mgmt.model.pods import Budget, Pod, holders
 _SHOWN = 8  # pods and budgets in an error text; others are counted
 
 
-def nowhere_to_go(leaving: Collection[str], nodes: Iterable[NodeObject]) -> bool:
-    """Whether no other node accepts the pods of the leaving nodes.
+def nowhere_to_go(
+    pods: Iterable[Pod], leaving: Collection[str], nodes: Collection[NodeObject]
+) -> bool:
+    """Whether no node other than the leaving ones accepts any of the pods.
 
-    Pods need a node that is Ready, not cordoned and without a taint that repels
-    ordinary pods, such as a control plane's. Without one, a drain cannot succeed.
+    Then a drain that waits for them to run elsewhere cannot succeed.
     """
-    return not any(
-        node.ready and not node.unschedulable and not node.tainted
-        for node in nodes
-        if node.name not in leaving
-    )
+    others = [node for node in nodes if node.name not in leaving]
+    return not any(pod.placement.fits(node) for pod in pods for node in others)
 
 
 @dataclass(frozen=True)

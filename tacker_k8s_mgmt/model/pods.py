@@ -2,14 +2,77 @@
 """Pods and PodDisruptionBudgets: the pods that leave a node, and those that may not.
 
 The rules are those of ``kubectl drain`` and of the eviction API, because the error of a
-failed drain has neither the blocking budget nor its numbers.
+failed drain has neither the blocking budget nor its numbers. Where pods can run follows
+Kubernetes' documentation, "Assigning Pods to Nodes" and "Taints and Tolerations".
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
-_MIRROR = "kubernetes.io/config.mirror"
+from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.model.cluster import NodeObject
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_EXCLUDING = ("NoSchedule", "NoExecute")
+# The scheduler takes a cordon for this taint.
+_CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What pods demand of a node; preferences are left out, as pods run without them.
+
+    :param selector: their ``nodeSelector``.
+    :param terms: of their required node affinity; if there are any, one has to match.
+    :param tolerations: of taints.
+    """
+
+    #: Where it is in the ``spec`` of a pod.
+    FIELDS: ClassVar = ("nodeSelector", "affinity.nodeAffinity", "tolerations")
+
+    selector: Mapping[str, str] = field(default_factory=dict, hash=False)
+    terms: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
+    tolerations: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
+
+    @classmethod
+    def read(cls, selector: str, affinity: str, tolerations: str = "") -> "Placement":
+        """Of :attr:`FIELDS` as JSON, "" for none."""
+        required = json_text.parse(affinity or "{}").get(_REQUIRED) or {}
+        return cls(
+            json_text.parse(selector or "{}"),
+            required.get("nodeSelectorTerms") or (),
+            tuple(json_text.parse(tolerations or "[]")),
+        )
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it demands labels."""
+        return bool(self.selector or self.terms)
+
+    def accepts(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether a node's name and labels allow the pods there."""
+        plain = all(labels.get(key) == self.selector[key] for key in self.selector)
+        terms = self.terms
+        return plain and (not terms or any(_term(one, name, labels) for one in terms))
+
+    def tolerates(self, taint: Mapping[str, Any]) -> bool:
+        """Whether pods can start on a node with this taint."""
+        return taint["effect"] not in _EXCLUDING or any(
+            _matches(toleration, taint) for toleration in self.tolerations
+        )
+
+    def fits(self, node: NodeObject) -> bool:
+        """Whether the scheduler can put the pods on this node now.
+
+        It may still refuse it for reasons that are not read, such as CPU and volumes.
+        """
+        taints = (*node.taints, *([_CORDON] if node.unschedulable else ()))
+        return (
+            node.ready
+            and self.accepts(node.name, node.labels)
+            and all(map(self.tolerates, taints))
+        )
 
 
 @dataclass(frozen=True)
@@ -17,7 +80,8 @@ class Pod:
     """A Pod, as far as drains need it.
 
     :param controller: kind of its controller; "" for a bare pod.
-    :param mirror: whether it is a static pod, from a file of the kubelet.
+    :param mirror: whether it is a static pod, from a file of the kubelet, which makes
+        the node its controller.
     :param terminating: whether it is being deleted.
     :param local_storage: whether it has an emptyDir volume.
     """
@@ -31,6 +95,53 @@ class Pod:
     controller: str = ""
     mirror: bool = False
     local_storage: bool = False
+    placement: Placement = field(default_factory=Placement)
+
+    #: What :meth:`read` needs of an object. The annotations of a pod may have 256 kB.
+    FIELDS: ClassVar = (
+        ".metadata.namespace",
+        ".metadata.name",
+        ".metadata.labels",
+        ".metadata.deletionTimestamp",
+        ".metadata.ownerReferences",
+        ".status.phase",
+        ".status.conditions",
+        ".spec.volumes[*].emptyDir",
+        *(f".spec.{name}" for name in Placement.FIELDS),
+    )
+
+    @classmethod
+    def read(
+        cls,
+        namespace: str,
+        name: str,
+        labels: str,
+        deleted: str,
+        owners: str,
+        phase: str,
+        conditions: str,
+        local: str,
+        *placement: str,
+    ) -> "Pod":
+        """Of :attr:`FIELDS`, "" where there is none."""
+        references = json_text.parse(owners or "[]")
+        controllers = (one["kind"] for one in references if one.get("controller"))
+        controller = next(controllers, "")
+        return cls(
+            namespace=namespace,
+            name=name,
+            labels=json_text.parse(labels or "{}"),
+            phase=phase or "Pending",
+            ready=any(
+                (condition["type"], condition["status"]) == ("Ready", "True")
+                for condition in json_text.parse(conditions or "[]")
+            ),
+            terminating=bool(deleted),
+            controller=controller,
+            mirror=controller == "Node",
+            local_storage=bool(local),
+            placement=Placement.read(*placement),
+        )
 
     @property
     def finished(self) -> bool:
@@ -59,6 +170,33 @@ class Budget:
     disruptions_allowed: int = 0
     unhealthy_policy: str = "IfHealthyBudget"
     failure: str = ""
+
+    #: What :meth:`read` needs of an object.
+    FIELDS: ClassVar = (".metadata.namespace", ".metadata.name", ".spec", ".status")
+
+    @classmethod
+    def read(cls, namespace: str, name: str, spec: str, status: str) -> "Budget":
+        """Of :attr:`FIELDS`, "" where there is none."""
+        wanted = json_text.parse(spec or "{}")
+        found = json_text.parse(status or "{}")
+        failures = (
+            condition.get("message", "")
+            for condition in found.get("conditions") or ()
+            if condition.get("reason") == "SyncFailed"
+        )
+        policy = wanted.get("unhealthyPodEvictionPolicy") or "IfHealthyBudget"
+        return cls(
+            namespace=namespace,
+            name=name,
+            selector=wanted.get("selector"),
+            min_available=wanted.get("minAvailable"),
+            max_unavailable=wanted.get("maxUnavailable"),
+            current_healthy=found.get("currentHealthy", 0),
+            desired_healthy=found.get("desiredHealthy", 0),
+            disruptions_allowed=found.get("disruptionsAllowed", 0),
+            unhealthy_policy=policy,
+            failure=next(failures, ""),
+        )
 
     def __str__(self) -> str:
         if self.min_available is not None:
@@ -104,64 +242,6 @@ def holders(pod: Pod, budgets: Iterable[Budget]) -> tuple[Budget, ...]:
     return tuple(budget for budget in selecting if budget.forbids(pod))
 
 
-def read_pods(answer: Mapping[str, Any]) -> tuple[Pod, ...]:
-    """Parse a PodList.
-
-    :raises KeyError, TypeError: the answer is no PodList.
-    """
-    return tuple(_pod(item) for item in answer["items"])
-
-
-def read_budgets(answer: Mapping[str, Any]) -> tuple[Budget, ...]:
-    """Parse a PodDisruptionBudgetList of policy/v1.
-
-    :raises KeyError, TypeError: the answer is no such list.
-    """
-    return tuple(_budget(item) for item in answer["items"])
-
-
-def _pod(item: Mapping[str, Any]) -> Pod:
-    metadata, status = item["metadata"], item.get("status") or {}
-    owners = metadata.get("ownerReferences") or ()
-    volumes = item.get("spec", {}).get("volumes") or ()
-    return Pod(
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        labels=metadata.get("labels") or {},
-        phase=status.get("phase", "Pending"),
-        ready=any(
-            condition["type"] == "Ready" and condition["status"] == "True"
-            for condition in status.get("conditions") or ()
-        ),
-        terminating=bool(metadata.get("deletionTimestamp")),
-        controller=next((o["kind"] for o in owners if o.get("controller")), ""),
-        mirror=_MIRROR in (metadata.get("annotations") or {}),
-        local_storage=any(v.get("emptyDir") is not None for v in volumes),
-    )
-
-
-def _budget(item: Mapping[str, Any]) -> Budget:
-    metadata, spec = item["metadata"], item.get("spec") or {}
-    status = item.get("status") or {}
-    failures = (
-        condition.get("message", "")
-        for condition in status.get("conditions") or ()
-        if condition.get("reason") == "SyncFailed"
-    )
-    return Budget(
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        selector=spec.get("selector"),
-        min_available=spec.get("minAvailable"),
-        max_unavailable=spec.get("maxUnavailable"),
-        current_healthy=status.get("currentHealthy", 0),
-        desired_healthy=status.get("desiredHealthy", 0),
-        disruptions_allowed=status.get("disruptionsAllowed", 0),
-        unhealthy_policy=spec.get("unhealthyPodEvictionPolicy") or "IfHealthyBudget",
-        failure=next(failures, ""),
-    )
-
-
 def _selected(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bool:
     """Apply a LabelSelector: none selects nothing, an empty one all (policy/v1)."""
     if selector is None:
@@ -184,3 +264,46 @@ def matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
         case "Exists":
             return key in labels
     return key not in labels  # DoesNotExist
+
+
+def _matches(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    key, effect = toleration.get("key") or "", toleration.get("effect") or ""
+    if key not in ("", taint["key"]) or effect not in ("", taint["effect"]):
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
+        return True
+    value, wanted = taint.get("value") or "", toleration.get("value") or ""
+    if operator == "Equal":
+        return bool(key) and value == wanted
+    return bool(key) and _compares(value, operator, wanted)
+
+
+def _term(term: Mapping[str, Any], name: str, labels: Mapping[str, str]) -> bool:
+    expressions = term.get("matchExpressions") or ()
+    fields = term.get("matchFields") or ()
+    # An empty term matches no node.
+    return bool(expressions or fields) and all(
+        _expression(expression, values)
+        for expressions, values in (
+            (expressions, labels),
+            (fields, {"metadata.name": name}),
+        )
+        for expression in expressions
+    )
+
+
+def _expression(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    if expression["operator"] not in ("Gt", "Lt"):
+        return matches(expression, labels)
+    values = expression.get("values") or [""]
+    value = labels.get(expression["key"], "")
+    return _compares(value, expression["operator"], values[0])
+
+
+def _compares(value: str, operator: str, limit: str) -> bool:
+    """Whether a value is greater (``Gt``) or less (``Lt``) than a limit."""
+    try:
+        return int(value) > int(limit) if operator == "Gt" else int(value) < int(limit)
+    except ValueError:
+        return False

@@ -18,8 +18,8 @@ from tacker_k8s_mgmt.request.key_aliases import Structure
 class Attempt:
     """One attempt to empty a node.
 
-    :param options: of ``kubectl drain``; none: *pods* are deleted at once, without
-        waiting for their kubelet.
+    :param options: of ``kubectl drain``, without its time limit; none: *pods* are
+        deleted at once, without waiting for their kubelet.
     :param what: is done with the pods that the attempt before has left, for the log.
     """
 
@@ -42,7 +42,7 @@ class DrainPolicy(Structure):
     with them. Default: abort."""
     delete_emptydir_data: field_types.Flag = True
     """Evict pods with emptyDir volumes too, whose data is lost; without it such a pod
-    fails the drain. Default: true."""
+    fails the drain, unless on_failure is force. Default: true."""
     disable_eviction: field_types.Flag = False
     """Delete pods in place of evicting them, which passes over PodDisruptionBudgets.
     Default: false."""
@@ -64,8 +64,8 @@ class DrainPolicy(Structure):
     def attempt(self, failed: Sequence[Outcome], *, reports: bool) -> Attempt | None:
         """The next attempt to empty a node; None: there is none left.
 
-        With ``force``, pods that are left are deleted: with their grace period, then at
-        once.
+        Each is repeated until its time limit. With ``force``, pods that are left then
+        are deleted: with their grace period, then at once.
 
         :param failed: the outcomes of the attempts before.
         :param reports: whether the kubelet reports that pods have ended.
@@ -81,19 +81,34 @@ class DrainPolicy(Structure):
                 return Attempt(pods=failed[-1].left, what="deleted at once")
         return None
 
+    def gives_up(self, outcome: Outcome) -> bool:
+        """Whether a failed drain ends before its time limit, as it cannot succeed.
+
+        Pods with an emptyDir volume that are to stay have kubectl evict none. A pod
+        under several budgets is never evicted.
+        """
+        if self.on_failure == "force" or not outcome.left:
+            return False
+        if any(pod.local_storage for pod in outcome.left):
+            return not self.delete_emptydir_data
+        held = {pod for pod, budgets in outcome.held() if len(budgets) > 1}
+        return held.issuperset(outcome.left)
+
     def _options(self, reports: bool, *, forced: bool = False) -> tuple[str, ...]:
         """Options of ``kubectl drain``.
 
         ``--force`` deletes pods without a controller, which end with the node anyway.
+        So do emptyDir volumes if the drain may be forced: without its option kubectl
+        would evict none of the pods until then.
         """
-        empty_dirs = str(self.delete_emptydir_data or forced).lower()
+        may_force = self.on_failure == "force"
+        empty_dirs = str(self.delete_emptydir_data or may_force).lower()
         no_eviction = str(self.disable_eviction or forced).lower()
         return (
             "--ignore-daemonsets",
             "--force",
             f"--delete-emptydir-data={empty_dirs}",
             f"--grace-period={self.grace_period}",
-            f"--timeout={self.timeout}s",
             f"--disable-eviction={no_eviction}",
             # Do not wait for a silent kubelet longer than each pod's grace period.
             *(() if reports else ("--skip-wait-for-delete-timeout=1",)),
@@ -142,12 +157,13 @@ class DrainPolicy(Structure):
     def upgrade_variables(self) -> dict[str, Any]:
         """Variables of kubespray's own drain of a node that it upgrades.
 
-        A drain that fails because an API server restarts is tried once more.
+        kubectl ends at the first error of an eviction, so a drain that failed is tried
+        once more when the time limit has passed, and only then with the fallback.
         """
         return {
             **self.removal_variables(ungraceful=True),
             "drain_retries": 1,
-            "drain_retry_delay_seconds": 10,
+            "drain_retry_delay_seconds": self.timeout,
             "drain_fallback_enabled": self.on_failure == "force"
             or self.disable_eviction,
             "drain_fallback_grace_period": self.grace_period,

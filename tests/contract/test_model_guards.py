@@ -118,7 +118,7 @@ GUARDS = (
         "a node with pods that have somewhere to go is not removed",
         V2,
         Leave.drain,
-        "if not (self.nowhere_to_go and isinstance(error, errors.DrainError)):",
+        "if not (stranded and self._tries_to_drain):",
         "if False:",
         "with its pods",
         ("pods_are_kept", "scale_in"),

@@ -71,10 +71,11 @@ class KubeSite:
     def run(self, *manifests: dict[str, Any]) -> None:
         """Apply, and wait until every pod there is runs."""
         self.kube.apply(*manifests)
-        bed.wait_for(self._all_run)
+        bed.wait_for(self.all_run)
 
-    def _all_run(self) -> bool:
-        time.sleep(0.3)  # two rounds of the controllers
+    def all_run(self) -> bool:
+        """Whether every pod runs, after two rounds of the controllers."""
+        time.sleep(0.3)
         pods = self.kube.get("/api/v1/pods")["items"]
         return all(pod["status"]["phase"] in ("Running", "Succeeded") for pod in pods)
 

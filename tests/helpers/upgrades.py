@@ -16,13 +16,19 @@ from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tacker_k8s_mgmt.request.params import InstallParams, merged, parse
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.fakes.journal import FakeJournal
-from tests.helpers.fakes.nodes import FakeNode, machine
+from tests.helpers.fakes.nodes import FakeNode, machine, takes
 from tests.helpers.fakes.playbooks import FakePlaybooks
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import run
 from tests.helpers.requests import additional_params
 
 OLD, NEW = "1.34.3", "1.35.4"
+#: The pod of kubeadm's health check.
+HEALTH_JOB = {
+    "tolerations": [
+        {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+    ]
+}
 
 
 def wanted(
@@ -88,19 +94,38 @@ class UpgradingPlaybooks(FakePlaybooks):
     def _meant(self, limit: str) -> Sequence[Node]:
         known = self._inventory()
         if limit == "etcd,kube_control_plane":
-            return [n for n in known.values() if n.role is Role.CONTROL_PLANE]
+            return self._planes()
         return [known[name] for name in limit.split(",")]
+
+    def _planes(self) -> Sequence[Node]:
+        known = self._inventory().values()
+        return [node for node in known if node.role is Role.CONTROL_PLANE]
 
     def _plane(self, node: Node, version: str) -> None:
         site = self._site
         cordons = not site.is_closed(node.name)
         if cordons:
             site.change("by_kubespray", site.by_kubespray | {node.name})
+        if node.name == self._planes()[0].name:
+            self._check_health()
         site.move(site.kubelets, node.name, version)
         self._break(node)
         site.move(site.servers, node.name, version)
         if cordons:
             site.change("by_kubespray", site.by_kubespray - {node.name})
+
+    def _check_health(self) -> None:
+        """kubeadm's preflight check, which is left out if all nodes are cordoned."""
+        cluster = UpgradingCluster(self._site, self._planes()[0])
+        free = [node for node in cluster.listed() if not node.unschedulable]
+        if free and not any(takes(node, HEALTH_JOB) for node in free):
+            raise errors.PlaybookFailed(
+                playbook="upgrade-cluster.yml",
+                host="a",
+                rc=2,
+                failures=["[ERROR CreateJob]: Job did not complete in 15s"],
+                log="l",
+            )
 
     def _worker(self, node: Node, version: str) -> None:
         site = self._site
@@ -136,6 +161,11 @@ class UpgradingCluster(FakeCluster):
         site = self._site
         if self._plane.name in site.silent:
             raise errors.CommandFailed(host="p", command="kubectl", rc=1, tail="no")
+        return self.listed()
+
+    def listed(self) -> Sequence[FakeNode]:
+        """The Node objects, whoever asks."""
+        site = self._site
         found = []
         for node in super().nodes():
             quiet = node.name in site.quiet
@@ -145,7 +175,8 @@ class UpgradingCluster(FakeCluster):
                     ready=node.ready and not quiet,
                     reason="quiet" if quiet else node.reason,
                     machine_id=node.machine_id,
-                    tainted=node.tainted,
+                    labels=node.labels,
+                    taints=node.taints,
                     unschedulable=site.is_closed(node.name),
                     kubelet_version=f"v{site.kubelets.get(node.name, OLD)}",
                     cordoned_by_us=node.cordoned_by_us,
@@ -176,7 +207,7 @@ class UpgradingCluster(FakeCluster):
         assert all(self._site.is_closed(name) for name in names)
         assert not set(names) & {name for name, _ in self._site.routes}
         if self._site.budget:
-            raise errors.DrainError(failed=len(names), outcomes=[self._site.budget])
+            raise self._kept(names, [self._site.budget])
         for name in names:
             self._site.pods.pop(name, None)
 

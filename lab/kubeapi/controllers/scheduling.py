@@ -48,7 +48,8 @@ def pinned_node(pod: Obj) -> str | None:
     return None
 
 
-def _fits(pod: Obj, node: Obj) -> bool:
+def fits(pod: Obj, node: Obj) -> bool:
+    """Whether the pod may be put on the node."""
     spec, labels = pod["spec"], labels_of(node)
     return (
         pinned_node(pod) in (None, name_of(node))
@@ -62,7 +63,7 @@ def schedule(store: Store, pod: Obj) -> None:
     """Bind the pod to a node, or write why not."""
     nodes = store.all(NODES)
     load = Counter(p["spec"].get("nodeName") for p in store.all(PODS))
-    fitting = [name_of(node) for node in nodes if _fits(pod, node)]
+    fitting = [name_of(node) for node in nodes if fits(pod, node)]
     condition = {"type": "PodScheduled", "status": "True" if fitting else "False"}
     spec = pod["spec"]
     if fitting:

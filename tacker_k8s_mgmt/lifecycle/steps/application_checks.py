@@ -50,7 +50,9 @@ def lacking_labels(
 def _places(wanted: Wanted, nodes: Sequence[NodeMarks]) -> Iterator[str]:
     for workload in manifest_objects.bound(wanted.objects):
         if not any(map(workload.accepts, nodes)):
-            selector = ", ".join(f"{k}={v}" for k, v in workload.selector.items())
+            selector = ", ".join(
+                f"{k}={v}" for k, v in workload.placement.selector.items()
+            )
             needs = f"the labels {selector}" if selector else "its node affinity"
             yield f"{workload} can run on no node, for none has {needs}"
 

@@ -32,9 +32,9 @@ class Leave:
     """The nodes that leave, and the steps for them that scale-in and heal share.
 
     :param renews_logins: a login that the request changes is that of the VMs that stay.
+    :param tries_to_drain: pods that no other node accepts do not keep them. For a heal
+        the specification asks to *try* evacuating.
     :ivar plane: the control plane among them, for heal.
-    :ivar nowhere_to_go: no other worker can take their pods. The specification asks to
-        *try* evacuating, so this is no failure.
     :ivar balancer_is_gone: the load balancer, through which kubespray reaches the API,
         does not answer.
     :ivar alive: leaving nodes in the cluster that answer.
@@ -46,11 +46,17 @@ class Leave:
     :ivar undrained: some pods could not leave.
     """
 
-    def __init__(self, state: ClusterState, *, renews_logins: bool = False) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        *,
+        renews_logins: bool = False,
+        tries_to_drain: bool = False,
+    ) -> None:
         self._state = state
         self._renews_logins = renews_logins
         self.plane: LeavingPlane | None = None
-        self.nowhere_to_go = False
+        self._tries_to_drain = tries_to_drain
         self.balancer_is_gone = False
         self.alive: tuple[Node, ...] = ()
         self.dead: tuple[Node, ...] = ()
@@ -133,8 +139,8 @@ class Leave:
     def drain(self) -> None:
         """Drain those that answer.
 
-        :raises DrainError: pods did not leave and could have; the nodes are full
-            members again.
+        :raises DrainError: pods did not leave, and another node accepts one of them;
+            the nodes are full members again.
         """
         if not self.alive:
             return
@@ -142,10 +148,15 @@ class Leave:
         try:
             self._state.cluster().drain(names, self._state.params.drain)
         except errors.K8sMgmtError as error:
-            if not (self.nowhere_to_go and isinstance(error, errors.DrainError)):
+            stranded = isinstance(error, errors.DrainError) and error.nowhere_to_go
+            if not (stranded and self._tries_to_drain):
                 self._take_back()
                 raise
-            LOG.warning("The nodes leave although not every pod could: %s", error)
+            LOG.warning(
+                "The nodes leave, although pods are left that no other node accepts: "
+                "%s",
+                error,
+            )
             self.undrained = True
         self._note(f"drained{self._unrouted()}")
 

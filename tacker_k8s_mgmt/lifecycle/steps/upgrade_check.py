@@ -6,7 +6,7 @@ and etcd keeps its majority while the control planes are away one by one. An int
 upgrade goes on with the nodes that it has left ill.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from oslo_log import log as logging
 
@@ -14,11 +14,24 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.model import quorum
+from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.pods import Placement
 from tacker_k8s_mgmt.topology import upgrade_plan
 from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG = logging.getLogger(__name__)
+
+# The pod of the Job by which `kubeadm upgrade apply` checks the cluster's health (its
+# phases/upgrade/health.go), and the name of that check.
+_HEALTH_JOB = Placement(
+    tolerations=[
+        {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+    ]
+)
+_HEALTH_CHECK = "CreateJob"
+_IGNORED_CHECKS = "kubeadm_ignore_preflight_errors"
+_SHOWN = 5  # nodes in a finding; the rest is counted
 
 _SILENT = (errors.ConnectError, errors.CommandFailed, errors.CommandTimeout)
 
@@ -74,6 +87,7 @@ class UpgradeCheck:
         state = upgrade_plan.State(servers, kubelets)
         pending, reasons = upgrade_plan.plan(state, self.aim)
         findings = [*self._membership(members), *self._unreachable(), *reasons]
+        findings += self._health_job(seen, pending)
         problems = self._problems()
         if not self.record.aim:
             findings += self._ill(seen, problems)
@@ -148,6 +162,34 @@ class UpgradeCheck:
             for name in self._state.site.unreachable(self._state.nodes)
         ]
 
+    def _health_job(self, seen: NodeObjects, pending: frozenset[str]) -> list[str]:
+        """The finding that no node runs kubeadm's health check.
+
+        It runs while the first control plane is cordoned; kubeadm leaves it out if all
+        nodes are.
+        """
+        planes = [node.name for node in self._state.planes()]
+        others = [
+            node
+            for node in seen.values()
+            if node.name != planes[0] and not node.unschedulable
+        ]
+        variables = self._state.params.kubespray_vars
+        ignored = {str(name).lower() for name in variables.get(_IGNORED_CHECKS) or ()}
+        if (
+            pending.isdisjoint(planes)
+            or not others
+            or any(map(_HEALTH_JOB.fits, others))
+            or ignored & {_HEALTH_CHECK.lower(), "all"}
+        ):
+            return []
+        return [
+            f"kubeadm checks the cluster by a Job while {planes[0]} is cordoned, and "
+            f"no other node accepts its pod ({_refusals(others)}): remove a taint "
+            "until the control planes are upgraded, or have kubeadm ignore the check "
+            f'(kubespray_vars.{_IGNORED_CHECKS}: ["{_HEALTH_CHECK}"])'
+        ]
+
     def _ill(self, seen: NodeObjects, problems: Mapping[str, str]) -> list[str]:
         """The nodes with which an upgrade must not begin."""
         ill = [
@@ -186,6 +228,22 @@ class UpgradeCheck:
                     f"{'' if reason.endswith('.') else '.'}",
                     hint=f"{mend} those that are not well.",
                 )
+
+
+def _refusals(nodes: Collection[NodeObject]) -> str:
+    """Why each of the nodes does not accept kubeadm's Job."""
+    texts = []
+    for node in nodes:
+        taints = (t for t in node.taints if not _HEALTH_JOB.tolerates(t))
+        shown = ", ".join(
+            f"{taint['key']}={taint.get('value', '')}:{taint['effect']}".replace(
+                "=:", ":"
+            )
+            for taint in taints
+        )
+        texts.append(f"{node.name}: {shown or 'not Ready'}")
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return "; ".join(texts[:_SHOWN]) + more
 
 
 def _problem(node: Node, seen: NodeObjects) -> str:

@@ -31,7 +31,6 @@ from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 _TOKEN_LIMIT = 120.0  # seconds until the cluster has filled in the token
 _GONE_LIMIT = 60.0  # seconds until deleted objects are gone
 
-_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _CLUSTER_INFO = ("configmap", "cluster-info", "--namespace=kube-public")
 # kubectl quotes the report of all checks, 2 kB of it on one line with literal "\n".
 _FAILED_CHECK = re.compile(r"\[-\][^\s\\\[]+ failed")
@@ -143,11 +142,12 @@ class KubeControl:
 
         Specification, "Scale-in Worker nodes": on a control-plane node, before
         ``remove-node.yml``. A node takes up to the policy's time limit, and as long
-        again if the drain is forced. No drain is running when this returns or raises.
+        twice again if the drain is forced. No drain is running when this returns or
+        raises.
 
         :raises DrainError: pods are left; names them and the budgets that keep them.
         """
-        drain.drain(self._client, self._present(names), policy)
+        drain.drain(self._client, self._present(names), policy, self.nodes)
 
     def evict_dead(self, names: Sequence[str]) -> None:
         """Free the pods and volumes of nodes whose machines no longer exist.
@@ -232,6 +232,7 @@ _NODE_FIELDS = (
     f".metadata.annotations['{CORDONED}']",
     ".spec.unschedulable",
     ".spec.providerID",
+    ".metadata.labels",
     ".spec.taints",
     ".status.addresses",
     ".status.conditions",
@@ -242,7 +243,9 @@ _NODE_FIELDS = (
 def _node(*row: str) -> NodeObject:
     """Return a node, given its :data:`_NODE_FIELDS`."""
     name, uid, created, cordoned, unschedulable, provider_id, *parts = row
-    taints, addresses, conditions, info = (json_text.parse(p or "{}") for p in parts)
+    labels, taints, addresses, conditions, info = (
+        json_text.parse(part or "{}") for part in parts
+    )
     reason = _reason(conditions)
     internal = (a["address"] for a in addresses if a["type"] == "InternalIP")
     return NodeObject(
@@ -252,11 +255,8 @@ def _node(*row: str) -> NodeObject:
         internal_ip=next(internal, ""),
         kubelet_version=info.get("kubeletVersion", ""),
         unschedulable=unschedulable == "true",
-        tainted=any(
-            taint["effect"] in ("NoSchedule", "NoExecute")
-            for taint in taints
-            if taint["key"] != _UNSCHEDULABLE
-        ),
+        labels=labels,
+        taints=tuple(taints),
         machine_id=info.get("machineID", ""),
         boot_id=info.get("bootID", ""),
         provider_id=provider_id,

@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel ``kubectl drain`` of several nodes over one SSH login."""
+"""Parallel ``kubectl drain`` of several nodes over one SSH login.
+
+kubectl waits for budgets, and ends at any other error of an eviction. Most of these
+pass: an API server, an admission webhook or etcd's leader has changed, or the pod has.
+So the drain is repeated until its time limit, and only then forced, if it may be.
+"""
 
 import logging
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.cluster import NodeObject
-from tacker_k8s_mgmt.model.drain import Outcome, report
-from tacker_k8s_mgmt.model.pods import Pod, read_budgets
+from tacker_k8s_mgmt.model.drain import Outcome, nowhere_to_go, report
+from tacker_k8s_mgmt.model.pods import Budget, Pod
 from tacker_k8s_mgmt.plain_text import in_line
+from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.remote.kubernetes.node_cleanup import delete_pods, pods_on
 from tacker_k8s_mgmt.request.drain_policy import Attempt, DrainPolicy
@@ -22,10 +29,20 @@ _AT_ONCE = 8
 # Seconds from drain's own time limit to that of the command: drain checks it between
 # requests only, and its error has more details.
 _MARGIN = 90.0
+_LONGEST_PAUSE = 2.0  # seconds between tries
+_DELETE_LIMIT = 60.0  # seconds for the deletion of what is left by force
 
 
-def drain(client: KubeClient, nodes: Sequence[NodeObject], policy: DrainPolicy) -> None:
-    """Drain nodes in parallel, within the limits of policy and sshd."""
+def drain(
+    client: KubeClient,
+    nodes: Sequence[NodeObject],
+    policy: DrainPolicy,
+    every: Callable[[], Sequence[NodeObject]],
+) -> None:
+    """Drain nodes in parallel, within the limits of policy and sshd.
+
+    :param every: reads all nodes of the cluster.
+    """
     if not nodes:
         return
     with ThreadPoolExecutor(min(policy.parallel, _AT_ONCE)) as pool:
@@ -33,13 +50,30 @@ def drain(client: KubeClient, nodes: Sequence[NodeObject], policy: DrainPolicy) 
     for error in filter(None, [run.exception() for run in runs]):
         raise error
     outcomes = [run.result() for run in runs]
-    failed = sum(not outcome.ok for outcome in outcomes)
+    failed = [outcome for outcome in outcomes if not outcome.ok]
     if failed:
         raise errors.DrainError(
-            failed=failed,
+            failed=len(failed),
             outcomes=[report(outcome) for outcome in outcomes],
+            nowhere_to_go=_nowhere_to_go(failed, nodes, every),
             hint=policy.advice(outcomes),
         )
+
+
+def _nowhere_to_go(
+    failed: Sequence[Outcome],
+    leaving: Sequence[NodeObject],
+    every: Callable[[], Sequence[NodeObject]],
+) -> bool:
+    """Whether it is known that no pod that is left can run on another node."""
+    if not all(outcome.left for outcome in failed):
+        return False
+    pods = [pod for outcome in failed for pod in outcome.left]
+    try:
+        return nowhere_to_go(pods, {node.name for node in leaving}, every())
+    except errors.K8sMgmtError as error:
+        LOG.warning("Where the pods that are left could run is not known: %s", error)
+        return False
 
 
 class _Drain:
@@ -53,7 +87,7 @@ class _Drain:
         self._policy = policy
         # A silent kubelet does not report that its pods have ended.
         self._kubelet_reports = node.ready
-        self._before: tuple[Pod, ...] = ()
+        self._before: tuple[Pod, ...] | None = None
 
     def run(self) -> Outcome:
         """Drain the node.
@@ -61,23 +95,30 @@ class _Drain:
         :raises ConnectError: the control-plane node can no longer be reached.
         """
         self._began = time.monotonic()
-        try:
-            self._before = self._movable()
-        except errors.ConnectError:
-            raise
-        except errors.K8sMgmtError as error:
-            return Outcome(self._node.name, 0, error=str(error))
         failed: list[Outcome] = []
         while attempt := self._policy.attempt(failed, reports=self._kubelet_reports):
             if failed:
                 self._warn(attempt.what, failed[-1])
-            outcome = self._outcome(self._make(attempt, failed))
+            outcome = self._repeated(attempt)
             if outcome.ok:
                 LOG.info("%s", in_line(report(outcome)))
                 return outcome
             LOG.warning("%s", in_line(report(outcome)))
             failed.append(outcome)
         return failed[-1]
+
+    def _repeated(self, attempt: Attempt) -> Outcome:
+        """Make an attempt, again and again until its time limit."""
+        limit = float(self._policy.timeout)
+        if not attempt.options:
+            limit = min(limit, _DELETE_LIMIT)
+        waiting = Backoff(limit, longest=_LONGEST_PAUSE)
+        while True:
+            outcome = self._try(attempt, limit - waiting.elapsed())
+            if outcome.ok or waiting.spent() or self._policy.gives_up(outcome):
+                return outcome
+            LOG.info("The drain is repeated: %s", in_line(report(outcome)))
+            waiting.pause()
 
     def _warn(self, what: str, outcome: Outcome) -> None:
         pods = ", ".join(map(str, outcome.left)) or "whatever is left"
@@ -86,50 +127,61 @@ class _Drain:
             "%s, drain.on_failure is %s, %s: %s", outcome.node, on_failure, what, pods
         )
 
-    def _make(self, attempt: Attempt, failed: Sequence[Outcome]) -> str:
-        """Make an attempt; returns why it failed, or "" if no pod can be left."""
-        if attempt.options:
-            return self._kubectl_drain(attempt.options)
-        # Pods that are left have a finalizer, which does not keep the node.
-        self._kubelet_reports = False
-        try:
-            delete_pods(self._client, attempt.pods)
-        except (errors.CommandFailed, errors.CommandTimeout) as error:
-            return str(error)
-        return failed[-1].error
+    def _make(self, attempt: Attempt, limit: float) -> str:
+        """Make an attempt once; returns why it failed, or "" if no pod can be left.
 
-    def _kubectl_drain(self, options: Sequence[str]) -> str:
-        limit = self._policy.timeout + _MARGIN
+        :param limit: seconds.
+        """
         try:
-            self._client.run("drain", self._node.name, *options, limit=limit)
+            if attempt.options:
+                # For kubectl, 0 is no limit.
+                timeout = f"--timeout={max(1, math.ceil(limit))}s"
+                command = ("drain", self._node.name, *attempt.options, timeout)
+                self._client.run(*command, limit=limit + _MARGIN, patience=0)
+                return ""
+            # Pods that are left have a finalizer, which does not keep the node.
+            self._kubelet_reports = False
+            delete_pods(self._client, attempt.pods or self._movable())
         except errors.CommandFailed as error:
             return str(error.fields["tail"])
         except errors.CommandTimeout as error:
             return str(error)
-        return ""
+        return "pods are left that were deleted at once"
 
     def _movable(self) -> tuple[Pod, ...]:
         return self._policy.movable(pods_on(self._client, self._node.name))
 
-    def _outcome(self, reason: str) -> Outcome:
-        """Return the outcome; a failed drain that left no pods is a success."""
-        node, seconds = self._node, time.monotonic() - self._began
-        if not reason:
-            return Outcome(node.name, seconds, gone=self._before)
+    def _budgets(self) -> tuple[Budget, ...]:
+        kind = "poddisruptionbudgets"
+        found = self._client.table(kind, Budget.FIELDS, Budget.read, everywhere=True)
+        return tuple(found)
+
+    def _try(self, attempt: Attempt, limit: float) -> Outcome:
+        """Make an attempt once; if it failed and has left no pods, it is a success."""
+        reason = ""
         try:
+            if self._before is None:
+                self._before = self._movable()
+            before = self._before
+            reason = self._make(attempt, limit)
+            if not reason:
+                return Outcome(self._node.name, self._seconds(), gone=before)
             left = tuple(
                 pod
                 for pod in self._movable()
                 if self._kubelet_reports or not pod.terminating
             )
             if not left:
-                return Outcome(node.name, seconds, gone=self._before)
-            kind = ("poddisruptionbudgets", "--all-namespaces")
-            budgets = self._client.get(*kind, read=read_budgets)
+                return Outcome(self._node.name, self._seconds(), gone=before)
+            budgets = self._budgets()
         except errors.ConnectError:
             raise
         except errors.K8sMgmtError as error:
-            return Outcome(node.name, seconds, error=f"{reason}; then: {error}")
+            text = f"{reason}; then: {error}" if reason else str(error)
+            return Outcome(self._node.name, self._seconds(), error=text)
         remaining = {str(pod) for pod in left}
-        gone = tuple(pod for pod in self._before if str(pod) not in remaining)
-        return Outcome(node.name, seconds, left, budgets, reason, gone)
+        gone = tuple(pod for pod in before if str(pod) not in remaining)
+        return Outcome(self._node.name, self._seconds(), left, budgets, reason, gone)
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self._began

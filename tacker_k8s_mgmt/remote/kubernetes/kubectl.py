@@ -154,6 +154,7 @@ class KubeClient:
         kind: str,
         paths: Iterable[str],
         read: Callable[..., Answer],
+        *options: str,
         everywhere: bool = False,
     ) -> list[Answer]:
         """Get some fields of every object of a kind; return ``read``'s result per row.
@@ -163,6 +164,7 @@ class KubeClient:
 
         :param paths: JSONPath of each field. Lists and objects are returned as JSON,
             scalars as text, absent fields as "".
+        :param options: of ``kubectl get``.
         :param everywhere: of all namespaces.
         """
         row = r'{"\t"}'.join(f"{{{path}}}" for path in paths)
@@ -170,7 +172,7 @@ class KubeClient:
         template = r'jsonpath={.kind}{"\n"}{range .items[*]}' + row + r'{"\n"}{end}'
         command = f"get {kind}"
         namespaces = ("--all-namespaces",) if everywhere else ()
-        args = ("get", kind, *namespaces, "-o", template)
+        args = ("get", kind, *namespaces, *options, "-o", template)
         text = self.run(*args, shown=f"kubectl {command}")
         with self.understanding(command):
             head, *lines = text.split("\n")

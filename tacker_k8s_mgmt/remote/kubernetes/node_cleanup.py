@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model.pods import Pod, read_pods
+from tacker_k8s_mgmt.model.pods import Pod
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 
@@ -64,7 +64,7 @@ def remove_nodes(client: KubeClient, names: Sequence[str], limit: float) -> None
 def pods_on(client: KubeClient, node: str) -> tuple[Pod, ...]:
     """Return all pods that are bound to a node."""
     where = f"--field-selector=spec.nodeName={node}"
-    return client.get("pods", "--all-namespaces", where, read=read_pods)
+    return tuple(client.table("pods", Pod.FIELDS, Pod.read, where, everywhere=True))
 
 
 def delete_pods(client: KubeClient, pods: Iterable[Pod]) -> None:

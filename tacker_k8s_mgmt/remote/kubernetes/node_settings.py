@@ -11,6 +11,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.placement import Workload
+from tacker_k8s_mgmt.model.pods import Placement
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 
 _FIELDS = (
@@ -29,7 +30,6 @@ _KINDS = {
 }
 _TEMPLATE = ".spec.template.spec"
 _TEMPLATES = {"cronjobs.batch": f".spec.jobTemplate{_TEMPLATE}"}
-_POD_FIELDS = ("nodeSelector", "affinity.nodeAffinity", "tolerations")
 # Kubernetes refuses a change of an object that has another version by now.
 _CONFLICT = "Error from server (Conflict)"
 
@@ -67,7 +67,7 @@ def mark(client: KubeClient, changes: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _workload_fields(resource: str) -> tuple[str, ...]:
     pod = _TEMPLATES.get(resource, _TEMPLATE)
-    fields = (f"{pod}.{name}" for name in _POD_FIELDS)
+    fields = (f"{pod}.{name}" for name in Placement.FIELDS)
     return (".metadata.namespace", ".metadata.name", *fields)
 
 
@@ -83,4 +83,4 @@ def workloads(client: KubeClient) -> Sequence[Workload]:
             everywhere=True,
         )
     ]
-    return [workload for workload in every if workload.selector or workload.terms]
+    return [workload for workload in every if workload.placement.is_bound]

@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.services import PROXY_MODE, Service
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
-from tests.helpers.fakes.nodes import FakeNode
+from tests.helpers.fakes.nodes import FakeNode, nowhere_to_go
 from tests.helpers.fakes.state import SiteState
 
 
@@ -35,6 +35,8 @@ class FakeCluster:
                 unschedulable=node.unschedulable or marks.unschedulable,
                 cordoned_by_us=CORDONED in marks.annotations,
                 in_maintenance=marks.in_maintenance,
+                labels={**node.labels, **marks.labels},
+                taints=(*node.taints, *marks.taints),
             )
             for node, marks in zip(self._site.cluster_nodes, self._marks(), strict=True)
         ]
@@ -117,9 +119,19 @@ class FakeCluster:
         assert set(names) <= self._site.cordoned
         assert not set(names) & {name for name, _ in self._site.routes}
         if self._site.budget:
-            raise errors.DrainError(failed=len(names), outcomes=[self._site.budget])
+            raise self._kept(names, [self._site.budget])
         for name in names:
             self._site.pods.pop(name, None)
+
+    def _kept(self, names: Sequence[str], outcomes: Sequence[str]) -> errors.DrainError:
+        """The error of a drain whose pods stay."""
+        pods = [pod for name in names for pod in self._site.pods.get(name, ())]
+        specs = [self._site.pod_specs.get(pod, {}) for pod in pods]
+        return errors.DrainError(
+            failed=len(names),
+            outcomes=outcomes,
+            nowhere_to_go=nowhere_to_go(specs, names, self.nodes()),
+        )
 
     def evict_dead(self, names: Sequence[str]) -> None:
         self._site.touch("cluster.evict_dead")

@@ -1,9 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VMs and Node objects."""
+"""VMs and Node objects, and which pods the scheduler puts on them."""
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+from lab.kubeapi.controllers import scheduling
+from lab.kubeapi.taints import NOT_READY, UNSCHEDULABLE
 from tacker_k8s_mgmt.model.nodes import Machine, Role
+
+#: What kubeadm gives control planes.
+CONTROL_PLANE_TAINT = {
+    "key": "node-role.kubernetes.io/control-plane",
+    "effect": "NoSchedule",
+}
 
 
 def machine(role: Role, number: int, server: str = "") -> Machine:
@@ -22,8 +32,36 @@ class FakeNode:
     machine_id: str = ""
     boot_id: str = "boot"
     unschedulable: bool = False
-    tainted: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, Any], ...] = ()
     cordoned_by_us: bool = False
     in_maintenance: bool = False
     internal_ip: str = ""
     kubelet_version: str = "v1.31.9"
+
+
+def takes(node: FakeNode, spec: Mapping[str, Any]) -> bool:
+    """Whether the scheduler of the API's stand-in puts a pod of this spec on a node."""
+    conditions = {UNSCHEDULABLE: node.unschedulable, NOT_READY: not node.ready}
+    own = [
+        {"key": key, "effect": "NoSchedule"}
+        for key, is_so in conditions.items()
+        if is_so
+    ]
+    return scheduling.fits(
+        {"spec": dict(spec)},
+        {
+            "metadata": {"name": node.name, "labels": dict(node.labels)},
+            "spec": {"taints": [*map(dict, node.taints), *own]},
+        },
+    )
+
+
+def nowhere_to_go(
+    specs: Collection[Mapping[str, Any]],
+    leaving: Collection[str],
+    nodes: Iterable[FakeNode],
+) -> bool:
+    """Whether there are pods, and no node that stays takes one of them."""
+    others = [node for node in nodes if node.name not in leaving]
+    return bool(specs) and not any(takes(n, spec) for spec in specs for n in others)

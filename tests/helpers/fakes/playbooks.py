@@ -9,7 +9,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
-from tests.helpers.fakes.nodes import FakeNode
+from tests.helpers.fakes.nodes import CONTROL_PLANE_TAINT, FakeNode
 from tests.helpers.fakes.state import SiteState
 
 
@@ -87,7 +87,11 @@ class FakePlaybooks:
                 for cluster_node in self._site.cluster_nodes
             ):
                 leading = node.role is Role.CONTROL_PLANE
-                joined = FakeNode(node.name, machine_id=node.server_id, tainted=leading)
+                joined = FakeNode(
+                    node.name,
+                    machine_id=node.server_id,
+                    taints=(CONTROL_PLANE_TAINT,) if leading else (),
+                )
                 self._site.change("cluster_nodes", [*self._site.cluster_nodes, joined])
 
     def stop(self) -> bool:

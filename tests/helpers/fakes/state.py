@@ -42,6 +42,7 @@ class SiteState:
     :ivar unfinished: ids of servers that Heat does not call complete.
     :ivar dead: ids of servers that do not answer.
     :ivar pods: names of pods by the node that they are on.
+    :ivar pod_specs: what pods demand of nodes, by name, where it is anything.
     :ivar certified: addresses that the API server's certificate is for.
     :ivar looks_for_certificate: how often it still shows its former certificate.
     :ivar expected: ids of servers that were logged in to beforehand.
@@ -83,6 +84,7 @@ class SiteState:
         self.cluster_nodes: list[FakeNode] = []
         self.cordoned: frozenset[str] = frozenset()
         self.pods: dict[str, list[str]] = {}
+        self.pod_specs: dict[str, dict[str, Any]] = {}
         self.budget = ""
         self.services: list[Service] = []
         self.vim: ports.VimSpec | None = None

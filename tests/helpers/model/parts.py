@@ -105,7 +105,7 @@ class ModelCluster(FakeCluster):
                 site.pods.pop(name, None)
         if kept:
             outcomes = [f"{name}: a budget keeps a pod" for name in kept]
-            raise errors.DrainError(failed=len(kept), outcomes=outcomes)
+            raise self._kept(kept, outcomes)
 
 
 class ModelBalancer(FakeBalancer):

@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tacker_k8s_mgmt.model.drain import nowhere_to_go
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, Unfinished
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
-from tests.helpers.fakes.nodes import FakeNode, machine
+from tests.helpers.fakes.nodes import FakeNode, machine, nowhere_to_go
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.model.faults import Gate
 from tests.helpers.model.parts import (
@@ -224,9 +223,10 @@ class ModelSite(FakeSite):
         nodes: Sequence[Any] = ModelCluster(self).listed()
         answering = self.every() - self.dead
         for node in nodes:
-            is_left = node.name in names and self.pods.get(node.name)
+            pods = self.pods.get(node.name) if node.name in names else ()
+            specs = [self.pod_specs.get(pod, {}) for pod in pods or ()]
             answers = node.machine_id in answering
-            if is_left and answers and not nowhere_to_go(names, nodes):
+            if specs and answers and not nowhere_to_go(specs, names, nodes):
                 self.gate.violations.append(f"removed {node.name} with its pods")
 
     def remove(self, name: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
+from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.nodes import Role
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.nodes import machine
@@ -27,6 +28,7 @@ from tests.helpers.operations import (
     state,
 )
 
+DEDICATED = {"key": "dedicated", "value": "cnf", "effect": "NoSchedule"}
 WEB = ExposedService("web", 8080, 30080, ())
 
 
@@ -125,6 +127,57 @@ class TestWorkers:
         heal_start(site, "server-5")
         assert FIVE not in site.members
         assert "web-pdb" in caplog.text
+
+    @pytest.mark.parametrize(
+        ("spec", "leaves"),
+        [
+            pytest.param({}, True, id="no node accepts them"),
+            pytest.param({"tolerations": [DEDICATED]}, False, id="tolerated"),
+            pytest.param(
+                {"tolerations": [{**DEDICATED, "value": "db"}]},
+                True,
+                id="another value",
+            ),
+            pytest.param(
+                {"tolerations": [DEDICATED], "nodeSelector": {"disk": "ssd"}},
+                True,
+                id="a label is missing",
+            ),
+        ],
+    )
+    def test_a_budget_is_passed_over_only_for_pods_that_no_node_accepts(
+        self, spec, leaves
+    ):
+        site = instantiated()
+        site.cluster_nodes = [
+            replace(node, taints=(*node.taints, DEDICATED))
+            for node in site.cluster_nodes
+        ]
+        site.pods, site.pod_specs = {FIVE: ["web"]}, {"web": spec}
+        site.budget = "PodDisruptionBudget web keeps default/web-1"
+        before = state(copy.deepcopy(site))
+        if leaves:
+            heal_start(site, "server-5")
+            assert FIVE not in site.members
+            return
+        with pytest.raises(errors.StepFailed, match="keeps default/web-1"):
+            heal_start(site, "server-5")
+        assert state(site) == before
+
+    def test_one_pod_that_another_node_accepts_keeps_all_of_them(self):
+        site = instantiated()
+        site.marks[FIFTY_FIVE] = NodeMarks(FIFTY_FIVE, labels={"disk": "ssd"})
+        site.pods = {FIVE: ["db", "web"]}
+        site.pod_specs = {
+            "db": {"nodeSelector": {"disk": "nvme"}},
+            "web": {"nodeSelector": {"disk": "ssd"}},
+        }
+        site.budget = "PodDisruptionBudget web keeps default/web-1"
+        with pytest.raises(errors.StepFailed, match="keeps default/web-1"):
+            heal_start(site, "server-5")
+        site.pod_specs["web"] = site.pod_specs["db"]
+        heal_start(site, "server-5")
+        assert FIVE not in site.members
 
     def test_worker_that_heat_did_not_build_is_reported(self):
         site = instantiated()

@@ -14,6 +14,7 @@ from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.model.placement import Workload
+from tacker_k8s_mgmt.model.pods import Placement
 from tacker_k8s_mgmt.model.services import Cnf
 from tacker_k8s_mgmt.request import cnf_exposure
 from tacker_k8s_mgmt.status.facts import Source
@@ -139,7 +140,9 @@ class TestRefused:
     def test_every_problem_in_one_error(self):
         site = instantiated()
         site.marks[FIVE] = NodeMarks(FIVE, labels={"zone": "a"})
-        site.workloads = [Workload("Deployment", "apps", "web", {"disk": "hdd"})]
+        site.workloads = [
+            Workload("Deployment", "apps", "web", Placement({"disk": "hdd"}))
+        ]
         site.marks[FIFTY_FIVE] = NodeMarks(FIFTY_FIVE, labels={"disk": "hdd"})
         text = problem(
             site,
@@ -162,7 +165,9 @@ class TestRefused:
     def test_a_label_that_a_workload_needs_stays_while_no_other_node_has_it(self):
         site = instantiated()
         modify(site, DISK)
-        site.workloads = [Workload("StatefulSet", "apps", "db", {"disk": "ssd"})]
+        site.workloads = [
+            Workload("StatefulSet", "apps", "db", Placement({"disk": "ssd"}))
+        ]
         site.changes.clear()
         assert "StatefulSet apps/db could start" in problem(site, {})
         five = {"k8s_nodes:vnfc:five:label:disk": "ssd"}

@@ -2,6 +2,7 @@
 """The upgrade of a cluster on fakes: whole, refused, failed at every step, resumed."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -48,6 +49,24 @@ def failure(site: UpgradingSite, params=None) -> str:
     with pytest.raises(errors.StepFailed) as caught:
         upgrade(site, params)
     return str(caught.value)
+
+
+CNF = {"key": "dedicated", "value": "cnf", "effect": "NoSchedule"}
+
+
+def taint(site, names, added):
+    """Taint the nodes whose name begins so."""
+    site.cluster_nodes = [
+        replace(node, taints=(*node.taints, added))
+        if node.name.startswith(names)
+        else node
+        for node in site.cluster_nodes
+    ]
+
+
+def cordon(site, names):
+    found = {node.name for node in site.cluster_nodes if node.name.startswith(names)}
+    site.by_operator = frozenset(found)
 
 
 class TestWhole:
@@ -170,6 +189,58 @@ class TestChecks:
         assert "without control-plane-10-10-0-4, 1 of 3 control planes" in message
         assert "Mend or heal those that are not well" in message
         assert (site.changes, site.runs) == ([], [])
+
+    @pytest.mark.parametrize("look", [check, upgrade])
+    def test_kubeadms_health_check_needs_a_node(self, look):
+        """The first control plane is cordoned, and nobody tolerates the workers."""
+        site = UpgradingSite(planes=1, workers=3)
+        taint(site, "worker", CNF)
+        with pytest.raises(errors.StepFailed) as caught:
+            look(site)
+        message = str(caught.value)
+        assert (
+            f"while {PLANE} is cordoned, and no other node accepts its pod" in message
+        )
+        assert f"{FIRST_WORKER}: dedicated=cnf:NoSchedule; {OTHER_WORKER}: " in message
+        assert (
+            'kubespray_vars.kubeadm_ignore_preflight_errors: ["CreateJob"]' in message
+        )
+        assert (site.changes, site.runs) == ([], [])
+
+    @pytest.mark.parametrize(
+        ("planes", "prepare"),
+        [
+            pytest.param(3, lambda site: taint(site, "worker", CNF), id="planes"),
+            pytest.param(1, lambda site: taint(site, FIRST_WORKER, CNF), id="worker"),
+            pytest.param(
+                1,
+                lambda site: taint(
+                    site, "worker", {**CNF, "effect": "PreferNoSchedule"}
+                ),
+                id="preference",
+            ),
+            pytest.param(1, lambda site: cordon(site, "worker"), id="all-cordoned"),
+        ],
+    )
+    def test_kubeadms_health_check_that_can_run_or_is_left_out(self, planes, prepare):
+        site = UpgradingSite(planes=planes, workers=3)
+        prepare(site)
+        upgrade(site)
+        assert set(site.servers.values()) == {NEW}
+
+    @pytest.mark.parametrize("name", ["CreateJob", "createjob", "all"])
+    def test_kubeadms_health_check_that_is_ignored(self, name):
+        site = UpgradingSite(planes=1, workers=3)
+        taint(site, "worker", CNF)
+        ignored = {"kubeadm_ignore_preflight_errors": [name]}
+        check(site, wanted(kubespray_vars=ignored))
+
+    def test_kubeadms_health_check_needs_no_node_for_workers_alone(self):
+        site = UpgradingSite(planes=1, workers=3)
+        site.kubelets[PLANE] = site.servers[PLANE] = NEW
+        taint(site, "worker", CNF)
+        upgrade(site)
+        assert site.versions == {NEW}
 
     def test_nothing_to_upgrade_asks_etcd_nothing(self):
         site = UpgradingSite(planes=3)

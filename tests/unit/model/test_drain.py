@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the end of a drain is told, and whether pods have somewhere to go."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.drain import Outcome, nowhere_to_go, report
-from tacker_k8s_mgmt.model.pods import Budget, Pod
+from tacker_k8s_mgmt.model.pods import Budget, Placement, Pod
 
 WEB = {"app": "web"}
 BUDGET = Budget(
@@ -24,30 +23,35 @@ TOLD = (
 )
 
 
-@dataclass(frozen=True)
-class Node:
-    name: str
-    ready: bool = True
-    unschedulable: bool = False
-    tainted: bool = False
+def node(name, **fields):
+    facts = {"ready": True, "reason": "", "internal_ip": "", "kubelet_version": ""}
+    return NodeObject(name, **{**facts, **fields})
+
+
+CNF = {"key": "dedicated", "value": "cnf", "effect": "NoSchedule"}
+PLAIN, OWN = Placement(), Placement(tolerations=(CNF,))
 
 
 @pytest.mark.parametrize(
-    ("others", "nowhere"),
+    ("placements", "others", "nowhere"),
     [
-        ([], True),
-        ([Node("w2")], False),
-        ([Node("w10")], False),
-        ([Node("m1", tainted=True)], True),
-        ([Node("w2", ready=False)], True),
-        ([Node("w2", unschedulable=True)], True),
-        ([Node("m1", tainted=True), Node("w2")], False),
+        ([PLAIN], [], True),
+        ([PLAIN], [node("w2")], False),
+        ([PLAIN], [node("w10")], False),
+        ([PLAIN], [node("w2", ready=False)], True),
+        ([PLAIN], [node("w2", unschedulable=True)], True),
+        ([PLAIN], [node("w2", taints=(CNF,)), node("w4")], False),
+        ([PLAIN], [node("w2", taints=(CNF,))], True),
+        ([OWN], [node("w2", taints=(CNF,))], False),
+        ([PLAIN, OWN], [node("w2", taints=(CNF,))], False),
+        ([OWN], [node("w2", taints=(CNF,), unschedulable=True)], True),
     ],
     ids=str,
 )
-def test_nowhere_to_go(others, nowhere):
-    leaving = [Node("w1"), Node("w3", unschedulable=True)]
-    assert nowhere_to_go(["w1", "w3"], [*leaving, *others]) is nowhere
+def test_nowhere_to_go(placements, others, nowhere):
+    leaving = [node("w1"), node("w3", unschedulable=True)]
+    pods = [web(placement=placement) for placement in placements]
+    assert nowhere_to_go(pods, ["w1", "w3"], [*leaving, *others]) is nowhere
 
 
 def web(name="web-1", **fields):

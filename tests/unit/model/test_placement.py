@@ -8,6 +8,7 @@ import pytest
 
 from tacker_k8s_mgmt.model.node_marks import NodeMarks, served
 from tacker_k8s_mgmt.model.placement import Workload, stranded
+from tacker_k8s_mgmt.model.pods import Placement
 
 
 def workload(selector="", *terms):
@@ -112,7 +113,7 @@ AWAY = served(NodeMarks("w2", labels=SSD), in_service=False)
     ],
 )
 def test_only_a_node_on_which_pods_can_start_replaces_another(other, kind, is_stranded):
-    one = Workload(kind, "apps", "db", SSD)
+    one = Workload(kind, "apps", "db", Placement(SSD))
     found = stranded([one], [node(disk="ssd"), other], [node(), other])
     assert list(found) == ([one] if is_stranded else [])
     # Nothing that the request does not change is its fault.
@@ -120,7 +121,7 @@ def test_only_a_node_on_which_pods_can_start_replaces_another(other, kind, is_st
 
 
 def test_label_of_a_node_on_which_it_cannot_run_anyway_is_no_loss():
-    one = Workload("Deployment", "apps", "db", SSD)
+    one = Workload("Deployment", "apps", "db", Placement(SSD))
     before = NodeMarks("cp", labels=SSD, taints=(TAINT,))
     assert list(stranded([one], [before], [replace(before, labels={})])) == []
     # A maintenance passes.

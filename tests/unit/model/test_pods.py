@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods, and the budgets that do not let them leave a node."""
 
+import json
+
 import pytest
 
-from tacker_k8s_mgmt.model.pods import (
-    Budget,
-    Pod,
-    holders,
-    read_budgets,
-    read_pods,
-)
+from tacker_k8s_mgmt.model.cluster import NodeObject
+from tacker_k8s_mgmt.model.pods import Budget, Placement, Pod, holders
 
 WEB = {"app": "web", "tier": "front"}
 
@@ -90,63 +87,62 @@ def test_several_budgets_hold_a_pod_whatever_they_allow():
     assert holders(pod(), budgets + others) == tuple(budgets)
 
 
-def test_pods_are_read_as_the_api_writes_them():
+def test_pods_are_read_as_kubectl_writes_their_fields():
     owners = [
         {"kind": "Other", "name": "x"},
         {"kind": "ReplicaSet", "name": "web", "controller": True},
     ]
     conditions = [{"type": "Initialized", "status": "True"}]
-    metadata = {"namespace": "blue", "name": "web-1"}
-    full = {
-        "metadata": {
-            **metadata,
-            "labels": WEB,
-            "ownerReferences": owners,
-            "annotations": {"kubernetes.io/config.mirror": "abc"},
-            "deletionTimestamp": "2026-01-01T00:00:00Z",
-        },
-        "spec": {
-            "volumes": [{"name": "a", "secret": {}}, {"name": "b", "emptyDir": {}}]
-        },
-        "status": {
-            "phase": "Running",
-            "conditions": [*conditions, {"type": "Ready", "status": "True"}],
-        },
-    }
-    bare = {"metadata": metadata, "spec": {}, "status": {"conditions": conditions}}
-    assert read_pods({"items": [full, bare]}) == (
-        Pod(
-            "blue",
-            "web-1",
-            WEB,
-            terminating=True,
-            controller="ReplicaSet",
-            mirror=True,
-            local_storage=True,
-        ),
-        Pod("blue", "web-1", {}, phase="Pending", ready=False),
+    ready = [*conditions, {"type": "Ready", "status": "True"}]
+    texts = map(json.dumps, (WEB, owners, ready, {"disk": "ssd"}))
+    labels, references, states, selector = texts
+    full = Pod.read(
+        "blue",
+        "web-1",
+        labels,
+        "2026-01-01T00:00:00Z",
+        references,
+        "Running",
+        states,
+        "{}",
+        selector,
+        "",
+        '[{"operator": "Exists"}]',
     )
+    assert full == Pod(
+        "blue",
+        "web-1",
+        WEB,
+        terminating=True,
+        controller="ReplicaSet",
+        local_storage=True,
+        placement=Placement({"disk": "ssd"}, tolerations=({"operator": "Exists"},)),
+    )
+    bare = Pod.read("blue", "b", "", "", "", "", json.dumps(conditions), "", "", "", "")
+    assert bare == Pod("blue", "b", {}, phase="Pending", ready=False)
+
+
+def test_a_static_pod_is_the_nodes():
+    owners = json.dumps([{"kind": "Node", "name": "w1", "controller": True}])
+    assert Pod.read("a", "b", "", "", owners, "", "", "", "", "", "").mirror
 
 
 def test_budgets_are_read_as_the_api_writes_them():
     selector = {"matchLabels": {"app": "web"}}
     condition = {"type": "DisruptionAllowed", "reason": "SyncFailed", "message": "why"}
-    full = {
-        "metadata": {"namespace": "blue", "name": "web"},
-        "spec": {
-            "minAvailable": "50%",
-            "selector": selector,
-            "unhealthyPodEvictionPolicy": "AlwaysAllow",
-        },
-        "status": {
-            "currentHealthy": 3,
-            "desiredHealthy": 2,
-            "disruptionsAllowed": 1,
-            "conditions": [condition],
-        },
+    spec = {
+        "minAvailable": "50%",
+        "selector": selector,
+        "unhealthyPodEvictionPolicy": "AlwaysAllow",
     }
-    new = {"metadata": full["metadata"], "spec": {"maxUnavailable": 0}}
-    first, second = read_budgets({"items": [full, new]})
+    status = {
+        "currentHealthy": 3,
+        "desiredHealthy": 2,
+        "disruptionsAllowed": 1,
+        "conditions": [condition],
+    }
+    first = Budget.read("blue", "web", json.dumps(spec), json.dumps(status))
+    second = Budget.read("blue", "web", '{"maxUnavailable": 0}', "")
     assert first == Budget(
         "blue",
         "web",
@@ -166,8 +162,63 @@ def test_budgets_are_read_as_the_api_writes_them():
     assert str(second).startswith("blue/web (maxUnavailable 0, ")
 
 
-@pytest.mark.parametrize("read", [read_pods, read_budgets])
-@pytest.mark.parametrize("answer", [{}, {"items": None}, {"items": [{}]}])
-def test_what_is_no_list_is_an_error(read, answer):
-    with pytest.raises((KeyError, TypeError)):
-        read(answer)
+CNF = {"key": "dedicated", "value": "cnf", "effect": "NoSchedule"}
+CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+LEADING = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+
+
+def tolerating(**toleration):
+    return Placement(tolerations=(toleration,))
+
+
+def near(key, operator, *values):
+    terms = [expression(key, operator, *values)]
+    required = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+    }
+    return Placement.read("", json.dumps(required))
+
+
+@pytest.mark.parametrize(
+    ("placement", "node", "fits"),
+    [
+        (Placement(), {}, True),
+        (Placement(), {"ready": False}, False),
+        (Placement(), {"unschedulable": True}, False),
+        (Placement(), {"unschedulable": True, "taints": (CORDON,)}, False),
+        (Placement(), {"taints": ({**CNF, "effect": "PreferNoSchedule"},)}, True),
+        (Placement(), {"taints": (CNF,)}, False),
+        (Placement(), {"taints": ({**CNF, "effect": "NoExecute"},)}, False),
+        (Placement(), {"taints": (LEADING,)}, False),
+        (Placement({"disk": "ssd"}), {}, False),
+        (Placement({"disk": "ssd"}), {"labels": {"disk": "hdd"}}, False),
+        (Placement({"disk": "ssd"}), {"labels": {"disk": "ssd", "a": "b"}}, True),
+        (near("disk", "In", "ssd"), {}, False),
+        (near("disk", "In", "ssd"), {"labels": {"disk": "ssd"}}, True),
+        (near("size", "Gt", "3"), {"labels": {"size": "4"}}, True),
+        (near("size", "Gt", "3"), {"labels": {"size": "3"}}, False),
+        (tolerating(operator="Exists"), {"taints": (CNF, LEADING)}, True),
+        (tolerating(operator="Exists"), {"taints": (CNF,), "ready": False}, False),
+        (tolerating(operator="Exists"), {"unschedulable": True}, True),
+        (tolerating(key="dedicated", value="cnf"), {"taints": (CNF,)}, True),
+        (tolerating(key="dedicated", value="db"), {"taints": (CNF,)}, False),
+        (tolerating(key="dedicated", operator="Exists"), {"taints": (CNF,)}, True),
+        (tolerating(key="other", operator="Exists"), {"taints": (CNF,)}, False),
+        (tolerating(**CNF), {"taints": (CNF, LEADING)}, False),
+        (tolerating(**{**CNF, "effect": "NoExecute"}), {"taints": (CNF,)}, False),
+        (
+            tolerating(key="size", operator="Gt", value="3"),
+            {"taints": ({**CNF, "key": "size", "value": "4"},)},
+            True,
+        ),
+        (
+            tolerating(key="size", operator="Lt", value="3"),
+            {"taints": ({**CNF, "key": "size", "value": "4"},)},
+            False,
+        ),
+    ],
+    ids=str,
+)
+def test_whether_the_scheduler_can_put_pods_on_a_node(placement, node, fits):
+    facts = {"ready": True, "reason": "", "internal_ip": "", "kubelet_version": ""}
+    assert placement.fits(NodeObject("w2", **{**facts, **node})) is fits

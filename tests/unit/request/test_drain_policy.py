@@ -44,19 +44,22 @@ class TestAttempts:
     THEN = (*LEFT, Outcome("w1", 2, (web("a"),), error="timeout"))
 
     def test_the_options_are_kubectls(self):
-        policy = DrainPolicy(
-            timeout=20, grace_period=7, delete_emptydir_data=False, on_failure="force"
-        )
+        policy = DrainPolicy(timeout=20, grace_period=7, delete_emptydir_data=False)
         assert policy.attempt((), reports=True) == Attempt(
             (
                 "--ignore-daemonsets",
                 "--force",
                 "--delete-emptydir-data=false",
                 "--grace-period=7",
-                "--timeout=20s",
                 "--disable-eviction=false",
             )
         )
+
+    def test_emptydir_data_is_lost_with_force_anyway(self):
+        policy = DrainPolicy(delete_emptydir_data=False, on_failure="force")
+        attempt = policy.attempt((), reports=True)
+        assert "--delete-emptydir-data=true" in attempt.options
+        assert "--disable-eviction=false" in attempt.options
 
     def test_a_silent_kubelet_is_not_waited_for(self):
         attempt = DrainPolicy().attempt((), reports=False)
@@ -79,6 +82,45 @@ class TestAttempts:
     def test_force_ends_too(self):
         policy = DrainPolicy(on_failure="force")
         assert policy.attempt((*self.THEN, self.THEN[-1]), reports=False) is None
+
+
+SECOND = Budget("default", "second", {"matchLabels": WEB})
+
+
+@pytest.mark.parametrize(
+    ("pods", "budgets", "policy", "gives_up"),
+    [
+        pytest.param([], [], {}, False, id="unknown"),
+        pytest.param([web()], [], {}, False, id="an-error"),
+        pytest.param([web()], [BUDGET], {}, False, id="budget"),
+        pytest.param([web()], [BUDGET, SECOND], {}, True, id="two-budgets"),
+        pytest.param(
+            [web(), Pod("default", "db-1", {})],
+            [BUDGET, SECOND],
+            {},
+            False,
+            id="another-pod-may-still-go",
+        ),
+        pytest.param(
+            [web()],
+            [BUDGET, SECOND],
+            {"on_failure": "force"},
+            False,
+            id="two-budgets-until-force",
+        ),
+        pytest.param([web(local_storage=True)], [], {}, False, id="local-storage"),
+        pytest.param(
+            [web("a"), web("b", local_storage=True)],
+            [],
+            {"delete_emptydir_data": False},
+            True,
+            id="local-storage-that-stays",
+        ),
+    ],
+)
+def test_what_cannot_pass_ends_the_drain_early(pods, budgets, policy, gives_up):
+    outcome = Outcome("w1", 1, tuple(pods), tuple(budgets), "error")
+    assert DrainPolicy(**policy).gives_up(outcome) is gives_up
 
 
 FORCE = (
@@ -144,6 +186,10 @@ class TestKubespray:
         assert built["drain_timeout"] == "90s"
         assert built["drain_grace_period"] == 30
         assert built["drain_fallback_enabled"] is False
+
+    def test_the_fallback_comes_after_the_time_limit(self):
+        built = DrainPolicy(timeout=90, on_failure="force").upgrade_variables()
+        assert built["drain_retries"] * built["drain_retry_delay_seconds"] >= 90
 
     @pytest.mark.parametrize(
         "policy", [{"on_failure": "force"}, {"disable_eviction": True}]

@@ -59,7 +59,7 @@ def nodes(*rows):
     return "".join(f"{line}\n" for line in ("List", *rows))
 
 
-def node(name, conditions="", unschedulable="", taints="", info="", **ready):
+def node(name, conditions="", unschedulable="", labels="", taints="", info="", **ready):
     if ready:
         pressure = {"type": "MemoryPressure", "status": "False"}
         conditions = json.dumps([pressure, {"type": "Ready", **ready}])
@@ -67,7 +67,7 @@ def node(name, conditions="", unschedulable="", taints="", info="", **ready):
     internal = {"type": "InternalIP", "address": "10.10.0.5"}
     addresses = json.dumps([hostname, internal])
     about = (name, "uid-1", "2026-01-01T00:00:00Z", "", unschedulable, "openstack:///1")
-    return "\t".join((*about, taints, addresses, conditions, info))
+    return "\t".join((*about, labels, taints, addresses, conditions, info))
 
 
 def test_nodes_are_read_with_the_admins_credentials(cluster, home):
@@ -113,25 +113,22 @@ def test_node_that_is_not_ready_says_why(cluster, home, row, reason):
     assert (found.ready, found.reason) == (False, reason)
 
 
-def taint(key, effect):
-    return json.dumps([{"key": key, "effect": effect}])
-
-
-@pytest.mark.parametrize(
-    ("taints", "tainted"),
-    [
-        ("", False),
-        (taint("node.kubernetes.io/unschedulable", "NoSchedule"), False),
-        (taint("gpu", "PreferNoSchedule"), False),
-        (taint("gpu", "NoSchedule"), True),
-        (taint("node-role.kubernetes.io/control-plane", "NoSchedule"), True),
-        (taint("node.kubernetes.io/out-of-service", "NoExecute"), True),
-    ],
-)
-def test_a_taint_other_than_the_cordons_keeps_pods_away(cluster, home, taints, tainted):
-    (home / "nodes").write_text(nodes(node("w", unschedulable="true", taints=taints)))
+def test_labels_and_taints_of_a_node(cluster, home):
+    taints = [{"key": "dedicated", "value": "cnf", "effect": "NoSchedule"}]
+    labels = {"disk": "ssd"}
+    row = node(
+        "w",
+        unschedulable="true",
+        labels=json.dumps(labels),
+        taints=json.dumps(taints),
+    )
+    (home / "nodes").write_text(nodes(row))
     (found,) = cluster.nodes()
-    assert (found.unschedulable, found.tainted) == (True, tainted)
+    assert (found.unschedulable, found.labels, found.taints) == (
+        True,
+        labels,
+        tuple(taints),
+    )
 
 
 def test_empty_cluster_has_no_nodes(cluster, home):
@@ -225,18 +222,19 @@ def test_real_nodes_say_which_machine_they_are(control, site):
     found = {node.name: node for node in control.nodes()}
     assert set(found) == {"m1", "w1", "w10", "w2"}
     worker, seen = found["w1"], site.node("w1")
-    assert (worker.ready, worker.tainted, worker.internal_ip) == (
+    assert (worker.ready, worker.taints, worker.internal_ip) == (
         True,
-        False,
+        (),
         "10.10.0.11",
     )
+    assert worker.labels == seen["metadata"]["labels"] != {}
     info = seen["status"]["nodeInfo"]
     assert (worker.machine_id, worker.boot_id) == (info["machineID"], info["bootID"])
     assert (worker.uid, worker.created) == (
         seen["metadata"]["uid"],
         seen["metadata"]["creationTimestamp"],
     )
-    assert found["m1"].tainted
+    assert found["m1"].taints == tuple(site.node("m1")["spec"]["taints"]) != ()
 
 
 @needs_kubectl

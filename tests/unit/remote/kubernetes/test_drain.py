@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draining nodes with the real kubectl over SSH."""
 
+import json
 import logging
 import threading
+import time
 
 import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
+from tacker_k8s_mgmt.remote.kubernetes.drain import drain as run_drain
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 from tacker_k8s_mgmt.request.drain_policy import DrainPolicy
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import SUDO, needs_kubectl, pod, with_metadata
@@ -80,8 +84,8 @@ def test_a_name_that_is_not_in_the_cluster_is_skipped(cluster, site):
 # Notes how many drains run at the same time; the first ones wait for each other.
 CROWD = """
 case " $* " in
-*" get nodes "*) printf 'List\n'; printf '%s\t\t\t\t\t\t\t\t\t\n' a b c d ;;
-*" get pods "*) echo '{"items": []}' ;;
+*" get nodes "*) printf 'List\n'; printf '%s\t\t\t\t\t\t\t\t\t\t\n' a b c d ;;
+*" get pods "*) echo List ;;
 *" drain "*)
     mkdir -p "$HOME/running"
     touch "$HOME/running/$$"
@@ -116,7 +120,7 @@ def test_kubectl_has_the_policys_words_and_a_longer_limit_than_the_drain(
     (call,) = site.calls("drain")
     assert call.endswith(
         "drain w1 --ignore-daemonsets --force --delete-emptydir-data=true "
-        "--grace-period=7 --timeout=20s --disable-eviction=true"
+        "--grace-period=7 --disable-eviction=true --timeout=20s"
     )
     (command,) = [one for one in sshd.commands if " drain " in one]
     limit = float(command.split("timeout -k 5 ")[1].split()[0])
@@ -243,13 +247,193 @@ def test_an_api_that_goes_away_meanwhile_is_reported_for_each_node(cluster, site
     )
     broken.write_text(script.replace("shift 2\n", f"{gone}\nshift 2\n"))
     with pytest.raises(errors.DrainError) as caught:
-        cluster.drain(["w1", "w2"], policy(parallel=1))
+        cluster.drain(["w1", "w2"], policy(parallel=1, timeout=1))
     text = str(caught.value)
     assert text.startswith("2 of 2 node(s)")
     assert "(1) w1 was not drained" in text
     assert "(2) w2 was not drained" in text
     assert "kubectl: etcd is gone; then: " in text
     assert "server 10.0.0.5:6443 was refused" in text
+
+
+EOF = 'Internal error occurred: failed calling webhook "v.example.org": EOF'
+PASSING = [
+    pytest.param(500, "InternalError", EOF, {"times": 1}, id="webhook restarts"),
+    pytest.param(
+        403,
+        "Forbidden",
+        'admission webhook "drain-cleaner.example.org" denied the request',
+        {"seconds": 4},
+        id="webhook moves the pod itself",
+    ),
+    pytest.param(500, "", "etcdserver: leader changed", {"times": 2}, id="etcd"),
+    pytest.param(
+        409,
+        "Conflict",
+        "Operation cannot be fulfilled on pods: the object has been modified",
+        {"times": 1},
+        id="conflict",
+    ),
+    pytest.param(504, "Timeout", "request did not complete", {"times": 1}, id="slow"),
+]
+
+
+def refusing(code=500, reason="InternalError", message=EOF, **limit):
+    """A workload whose pods' evictions fail."""
+    fault = {"code": code, "reason": reason, "message": message, **limit}
+    web = bed.deployment("web", 3)
+    metadata = web["spec"]["template"]["metadata"]
+    metadata["annotations"] = {"kapi.sim/eviction-fails": json.dumps(fault)}
+    return web
+
+
+def timed(*args, **options):
+    began = time.monotonic()
+    drain(*args, **options)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize(("code", "reason", "message", "limit"), PASSING)
+def test_an_eviction_that_fails_for_a_while_is_repeated(
+    cluster, site, code, reason, message, limit
+):
+    site.run(refusing(code, reason, message, **limit))
+    assert timed(cluster, "w1", timeout=40) < 40
+    assert site.pods_on("w1") == set()
+    limits = [int(c.partition("--timeout=")[2].strip("s")) for c in site.calls("drain")]
+    assert limits[0] == 40
+    assert limits == sorted(limits, reverse=True), "the limit is that of the whole"
+    assert limits[-1] < 40
+
+
+def test_an_eviction_that_fails_for_ever_fails_at_the_limit_with_its_reason(
+    cluster, site
+):
+    site.run(refusing(seconds=600))
+    began = time.monotonic()
+    with pytest.raises(errors.DrainError, match=r"webhook .* EOF"):
+        drain(cluster, "w1", timeout=8)
+    assert 6 <= time.monotonic() - began < 20
+    assert len(site.calls("drain")) <= 8, "it is not hammered"
+    assert len(site.pods_on("w1")) == 1
+
+
+def test_force_passes_over_budgets_at_the_time_limit_only(cluster, site):
+    site.run(bed.budget("web", minAvailable=3), refusing(times=1))
+    assert timed(cluster, "w1", timeout=8, on_failure="force") > 6
+    assert site.pods_on("w1") == set()
+    *first, last = site.calls("drain")
+    assert len(first) > 1
+    assert all("--disable-eviction=false" in call for call in first)
+    assert "--disable-eviction=true" in last
+
+
+def test_an_api_that_comes_back_within_the_limit_is_waited_for(cluster, site, sshd):
+    site.run(bed.deployment("web", 3))
+    cluster.cordon(["w1"])
+    nodes = cluster.nodes()
+    site.take_api_away()
+    back = threading.Timer(3, (sshd.home / "down").unlink)
+    back.start()
+    worker = next(node for node in nodes if node.name == "w1")
+    client = KubeClient(cluster._client._session)
+    run_drain(client, [worker], policy(timeout=40), cluster.nodes)
+    back.join()
+    assert site.pods_on("w1") == set()
+
+
+def test_force_deletes_with_a_grace_again_after_an_error(cluster, site, sshd):
+    """A deletion that fails once is no reason to kill pods at once."""
+    site.run(bed.budget("web", minAvailable=3), bed.deployment("web", 3))
+    script = sshd.bin / "kubectl"
+    once = (
+        'case " $* " in *" drain "*"--disable-eviction=true"*)\n'
+        '    [ -e "$HOME/failed" ] ||\n'
+        '    { touch "$HOME/failed"; echo "EOF" >&2; exit 1; }\n'
+        "esac\nshift 2\n"
+    )
+    script.write_text(script.read_text().replace("shift 2\n", once))
+    drain(cluster, "w1", timeout=4, on_failure="force")
+    assert (sshd.home / "failed").exists()
+    assert site.pods_on("w1") == set()
+    assert site.calls("delete") == [], "their grace was kept"
+
+
+def test_two_budgets_are_not_waited_for(cluster, site):
+    second = with_metadata(bed.budget("web", maxUnavailable=3), name="second")
+    site.run(bed.budget("web", minAvailable=0), second, bed.deployment("web", 3))
+    began = time.monotonic()
+    with pytest.raises(errors.DrainError, match="leave one budget for each pod"):
+        drain(cluster, "w1", timeout=60)
+    assert time.monotonic() - began < 30
+
+
+def test_a_pod_whose_daemonset_is_gone_leaves(cluster, site):
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "gone", "uid": "x"}
+    orphan = with_metadata(
+        pod("orphan", "w1"), ownerReferences=[{**owner, "controller": True}]
+    )
+    site.run(orphan)
+    drain(cluster, "w1")
+    assert site.pods_on("w1") == set()
+
+
+def test_a_pod_that_has_not_started_leaves(cluster, site):
+    site.kube.apply(pod("new", "w1"))
+    drain(cluster, "w1")
+    assert site.pods_on("w1") == set()
+
+
+@pytest.mark.parametrize("on_failure", ["abort", "force"])
+def test_pods_with_much_text_do_not_exceed_the_limit_of_an_answer(
+    cluster, site, on_failure
+):
+    """As 250 pods of a service mesh have it, with 36 kB of annotations each."""
+    annotations = {"sidecar.example.org/status": "x" * 220_000}
+    site.run(bed.budget("web-0", minAvailable=1))
+    for number in range(40):
+        one = with_metadata(pod(f"web-{number}", "w1"), annotations=annotations)
+        path = "/api/v1/namespaces/default/pods"
+        assert site.kube.request("POST", path, one)[0] == 201
+    bed.wait_for(site.all_run)
+    assert len(site.pods_on("w1")) == 40
+    if on_failure == "force":
+        drain(cluster, "w1", timeout=10, on_failure=on_failure)
+        assert site.pods_on("w1") == set()
+        return
+    with pytest.raises(errors.DrainError, match="PodDisruptionBudget default/web-0 "):
+        drain(cluster, "w1", timeout=10)
+    assert site.pods_on("w1") == {"web-0"}
+
+
+DEDICATED = {"key": "dedicated", "value": "cnf", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "taint", "nowhere"),
+    [
+        pytest.param({}, "", False, id="anywhere"),
+        pytest.param({}, "dedicated=cnf:NoSchedule", True, id="tainted"),
+        pytest.param(
+            {"tolerations": [DEDICATED]},
+            "dedicated=cnf:NoSchedule",
+            False,
+            id="tolerated",
+        ),
+        pytest.param(
+            {"nodeSelector": {"kubernetes.io/hostname": "w1"}}, "", True, id="selector"
+        ),
+    ],
+)
+def test_whether_the_pods_that_are_left_have_somewhere_to_go(
+    cluster, site, spec, taint, nowhere
+):
+    site.run(bed.budget("web", minAvailable=1), pod("web", "w1", **spec))
+    if taint:
+        site.kube.kubectl("taint", "node", "w10", "w2", taint)
+    with pytest.raises(errors.DrainError) as caught:
+        drain(cluster, "w1", timeout=1)
+    assert caught.value.nowhere_to_go is nowhere
 
 
 @pytest.mark.parametrize("during", [" drain ", " get pods "])

@@ -8,6 +8,7 @@ import pytest
 from tacker_k8s_mgmt.model import node_marks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT, NodeSettings
 from tacker_k8s_mgmt.model.placement import Workload
+from tacker_k8s_mgmt.model.pods import Placement
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tests.helpers import kubeapi as bed
 from tests.helpers.kubectl_server import needs_kubectl, pod
@@ -115,8 +116,13 @@ def test_workloads_that_are_bound_to_nodes(cluster, site):
     )
     found = sorted(cluster.workloads(), key=str)
     assert found == [
-        Workload("CronJob", "default", "nightly", {"disk": "hdd"}, (), (*tolerations,)),
-        Workload("Deployment", "default", "bound", {"disk": "ssd"}),
-        Workload("Deployment", "default", "near", {}, terms),
+        Workload(
+            "CronJob",
+            "default",
+            "nightly",
+            Placement({"disk": "hdd"}, tolerations=(*tolerations,)),
+        ),
+        Workload("Deployment", "default", "bound", Placement({"disk": "ssd"})),
+        Workload("Deployment", "default", "near", Placement({}, terms)),
     ]
-    json.dumps(found[2].terms)
+    json.dumps(found[2].placement.terms)
