@@ -142,7 +142,9 @@ def search(params: InstallParams, machines: Sequence[Machine]) -> Machines:
 
     :raises DiscoveryError: they do not fit the parameters.
     """
-    return find_machines("of these VMs", list(_stack(params, machines)), params)
+    found = find_machines("of these VMs", list(_stack(params, machines)), params)
+    found.require_whole()
+    return found
 
 
 def _stack(

@@ -85,7 +85,8 @@ class Look:
     def problems(self) -> Iterator[str]:
         """What the driver would not find, and what would not work afterwards."""
         try:
-            find_machines("of this request", self._stack, self._params)
+            machines = find_machines("of this request", self._stack, self._params)
+            machines.require_whole()
         except DiscoveryError as error:
             yield from error.problems
         aspect = self._params.workers.aspect_id

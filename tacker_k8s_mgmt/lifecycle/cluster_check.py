@@ -31,6 +31,7 @@ from tacker_k8s_mgmt.status.facts import Answers, Report, Source, Vim
 from tacker_k8s_mgmt.status.heal_commands import HealCommands
 from tacker_k8s_mgmt.status.settings_report import SettingsReport
 from tacker_k8s_mgmt.status.tenant_rows import TenantsReport
+from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.node_settings import Settings
 
@@ -100,6 +101,8 @@ class Survey:
             machines = self._read(Source.HEAT, lambda: view.machines())
             counts = self._read(Source.HEAT, lambda: tuple(view.counts()))
             listed, joined, exposures = listing.result() or (None, None, None)
+            if machines and listed:
+                machines = self._settled(machines, listed)
             planes = _control_planes(listed, machines)
             nodes = pool.submit(
                 self._read, Source.CLUSTER, lambda: self._nodes(planes, exposures)
@@ -171,6 +174,14 @@ class Survey:
         records = ClusterRecords(self._view, host)
         exposures = records.exposures() or ()
         return nodes_in(records.inventory()), records.joined(), exposures
+
+    def _settled(self, machines: Machines, listed: Sequence[Node]) -> Machines:
+        """The VMs at their recorded addresses, as operations see them."""
+        balancer = None
+        if self._params.load_balancer:
+            records = ClusterRecords(self._view, self._params.ansible.host)
+            balancer = self._read(Source.INVENTORY, lambda: records.balancer(machines))
+        return membership.at_recorded_addresses(machines, listed, balancer)
 
     def compare_tenants(self) -> TenantsReport:
         """Compare the tenants only."""

@@ -27,10 +27,11 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     tenants,
     vim,
 )
+from tacker_k8s_mgmt.lifecycle.steps.compare import settle
 from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
-from tacker_k8s_mgmt.topology import connection_points
+from tacker_k8s_mgmt.topology import connection_points, membership
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 
 LOG = logging.getLogger(__name__)
@@ -131,8 +132,10 @@ class ConnectivityEnd:
         state.records.upgrade()
         state.records.services()
         state.records.exposures()
+        settle(state, previous)
+        load_balancer.require(state)
+        self._refuse_inner(previous)
         vms = {vm.server_id: vm for vm in state.vms()}
-        self._refuse_inner(previous, vms)
         gone = [n for n in previous if n.server_id not in state.machines.places]
         if planes := of_role(gone, Role.CONTROL_PLANE):
             raise errors.UnsupportedOperation(
@@ -154,21 +157,10 @@ class ConnectivityEnd:
         for node in self._moved:
             LOG.info("%s: %s -> %s", node.name, former[node.name], node.ssh_address)
 
-    def _refuse_inner(
-        self, previous: Sequence[Node], vms: Mapping[str, Machine]
-    ) -> None:
+    def _refuse_inner(self, previous: Sequence[Node]) -> None:
         """Check that the addresses inside the cluster are as before."""
         state = self._state
-        former = {node.server_id: (node.name, node.address) for node in previous}
-        api = rebuilt(state.records.api_address, "It is written anew.")
-        balancer = state.machines.load_balancer
-        if api and balancer:
-            former[balancer.server_id] = ("the load balancer", api)
-        moved = [
-            f"{name} from {address} to {vms[server].address}"
-            for server, (name, address) in former.items()
-            if server in vms and vms[server].address != address
-        ]
+        moved = membership.moved(state.machines, previous, state.balancer).values()
         if moved:
             raise errors.UnsupportedOperation(
                 detail="Addresses inside the cluster have changed, which cannot while "

@@ -12,6 +12,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import exposures, load_balancer
+from tacker_k8s_mgmt.lifecycle.steps.compare import settle
 from tacker_k8s_mgmt.model.exposure import Exposure, shown
 from tacker_k8s_mgmt.model.services import Cnf, Service
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
@@ -42,6 +43,7 @@ class _OnCluster:
                 state.site.lock(_PATIENCE, _WITHIN)
             state.nodes = state.listed()
             state.machines = state.site.machines()
+            settle(state, state.nodes)
 
         return Step("find the nodes and the load balancer of the cluster", find)
 
@@ -204,6 +206,7 @@ class Unexpose(_OnCluster):
         state.nodes = state.previous()
         if state.nodes:
             state.machines = state.site.machines()
+            settle(state, state.nodes)
 
     def _find(self) -> None:
         state = self._state

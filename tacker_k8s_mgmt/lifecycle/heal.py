@@ -86,7 +86,7 @@ class HealStart:
         # The API is not reached through a server that is rebuilt.
         state.silent_planes |= self._servers.keys()
         self._guard.see_majority()
-        members, seen = compare(state, self._expect_balancer)
+        members, seen = compare(state, self._expect_balancer, self._is_rebuilt)
         _refuse_unlisted(state, members)
         nodes = (*members.nodes, *members.returning)
         leaving = tuple(node for node in nodes if node.server_id in self._servers)
@@ -97,6 +97,9 @@ class HealStart:
         if balancer := _rebuilt_balancer(state, self._servers):
             known.add(balancer.server_id)
             self._note_services()
+        elif vm := state.machines.incomplete_balancer():
+            known.add(vm.server_id)
+            leave.balancer_is_gone = True
         elif _incomplete_balancer(state):
             leave.balancer_is_gone = load_balancer.report(state).api_port is None
         if others := self._servers.keys() - known:
@@ -106,6 +109,10 @@ class HealStart:
             # Without a load balancer no node would be Ready.
             self._not_ready = sorted({n for n in seen if not seen[n].ready} - names)
         leave.sort(leaving, members, seen)
+
+    def _is_rebuilt(self, server_id: str) -> bool:
+        # Of a VM that Heat has not begun to build, Tacker has a former server's id.
+        return server_id in self._servers or not server_id
 
     def _expect_balancer(self) -> None:
         if not _rebuilt_balancer(self._state, self._servers):
@@ -156,14 +163,28 @@ class HealStart:
     def _write_staying(self) -> None:
         # Recorded before they leave the inventory: heal_end expects them to come back.
         leave = self._leave
-        names = [node.name for node in leave.nodes if node not in leave.vanished]
-        healing = self._state.healing
-        balancer = _rebuilt_balancer(self._state, self._servers)
-        if balancer and not healing.balancer:
-            healing = replace(healing, balancer=balancer.server_id)
+        state, healing = self._state, self._state.healing
+        recorded = {node.name: node.address for node in state.previous()}
+        # One whose port has lost its address gets the name of another.
+        stay = [
+            node
+            for node in leave.nodes
+            if node not in leave.vanished
+            and recorded.get(node.name, node.address) == node.address
+        ]
+        balancer = _rebuilt_balancer(state, self._servers)
+        lost = balancer or state.machines.incomplete_balancer()
+        if lost and not healing.balancer:
+            # Any other id than that of the new server will do.
+            healing = replace(healing, balancer=lost.server_id or min(self._servers))
         inventory.write_healing(
-            self._state,
-            replace(healing, rebuilt=tuple(names), not_ready=tuple(self._not_ready)),
+            state,
+            replace(
+                healing,
+                rebuilt=tuple(node.name for node in stay),
+                addresses=tuple(node.address for node in stay),
+                not_ready=tuple(self._not_ready),
+            ),
         )
         leave.write_staying()
 
@@ -242,7 +263,7 @@ class HealEnd:
         )
 
     def _choose(self) -> None:
-        members, _ = compare(self._state)
+        members, _ = compare(self._state, leaves=lambda server: server in self._servers)
         _refuse_unlisted(self._state, members)
         self._join.choose(members, self._is_target)
         self._plane.choose(self._is_target)

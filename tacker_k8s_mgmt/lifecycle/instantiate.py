@@ -23,6 +23,7 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     tenants,
     vim,
 )
+from tacker_k8s_mgmt.lifecycle.steps.compare import settle
 from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.model.nodes import Role, name_nodes
@@ -85,9 +86,13 @@ class Instantiate:
         return f"Left as they are: {' and '.join(parts)}." if parts else ""
 
     def _find_machines(self) -> None:
-        """Find the VMs of the cluster; if there are workers, one has to be complete."""
+        """Find the VMs of the cluster; if there are workers, one has to be complete.
+
+        :raises DiscoveryError: they do not fit the parameters.
+        """
         state = self._state
         machines = state.machines = state.site.machines()
+        machines.require_whole()
         late = [vm for vm in machines.unfinished if vm.role is Role.WORKER]
         if late and not machines.workers:
             raise errors.ClusterError(
@@ -95,8 +100,10 @@ class Instantiate:
                 hint="Look why with `openstack stack failures list --long "
                 f"{machines.stack_id}`, and mend it.",
             )
-        members = (*machines.control_planes, *machines.workers)
-        state.nodes = name_nodes(members, previous=state.previous())
+        previous = state.previous()
+        settle(state, previous)
+        members = (*state.machines.control_planes, *state.machines.workers)
+        state.nodes = name_nodes(members, previous=previous)
 
     def _claim(self) -> None:
         state = self._state

@@ -51,9 +51,15 @@ class ScaleIn:
         """What stays behind when a step fails."""
         return self._leave.left()
 
+    def _is_target(self, server_id: str) -> bool:
+        around = self._state.machines.places.get(server_id, frozenset())
+        return not around.isdisjoint(self._stacks)
+
     def _choose(self) -> None:
         state = self._state
-        members, seen = compare(state, lambda: load_balancer.expect(state))
+        members, seen = compare(
+            state, lambda: load_balancer.expect(state), self._is_target
+        )
         leaving = membership.leaving(members.nodes, state.machines, self._stacks)
         if planes := of_role(leaving, Role.CONTROL_PLANE):
             raise errors.UnsupportedOperation(

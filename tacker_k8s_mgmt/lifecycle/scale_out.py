@@ -110,14 +110,31 @@ class ScaleOut:
         return self._state.machines.places.get(machine.server_id, frozenset())
 
     def _see_all(self) -> None:
-        """Check that each new group member is a worker that joins or has joined."""
+        """Check that each new group member is a worker that joins or has joined.
+
+        Members of a group that is none of the cluster's are left alone.
+        """
         joined = (self._around(node) for node in self._state.nodes)
-        missing = sorted(self._stacks.difference(*joined))
-        if missing:
+        missing = self._stacks.difference(*joined)
+        machines = self._state.machines
+        late = {
+            stack: vm.state
+            for vm in machines.unfinished
+            for stack in vm.stacks | machines.places.get(vm.server_id, frozenset())
+        }
+        there = frozenset().union(*machines.places.values())
+        bad = {one: late.get(one, "it is gone") for one in missing - (there - {*late})}
+        if bad:
+            listed = ", ".join(f"{one} ({bad[one]})" for one in sorted(bad))
             raise errors.ClusterError(
                 detail="No complete worker VM was found in these new members of the "
-                f"Heat group (stacks or servers): {', '.join(missing)}.",
+                f"Heat group (stacks or servers): {listed}.",
                 hint="Look at them with `openstack stack resource list`.",
+            )
+        if missing:
+            LOG.info(
+                "New members that are none of the cluster's: %s",
+                ", ".join(sorted(missing)),
             )
 
     def _write(self) -> None:

@@ -63,6 +63,7 @@ class ClusterState:
     :param silent_planes: server ids of the control planes that refused a connection.
     :param members: server ids of the full members when the operation began.
     :param healing: the heal that is under way or was given up.
+    :param balancer: the load balancer as recorded, if it is.
     :param inputs: texts of inventory and variables as last written.
     :param kept_in_service: names of the members that are not in maintenance, and stay
         so whatever the settings want: only a modification takes them out of service.
@@ -77,6 +78,7 @@ class ClusterState:
     silent_planes: set[str] = field(default_factory=set)
     members: frozenset[str] = frozenset()
     healing: Healing = field(default_factory=Healing)
+    balancer: Machine | None = None
     inputs: tuple[str, ...] = ()
     kept_in_service: frozenset[str] = frozenset()
 

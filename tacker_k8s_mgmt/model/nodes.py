@@ -30,6 +30,9 @@ class Machine:
     :param address: its address on the cluster's network.
     :param aspect_id: its scaling aspect, if that has labels of its own; else "".
     :param compute_host: its compute host as a label has it; "" without such a label.
+    :param ssh_addresses: all addresses of its port for SSH, of the same family; none
+        where Heat was not asked.
+    :param addresses: likewise, of its port on the cluster's network.
     """
 
     role: Role
@@ -38,6 +41,8 @@ class Machine:
     address: str
     aspect_id: str = ""
     compute_host: str = field(default="", compare=False)
+    ssh_addresses: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    addresses: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)

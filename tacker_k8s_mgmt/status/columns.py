@@ -62,6 +62,7 @@ class Member:
 
     :param vm: a complete VM.
     :param unfinished: what keeps its VM from being complete, "" for nothing.
+    :param lacks: whether Heat calls that VM complete.
     :param listed: its entry in the inventory.
     :param seen: its Node object.
     :param route: the load balancer's server for it.
@@ -74,6 +75,7 @@ class Member:
     role: Role
     vm: Node | None = None
     unfinished: str = ""
+    lacks: bool = False
     listed: Node | None = None
     seen: NodeObject | None = None
     route: Server | None = None
@@ -112,6 +114,9 @@ def heat(member: Member, answers: Answers) -> Cell:
     vm, listed, is_worker = member.vm, member.listed, member.is_worker
     if answers.machines is None:
         return UNKNOWN
+    if member.lacks:
+        text = f"its VM cannot be used: {member.unfinished}"
+        return differs("unusable", text, _HEAL_VNFC if is_worker else _ANEW)
     if member.unfinished:
         text = f"Heat has not completed its VM: {member.unfinished}"
         remedy = _FAILED if member.unfinished.endswith("_FAILED") else _UNDER_WAY

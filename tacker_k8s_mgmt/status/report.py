@@ -70,13 +70,15 @@ def _members(answers: Answers, params: InstallParams) -> list[Member]:
     complete = (
         {vm.server_id for vm in (*heat.control_planes, *heat.workers)} if heat else ()
     )
-    states = {vm.server_id: vm.state for vm in heat.unfinished} if heat else {}
+    states = {vm.server_id: vm for vm in heat.unfinished} if heat else {}
 
     def member(name: str) -> Member:
-        node, entry, unfinished = nodes.get(name), listed.get(name), ""
+        node, entry, unfinished, lacks = nodes.get(name), listed.get(name), "", False
         vm = node if node and node.server_id in complete else None
         if node and not vm and heat and node.server_id in heat.places:
-            unfinished = states.get(node.server_id, _NOT_COMPLETE)
+            known = states.get(node.server_id)
+            unfinished = known.state if known else _NOT_COMPLETE
+            lacks = bool(known and known.lacks)
         place = vm or entry
         role = Role.CONTROL_PLANE if name in backends else Role.WORKER
         return Member(
@@ -84,6 +86,7 @@ def _members(answers: Answers, params: InstallParams) -> list[Member]:
             place.role if place else role,
             vm=vm,
             unfinished=unfinished,
+            lacks=lacks,
             listed=entry,
             seen=seen.get(name),
             route=routes.get(name) or backends.get(name),
@@ -97,7 +100,9 @@ def _members(answers: Answers, params: InstallParams) -> list[Member]:
     known = {node.server_id for node in (*there.values(), *listed.values())}
     # Without a complete VM, a new member has no name yet.
     nameless = [
-        Member(f"VM {vm.server_id}".strip(), vm.role, unfinished=vm.state)
+        Member(
+            f"VM {vm.server_id}".strip(), vm.role, unfinished=vm.state, lacks=vm.lacks
+        )
         for vm in (heat.unfinished if heat else ())
         if vm.server_id not in known
     ]

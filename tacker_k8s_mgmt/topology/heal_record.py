@@ -22,6 +22,7 @@ class Healing:
     """A heal that is under way, or was given up.
 
     :param rebuilt: names of the nodes that Heat rebuilds.
+    :param addresses: their addresses in the cluster, which they keep.
     :param not_ready: names of the nodes that were not Ready for another reason.
     :param plane: the control plane that is taken out, until it has joined again.
     :param first: it was the first control plane of the inventory, which another one has
@@ -35,16 +36,19 @@ class Healing:
     plane: Node | None = None
     first: bool = False
     balancer: str = ""
+    addresses: tuple[str, ...] = ()
 
     def ended(self) -> "Healing":
         """The record after the heal: only what is still out of the cluster."""
-        return replace(self, rebuilt=(), not_ready=())
+        return replace(self, rebuilt=(), not_ready=(), addresses=())
 
     def text(self) -> str:
         """The content of the file."""
         values: dict[str, Any] = {}
         if self.rebuilt or self.not_ready:
             values |= {"rebuilt": self.rebuilt, "not_ready": self.not_ready}
+        if self.addresses:
+            values["addresses"] = self.addresses
         if self.balancer:
             values["load_balancer"] = self.balancer
         if self.plane is not None:
@@ -60,6 +64,7 @@ def parse(text: str | None) -> Healing:
         tuple(values.get("rebuilt", ())),
         tuple(values.get("not_ready", ())),
         balancer=values.get("load_balancer", ""),
+        addresses=tuple(values.get("addresses", ())),
     )
     if not (plane := values.get("control_plane")):
         return healing

@@ -9,7 +9,7 @@ names.
 
 import ipaddress
 from collections import defaultdict
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,15 +59,23 @@ class StackResource:
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A VM that is not complete, has failed or is being deleted in Heat.
+    """A VM that cannot be used as it is.
 
-    :param server_id: "" before Nova has the server.
-    :param state: the resource that is not complete, with its status.
+    It is not complete, has failed or is being deleted in Heat; or Heat calls it
+    complete, and Nova or Neutron have changed it: its server was deleted, a floating IP
+    was taken away, its port has no fitting address.
+
+    :param server_id: "" before Nova has the server, or where Heat does not say which.
+    :param state: the resource that is not complete, with its status, or what it lacks.
+    :param lacks: whether Heat calls it complete.
+    :param stacks: ids of the stacks around it.
     """
 
     role: Role
     server_id: str
     state: str
+    lacks: bool = False
+    stacks: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -78,8 +86,10 @@ class Machines:
         of the stacks around it, any of which Tacker may name it by. Servers that are
         not here do not exist.
     :param unnamed: names of the servers in the stack that no parameter selects.
-    :param unfinished: VMs of a role that are not complete, and so not among the others.
+    :param unfinished: VMs of a role that cannot be used, and so not among the others.
     :param stack_id: of the top stack.
+    :param problems: why no cluster can be built of the VMs as they are now. An existing
+        cluster has worked with the parameters, so they are the VMs' condition.
     """
 
     control_planes: tuple[Machine, ...]
@@ -91,6 +101,20 @@ class Machines:
     unnamed: tuple[str, ...] = ()
     unfinished: tuple[Unfinished, ...] = ()
     stack_id: str = field(default="", compare=False)
+    problems: tuple[str, ...] = field(default=(), compare=False)
+
+    def require_whole(self) -> None:
+        """Check that a cluster can be built of the VMs.
+
+        :raises DiscoveryError: with everything that does not match the parameters.
+        """
+        if self.problems:
+            raise DiscoveryError(self.stack_id, self.problems)
+
+    def incomplete_balancer(self) -> Unfinished | None:
+        """The load balancer's VM, if it cannot be used."""
+        found = (vm for vm in self.unfinished if vm.role is Role.LOAD_BALANCER)
+        return None if self.load_balancer else next(found, None)
 
 
 def find_machines(
@@ -98,31 +122,34 @@ def find_machines(
 ) -> Machines:
     """The VMs that the parameters select.
 
-    VMs that are not complete, have failed or are being deleted are left out. A group of
-    workers may have no members, after a scale-in.
+    VMs that cannot be used are left out: their condition is not a fault of the request,
+    and the operations on all others need not wait for their heal. A group of workers
+    may have no members, after a scale-in.
 
     :param resources: of the stack and of all stacks nested in it.
-    :raises DiscoveryError: with everything that does not match the parameters.
+    :raises DiscoveryError: no VM of a role matches the parameters; with everything that
+        does not match.
     """
     tree = _Tree(resources)
-    problems: list[str] = []
-    unfinished: list[Unfinished] = []
-    machines: list[Machine] = []
+    search = _Search(tree, params)
     for selector in vm_selectors(params):
-        machines += _find(selector, tree, problems, unfinished)
+        search.find(selector)
+    machines = search.machines
+    search.refuse(vm_checks.roles(machines))
+    problems = tuple(dict.fromkeys(search.problems))
+    if search.is_refused:
+        raise DiscoveryError(stack_id, problems)
     known = {machine.server_id for machine in machines}
-    known.update(vm.server_id for vm in unfinished)
-    problems += vm_checks.problems(machines, params)
-    if problems:
-        raise DiscoveryError(stack_id, list(dict.fromkeys(problems)))
+    known.update(vm.server_id for vm in search.unfinished)
     return Machines(
         control_planes=of_role(machines, Role.CONTROL_PLANE),
         workers=of_role(machines, Role.WORKER),
         load_balancer=next(iter(of_role(machines, Role.LOAD_BALANCER)), None),
         places=tree.places(),
         unnamed=tuple(tree.servers(without=known)),
-        unfinished=tuple(unfinished),
+        unfinished=tuple(search.unfinished),
         stack_id=stack_id,
+        problems=problems,
     )
 
 
@@ -135,6 +162,7 @@ class _Tree:
             self._stacks[resource.stack_id][resource.name] = resource
         self._owners = {r.nested_stack_id: r for r in resources if r.nested_stack_id}
         self._ports = {r.physical_id: r for r in resources if r.type == PORT}
+        self._attached = {_device(port) for port in self._ports.values()}
 
     def group(self, aspect_id: str | None) -> StackResource | None:
         """The nested stack of that name, as a resource."""
@@ -161,18 +189,50 @@ class _Tree:
             return cp
         return self._ports.get(str(cp.attributes.get("port_id") or ""))
 
+    def members(self, group: StackResource) -> Iterator[tuple[StackResource, set[str]]]:
+        """The members of a group that are not being deleted, each with the ids of its
+        stacks.
+        """
+        for member in self._stacks.get(group.nested_stack_id, {}).values():
+            if not member.status.startswith("DELETE_"):
+                own = {member.nested_stack_id}
+                yield member, {i for i in self._stacks if own & self.around(i)}
+
+    def unbuilt(self) -> Iterator[tuple[StackResource, set[str]]]:
+        """Likewise the stacks that Heat has not begun to build, wherever they are."""
+        for resources in self._stacks.values():
+            for one in resources.values():
+                is_stack = "::" not in one.type and not one.status.startswith("DELETE_")
+                if is_stack and one.nested_stack_id not in self._stacks:
+                    yield one, set()
+
+    def detached_server(self, stack_id: str) -> str:
+        """The only server in a stack to which no port is attached; "" if there is none.
+
+        Nova unbinds the ports of a server that is deleted, so that Neutron no longer
+        says whose they were.
+        """
+        servers = {
+            resource.physical_id
+            for resource in self._stacks[stack_id].values()
+            if resource.type == _SERVER and resource.physical_id
+        }
+        left = servers - self._attached
+        return left.pop() if len(left) == 1 else ""
+
     def places(self) -> Mapping[str, frozenset[str]]:
         """By physical id of all existing resources: it and the stacks around it."""
-        around = {
-            stack_id: {stack_id, *(owner.stack_id for owner in self.owners(stack_id))}
-            for stack_id in self._stacks
-        }
+        around = {stack_id: self.around(stack_id) for stack_id in self._stacks}
         return {
             resource.physical_id: frozenset({resource.physical_id, *around[stack_id]})
             for stack_id, resources in self._stacks.items()
             for resource in resources.values()
             if resource.physical_id and resource.status != _GONE
         }
+
+    def around(self, stack_id: str) -> set[str]:
+        """A stack and those around it."""
+        return {stack_id, *(owner.stack_id for owner in self.owners(stack_id))}
 
     def servers(self, without: Container[str]) -> Iterator[str]:
         """The names of all complete servers but these."""
@@ -189,47 +249,112 @@ class _Tree:
             stack_id = owner.stack_id
 
 
-def _find(
-    selector: VmSelector,
-    tree: _Tree,
-    problems: list[str],
-    unfinished: list[Unfinished],
-) -> list[Machine]:
-    group = tree.group(selector.aspect_id)
-    if selector.own_labels and group is None:
-        missing = f"there is no group {selector.aspect_id} in the stack"
-        problems.append(f"{selector.attribute}.aspect_id: {missing}")
-        return []
-    stacks = dict(tree.stacks(group, selector.besides))
-    vms = [stack_id for stack_id in stacks if selector.ssh_cp in stacks[stack_id]]
-    machines: list[Machine] = []
-    incomplete: list[Unfinished] = []
-    for stack_id in vms:
-        if vm := _unfinished(selector, stacks[stack_id], tree, stack_id):
-            incomplete.append(vm)
-            continue
-        try:
-            machines.append(_machine(selector, stacks[stack_id], tree))
-        except _Mismatch as mismatch:
-            problems.append(f"{selector.attribute}.{mismatch}")
-    name = f"{selector.attribute}.ssh_cp_name"
-    place = f"the group {group.name}" if group else "the stack"
-    # The only VM may be the one that a rollback, a scale-in or a heal is to mend.
-    may_be_empty = group and selector.role is Role.WORKER
-    if not vms and not (may_be_empty and not stacks):
-        problems.append(f"{name}: there is no {selector.ssh_cp} in {place}")
-    elif vms and len(incomplete) == len(vms) and not may_be_empty:
-        problems.append(f"{name}: no VM in {place} is complete, {incomplete[0].state}")
-    unfinished += incomplete
-    problems += [f"{name}: {text}" for text in _wrong_count(selector.role, len(vms))]
-    return machines
+class _Search:
+    """The search for the VMs of all roles.
 
+    :ivar problems: why no cluster can be built of them.
+    :ivar is_refused: one of these is no VM's condition: the parameters are wrong.
+    """
 
-def _wrong_count(role: Role, count: int) -> Iterator[str]:
-    if role is Role.CONTROL_PLANE and count and count % 2 == 0:
-        yield f"there are {count} VMs; etcd wants an odd number of them"
-    if role is Role.LOAD_BALANCER and count > 1:
-        yield f"there are {count} VMs; one load balancer is supported"
+    def __init__(self, tree: _Tree, params: InstallParams) -> None:
+        self._tree = tree
+        self._params = params
+        self.machines: list[Machine] = []
+        self.unfinished: list[Unfinished] = []
+        self.problems: list[str] = []
+        self.is_refused = False
+
+    def refuse(self, problems: Iterable[str]) -> None:
+        """Note what is wrong in the parameters, if anything is."""
+        found = [*problems]
+        self.problems += found
+        self.is_refused = self.is_refused or bool(found)
+
+    def find(self, selector: VmSelector) -> None:
+        """Find the VMs of a selector."""
+        tree, place = self._tree, "the stack"
+        name = f"{selector.attribute}.ssh_cp_name"
+        group = tree.group(selector.aspect_id)
+        if selector.own_labels and group is None:
+            missing = f"there is no group {selector.aspect_id} in the stack"
+            self.refuse([f"{selector.attribute}.aspect_id: {missing}"])
+            return
+        stacks = dict(tree.stacks(group, selector.besides))
+        vms = {i: stacks[i] for i in stacks if selector.ssh_cp in stacks[i]}
+        before = len(self.unfinished)
+        if group is not None:
+            place = f"the group {group.name}"
+            members = [*tree.members(group)]
+            begun = any(stacks for _, stacks in members)
+        else:
+            members = [] if vms else [*tree.unbuilt()]
+            begun = not members
+        self._note_empty(selector, members, vms)
+        found = self._machines(selector, vms)
+        if not vms and begun:
+            self.refuse([f"{name}: there is no {selector.ssh_cp} in {place}"])
+        elif selector.role is not Role.WORKER:
+            late = [vm for vm in self.unfinished[before:] if not vm.lacks]
+            what = "not every VM" if found else "no VM"
+            state = f", {late[0].state}" if late else ""
+            if late or not vms:
+                self.problems.append(f"{name}: {what} in {place} is complete{state}")
+        if selector.role is Role.CONTROL_PLANE and vms and len(vms) % 2 == 0:
+            text = f"there are {len(vms)} VMs; etcd wants an odd number of them"
+            self.problems.append(f"{name}: {text}")
+        if selector.role is Role.LOAD_BALANCER and len(found) > 1:
+            text = f"there are {len(found)} VMs; one load balancer is supported"
+            self.refuse([f"{name}: {text}"])
+        self.machines += found
+
+    def _note_empty(
+        self,
+        selector: VmSelector,
+        members: Sequence[tuple[StackResource, set[str]]],
+        vms: Collection[str],
+    ) -> None:
+        """Note the members that Heat has not begun to build."""
+        for member, stacks in members:
+            if not stacks or not (member.complete or stacks.intersection(vms)):
+                state = f"is {member.status}"
+                if member.complete:
+                    state = "has no resources"
+                around = frozenset({member.nested_stack_id, *stacks} - {""})
+                vm = Unfinished(
+                    selector.role, "", f"{member.name} {state}", stacks=around
+                )
+                self.unfinished.append(vm)
+
+    def _machines(
+        self, selector: VmSelector, vms: Mapping[str, Mapping[str, StackResource]]
+    ) -> list[Machine]:
+        """The VMs that can be used; the others are noted."""
+        found: list[Machine] = []
+        misfits: list[_Mismatch] = []
+        for stack_id, stack in vms.items():
+            if vm := _unfinished(selector, stack, self._tree, stack_id):
+                self.unfinished.append(vm)
+                continue
+            try:
+                found.append(_machine(selector, stack, self._tree, self._params))
+            except _Mismatch as misfit:
+                misfits.append(misfit)
+                server_id = _attached_to(selector, stack, self._tree)
+                self.unfinished.append(
+                    Unfinished(
+                        selector.role,
+                        server_id or self._tree.detached_server(stack_id),
+                        misfit.state,
+                        lacks=True,
+                        stacks=frozenset(self._tree.around(stack_id)),
+                    )
+                )
+        texts = [str(misfit) for misfit in misfits]
+        if not found and texts and all(misfit.of_names for misfit in misfits):
+            self.refuse(texts)
+        else:
+            self.problems += texts
+        return found
 
 
 def _unfinished(
@@ -240,9 +365,8 @@ def _unfinished(
     A group around it does not count: when it failed to grow, its other members are
     intact.
     """
-    cps = [stack[name] for name in (selector.ssh_cp, selector.nic_cp) if name in stack]
-    ports = [*cps, *(port for port in map(tree.port, cps) if port)]
-    servers = {str(port.attributes.get("device_id") or "") for port in ports} - {""}
+    ports = _points(selector, stack, tree)
+    servers = {_device(port) for port in ports} - {""}
     parts = [
         *ports,
         *(resource for resource in stack.values() if resource.physical_id in servers),
@@ -252,57 +376,93 @@ def _unfinished(
     if bad is None:
         return None
     state = f"{bad.name} is {bad.status}"
-    return Unfinished(selector.role, min(servers, default=""), state)
+    around = frozenset(tree.around(stack_id))
+    return Unfinished(selector.role, min(servers, default=""), state, stacks=around)
+
+
+def _points(
+    selector: VmSelector, stack: Mapping[str, StackResource], tree: _Tree
+) -> list[StackResource]:
+    """The connection points of a VM, and the ports of its floating IPs."""
+    cps = [stack[name] for name in (selector.ssh_cp, selector.nic_cp) if name in stack]
+    return [*cps, *(port for port in map(tree.port, cps) if port)]
+
+
+def _attached_to(
+    selector: VmSelector, stack: Mapping[str, StackResource], tree: _Tree
+) -> str:
+    """The server that a connection point of a VM is attached to; "" for none."""
+    points = _points(selector, stack, tree)
+    return min({_device(point) for point in points} - {""}, default="")
 
 
 class _Mismatch(Exception):
-    """A VM does not match the parameters; the text begins with the attribute's name."""
+    """A VM does not match the parameters.
+
+    :param problem: with the attribute's name before it.
+    :param of_names: it is what the template says of the VM, and not its condition.
+    """
+
+    def __init__(self, problem: str, of_names: bool = False) -> None:
+        super().__init__(problem)
+        self.state = problem.partition(": ")[2]
+        self.of_names = of_names
 
 
 def _machine(
-    selector: VmSelector, stack: Mapping[str, StackResource], tree: _Tree
+    selector: VmSelector,
+    stack: Mapping[str, StackResource],
+    tree: _Tree,
+    params: InstallParams,
 ) -> Machine:
     ssh = stack[selector.ssh_cp]
-    attribute = "ssh_cp_name" if selector.nic_cp == selector.ssh_cp else "nic_cp_name"
+    ssh_cp, nic_cp = (f"{selector.attribute}.{n}_cp_name" for n in ("ssh", "nic"))
+    attribute = ssh_cp if selector.nic_cp == selector.ssh_cp else nic_cp
     named = stack.get(selector.nic_cp)
     if named is None:
-        raise _Mismatch(
-            f"nic_cp_name: there is no {selector.nic_cp} beside {selector.ssh_cp}"
-        )
+        text = f"there is no {selector.nic_cp} beside {selector.ssh_cp}"
+        raise _Mismatch(f"{nic_cp}: {text}", of_names=True)
     nic = tree.port(named)
     if nic is None:
         raise _Mismatch(
             f"{attribute}: the floating IP {named.name} belongs to no port of the "
             "stack; name the VM's port in nic_cp_name"
         )
-    server_id = _server_id(attribute, nic)
+    server_id, family = _server_id(attribute, nic), selector.family
     if ssh.type == FLOATING_IP:
-        ssh_address = str(ssh.attributes.get("floating_ip_address") or "")
+        logins = [str(ssh.attributes.get("floating_ip_address") or "")]
     else:
-        if _server_id("ssh_cp_name", ssh) != server_id:
-            raise _Mismatch(
-                f"nic_cp_name: {nic.name} belongs to another VM than {ssh.name}"
-            )
-        addresses = _fixed_addresses(ssh)
-        ssh_address = addresses.get(selector.family) or next(
-            iter(addresses.values()), ""
-        )
-    if not ssh_address:
-        raise _Mismatch(f"ssh_cp_name: {ssh.name} has no address")
-    addresses = _fixed_addresses(nic)
-    if selector.family not in addresses:
-        other = f", only {next(iter(addresses))}" if addresses else ""
+        if _server_id(ssh_cp, ssh) != server_id:
+            text = f"{nic.name} belongs to another VM than {ssh.name}"
+            raise _Mismatch(f"{nic_cp}: {text}", of_names=True)
+        at_port = _fixed_addresses(ssh)
+        logins = at_port.get(family) or next(iter(at_port.values()), [""])
+    if not logins[0]:
+        raise _Mismatch(f"{ssh_cp}: {ssh.name} has no address")
+    inner = _fixed_addresses(nic)
+    if family not in inner:
+        other = f", only {next(iter(inner))}" if inner else ""
         raise _Mismatch(
-            f"{attribute}: {nic.name} has no {selector.family} address{other}; "
-            f"address_family is {selector.family}"
+            f"{attribute}: {nic.name} has no {family} address{other}; "
+            f"address_family is {family}"
         )
+    misplaced = [vm_checks.misplaced(server_id, a, params) for a in inner[family]]
+    if all(misplaced):
+        raise _Mismatch(misplaced[0])
+    addresses = [
+        address
+        for address, problem in zip(inner[family], misplaced, strict=True)
+        if not problem
+    ]
     return Machine(
         role=selector.role,
         server_id=server_id,
-        ssh_address=ssh_address,
-        address=addresses[selector.family],
+        ssh_address=logins[0],
+        address=addresses[0],
         aspect_id=selector.aspect_id or "" if selector.own_labels else "",
         compute_host=_compute_host(stack, server_id) if selector.compute_host else "",
+        ssh_addresses=tuple(logins),
+        addresses=tuple(addresses),
     )
 
 
@@ -317,24 +477,26 @@ def _compute_host(stack: Mapping[str, StackResource], server_id: str) -> str:
     return next((host for host in hosts if LABEL_VALUE.fullmatch(host)), "")
 
 
+def _device(port: StackResource) -> str:
+    return str(port.attributes.get("device_id") or "")
+
+
 def _server_id(attribute: str, port: StackResource) -> str:
     if port.type != PORT:
-        raise _Mismatch(
-            f"{attribute}: {port.name} is an {port.type}, not a port or floating IP"
-        )
-    server_id = port.attributes.get("device_id")
-    if not server_id:
+        text = f"{port.name} is an {port.type}, not a port or floating IP"
+        raise _Mismatch(f"{attribute}: {text}", of_names=True)
+    if not (server_id := _device(port)):
         raise _Mismatch(f"{attribute}: the port {port.name} is not attached to a VM")
-    return str(server_id)
+    return server_id
 
 
-def _fixed_addresses(port: StackResource) -> dict[str, str]:
-    """The first address of each family: ``{"ipv4": ..., "ipv6": ...}``.
+def _fixed_addresses(port: StackResource) -> dict[str, list[str]]:
+    """The addresses of each family: ``{"ipv4": [...], "ipv6": [...]}``.
 
-    Neutron lists the addresses of a dual-stack port in no particular order.
+    Neutron lists them ordered as text, whichever the port had first.
     """
-    addresses: dict[str, str] = {}
+    addresses: dict[str, list[str]] = {}
     for fixed in port.attributes.get("fixed_ips") or ():
         address = ipaddress.ip_address(fixed["ip_address"])
-        addresses.setdefault(f"ipv{address.version}", str(address))
+        addresses.setdefault(f"ipv{address.version}", []).append(str(address))
     return addresses

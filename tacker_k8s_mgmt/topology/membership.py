@@ -6,8 +6,8 @@ a deleted one (the rollback of a scale-out). So each operation compares by exact
 identity, instead of trusting its arguments, and mends what an earlier one left.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, name_nodes, of_role
 from tacker_k8s_mgmt.topology.heat_stack import Machines
@@ -130,6 +130,67 @@ def _kept(
         and (node.role, node.address) not in addresses
         and (node.server_id in machines.places or node.role is Role.CONTROL_PLANE)
     )
+
+
+def at_recorded_addresses(
+    machines: Machines,
+    previous: Sequence[Node],
+    balancer: Machine | None = None,
+    rebuilt: Collection[str] = (),
+) -> Machines:
+    """The VMs at the recorded ones of the addresses that their ports have.
+
+    A port may get more addresses than the VM is known by, and Neutron lists them
+    ordered as text.
+
+    :param previous: the nodes of the inventory, and those that a heal has taken out.
+    :param balancer: the load balancer as recorded.
+    :param rebuilt: recorded addresses of nodes that Heat rebuilds.
+    """
+    known = {(node.role, node.server_id): node for node in previous}
+    others = {(node.role, node.address) for node in previous}
+    others |= {(Role.WORKER, address) for address in rebuilt}
+
+    def settled(vm: Machine, recorded: Machine | None) -> Machine:
+        if recorded is None:
+            free = (a for a in vm.addresses if (vm.role, a) in others)
+            return replace(vm, address=next(free, vm.address))
+        if recorded.address in vm.addresses:
+            vm = replace(vm, address=recorded.address)
+        if recorded.ssh_address in vm.ssh_addresses:
+            vm = replace(vm, ssh_address=recorded.ssh_address)
+        return vm
+
+    def nodes(vms: Sequence[Machine]) -> tuple[Machine, ...]:
+        return tuple(settled(vm, known.get((vm.role, vm.server_id))) for vm in vms)
+
+    lb = machines.load_balancer
+    return replace(
+        machines,
+        control_planes=nodes(machines.control_planes),
+        workers=nodes(machines.workers),
+        load_balancer=settled(lb, balancer) if lb and balancer else lb,
+    )
+
+
+def moved(
+    machines: Machines, previous: Sequence[Node], balancer: Machine | None = None
+) -> Mapping[str, str]:
+    """By server id, which VM has another address in the cluster than is recorded.
+
+    :param balancer: the load balancer as recorded.
+    """
+    lb = machines.load_balancer
+    recorded = {node.server_id: (node.name, node.address) for node in previous}
+    if lb and balancer:
+        recorded[lb.server_id] = ("the load balancer", balancer.address)
+    vms = (*machines.control_planes, *machines.workers, *((lb,) if lb else ()))
+    return {
+        vm.server_id: f"{name} from {address} to {vm.address}"
+        for vm in vms
+        for name, address in (recorded.get(vm.server_id, ("", vm.address)),)
+        if address != vm.address
+    }
 
 
 def leaving(

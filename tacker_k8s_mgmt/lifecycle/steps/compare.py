@@ -1,28 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares Heat, the inventory and the cluster, with which an operation begins."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from oslo_log import log as logging
 
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
-from tacker_k8s_mgmt.lifecycle.steps import rebuild
+from tacker_k8s_mgmt.lifecycle.steps import load_balancer, rebuild
 from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
-from tacker_k8s_mgmt.model.nodes import names_of
+from tacker_k8s_mgmt.model.nodes import Node, names_of
 from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG = logging.getLogger(__name__)
 
 
+_GIVE_BACK = (
+    "Have the ports get these addresses back (`openstack port set --fixed-ip`). A "
+    "worker may be healed instead; or heal the whole VNF, which builds the cluster "
+    "again."
+)
+
+
 def compare(
-    state: ClusterState, meanwhile: Callable[[], None] = lambda: None
+    state: ClusterState,
+    meanwhile: Callable[[], None] = lambda: None,
+    leaves: Callable[[str], bool] = lambda server_id: False,
 ) -> tuple[Membership, NodeObjects]:
     """The membership of the cluster, and its Node objects by name.
 
     :param meanwhile: called before the cluster lists its nodes.
-    :raises ClusterError: there is no inventory to compare with.
+    :param leaves: whether the operation removes or rebuilds the VM with this server id.
+    :raises ClusterError: there is no inventory to compare with, or the load balancer
+        has no VM that can be used.
+    :raises UnsupportedOperation: an address in the cluster has changed.
     :raises SettingsError: the settings of nodes are wrong.
     """
     state.deps.settings.check()
@@ -37,6 +50,9 @@ def compare(
     state.healing = state.records.healing()
     out = (state.healing.plane,) if state.healing.plane else ()
     previous = state.previous()
+    settle(state, (*previous, *out))
+    load_balancer.require(state, leaves)
+    _refuse_moved(state, previous, leaves)
     away = {node.name for node in out}
     state.nodes = tuple(n for n in previous if n.name not in away) or previous
     recorded = rebuilt(state.records.joined, "It is rebuilt from the cluster's nodes.")
@@ -74,6 +90,42 @@ def compare(
             names_of(members.lost),
         )
     return members, seen
+
+
+def settle(state: ClusterState, nodes: Sequence[Node]) -> None:
+    """Take the VMs at their recorded addresses, where their ports still have these.
+
+    :param nodes: as recorded.
+    """
+    wanted = state.params.load_balancer
+    state.balancer = state.records.balancer(state.machines) if wanted else None
+    rebuilt_at = state.healing.addresses
+    state.machines = membership.at_recorded_addresses(
+        state.machines, nodes, state.balancer, rebuilt_at
+    )
+
+
+def _refuse_moved(
+    state: ClusterState, previous: Sequence[Node], leaves: Callable[[str], bool]
+) -> None:
+    """Check that the addresses in the cluster are as recorded.
+
+    Names, certificates, etcd members and every kubelet's connection depend on them. A
+    worker that leaves may have lost its address.
+    """
+    workers = {vm.server_id for vm in state.machines.workers}
+    moved = membership.moved(state.machines, previous, state.balancer)
+    stay = [
+        text
+        for server_id, text in moved.items()
+        if not (server_id in workers and leaves(server_id))
+    ]
+    if stay:
+        raise errors.UnsupportedOperation(
+            detail="Addresses inside the cluster have changed, which cannot while it "
+            f"runs: {', '.join(stay)}. Nothing was changed.",
+            hint=_GIVE_BACK,
+        )
 
 
 def _in_service(state: ClusterState, seen: NodeObjects) -> Iterator[str]:

@@ -94,7 +94,8 @@ def write_inputs(
     extra_vars = variables.build(
         params or upgrade_plan.applied(state.records.upgrade(), state.params),
         nodes,
-        state.machines.load_balancer,
+        # Of one that is to be rebuilt, the record: its port keeps the addresses.
+        state.machines.load_balancer or state.balancer,
         nic_mtus=state.nic_mtus(),
         healing_members=members if state.healing.plane else None,
     )

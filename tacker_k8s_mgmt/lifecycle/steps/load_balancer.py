@@ -4,7 +4,7 @@
 Nodes in maintenance get no routes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from itertools import chain
 
@@ -26,6 +26,23 @@ from tacker_k8s_mgmt.request.models import LoadBalancer
 def exists(state: ClusterState) -> bool:
     """Whether the cluster has a load balancer."""
     return bool(state.machines.load_balancer and state.params.load_balancer)
+
+
+def require(
+    state: ClusterState, leaves: Callable[[str], bool] = lambda server_id: False
+) -> None:
+    """Check that a load balancer that the cluster has, has a VM that can be used.
+
+    :param leaves: whether the operation rebuilds the VM with this server id.
+    :raises ClusterError: it has not, and the operation does not rebuild it.
+    """
+    vm = state.machines.incomplete_balancer()
+    if vm and not leaves(vm.server_id):
+        raise errors.ClusterError(
+            detail=f"The load balancer has no VM that can be used: {vm.state}. The "
+            "nodes reach the API through it. Nothing was changed.",
+            hint="Heal its VNFC first.",
+        )
 
 
 def expect(state: ClusterState) -> None:

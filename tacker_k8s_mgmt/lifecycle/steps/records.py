@@ -18,9 +18,10 @@ from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
-from tacker_k8s_mgmt.model.nodes import Node
+from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.topology import heal_record, upgrade_plan
 from tacker_k8s_mgmt.topology.heal_record import Healing
+from tacker_k8s_mgmt.topology.heat_stack import Machines
 
 LOG = logging.getLogger(__name__)
 
@@ -144,6 +145,23 @@ class ClusterRecords:
     def api_address(self) -> str | None:
         """The load balancer's address in the variables of the last playbook."""
         return self._read(VARIABLES_FILE, variables.api_address)
+
+    def balancer(self, machines: Machines) -> Machine | None:
+        """The load balancer at its recorded addresses; None where none is recorded.
+
+        A spoiled file counts as none: another step rebuilds it, or reports it.
+        """
+        api = rebuilt(self.api_address, "The next playbook's run has it written.")
+        if not api:
+            return None
+        logins = rebuilt(self.addresses, "An operation rebuilds it.") or {}
+        vm = machines.load_balancer or machines.incomplete_balancer()
+        server_id = vm.server_id if vm else ""
+        if not server_id:
+            # Heat does not say which server it was; the others are nodes.
+            nodes = {node.server_id for node in nodes_in(self.last_inventory())}
+            server_id = min(logins.keys() - nodes, default="")
+        return Machine(Role.LOAD_BALANCER, server_id, logins.get(server_id, api), api)
 
     def _read(self, name: str, read: Callable[[str], Content]) -> Content | None:
         hint = _HINTS.get(name, _DELETE)
