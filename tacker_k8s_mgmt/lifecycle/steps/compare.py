@@ -73,6 +73,12 @@ def compare(
     )
     state.nodes, state.returning = members.nodes, members.returning
     state.kept_in_service = frozenset(_in_service(state, seen))
+    _note_absent(state, members)
+    return members, seen
+
+
+def _note_absent(state: ClusterState, members: Membership) -> None:
+    """Note the control planes that are out of the cluster, or whose VM is."""
     if members.returning:
         LOG.warning(
             "%s was taken out to be built anew and has not joined again; the next heal "
@@ -89,7 +95,6 @@ def compare(
             "which stay in it: %s",
             names_of(members.lost),
         )
-    return members, seen
 
 
 def settle(state: ClusterState, nodes: Sequence[Node]) -> None:
