@@ -8,7 +8,7 @@ import yaml
 
 from tacker_k8s_mgmt.csar import archive, build, customize, meta, sources
 from tacker_k8s_mgmt.errors import PackageError
-from tacker_k8s_mgmt.model import yaml_text
+from tacker_k8s_mgmt.model import kubernetes_yaml
 
 #: The driver's file in a package by Tacker's API, and the same as a VNFD names it.
 DRIVER_FILES: Mapping[str, tuple[str, str]] = {
@@ -65,7 +65,7 @@ def _charts(files: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
             continue
         root = name.removesuffix("Chart.yaml")
         try:
-            chart = yaml_text.document(files[name].decode())
+            chart = kubernetes_yaml.document(files[name].decode())
             title, packed = str(chart["name"]), f"{chart['name']}-{chart['version']}"
         except (yaml.YAMLError, KeyError, TypeError, UnicodeDecodeError):
             raise PackageError(name, ["it has no name and version"]) from None

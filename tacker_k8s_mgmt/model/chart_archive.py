@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import yaml
 
-from tacker_k8s_mgmt.model import compressed, yaml_text
+from tacker_k8s_mgmt.model import compressed, kubernetes_yaml
 from tacker_k8s_mgmt.model.manifest_objects import Unusable
 
 _CHART = "Chart.yaml"
@@ -69,7 +69,7 @@ def _chart_file(archive: bytes) -> bytes | None:
 
 def _version(text: bytes) -> str:
     try:
-        chart = yaml_text.document(text.decode())
+        chart = kubernetes_yaml.document(text.decode())
         parts = [chart["name"], chart["version"]]
     except (yaml.YAMLError, TypeError, KeyError, ValueError):
         parts = []

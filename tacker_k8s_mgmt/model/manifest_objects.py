@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.model import yaml_text
+from tacker_k8s_mgmt.model import kubernetes_yaml
 from tacker_k8s_mgmt.model.placement import Workload
 
 Object = Mapping[str, Any]
@@ -41,7 +41,7 @@ def parse(text: str) -> tuple[dict[str, Any], ...]:
     :raises Unusable: it is none.
     """
     try:
-        documents = list(yaml_text.documents(text))
+        documents = kubernetes_yaml.documents(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark else ""
@@ -70,7 +70,7 @@ def _objects(document: Any, where: str) -> Iterator[dict[str, Any]]:
     try:
         json.dumps(document, allow_nan=False)
     except (TypeError, ValueError):
-        # YAML has dates, which JSON has not.
+        # It has infinity, or no number.
         raise Unusable(f"{where} has values that JSON cannot have") from None
     yield document
 

@@ -18,7 +18,7 @@ try:
 except ImportError:
     from yaml import SafeLoader as SafeLoader  # type: ignore[assignment]
 
-__all__ = ["SafeLoader", "document", "documents"]
+__all__ = ["SafeLoader", "check", "document", "documents"]
 
 #: Levels of lists and mappings in each other; definitions of custom resources have 40.
 DEEPEST = 200
@@ -33,13 +33,13 @@ def document(text: str, loader: Any = SafeLoader) -> Any:
     :param loader: a safe one.
     :raises yaml.YAMLError: it is no YAML, is nested too deeply or stands for too much.
     """
-    _check(text)
+    check(text)
     return yaml.load(text, Loader=loader)  # noqa: S506
 
 
 def documents(text: str, loader: Any = SafeLoader) -> Iterator[Any]:
     """The documents of a text; see :func:`document`."""
-    _check(text)
+    check(text)
     return yaml.load_all(text, Loader=loader)
 
 
@@ -56,7 +56,8 @@ class _Extent:
         self.levels = max(self.levels, inner.levels + 1)
 
 
-def _check(text: str) -> None:
+def check(text: str) -> None:
+    """:raises yaml.YAMLError: see :func:`document`."""
     anchors: dict[str, _Extent] = {}
     opened = [_Extent()]
     written = 0

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.model import json_text, yaml_text
+from tacker_k8s_mgmt.model import json_text, kubernetes_yaml
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject, PersonAccess
 from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
@@ -201,7 +201,7 @@ class KubeControl:
         get = (*_CLUSTER_INFO, "--ignore-not-found")
         data = self._client.get(*get, read=lambda configmap: configmap.get("data", {}))
         try:
-            config = yaml_text.document(str(data.get("kubeconfig", ""))) or {}
+            config = kubernetes_yaml.document(str(data.get("kubeconfig", ""))) or {}
             clusters = [entry["cluster"] for entry in config.get("clusters", ())]
             leaving = [c for c in clusters if urlsplit(c["server"]).hostname == address]
         except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError):
