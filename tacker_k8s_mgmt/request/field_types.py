@@ -20,6 +20,8 @@ from pydantic import AfterValidator, BeforeValidator, SecretStr, Strict
 from tacker_k8s_mgmt.model import redaction
 
 LONGEST_NAME = 255
+# Linux's PATH_MAX, less what we put below a directory.
+_LONGEST_PATH = 3800
 NO_TEMPLATE = "must not contain {{, {% or {#, which Ansible takes apart"
 LONGEST_KEY = 32 * 1024
 # Ansible splits search paths at colons; OpenSSH expands or unquotes the others.
@@ -152,12 +154,19 @@ def _between(least: int, most: int) -> AfterValidator:
 def absolute_path(value: str) -> str:
     """Normalise an absolute path.
 
-    :raises ValueError: the path is relative or contains ``..``.
+    :raises ValueError: the path is relative, too long or contains ``..``.
     """
     if not _plain(value).startswith("/"):
         raise ValueError("must be an absolute path (it starts with /)")
     if ".." in PurePosixPath(value).parts:
         raise ValueError("must not contain '..'")
+    if len(value.encode()) > _LONGEST_PATH or any(
+        len(part.encode()) > LONGEST_NAME for part in PurePosixPath(value).parts
+    ):
+        raise ValueError(
+            f"must have at most {_LONGEST_PATH} bytes, and {LONGEST_NAME} between "
+            "slashes, as Linux has them"
+        )
     return "/" + posixpath.normpath(value).lstrip("/")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tacker_k8s_mgmt.model import network_plugins
 from tacker_k8s_mgmt.model.network_plugins import Plugin
+from tacker_k8s_mgmt.request import field_types
 from tacker_k8s_mgmt.request.key_aliases import Location, Reading
 
 _TENANTS = "tenants"
@@ -65,12 +66,28 @@ def _places(reading: Reading) -> list[Location]:
 
 
 def _vim_names(reading: Reading, places: list[Location]) -> Iterator[str]:
-    taken = {str(reading.get("vim_name"))}
+    """VIMs of one name, and names that Tacker has no room for."""
+    cluster = reading.get("vim_name")
+    taken = {str(cluster)}
     for place in places:
-        name = reading.given(*place, "vim_name")
-        if isinstance(name, str) and name in taken:
-            yield f"{reading.dotted(*place, 'vim_name')}: another VIM has this name"
-        taken.add(str(name))
+        name, composed = reading.given(*place, "vim_name"), ""
+        own = reading.given(*place, "name")
+        if not name and isinstance(cluster, str) and cluster and isinstance(own, str):
+            name = composed = f"{cluster}_{own}"
+        if not isinstance(name, str):
+            continue
+        attribute = reading.dotted(*place, "vim_name")
+        if name in taken:
+            yield f"{attribute}: another VIM has this name" + (
+                f", {name}, which is the default" if composed else ""
+            )
+        if len(composed) > field_types.LONGEST_NAME:
+            yield (
+                f"{attribute}: its default, vim_name with the tenant's name, has "
+                f"{len(composed)} characters, and Tacker has room for "
+                f"{field_types.LONGEST_NAME}; give one, or a shorter vim_name"
+            )
+        taken.add(name)
 
 
 def _plugin(reading: Reading) -> Plugin | None:

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.model import manifest_objects
-from tests.helpers.kubernetes_yaml import BIG, REFUSED, SCALARS, STRUCTURES
 from tests.helpers.kubectl_server import bed, needs_kubectl
+from tests.helpers.kubernetes_yaml import BIG, REFUSED, SCALARS, STRUCTURES
 
 pytestmark = needs_kubectl
 
