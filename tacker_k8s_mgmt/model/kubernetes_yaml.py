@@ -57,7 +57,7 @@ class _Loader(yaml_text.SafeLoader):
     def resolve(self, kind: type, value: Any, implicit: Any) -> Any:
         if kind is yaml.ScalarNode and implicit[0]:
             return _PLAIN
-        return super().resolve(kind, value, implicit)
+        return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
 
 
 def document(text: str) -> Any:
@@ -120,10 +120,12 @@ def _mapping(node: yaml.MappingNode) -> dict[str, Any]:
 def _merged(node: yaml.Node) -> list[dict[str, Any]]:
     """The mappings of a merge, in the order in which each replaces the former ones."""
     several = isinstance(node, yaml.SequenceNode)
-    nodes = list(reversed(node.value)) if several else [node]
-    if not all(isinstance(one, yaml.MappingNode) for one in nodes):
-        raise _refusal("merges what is no mapping", node)
-    return [_mapping(one) for one in nodes]
+    merged = []
+    for one in reversed(node.value) if several else [node]:
+        if not isinstance(one, yaml.MappingNode):
+            raise _refusal("merges what is no mapping", node)
+        merged.append(_mapping(one))
+    return merged
 
 
 def _key(node: yaml.Node) -> str:

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.model import manifest_objects
-from tests.helpers.kubectl_server import bed, needs_kubectl
+from tests.helpers.kubeapi import KUBECTL
+from tests.helpers.kubectl_server import needs_kubectl
 from tests.helpers.kubernetes_yaml import BIG, REFUSED, SCALARS, STRUCTURES
 
 pytestmark = needs_kubectl
@@ -21,7 +22,7 @@ def kubectl(text, where):
     """What kubectl makes of a manifest without asking a cluster; None: it refuses."""
     words = ("label", "--local", "--output=json", "--filename=-", "read=y")
     done = subprocess.run(
-        [bed.KUBECTL, *words],
+        [KUBECTL or "kubectl", *words],
         input=text,
         capture_output=True,
         text=True,
