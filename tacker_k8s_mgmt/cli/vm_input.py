@@ -20,10 +20,10 @@ from pydantic import (
 
 from tacker_k8s_mgmt.cli import documents
 from tacker_k8s_mgmt.cli.common import UsageError
-from tacker_k8s_mgmt.csar import hot
 from tacker_k8s_mgmt.csar.stack_simulation import SERVER, complete, port
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology import base_hot
 from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, find_machines
 from tacker_k8s_mgmt.topology.vm_selectors import VmSelector, vm_selectors
 
@@ -153,16 +153,16 @@ def _stack(
     for selector in vm_selectors(params):
         role, aspect_id = place = _place_of(selector)
         group, name = f"{role.value}{aspect_id}", selector.aspect_id or role.value
-        yield complete("stack", name, hot.GROUP, group, is_stack=True)
+        yield complete("stack", name, base_hot.GROUP, group, is_stack=True)
         members = [m for m in machines if (m.role, m.aspect_id) == place]
         for number, machine in enumerate(members):
             stack, server_id = f"{group}/{number}", machine.server_id
             yield complete(group, str(number), "vm", stack, is_stack=True)
-            yield complete(stack, "server", hot.SERVER, server_id, SERVER)
+            yield complete(stack, "server", base_hot.SERVER, server_id, SERVER)
             cps = {
                 selector.nic_cp: machine.address,
                 selector.ssh_cp: machine.ssh_address,
             }
             for cp, address in cps.items():
                 attributes = port(server_id, [address])
-                yield complete(stack, cp, hot.PORT, f"{stack}/{cp}", attributes)
+                yield complete(stack, cp, base_hot.PORT, f"{stack}/{cp}", attributes)

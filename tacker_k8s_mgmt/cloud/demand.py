@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tacker_k8s_mgmt.csar import archive, hot, vnfd
+from tacker_k8s_mgmt.csar import archive, vnfd
 from tacker_k8s_mgmt.csar.api import Api, of_package
 from tacker_k8s_mgmt.csar.request import Request, external_cps
-from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.model.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.request import blanks
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology import base_hot
 from tacker_k8s_mgmt.topology.vm_selectors import vm_selectors
 
 VOLUME = "OS::Cinder::Volume"
@@ -21,11 +22,11 @@ _PAIRS = "allowed_address_pairs"
 _SECURITY_GROUP = "OS::Neutron::SecurityGroup"
 #: Resource types by the name of their quota.
 _COUNTED: Mapping[str, str] = {
-    hot.SERVER: "instances",
+    base_hot.SERVER: "instances",
     "OS::Nova::ServerGroup": "server_groups",
     "OS::Neutron::Net": "networks",
     "OS::Neutron::Subnet": "subnets",
-    hot.PORT: "ports",
+    base_hot.PORT: "ports",
     "OS::Neutron::FloatingIP": "floating_ips",
     _SECURITY_GROUP: "security_groups",
     VOLUME: "volumes",
@@ -77,7 +78,7 @@ class Package:
     """The flavour of a package that a request is for."""
 
     flavour: vnfd.Flavour
-    base: hot.BaseHot
+    base: base_hot.BaseHot
     api: Api
 
 
@@ -96,7 +97,7 @@ def package(files: Mapping[str, bytes], flavour_id: str = "") -> Package:
             listed = ", ".join(known) or "none"
             problem = f"there is no such flavour in the package (there are: {listed})"
             raise PackageError(flavour_id, [problem])
-        base, problems = hot.read(root / "BaseHOT" / flavour_id)
+        base, problems = base_hot.read(files, flavour_id)
         if base is None:
             raise PackageError(flavour_id, problems)
         return Package(known[flavour_id], base, of_package(files))
@@ -120,7 +121,7 @@ def of_request(request: Request, params: InstallParams, source: Package) -> Dema
     flavour, base = source.flavour, source.base
     level = str(request.body.get("instantiationLevelId") or "")
     resources = _resources(source, level, request.additional_params)
-    ports = [r for r in resources if r.type == hot.PORT]
+    ports = [r for r in resources if r.type == base_hot.PORT]
     return Demand(
         tuple(_vdus(resources, flavour, _roles(params, flavour))),
         _counts(resources),
@@ -139,7 +140,7 @@ def vdus(source: Package) -> tuple[Vdu, ...]:
 
 def _resources(
     source: Package, level: str, parameters: Mapping[str, Any]
-) -> tuple[hot.Resource, ...]:
+) -> tuple[base_hot.Resource, ...]:
     """The resources of the stack, with the values of the Base HOT's parameters.
 
     :param level: "" for the default one.
@@ -149,7 +150,7 @@ def _resources(
     level = level or next(iter(source.flavour.levels), "")
     instances = source.flavour.instances(level)
 
-    def members(template: hot.Template) -> int:
+    def members(template: base_hot.Template) -> int:
         return max((instances.get(vdu, 1) for vdu in template.vdus), default=1)
 
     given = {n: value for n, value in parameters.items() if not blanks.is_in(value)}
@@ -169,9 +170,11 @@ def _roles(params: InstallParams, flavour: vnfd.Flavour) -> dict[str, Role]:
 
 
 def _vdus(
-    resources: tuple[hot.Resource, ...], flavour: vnfd.Flavour, roles: dict[str, Role]
+    resources: tuple[base_hot.Resource, ...],
+    flavour: vnfd.Flavour,
+    roles: dict[str, Role],
 ) -> Iterator[Vdu]:
-    servers = [r for r in resources if r.type == hot.SERVER]
+    servers = [r for r in resources if r.type == base_hot.SERVER]
     numbers = Counter(server.name for server in servers)
     for name, server in {server.name: server for server in servers}.items():
         node = flavour.nodes.get(name, {})
@@ -191,7 +194,7 @@ def _vdus(
         )
 
 
-def _counts(resources: tuple[hot.Resource, ...]) -> dict[str, int]:
+def _counts(resources: tuple[base_hot.Resource, ...]) -> dict[str, int]:
     counts = Counter(_COUNTED[r.type] for r in resources if r.type in _COUNTED)
     for resource in resources:
         if resource.type == _SECURITY_GROUP:
@@ -203,7 +206,7 @@ def _counts(resources: tuple[hot.Resource, ...]) -> dict[str, int]:
     return dict(counts)
 
 
-def _is_filtered(port: hot.Resource) -> bool:
+def _is_filtered(port: base_hot.Resource) -> bool:
     properties = port.properties
     wanted = properties.get("security_groups") or properties.get(_PAIRS)
     return bool(wanted) and properties.get("port_security_enabled") is None

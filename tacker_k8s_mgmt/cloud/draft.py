@@ -10,7 +10,7 @@ from tacker_k8s_mgmt.cloud.demand import Package
 from tacker_k8s_mgmt.cloud.layout import Vms
 from tacker_k8s_mgmt.csar.api import V2
 from tacker_k8s_mgmt.model.nodes import Role
-from tacker_k8s_mgmt.request import blanks
+from tacker_k8s_mgmt.request import blanks, user_data
 from tacker_k8s_mgmt.request.params import ATTRIBUTE
 
 Values = dict[str, Any]
@@ -50,15 +50,15 @@ def body(package: Package, files: Mapping[str, bytes], answers: Answers) -> Valu
     :param files: of the package.
     """
     path, name = layout.user_data(files)
-    user_data = {
-        "lcm-operation-user-data": path,
-        "lcm-operation-user-data-class": name,
+    script = {
+        user_data.PATH: path,
+        user_data.CLASS: name,
     }
     return {
         "flavourId": package.flavour.id,
         **({"instantiationLevelId": answers.level} if answers.level else {}),
         "additionalParams": {
-            **(user_data if path else {}),
+            **(script if path else {}),
             **answers.hot,
             ATTRIBUTE: _installation(package, files, answers),
         },

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from tacker_k8s_mgmt.cloud.demand import Package
-from tacker_k8s_mgmt.csar import hot, request_check, vnfd, vnfd_rules
+from tacker_k8s_mgmt.csar import request_check, vnfd, vnfd_rules
 from tacker_k8s_mgmt.csar.sources import SCRIPTS
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.topology import base_hot
 
 # Names of VDUs, the first one that fits counts.
 _NAMES: tuple[tuple[Role, str], ...] = (
@@ -40,7 +41,7 @@ def roles(package: Package) -> dict[Role, Vms]:
     groups = {
         r.vdu: r.name
         for r in package.base.resources()
-        if r.type in hot.GROUPS and r.vdu
+        if r.type in base_hot.GROUPS and r.vdu
     }
     external = external_points(package)
     for vdu in package.flavour.of_type(vnfd.VDU):

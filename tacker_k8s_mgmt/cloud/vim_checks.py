@@ -11,7 +11,7 @@ from tacker_k8s_mgmt.cloud.facts import Vim
 from tacker_k8s_mgmt.cloud.rows import row
 from tacker_k8s_mgmt.csar.api import V2, Api
 from tacker_k8s_mgmt.csar.request import Request
-from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.model.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.status.check import Check
 
 _DEFAULT = "Tacker's default VIM"

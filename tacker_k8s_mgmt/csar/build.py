@@ -9,8 +9,8 @@ from pathlib import Path
 from tacker_k8s_mgmt.csar import archive, customize, meta, sources, vnfd
 from tacker_k8s_mgmt.csar.api import V1, Api
 from tacker_k8s_mgmt.csar.check import check
-from tacker_k8s_mgmt.csar.tree import mapping, parse
 from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.model.tree import mapping, parse
 
 _NOTHING = customize.Site()
 

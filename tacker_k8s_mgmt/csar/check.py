@@ -21,11 +21,12 @@ from tacker_k8s_mgmt.csar import (
     vnfd,
     vnfd_rules,
 )
-from tacker_k8s_mgmt.csar.tree import mapping, parse, sequence
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model import load_balancer
+from tacker_k8s_mgmt.model.tree import mapping, parse, sequence
 from tacker_k8s_mgmt.request import blanks, profiles
 from tacker_k8s_mgmt.request.profile_values import IN_PACKAGE, NAME, SUFFIX, Refused
+from tacker_k8s_mgmt.topology import base_hot
 
 _NO_REQUESTS: Mapping[str, Any] = {}
 
@@ -85,7 +86,7 @@ def _report(
         problems.append("Definitions: no file maps a flavour_id")
     bases = {}
     for flavour in flavours:
-        base, unusable = hot.read(root / "BaseHOT" / flavour.id)
+        base, unusable = base_hot.read(files, flavour.id)
         problems += unusable if base is None else hot.problems(base)
         if base is not None:
             bases[flavour.id] = base
@@ -125,7 +126,7 @@ def _profile_problems(files: Mapping[str, bytes]) -> Iterator[str]:
 
 def _flavour_problems(
     flavour: vnfd.Flavour,
-    base: hot.BaseHot | None,
+    base: base_hot.BaseHot | None,
     target: api.Api,
     entry: Path,
     reached: set[str],

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import yaml
 
 from tacker_k8s_mgmt.csar import hot_values
-from tacker_k8s_mgmt.csar.tree import mapping, node_at, pairs, parse
 from tacker_k8s_mgmt.csar.vnfd import FLAVOR, IMAGE
 from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.model.tree import mapping, node_at, pairs, parse
 
 _BASE_HOT = re.compile(r"BaseHOT/[^/]+/[^/]+\.ya?ml")
 

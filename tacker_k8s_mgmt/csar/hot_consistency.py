@@ -11,18 +11,19 @@ from typing import Any
 
 from tacker_k8s_mgmt.csar import hot, vnfd, vnfd_rules
 from tacker_k8s_mgmt.csar.api import Api
-from tacker_k8s_mgmt.csar.hot import Resource
-from tacker_k8s_mgmt.csar.tree import dig, parse, sequence
+from tacker_k8s_mgmt.model.tree import dig, parse, sequence
+from tacker_k8s_mgmt.topology import base_hot
+from tacker_k8s_mgmt.topology.base_hot import Resource
 
 _POLICY = "OS::Heat::ScalingPolicy"
 _POLICY_KEYS = ("auto_scaling_group_id", "adjustment_type", "scaling_adjustment")
 #: What may stand in for a scaling group.
-_FIXED = (hot.GROUP, hot.FIXED_GROUP)
+_FIXED = (base_hot.GROUP, base_hot.FIXED_GROUP)
 _NET = "OS::Neutron::Net"
-_COMPARED = (hot.SERVER, hot.PORT, _NET, hot.GROUP, _POLICY)
+_COMPARED = (base_hot.SERVER, base_hot.PORT, _NET, base_hot.GROUP, _POLICY)
 
 
-def problems(flavour: vnfd.Flavour, base: hot.BaseHot, api: Api) -> list[str]:
+def problems(flavour: vnfd.Flavour, base: base_hot.BaseHot, api: Api) -> list[str]:
     """Where the Base HOT is not what the VNFD describes."""
     try:
         tosca = vnfd.parse_flavour(flavour)
@@ -41,7 +42,7 @@ def problems(flavour: vnfd.Flavour, base: hot.BaseHot, api: Api) -> list[str]:
     ]
 
 
-def _level_problems(flavour: vnfd.Flavour, base: hot.BaseHot) -> Iterator[str]:
+def _level_problems(flavour: vnfd.Flavour, base: base_hot.BaseHot) -> Iterator[str]:
     """Numbers of VMs that the Base HOT does not allow, such as four control planes."""
     for aspect, vdus in flavour.scaled.items():
         parameter = f"{aspect}_desired_capacity"
@@ -59,7 +60,9 @@ def _level_problems(flavour: vnfd.Flavour, base: hot.BaseHot) -> Iterator[str]:
                         )
 
 
-def _path_problems(flavour: vnfd.Flavour, base: hot.BaseHot, api: Api) -> Iterator[str]:
+def _path_problems(
+    flavour: vnfd.Flavour, base: base_hot.BaseHot, api: Api
+) -> Iterator[str]:
     """Values that are taken from ``nfv`` but that no user data puts there."""
     filled = {
         ("nfv", "VDU", vdu, key)
@@ -84,22 +87,22 @@ def _translated(tosca: Any, inputs: Mapping[str, Any]) -> dict[str, Resource]:
         texts = translator.translate_to_yaml_files_dict("top.yaml")
     trees = {name: parse(text) for name, text in texts.items()}
     templates = {
-        name: hot.Template(name, tree.get("parameters") or {}, tree["resources"])
+        name: base_hot.Template(name, tree.get("parameters") or {}, tree["resources"])
         for name, tree in trees.items()
     }
-    resources = hot.BaseHot(templates.pop("top.yaml"), templates).resources()
+    resources = base_hot.BaseHot(templates.pop("top.yaml"), templates).resources()
     return {r.name: r for r in resources if r.type in _COMPARED}
 
 
 class _Comparison:
     """The resources of one Base HOT, compared with heat-translator's."""
 
-    def __init__(self, base: hot.BaseHot, api: Api, flavour: vnfd.Flavour) -> None:
+    def __init__(self, base: base_hot.BaseHot, api: Api, flavour: vnfd.Flavour) -> None:
         self._top = base.top.name
         self._actual = {resource.name: resource for resource in base.resources()}
         self._api = api
         self._default = flavour.instances(next(iter(flavour.levels), ""))
-        self._has_internal = hot.INTERNAL_NETWORK in base.top.parameters
+        self._has_internal = base_hot.INTERNAL_NETWORK in base.top.parameters
 
     def problems(self, translated: Mapping[str, Resource]) -> Iterator[str]:
         """What is missing, of another type, different, or not in the VNFD."""
@@ -116,11 +119,11 @@ class _Comparison:
                 yield f"{have.template}: {name} is {have.type} instead of {want.type}"
         extra = sorted(self._actual.keys() - translated.keys())
         for have in map(self._actual.__getitem__, extra):
-            if have.type in (hot.SERVER, hot.PORT):
+            if have.type in (base_hot.SERVER, base_hot.PORT):
                 yield f"{have.template}: {have.name} ({have.type}) is not in the VNFD"
         for have in map(self._actual.__getitem__, extra):
             # Without an aspect such a group has another number of members.
-            if have.type in hot.GROUPS and not self._api.scaling_policies:
+            if have.type in base_hot.GROUPS and not self._api.scaling_policies:
                 for text in self._number(have):
                     yield f"{have.template}: {have.name} {text}"
 
@@ -132,18 +135,20 @@ class _Comparison:
         if want.type != _POLICY or not self._api.scaling_policies:
             return want.type == _POLICY
         group = dig(want.properties, "auto_scaling_group_id", "get_resource")
-        return group in self._actual and self._actual[group].type == hot.FIXED_GROUP
+        return (
+            group in self._actual and self._actual[group].type == base_hot.FIXED_GROUP
+        )
 
     def _differences(self, want: Mapping[str, Any], have: Resource) -> Iterator[str]:
-        if have.type == hot.SERVER:
+        if have.type == base_hot.SERVER:
             yield from self._server(want, have)
-        elif have.type == hot.PORT:
+        elif have.type == base_hot.PORT:
             yield from _port(want, have)
         elif have.type == _POLICY:
             yield from _same(_POLICY_KEYS, want, have)
-        elif have.type == hot.GROUP:
+        elif have.type == base_hot.GROUP:
             yield from _same(("min_size", "max_size"), want, have)
-        if have.type in hot.GROUPS:
+        if have.type in base_hot.GROUPS:
             yield from self._number(have)
 
     def _server(self, want: Mapping[str, Any], have: Resource) -> Iterator[str]:
@@ -156,7 +161,7 @@ class _Comparison:
     def _number(self, have: Resource) -> Iterator[str]:
         # Tacker's v1 API fills its parameter from the instantiation level
         # (openstack.py, create).
-        key = hot.CAPACITIES[have.type]
+        key = base_hot.CAPACITIES[have.type]
         number = have.properties.get(key)
         capacity = self._api.capacity(have.name, have.vdu)
         if number == capacity:
@@ -179,7 +184,7 @@ def _port(want: Mapping[str, Any], have: Resource) -> Iterator[str]:
         yield from _from_nfv("network", have, "CP", "network", "public_network")
     elif have.properties.get("network") not in (
         want["network"],
-        {"get_param": hot.INTERNAL_NETWORK},
+        {"get_param": base_hot.INTERNAL_NETWORK},
     ):
         yield f"is not on the network {dig(want, 'network', 'get_resource')}"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tacker_k8s_mgmt.csar import foreign_patterns
-from tacker_k8s_mgmt.csar.tree import mapping, sequence
+from tacker_k8s_mgmt.model.tree import mapping, sequence
 from tacker_k8s_mgmt.request import blanks
 
 _BOOLEANS = frozenset(

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from tacker_k8s_mgmt.csar import hot
-from tacker_k8s_mgmt.csar.tree import dig, sequence
+from tacker_k8s_mgmt.model.tree import dig, sequence
 from tacker_k8s_mgmt.request.accounts import Account
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology import base_hot
 from tacker_k8s_mgmt.topology.vm_selectors import vm_selectors
 
 _KEY, _USER_DATA, _ADMIN_PASS = "key_name", "user_data", "admin_pass"
@@ -48,7 +48,7 @@ class _Servers:
         return f"{self.vdu} accepts no passwords without {_PASSWORDS} in {_USER_DATA}"
 
 
-def of_package(base: hot.BaseHot) -> Iterator[str]:
+def of_package(base: base_hot.BaseHot) -> Iterator[str]:
     """The warning that VMs of a stock image would admit no login.
 
     A request may still give what the templates leave empty.
@@ -66,7 +66,7 @@ def of_package(base: hot.BaseHot) -> Iterator[str]:
 
 
 def of_request(
-    base: hot.BaseHot, additional: Mapping[str, Any], params: InstallParams
+    base: base_hot.BaseHot, additional: Mapping[str, Any], params: InstallParams
 ) -> Iterator[str]:
     """Warnings about logins that VMs of a stock image would refuse.
 
@@ -86,7 +86,7 @@ def of_request(
 
 
 def _servers(
-    base: hot.BaseHot, additional: Mapping[str, Any] = _NOTHING
+    base: base_hot.BaseHot, additional: Mapping[str, Any] = _NOTHING
 ) -> Iterator[_Servers]:
     defaults = {
         name: schema["default"]
@@ -100,7 +100,7 @@ def _servers(
         if resource.type == _FLOATING_IP
     }
     for resource in resources:
-        if resource.type == hot.SERVER:
+        if resource.type == base_hot.SERVER:
             networks = sequence(resource.properties.get("networks"))
             ports = {str(dig(entry, "port", "get_resource")) for entry in networks}
             points = ports | {floating[port] for port in ports & floating.keys()}

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from tacker_k8s_mgmt.csar import request_schemas
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
-from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.model import node_settings
+from tacker_k8s_mgmt.model.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.request import blanks, key_aliases, metadata_lists, params
 
 CREATE = request_schemas.CREATE

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import yaml
 
 from tacker_k8s_mgmt.csar import (
-    hot,
     hot_values,
     logins,
     request_schemas,
@@ -20,14 +19,13 @@ from tacker_k8s_mgmt.csar import (
 )
 from tacker_k8s_mgmt.csar.api import V1, V2, Api
 from tacker_k8s_mgmt.csar.request import ATTRIBUTES, Request, external_cps
-from tacker_k8s_mgmt.csar.tree import dig, mapping, parse, sequence
 from tacker_k8s_mgmt.errors import ParamError
 from tacker_k8s_mgmt.model import load_balancer
-from tacker_k8s_mgmt.request import params, profiles
+from tacker_k8s_mgmt.model.tree import dig, mapping, parse, sequence
+from tacker_k8s_mgmt.request import params, profiles, user_data
 from tacker_k8s_mgmt.request.params import InstallParams
+from tacker_k8s_mgmt.topology import base_hot
 
-_USER_DATA = "lcm-operation-user-data"
-_USER_DATA_CLASS = "lcm-operation-user-data-class"
 #: The Base HOT's parameter for what extVirtualLinks does not connect.
 _NETWORK = "public_network"
 
@@ -44,7 +42,7 @@ class Contents:
     files: Mapping[str, bytes]
     descriptor_id: str
     flavours: Mapping[str, vnfd.Flavour]
-    bases: Mapping[str, hot.BaseHot]
+    bases: Mapping[str, base_hot.BaseHot]
     api: Api = V1
 
 
@@ -72,15 +70,20 @@ def findings(
         result.problems += _scale(request, contents, stored)
     if request.operation == request_schemas.CHANGE_EXT_CONN:
         result.problems += _reconnected(request, contents)
-    if (
-        request.operation
-        in (request_schemas.CHANGE_EXT_CONN, request_schemas.CHANGE_VNFPKG)
-        and _USER_DATA in request.additional_params
-    ):
-        result.problems += _user_data(request, contents)
+        if user_data.PATH in request.additional_params:
+            result.problems += _user_data(request, contents)
+    if request.operation == request_schemas.CHANGE_VNFPKG:
+        result.problems += _upgrade(request, contents)
     if request.operation not in (request_schemas.CREATE, request_schemas.INSTANTIATE):
         _override(request, contents, stored, result)
     return result
+
+
+def _upgrade(request: Request, contents: Contents) -> Iterator[str]:
+    """As the hook decides about a change of package."""
+    yield from user_data.package_change_problems(request.additional_params)
+    if user_data.path(request.additional_params):
+        yield from _user_data(request, contents)
 
 
 def _create(request: Request, contents: Contents) -> Iterator[str]:
@@ -132,7 +135,7 @@ def _instantiate(request: Request, contents: Contents, result: Findings) -> None
         result.warnings += _unused(request, base)
 
 
-def _required(request: Request, base: hot.BaseHot) -> Iterator[str]:
+def _required(request: Request, base: base_hot.BaseHot) -> Iterator[str]:
     for name in base.required:
         if not request.additional_params.get(name):
             yield (
@@ -141,7 +144,7 @@ def _required(request: Request, base: hot.BaseHot) -> Iterator[str]:
             )
 
 
-def _refused(request: Request, base: hot.BaseHot) -> Iterator[str]:
+def _refused(request: Request, base: base_hot.BaseHot) -> Iterator[str]:
     """Values that Heat would refuse."""
     for name, schema in base.top.parameters.items():
         if name in request.additional_params:
@@ -150,7 +153,7 @@ def _refused(request: Request, base: hot.BaseHot) -> Iterator[str]:
                 yield f"additionalParams.{name}: {why}"
 
 
-def _unkept(request: Request, base: hot.BaseHot) -> Iterator[str]:
+def _unkept(request: Request, base: base_hot.BaseHot) -> Iterator[str]:
     """Values that later operations of the v1 API would get otherwise.
 
     It stores the stack's parameters as Python writes them, and reads that as YAML
@@ -194,7 +197,7 @@ def _connected(request: Request) -> list[str]:
 
 
 def _links(
-    request: Request, flavour: vnfd.Flavour, base: hot.BaseHot | None
+    request: Request, flavour: vnfd.Flavour, base: base_hot.BaseHot | None
 ) -> Iterator[str]:
     """``extVirtualLinks`` against the connection points without a link in the VNFD."""
     every, external = flavour.of_type(vnfd.CP), vnfd_rules.external_cps(flavour)
@@ -241,23 +244,23 @@ def _link_ports(request: Request) -> Iterator[str]:
 
 def _user_data(request: Request, contents: Contents) -> Iterator[str]:
     """As Tacker looks for it (v1: ``openstack.py``, ``create``; v2: ``_make_hot``)."""
-    path = request.additional_params.get(_USER_DATA)
-    name = request.additional_params.get(_USER_DATA_CLASS)
+    path = request.additional_params.get(user_data.PATH)
+    name = request.additional_params.get(user_data.CLASS)
     if contents.api is V2 and path is None and name is None:
         return
     if not isinstance(path, str) or not isinstance(name, str):
         yield (
-            f"additionalParams: {_USER_DATA} and {_USER_DATA_CLASS} must be given, or "
-            "Tacker does not use the Base HOT"
+            f"additionalParams: {user_data.PATH} and {user_data.CLASS} must be given, "
+            "or Tacker does not use the Base HOT"
             if contents.api is V1
-            else f"additionalParams: {_USER_DATA} and {_USER_DATA_CLASS} go together"
+            else f"additionalParams: {user_data.PATH} and {user_data.CLASS} go together"
         )
         return
     content = contents.files.get(posixpath.normpath(path))
     if content is None:
-        yield f"additionalParams.{_USER_DATA}: the package has no file {path}"
+        yield f"additionalParams.{user_data.PATH}: the package has no file {path}"
     elif name not in classes(content):
-        yield f"additionalParams.{_USER_DATA_CLASS}: {path} has no class {name}"
+        yield f"additionalParams.{user_data.CLASS}: {path} has no class {name}"
 
 
 def classes(source: bytes) -> set[str]:
@@ -288,9 +291,9 @@ def applications(parsed: InstallParams, files: Collection[str]) -> Iterator[str]
                 yield f"applications.{number}: the VNF package has no {path}"
 
 
-def _unused(request: Request, base: hot.BaseHot) -> Iterator[str]:
+def _unused(request: Request, base: base_hot.BaseHot) -> Iterator[str]:
     """Names that nothing reads: most likely misspelled."""
-    read = {*base.top.parameters, _USER_DATA, _USER_DATA_CLASS, *ATTRIBUTES}
+    read = {*base.top.parameters, user_data.PATH, user_data.CLASS, *ATTRIBUTES}
     for name in request.additional_params:
         if name not in read:
             hint = _suggestion(name, read)

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tacker_k8s_mgmt.csar import hot
-from tacker_k8s_mgmt.csar.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.model.tree import dig, mapping, sequence
+from tacker_k8s_mgmt.topology import base_hot
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
 _FLOATING_IP = "OS::Neutron::FloatingIP"
@@ -50,7 +50,7 @@ def port(server_id: str, addresses: Iterable[object]) -> dict[str, Any]:
 
 
 def stack(
-    base: hot.BaseHot, instances: Mapping[str, int], parameters: _Values
+    base: base_hot.BaseHot, instances: Mapping[str, int], parameters: _Values
 ) -> tuple[StackResource, ...]:
     """Every resource of the stack and of those nested in it, all complete.
 
@@ -59,7 +59,7 @@ def stack(
         defaults.
     """
 
-    def members(template: hot.Template) -> int:
+    def members(template: base_hot.Template) -> int:
         return max((instances.get(vdu, 1) for vdu in template.vdus), default=1)
 
     resources = tuple(base.resources(members))
@@ -70,7 +70,10 @@ class _Simulation:
     """The resources of a Base HOT with the attributes that Heat would show."""
 
     def __init__(
-        self, top: hot.Template, resources: Sequence[hot.Resource], parameters: _Values
+        self,
+        top: base_hot.Template,
+        resources: Sequence[base_hot.Resource],
+        parameters: _Values,
     ) -> None:
         defaults = {
             name: schema["default"]
@@ -95,7 +98,7 @@ class _Simulation:
 
     def _attachments(self) -> Iterator[tuple[str, str]]:
         for resource in self._resources:
-            if resource.type == hot.SERVER:
+            if resource.type == base_hot.SERVER:
                 for entry in sequence(resource.properties.get("networks")):
                     yield (
                         f"{resource.stack_id}/{dig(entry, 'port', 'get_resource')}",
@@ -112,15 +115,15 @@ class _Simulation:
             if behind and resource.type in (_FLOATING_IP, _ASSOCIATION):
                 yield f"{resource.stack_id}/{name}", f"{resource.stack_id}/{behind}"
 
-    def _attributes(self, resource: hot.Resource) -> _Values:
+    def _attributes(self, resource: base_hot.Resource) -> _Values:
         if resource.type == _FLOATING_IP:
             return {
                 "floating_ip_address": str(_EXTERNAL[0][next(self._numbers) % 254 + 1]),
                 "port_id": self._port_of_floating_ip.get(resource.path, ""),
             }
-        if resource.type == hot.SERVER:
+        if resource.type == base_hot.SERVER:
             return SERVER
-        if resource.type != hot.PORT:
+        if resource.type != base_hot.PORT:
             return _NONE
         networks = self._subnets(resource.properties) or _EXTERNAL
         number = next(self._numbers) + 9
@@ -134,7 +137,7 @@ class _Simulation:
         }
 
     def _value(self, properties: _Values, name: str) -> Any:
-        return hot.filled(properties.get(name), self._parameters)
+        return base_hot.filled(properties.get(name), self._parameters)
 
     def _secured(self, properties: _Values) -> Any:
         """The port security of a port, which is that of its network by default."""

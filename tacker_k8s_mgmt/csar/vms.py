@@ -10,14 +10,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tacker_k8s_mgmt.csar import hot, stack_simulation, vnfd
+from tacker_k8s_mgmt.csar import stack_simulation, vnfd
 from tacker_k8s_mgmt.csar.request import Request
-from tacker_k8s_mgmt.csar.tree import mapping, sequence
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model import network_plugins, networks
+from tacker_k8s_mgmt.model.tree import mapping, sequence
 from tacker_k8s_mgmt.request import key_aliases
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.topology import connection_points
+from tacker_k8s_mgmt.topology import base_hot, base_hot_names, connection_points
 from tacker_k8s_mgmt.topology.heat_stack import StackResource, find_machines
 
 #: Names of resources in the stack, of files in the package, and the pods' network.
@@ -70,31 +70,31 @@ class Look:
         request: Request,
         params: InstallParams,
         flavour: vnfd.Flavour,
-        base: hot.BaseHot,
+        base: base_hot.BaseHot,
     ) -> None:
         self._params = params
         self._flavour = flavour
+        self._base = base
         default = next(iter(flavour.levels), "")
         self._level = str(request.body.get("instantiationLevelId") or default)
         self._counts = flavour.instances(self._level)
         self._stack = stack_simulation.stack(
             base, self._counts, request.additional_params
         )
-        self._groups = {r.name: r for r in base.resources() if r.type in hot.GROUPS}
+        self._groups = {
+            r.name: r for r in base.resources() if r.type in base_hot.GROUPS
+        }
 
     def problems(self) -> Iterator[str]:
         """What the driver would not find, and what would not work afterwards."""
+        found: list[str] = []
         try:
             machines = find_machines("of this request", self._stack, self._params)
             machines.require_whole()
         except DiscoveryError as error:
-            yield from error.problems
-        aspect = self._params.workers.aspect_id
-        if aspect and aspect not in self._groups:
-            yield (
-                f"worker_node.aspect_id: the Base HOT has no group {aspect} (it has: "
-                f"{', '.join(sorted(self._groups)) or 'none'})"
-            )
+            found += error.problems
+        found += base_hot_names.compare(self._base, self._params).missing
+        yield from dict.fromkeys(found)
         yield from self._numbers()
         yield from self.spoofing()
 
@@ -107,7 +107,7 @@ class Look:
                 "stack is searched"
             )
         group = self._groups.get(aspect or "")
-        if group and group.type == hot.GROUP and aspect in self._flavour.aspects:
+        if group and group.type == base_hot.GROUP and aspect in self._flavour.aspects:
             yield (
                 f"master_node.aspect_id: {aspect} is a scaling aspect; control planes "
                 "cannot be scaled, and the driver refuses a request to do so"
@@ -116,7 +116,7 @@ class Look:
     def _numbers(self) -> Iterator[str]:
         """Groups whose size is fixed in the Base HOT and differs from the level's."""
         for name, group in sorted(self._groups.items()):
-            fixed = group.properties.get(hot.CAPACITIES[group.type])
+            fixed = group.properties.get(base_hot.CAPACITIES[group.type])
             number = self._counts.get(group.vdu)
             if isinstance(fixed, int) and number not in (None, fixed):
                 yield (
@@ -141,7 +141,7 @@ class Look:
         refused = {
             port.name
             for port in self._stack
-            if port.type == hot.PORT
+            if port.type == base_hot.PORT
             and port.name not in unfiltered
             and inner.get(port.name, "").startswith(_NODES)
             and not _passes(port, pods)

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from tacker_k8s_mgmt.csar.tree import dig, mapping, node_at, pairs, parse, sequence
+from tacker_k8s_mgmt.model.tree import dig, mapping, node_at, pairs, parse, sequence
 
 VDU = "tosca.nodes.nfv.Vdu.Compute"
 CP = "tosca.nodes.nfv.VduCp"

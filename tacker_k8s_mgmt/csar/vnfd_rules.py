@@ -10,8 +10,8 @@ from typing import Any
 
 from tacker_k8s_mgmt.csar import vnfd
 from tacker_k8s_mgmt.csar.api import Api
-from tacker_k8s_mgmt.csar.tree import dig, mapping
 from tacker_k8s_mgmt.csar.vnfd import CP, LEVELS, STEPS, VDU, VDU_LEVELS, Flavour
+from tacker_k8s_mgmt.model.tree import dig, mapping
 
 _INITIAL = "tosca.policies.nfv.VduInitialDelta"
 _SCRIPT = "tosca.artifacts.Implementation.Python"

@@ -11,7 +11,12 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt.model import load_balancer
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.topology import connection_points, heat_stack
+from tacker_k8s_mgmt.topology import (
+    base_hot,
+    base_hot_names,
+    connection_points,
+    heat_stack,
+)
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
@@ -70,6 +75,37 @@ class Vnf(abc.ABC):
         except OSError:
             return (f"{attribute}: the VNF package has no file {path}",)
         return (f"{attribute}: {path}: {why}",) if why else ()
+
+    def base_hot_findings(self, flavour_id: str, user_data: str = "") -> Sequence[str]:
+        """Return which names in the parameters the flavour's Base HOT does not have.
+
+        Of a Base HOT that cannot be followed there is a warning in the log.
+
+        :param user_data: path in the package of a script that may change the HOT.
+        """
+        where = f"BaseHOT/{flavour_id}"
+        try:
+            files = self.package_files(where)
+            named = {f"{where}/{name}": content for name, content in files.items()}
+            base, problems = base_hot.read(named, flavour_id)
+            if base is None:
+                raise ValueError("; ".join(problems))
+            found = base_hot_names.compare(base, self._params)
+            unknown = found.unknown
+            if user_data and found.missing and not unknown:
+                script = self.package_files(user_data).get("", b"")
+                if base_hot_names.changes_resources(script):
+                    unknown = f"{user_data} changes its resources"
+        except (OSError, ValueError, RecursionError) as error:
+            found, unknown = base_hot_names.Comparison(()), str(error)
+        if not unknown:
+            return found.missing
+        LOG.warning(
+            "VNF instance %s: %s of the VNF package cannot be followed, so the names "
+            "in the request are compared with Heat's stack only: %s%s",
+            *(self._vnf_id, where, unknown, "; ".join(("", *found.missing))),
+        )
+        return ()
 
     def package_files(self, path: str) -> Mapping[str, bytes]:
         """Return a file of the VNF package, or all files of a directory of it.

@@ -5,7 +5,7 @@ What Tacker passes to each hook and when: ``tacker/vnflcm/vnflcm_driver.py``. On
 driver object serves all threads of a conductor, so it has no state.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -35,6 +35,7 @@ from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
 from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
+from tacker_k8s_mgmt.request import user_data
 from tacker_k8s_mgmt.request.params import InstallParams
 
 TYPE = "mgmt-drivers-kubespray"
@@ -62,7 +63,15 @@ def _instantiate_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     stack = partial(
         checkpoint.save, hook.context, hook.instance, checkpoint.STACK_POINT
     )
-    return Plan((preflight.step(deps), stale_stack.step(site)), after=stack)
+    check = preflight.step(deps, partial(_names, hook, site))
+    return Plan((check, stale_stack.step(site)), after=stack)
+
+
+def _names(hook: V1Hook, site: V1Site) -> Sequence[str]:
+    """Names that the stack will not have; without user data Tacker makes its own."""
+    if not user_data.path(hook.request.additional_params):
+        return ()
+    return site.base_hot_findings(hook.request.flavour_id)
 
 
 def _instantiate_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:

@@ -19,6 +19,7 @@ from oslo_log import log as logging
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt.hooks.v1 import openstack
+from tacker_k8s_mgmt.request import user_data
 
 LOG = logging.getLogger(__name__)
 
@@ -103,9 +104,8 @@ def _wanted(template: Mapping[str, Any], group: str) -> Any:
 def _follows_scale(context: Any, vnf_instance: Any) -> bool:
     """Whether the user data set the size; loaded as Tacker does."""
     params = vnf_instance.instantiated_vnf_info.additional_params or {}
-    path = params.get("lcm-operation-user-data")
-    name = params.get("lcm-operation-user-data-class")
-    if not path or not name:
+    path, name = user_data.path(params), str(params.get(user_data.CLASS))
+    if not path:
         return False
     package = vnflcm_utils._get_vnf_package_path(context, vnf_instance.vnfd_id)
     spec = importlib.util.spec_from_file_location(

@@ -41,6 +41,7 @@ from tacker_k8s_mgmt.lifecycle.terminate import (
     terminate_end,
 )
 from tacker_k8s_mgmt.request import params as parameters
+from tacker_k8s_mgmt.request import user_data
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 
@@ -86,7 +87,10 @@ def perform(call: Call, streams: Streams) -> None:
 def _instantiate_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Refuse what cannot work, before a VM exists."""
     automatic.see_possible(hook.call)
-    return Plan((preflight.step(deps),))
+    flavour_id = str(hook.call.request.get("flavourId") or "")
+    script = user_data.path(hook.call.additional_params)
+    names = partial(site.base_hot_findings, flavour_id, script)
+    return Plan((preflight.step(deps, names),))
 
 
 def _parsed_or_forget(hook: V2Hook, advice: str) -> InstallParams | None:

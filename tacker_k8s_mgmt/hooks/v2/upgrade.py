@@ -23,12 +23,12 @@ from tacker_k8s_mgmt.hooks.v2.request import Call
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords
 from tacker_k8s_mgmt.lifecycle.upgrade import Upgrade, UpgradeStart
+from tacker_k8s_mgmt.request import user_data
 from tacker_k8s_mgmt.request.params import ATTRIBUTE, InstallParams
 from tacker_k8s_mgmt.topology import upgrade_plan
 
 LOG = logging.getLogger(__name__)
 
-_USER_DATA = ("lcm-operation-user-data", "lcm-operation-user-data-class")
 _ROLLBACK_ADVICE = hints.Advice(
     "Send `rollback` again, or `fail` to end the operation.",
     refused="Mend what it has failed at and send `retry`, which goes on; or send "
@@ -103,14 +103,7 @@ def rollback_end(hook: V2Hook) -> None:
 
 
 def _changes(call: Call) -> Iterator[str]:
-    if call.additional_params.get("vdu_params"):
-        yield "additionalParams.vdu_params must be []"
-    missing = [name for name in _USER_DATA if not call.additional_params.get(name)]
-    if missing:
-        yield (
-            f"additionalParams must have {' and '.join(missing)} as the request of the "
-            "instantiation, for without them Tacker sets images and flavours anew"
-        )
+    yield from user_data.package_change_problems(call.additional_params)
     vnfd = vnfd_utils.Vnfd(str(call.request["vnfdId"]))
     vnfd.init_from_csar_dir(call.package)
     named = vnfd.get_sw_image(call.instance["instantiatedVnfInfo"]["flavourId"])

@@ -5,7 +5,7 @@
 again, because a package need not name the ``_start`` hook and things may have changed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
@@ -16,17 +16,23 @@ from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.request.tenants import Tenant
 
 
-def step(deps: Dependencies) -> Step:
-    """The checks as the step of an operation."""
-    return Step("check package, VIM name and Ansible server", lambda: check(deps))
+def step(deps: Dependencies, others: Callable[[], Iterable[str]] = tuple) -> Step:
+    """The checks as the step of an operation.
+
+    :param others: findings of other checks.
+    """
+    title = "check package, VIM name and Ansible server"
+    return Step(title, lambda: check(deps, *others()))
 
 
-def check(deps: Dependencies) -> None:
+def check(deps: Dependencies, *others: str) -> None:
     """Check everything that an instantiation needs.
 
+    :param others: findings of other checks.
     :raises PreflightError: with all findings.
     """
     findings = (
+        *others,
         *deps.settings.problems,
         *deps.params.metadata_problems,
         *applications.package_problems(deps.params, deps.site),

@@ -58,6 +58,9 @@ class FakeSite(SiteState):
     def package_findings(self) -> Sequence[str]:
         return self.package
 
+    def base_hot_findings(self, flavour_id: str, user_data: str = "") -> Sequence[str]:
+        return self.base_hot
+
     def server_findings(self) -> Sequence[str]:
         return self.server
 

@@ -102,6 +102,7 @@ class SiteState:
         self.exposed: tuple[ExposedService, ...] = ()
         self.balancer_runs = True
         self.package: tuple[str, ...] = ()
+        self.base_hot: tuple[str, ...] = ()
         self.package_content: dict[str, bytes] = {}
         self.server: tuple[str, ...] = ()
         self.forgotten: list[str] = []

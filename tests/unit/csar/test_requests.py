@@ -11,7 +11,6 @@ import yaml
 
 from tacker_k8s_mgmt.csar import (
     archive,
-    hot,
     logins,
     meta,
     request,
@@ -22,6 +21,7 @@ from tacker_k8s_mgmt.csar import (
 from tacker_k8s_mgmt.csar.api import V2
 from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.request.params import ATTRIBUTE
+from tacker_k8s_mgmt.topology import base_hot
 from tests.unit.csar.conftest import ENTRY
 
 DF = "Definitions/kubernetes_df_simple.yaml"
@@ -41,7 +41,7 @@ def contents_of(parts):
     """What the check makes of a package's files."""
     with archive.unpacked(parts) as root:
         flavours = {f.id: f for f in vnfd.flavours(root / "Definitions")}
-        read = {name: hot.read(root / "BaseHOT" / name)[0] for name in flavours}
+        read = {name: base_hot.read(parts, name)[0] for name in flavours}
         bases = {name: base for name, base in read.items() if base}
         return request_check.Contents(parts, DESCRIPTOR, flavours, bases)
 

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Base HOT of a package: its templates, and the resources that Heat makes."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import yaml
+
+from tacker_k8s_mgmt.model.tree import dig, mapping, parse
+
+SERVER = "OS::Nova::Server"
+PORT = "OS::Neutron::Port"
+GROUP = "OS::Heat::AutoScalingGroup"
+#: A group of a size that is chosen once: it has no scaling policies.
+FIXED_GROUP = "OS::Heat::ResourceGroup"
+#: Types of groups, and the property that describes their members.
+GROUPS: Mapping[str, str] = {
+    GROUP: "resource",
+    FIXED_GROUP: "resource_def",
+}
+#: Types of groups, and the property with the number of members.
+CAPACITIES: Mapping[str, str] = {GROUP: "desired_capacity", FIXED_GROUP: "count"}
+#: Parameters that user data fill: what differs by VDU and connection point, and the
+#: specification's own for what is the same everywhere.
+FILLED = frozenset({"nfv", "flavor", "image", "public_network"})
+#: The specification's parameter for an internal network that exists already.
+INTERNAL_NETWORK = "net1"
+_SUFFIXES = (".yaml", ".yml")
+_PARAMETER_TYPES = ("string", "number", "json", "comma_delimited_list", "boolean")
+
+
+@dataclass(frozen=True)
+class Template:
+    """One HOT file.
+
+    :param version: its ``heat_template_version``.
+    """
+
+    name: str
+    parameters: Mapping[str, Mapping[str, Any]]
+    resources: Mapping[str, Mapping[str, Any]]
+    version: str = ""
+
+    @property
+    def vdus(self) -> tuple[str, ...]:
+        """The VDUs, which are the names of its servers."""
+        return tuple(n for n, r in self.resources.items() if r["type"] == SERVER)
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource of a stack or of a stack nested in it.
+
+    :param stack_id: names of the resources around it, joined by slashes.
+    :param template: file name of the template that it is in.
+    :param properties: with the parameters of a nested template filled in.
+    :param nested: the template of its own stack, or of a group's members.
+    """
+
+    stack_id: str
+    name: str
+    type: str
+    template: str
+    properties: Mapping[str, Any]
+    nested: Template | None
+
+    @property
+    def path(self) -> str:
+        """Its stack's id and its name: unique in the whole stack."""
+        return f"{self.stack_id}/{self.name}"
+
+    @property
+    def vdu(self) -> str:
+        """The VDU of a group's members; "" if they have no server."""
+        return next(iter(self.nested.vdus), "") if self.nested else ""
+
+
+@dataclass(frozen=True)
+class BaseHot:
+    """The templates of a flavour: the top one, and nested ones by file name."""
+
+    top: Template
+    nested: Mapping[str, Template]
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The parameters that every instantiate request has to give."""
+        return tuple(
+            name
+            for name, schema in self.top.parameters.items()
+            if "default" not in schema and name not in FILLED
+        )
+
+    def use(self, definition: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The definition that makes a nested stack: a resource, or a group's member."""
+        member = GROUPS.get(str(definition.get("type")))
+        if member:
+            definition = mapping(dig(definition, "properties", member))
+        is_file = str(definition.get("type", "")).endswith(_SUFFIXES)
+        return definition if is_file else None
+
+    def resources(
+        self,
+        members: Callable[[Template], int] = lambda template: 1,
+        *,
+        stack_id: str = "stack",
+        parameters: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Iterator[Resource]:
+        """The resources of the whole stack, those of nested stacks after their owner.
+
+        :param members: the number of a group's members, by their template.
+        :param parameters: values for ``get_param``.
+        """
+        for name, definition in self.top.resources.items():
+            properties = filled(mapping(definition.get("properties")), parameters)
+            kind = definition["type"]
+            used = self.use({"type": kind, "properties": properties})
+            nested = self.nested.get(str(used["type"])) if used else None
+            owner = Resource(stack_id, name, kind, self.top.name, properties, nested)
+            yield owner
+            if used is None or nested is None:
+                continue
+            # Heat refuses a template within itself.
+            others = {n: t for n, t in self.nested.items() if t is not nested}
+            inner, values = BaseHot(nested, others), mapping(used.get("properties"))
+            stacks = [owner]
+            if kind in GROUPS:
+                stacks = [
+                    Resource(owner.path, str(n), nested.name, self.top.name, {}, nested)
+                    for n in range(members(nested))
+                ]
+                yield from stacks
+            for stack in stacks:
+                yield from inner.resources(
+                    members, stack_id=stack.path, parameters=values
+                )
+
+
+def read(
+    files: Mapping[str, bytes], flavour_id: str
+) -> tuple[BaseHot | None, list[str]]:
+    """The Base HOT of a flavour, and why it cannot be used.
+
+    Tacker takes the YAML file of ``BaseHOT/<flavour>``, whatever its name, and every
+    one of ``nested/`` (``tacker/vnflcm/utils.py``, ``get_base_nest_hot_dict``).
+
+    :param files: of the package, or those below that directory, by path.
+    """
+    where = f"BaseHOT/{flavour_id}"
+    tops = _yaml_files(files, where)
+    if len(tops) != 1:
+        return None, [
+            f"{where} has {len(tops)} YAML files, and Tacker needs exactly one"
+        ]
+    templates, problems = {}, []
+    for path in [*tops, *_yaml_files(files, f"{where}/nested")]:
+        name = path.rpartition("/")[2]
+        try:
+            templates[name] = _template(name, files[path].decode())
+        except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+            problems.append(f"{where}: {name} is no HOT: {error}")
+    if problems:
+        return None, problems
+    top = templates.pop(tops[0].rpartition("/")[2])
+    return BaseHot(top, templates), []
+
+
+def _yaml_files(files: Mapping[str, bytes], directory: str) -> list[str]:
+    found = sorted(name for name in files if name.endswith(_SUFFIXES))
+    return [name for name in found if name.rpartition("/")[0] == directory]
+
+
+def _template(name: str, text: str) -> Template:
+    tree = parse(text)
+    if not isinstance(tree, dict) or "heat_template_version" not in tree:
+        raise ValueError("there is no heat_template_version")
+    parameters, resources = mapping(tree.get("parameters")), tree.get("resources")
+    if not isinstance(resources, dict) or not resources:
+        raise ValueError("there are no resources")
+    for parameter, schema in parameters.items():
+        if dig(schema, "type") not in _PARAMETER_TYPES:
+            kinds = ", ".join(_PARAMETER_TYPES)
+            raise ValueError(f"the parameter {parameter} has no type of {kinds}")
+    for resource, definition in resources.items():
+        if not isinstance(resource, str) or not isinstance(
+            dig(definition, "type"), str
+        ):
+            raise ValueError(f"the resource {resource} has no type")
+    version = str(tree["heat_template_version"])
+    return Template(name, parameters, resources, version)
+
+
+def filled(value: Any, parameters: Mapping[str, Any]) -> Any:
+    """*value* with the values of *parameters* in place of their ``get_param``."""
+    if isinstance(value, dict):
+        parameter = value.get("get_param")
+        if isinstance(parameter, str) and parameter in parameters:
+            return parameters[parameter]
+        return {key: filled(inner, parameters) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner, parameters) for inner in value]
+    return value
