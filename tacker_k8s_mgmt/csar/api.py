@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 _CAPACITY = "desired_capacity"
+_ZONE = "locationConstraints"
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Api:
     @property
     def vdu_keys(self) -> tuple[str, ...]:
         """The keys of ``nfv.VDU.<name>`` that are filled."""
-        more = () if self.scaling_policies else (_CAPACITY,)
+        more = () if self.scaling_policies else (_CAPACITY, _ZONE)
         return (self.flavor, self.image, *more)
 
     def capacity(self, group: str, vdu: str) -> Mapping[str, object]:

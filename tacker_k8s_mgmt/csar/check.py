@@ -23,7 +23,7 @@ from tacker_k8s_mgmt.csar import (
 )
 from tacker_k8s_mgmt.errors import PackageError
 from tacker_k8s_mgmt.model import load_balancer
-from tacker_k8s_mgmt.model.tree import mapping, parse, sequence
+from tacker_k8s_mgmt.model.tree import dig, mapping, parse, sequence
 from tacker_k8s_mgmt.request import blanks, profiles
 from tacker_k8s_mgmt.request.profile_values import IN_PACKAGE, NAME, SUFFIX, Refused
 from tacker_k8s_mgmt.topology import base_hot
@@ -64,11 +64,10 @@ def _report(
 ) -> Report:
     target = api.of_package(files)
     described = meta.parse(files.get(meta.PATH, b"").decode(errors="replace"))
-    problems = [f"{meta.PATH} is missing"]
-    if meta.PATH in files:
-        problems = list(meta.problems(described, files))
+    problems = list(meta.problems(files))
     problems += _file_problems(files, target)
     problems += _profile_problems(files)
+    problems += _beside_problems(files) if target is api.V1 else ()
     unreadable = list(_yaml_problems(root))
     problems += unreadable
     problems += _blanks(files)
@@ -100,7 +99,8 @@ def _report(
         bases,
         target,
     )
-    warnings = [] if requests else list(_script_warnings(files))
+    warnings = [f"{name}: no hash in {meta.PATH}" for name in meta.unlisted(files)]
+    warnings += [] if requests else _script_warnings(files)
     if not requests:
         warnings += [
             text for base in bases.values() for text in logins.of_package(base)
@@ -207,12 +207,60 @@ def _yaml_problems(root: Path) -> Iterator[str]:
             continue
         if not isinstance(tree, dict):
             yield f"{name}: it is not a mapping"
-        for imported in map(str, sequence(mapping(tree).get("imports"))):
+        for imported in map(_imported, sequence(mapping(tree).get("imports"))):
             if imported.startswith(("http://", "https://")):
                 yield (
                     f"{name}: it imports {imported}; a Tacker without access to that "
                     "address cannot use the package"
                 )
+            elif not (path.parent / imported).is_file():
+                # tosca-parser would look in the working directory, too.
+                yield f"{name}: it imports {imported}, which is not there"
+        flavour_id = dig(tree, *vnfd.FLAVOUR_ID)
+        if flavour_id and not isinstance(flavour_id, str):
+            yield (
+                f"{name}: flavour_id is {flavour_id!r} and no text, so Tacker does not "
+                "find it for any request; write it in quotes"
+            )
+
+
+def _imported(entry: Any) -> str:
+    """The file of an import, which may have a name or a namespace."""
+    if isinstance(entry, Mapping):
+        entry = entry.get("file") or dig(next(iter(entry.values()), None), "file")
+    return str(entry)
+
+
+def _beside_problems(files: Mapping[str, bytes]) -> Iterator[str]:
+    """Files that Tacker's v1 API reads as a part of the VNFD in every operation.
+
+    It takes every YAML file of the package's top directories for one
+    (``tacker/vnflcm/utils.py``, ``_get_flavour_based_vnfd``).
+    """
+    for name, content in sorted(files.items()):
+        directory, _, _ = name.rpartition("/")
+        if not name.endswith((".yaml", ".yml")) or "/" in directory:
+            continue
+        if directory == "Definitions":
+            continue  # another check reports it
+        if not _leads_to_flavour(content):
+            yield (
+                f"{name}: Tacker's v1 API reads it with the VNFD, where it has to be "
+                "one YAML mapping; put it into a directory below"
+            )
+
+
+def _leads_to_flavour(content: bytes) -> bool:
+    """Whether Tacker can ask a file for its flavour, which it need not have."""
+    try:
+        found = parse(content.decode())
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return False
+    for key in vnfd.FLAVOUR_ID:
+        if not isinstance(found, Mapping):
+            return False
+        found = found.get(key, {})
+    return True
 
 
 def _entry_problems(entry: Path) -> list[str]:

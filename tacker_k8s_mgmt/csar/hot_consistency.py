@@ -64,17 +64,26 @@ def _path_problems(
     flavour: vnfd.Flavour, base: base_hot.BaseHot, api: Api
 ) -> Iterator[str]:
     """Values that are taken from ``nfv`` but that no user data puts there."""
-    filled = {
-        ("nfv", "VDU", vdu, key)
-        for vdu in flavour.of_type(vnfd.VDU)
-        for key in api.vdu_keys
-    } | {
-        ("nfv", "CP", cp, key)
-        for cp in vnfd_rules.external_cps(flavour)
-        for key in ("network", "fixed_ips")
-    }
+    filled = (
+        {
+            ("nfv", "VDU", vdu, key)
+            for vdu in flavour.of_type(vnfd.VDU)
+            for key in api.vdu_keys
+        }
+        | {
+            # Volumes that VMs boot from have an image, too.
+            ("nfv", "VDU", storage, api.image)
+            for storage in flavour.of_type(vnfd.STORAGE)
+        }
+        | {
+            ("nfv", "CP", cp, key)
+            for cp in vnfd_rules.external_cps(flavour)
+            for key in ("network", "fixed_ips")
+        }
+    )
     for path in hot.parameter_paths(dict(base.top.resources)):
-        if path[0] == "nfv" and path not in filled:
+        # Of addresses, the path goes on with an index.
+        if path[0] == "nfv" and path[:4] not in filled:
             yield f"{base.top.name}: {'.'.join(path)} gets no value"
 
 
@@ -155,8 +164,10 @@ class _Comparison:
         actual, wanted = _ports(have.properties), _ports(want)
         if actual != wanted:
             yield f"has the ports {actual} instead of {wanted}"
-        for key, source in (("flavor", self._api.flavor), ("image", self._api.image)):
-            yield from _from_nfv(key, have, "VDU", source, key)
+        yield from _from_nfv("flavor", have, "VDU", self._api.flavor, "flavor")
+        volumes = ("block_device_mapping", "block_device_mapping_v2")
+        if "image" in have.properties or not have.properties.keys() & {*volumes}:
+            yield from _from_nfv("image", have, "VDU", self._api.image, "image")
 
     def _number(self, have: Resource) -> Iterator[str]:
         # Tacker's v1 API fills its parameter from the instantiation level

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """TOSCA.meta: the entry file of a package, and the hash of every file in it.
 
-Tacker compares the hashes at upload and refuses a package with a wrong one
-(``tacker/common/csar_utils.py``, ``_convert_artifacts``).
+Tacker compares the hashes at upload and refuses a package with a wrong one. It reads
+the whole file as one YAML mapping, and each block of it as another
+(``tacker/common/csar_utils.py``, ``_convert_artifacts``; tosca-parser's ``csar.py``).
 """
 
 import hashlib
+import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import urlparse
+
+import yaml
+
+from tacker_k8s_mgmt.model import tree
+from tacker_k8s_mgmt.model.tree import mapping
 
 PATH = "TOSCA-Metadata/TOSCA.meta"
 
@@ -19,6 +29,12 @@ _CONTENT_TYPES = {
     ".sh": "application/x-shellscript",
 }
 _UNKNOWN = "application/octet-stream"
+_MANIFEST = "ETSI-Entry-Manifest"
+_KEYS = frozenset({"Source", "Algorithm", "Hash"})
+_IMAGES = frozenset(
+    {"raw", "vhd", "vhdx", "vmdk", "vdi", "iso", "ploop", "qcow2"}
+    | {"aki", "ari", "ami", "img"}
+)
 _ALGORITHMS = ("sha-224", "sha-256", "sha-384", "sha-512")
 
 
@@ -27,11 +43,11 @@ class Meta:
     """A TOSCA.meta.
 
     :param entry_definitions: path of the entry file; "" if it names none.
-    :param entries: the ``key: value`` lines of each file.
+    :param entries: what is said of each file.
     """
 
     entry_definitions: str
-    entries: tuple[Mapping[str, str], ...]
+    entries: tuple[Mapping[str, Any], ...]
 
 
 def render(files: Mapping[str, bytes], entry_definitions: str) -> bytes:
@@ -53,16 +69,10 @@ def render(files: Mapping[str, bytes], entry_definitions: str) -> bytes:
 
 
 def parse(text: str) -> Meta:
-    """Read a TOSCA.meta; lines without a colon are left out."""
-    blocks: list[dict[str, str]] = [{}]
-    for line in text.splitlines():
-        key, colon, value = line.partition(":")
-        if not line.strip():
-            blocks.append({})
-        elif colon:
-            blocks[-1][key.strip()] = value.strip()
-    head, *entries = [block for block in blocks if block] or [{}]
-    return Meta(head.get("Entry-Definitions", ""), tuple(entries))
+    """Read a TOSCA.meta; what is no YAML is left out."""
+    entries = [found for _, found in _blocks(text.encode()) if isinstance(found, dict)]
+    entry = _head(text.encode()).get("Entry-Definitions")
+    return Meta(str(entry or ""), tuple(entries))
 
 
 def entry_files(named: str, files: Mapping[str, bytes]) -> list[str]:
@@ -73,32 +83,96 @@ def entry_files(named: str, files: Mapping[str, bytes]) -> list[str]:
     )
 
 
-def problems(meta: Meta, files: Mapping[str, bytes]) -> Iterator[str]:
-    """What is wrong with *meta* for a package of these *files*."""
-    if meta.entry_definitions not in files:
-        entry = meta.entry_definitions or "nothing"
-        yield f"{PATH}: Entry-Definitions names {entry}, which is not there"
-    unnamed = set(files) - {PATH}
-    for block in meta.entries:
-        name = block.get("Name") or block.get("Source") or ""
-        unnamed.discard(name)
-        yield from _entry_problems(name, block, files)
-    if unnamed:
-        yield f"{PATH}: no hash for {', '.join(sorted(unnamed))}"
+def problems(files: Mapping[str, bytes]) -> Iterator[str]:
+    """What Tacker refuses of TOSCA.meta and of the SOL004 manifest that it names."""
+    if PATH not in files:
+        yield f"{PATH} is missing"
+        return
+    head = _head(files[PATH])
+    if not head:
+        yield f"{PATH}: it is no YAML mapping, as which Tacker reads all of it"
+    entry = head.get("Entry-Definitions")
+    if entry not in files:
+        named = entry or "nothing"
+        yield f"{PATH}: Entry-Definitions names {named}, which is not there"
+    manifest = head.get(_MANIFEST)
+    if manifest and not str(manifest).lower().endswith(".mf"):
+        yield f"{PATH}: {_MANIFEST} names {manifest}, whose name must end with .mf"
+    elif manifest and manifest not in files:
+        yield f"{PATH}: {_MANIFEST} names {manifest}, which is not there"
+    elif manifest:
+        yield from _hash_problems(str(manifest), files)
+    yield from _hash_problems(PATH, files)
 
 
-def _entry_problems(
-    name: str, entry: Mapping[str, str], files: Mapping[str, bytes]
-) -> Iterator[str]:
-    algorithm, expected = entry.get("Algorithm", "").lower(), entry.get("Hash")
-    if name not in files:
-        yield f"{PATH}: it lists {name or 'a file without a name'}, which is not there"
-    elif algorithm not in _ALGORITHMS:
-        yield f"{PATH}: {name} has the unknown hash algorithm {algorithm or '(none)'}"
-    else:
-        digest = hashlib.new(algorithm.replace("-", ""), files[name]).hexdigest()
-        if digest != expected:
+def unlisted(files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """The files that have no hash, which Tacker takes as they are."""
+    manifest = _head(files.get(PATH, b"")).get(_MANIFEST)
+    lists = [name for name in (PATH, str(manifest)) if name in files]
+    listed = {
+        str(entry.get("Name") or entry.get("Source"))
+        for name in lists
+        for _, entry in _blocks(files[name])
+        if isinstance(entry, dict)
+    }
+    return tuple(sorted(files.keys() - listed - {*lists}))
+
+
+def _head(content: bytes) -> Mapping[str, Any]:
+    """The whole file as one mapping, the last of equal keys; empty if it is none."""
+    try:
+        return mapping(tree.parse(content.decode()))
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return {}
+
+
+def _blocks(content: bytes) -> Iterator[tuple[int, Any]]:
+    """Number and value of each block with a hash; None where it is no YAML."""
+    for number, block in enumerate(re.split(b"\n\n+", content), 1):
+        if b"Algorithm:" in block or b"Hash:" in block:
+            try:
+                yield number, tree.parse(block.decode())
+            except (yaml.YAMLError, UnicodeDecodeError):
+                yield number, None
+
+
+def _hash_problems(where: str, files: Mapping[str, bytes]) -> Iterator[str]:
+    for number, block in _blocks(files[where]):
+        if not isinstance(block, dict):
             yield (
-                f"{name}: its {algorithm} is {digest}, but {PATH} says "
-                f"{expected or 'nothing'}"
+                f"{where}: its block {number} is no YAML mapping; blocks are parted by "
+                "empty lines that end with a line feed alone"
             )
+            continue
+        entry = {**block, **({"Source": block["Name"]} if "Name" in block else {})}
+        entry = {k: v for k, v in entry.items() if k not in ("Name", "Content-Type")}
+        if why := _wrong(entry, files):
+            name = entry.get("Source") or f"its block {number}"
+            yield f"{name} in {where}: {why}"
+
+
+def _wrong(entry: Mapping[str, Any], files: Mapping[str, bytes]) -> str:
+    """Why Tacker refuses what is said of a file; "" if it does not."""
+    if entry.keys() != _KEYS:
+        extra = ", ".join(sorted(map(str, entry.keys() ^ _KEYS)))
+        return f"Tacker wants Source (or Name), Algorithm and Hash alone; see {extra}"
+    name, algorithm = entry["Source"], entry["Algorithm"]
+    if not all(isinstance(value, str) and value for value in (name, algorithm)):
+        return "its name and Algorithm must be texts"
+    if not entry["Hash"]:
+        return "its Hash is empty"
+    if PurePosixPath(name).suffix[1:] in _IMAGES:
+        return ""  # Tacker takes these without a look.
+    path = posixpath.normpath(name)
+    if path.startswith(("/", "../")) or path == "..":
+        return "it leads out of the package"
+    if algorithm.lower() not in _ALGORITHMS:
+        return f"unknown hash algorithm {algorithm}"
+    if name not in files:
+        parts = urlparse(name)
+        is_url = parts.scheme == "file" or (parts.scheme and parts.netloc)
+        return "" if is_url else "it is not there"
+    digest = hashlib.new(algorithm.lower().replace("-", ""), files[name]).hexdigest()
+    if digest == entry["Hash"]:
+        return ""
+    return f"its {algorithm.lower()} is {digest}, not {entry['Hash']}"

@@ -257,10 +257,25 @@ def _user_data(request: Request, contents: Contents) -> Iterator[str]:
         )
         return
     content = contents.files.get(posixpath.normpath(path))
-    if content is None:
+    if contents.api is V1 and not _can_be_imported(path):
+        yield (
+            f"additionalParams.{user_data.PATH}: Tacker's v1 API imports {path} as a "
+            "module: its name needs .py, and no other dot, and none in its directories"
+        )
+    elif content is None:
         yield f"additionalParams.{user_data.PATH}: the package has no file {path}"
     elif name not in classes(content):
         yield f"additionalParams.{user_data.CLASS}: {path} has no class {name}"
+
+
+def _can_be_imported(path: str) -> bool:
+    """Whether the module that Tacker makes of a path is that file.
+
+    (``openstack.py``, ``create``: ``os.path.splitext(path.lstrip('./'))``.)
+    """
+    module, suffix = posixpath.splitext(path.lstrip("./"))
+    normal = posixpath.normpath(path.lstrip("./")) == posixpath.normpath(path)
+    return suffix == ".py" and "." not in module and "//" not in module and normal
 
 
 def classes(source: bytes) -> set[str]:

@@ -21,11 +21,20 @@ import yaml
 from tacker_k8s_mgmt.model.tree import dig, mapping, node_at, pairs, parse, sequence
 
 VDU = "tosca.nodes.nfv.Vdu.Compute"
+STORAGE = "tosca.nodes.nfv.Vdu.VirtualBlockStorage"
 CP = "tosca.nodes.nfv.VduCp"
 ASPECTS = "tosca.policies.nfv.ScalingAspects"
 LEVELS = "tosca.policies.nfv.InstantiationLevels"
 VDU_LEVELS = "tosca.policies.nfv.VduInstantiationLevels"
 STEPS = "tosca.policies.nfv.VduScalingAspectDeltas"
+_SW_IMAGE = "tosca.artifacts.nfv.SwImage"
+#: Where a file of the VNFD names its flavour.
+FLAVOUR_ID = (
+    "topology_template",
+    "substitution_mappings",
+    "properties",
+    "flavour_id",
+)
 #: Where a VDU names its image, and its Nova flavour.
 IMAGE = ("properties", "sw_image_data", "name")
 FLAVOR = (
@@ -157,7 +166,7 @@ def flavours(definitions: Path) -> tuple[Flavour, ...]:
     listed = []
     for path in sorted(definitions.glob("*.y*ml")):
         topology = mapping(load(path).get("topology_template"))
-        flavour_id = dig(topology, "substitution_mappings", "properties", "flavour_id")
+        flavour_id = dig(topology, *FLAVOUR_ID[1:])
         if flavour_id:
             listed.append(Flavour(str(flavour_id), path, topology))
     return tuple(sorted(listed, key=lambda flavour: flavour.id))
@@ -254,10 +263,22 @@ def parse_flavour(flavour: Flavour) -> Any:
     here = flavour.path.parent
     tree["imports"] = [str(here / name) for name in tree.get("imports") or []]
     tree["topology_template"]["substitution_mappings"].pop("requirements", None)
+    _write_out_artifacts(tree)
     with quiet():
         return ToscaTemplate(
             parsed_params=flavour.input_values, a_file=False, yaml_dict_tpl=tree
         )
+
+
+def _write_out_artifacts(tree: Any) -> None:
+    """Write images in short notation out; Tacker takes them, heat-translator not."""
+    for node in mapping(dig(tree, "topology_template", "node_templates")).values():
+        artifacts = mapping(dig(node, "artifacts"))
+        short = {
+            name: file for name, file in artifacts.items() if isinstance(file, str)
+        }
+        for name, file in short.items():
+            node["artifacts"][name] = {"type": _SW_IMAGE, "file": file}
 
 
 def complaints(error: Exception, root: Path) -> list[str]:

@@ -70,6 +70,8 @@ def _hooks(flavour: Flavour, driver: str, api: Api) -> Iterator[str]:
         if hook not in named:
             yield f"the hook {hook} is not named in interfaces of the VNF"
     for hook, operation in named.items():
+        if operation == [] and hook not in api.hooks:
+            continue  # SOL001's operations without a script, and those of the NFVO
         implementation = dig(operation, "implementation")
         if implementation != driver:
             yield f"{hook} has the implementation {implementation} instead of {driver}"
@@ -84,7 +86,9 @@ def _hooks(flavour: Flavour, driver: str, api: Api) -> Iterator[str]:
 
 def _machines(flavour: Flavour) -> Iterator[str]:
     for name, node in flavour.of_type(VDU).items():
-        if not dig(node, *vnfd.IMAGE):
+        storages = flavour.of_type(vnfd.STORAGE)
+        volume = storages.get(flavour.requirement(name, "virtual_storage") or "")
+        if not dig(node, *vnfd.IMAGE) and not dig(volume, *vnfd.IMAGE):
             yield f"{name} has no sw_image_data with the name of an image"
         if not dig(node, *vnfd.FLAVOR):
             yield f"{name} has no requested_additional_capability_name (flavour)"

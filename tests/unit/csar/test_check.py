@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from tacker_k8s_mgmt.csar import archive, meta
-from tacker_k8s_mgmt.csar.check import check
+from tacker_k8s_mgmt.csar.check import _beside_problems, check
 
 TOP = "Definitions/kubernetes_top.vnfd.yaml"
 DF = "Definitions/kubernetes_df_simple.yaml"
@@ -286,8 +286,12 @@ def test_a_resource_unknown_to_tacker_is_reported(problems_of, parts):
 
 WRONG_META = {
     "a changed hash": ("Hash: ", "Hash: 0", "its sha-256 is"),
-    "an unknown algorithm": ("SHA-256", "MD5", "unknown hash algorithm md5"),
-    "a file that is not there": ("Name: BaseHOT", "Name: NoHOT", "which is not there"),
+    "an unknown algorithm": ("SHA-256", "MD5", "unknown hash algorithm MD5"),
+    "a file that is not there": (
+        "Name: BaseHOT",
+        "Name: NoHOT",
+        "TOSCA.meta: it is not there",
+    ),
     "no entry file": ("Entry-Definitions", "Entry", "Entry-Definitions names nothing"),
     "another entry file": (TOP, "Definitions/top.yaml", "Definitions/top.yaml"),
     "an entry file outside": (
@@ -307,10 +311,48 @@ def test_a_wrong_tosca_meta_is_reported(problems_of, parts, old, new, expected):
     assert any(expected in problem for problem in problems), problems
 
 
-def test_a_file_without_a_hash_is_reported(problems_of, parts):
+def test_a_file_without_a_hash_is_a_warning_as_tacker_takes_it(parts, tmp_path):
     listed = {name: text for name, text in parts.items() if name != HOT}
-    (problem,) = problems_of({}, meta.render(listed, TOP))
-    assert problem == f"{meta.PATH}: no hash for {HOT}"
+    path = tmp_path / "unlisted.zip"
+    archive.write(path, {**parts, meta.PATH: meta.render(listed, TOP)})
+    report = check(path)
+    assert report.problems == ()
+    assert report.warnings[0] == f"{HOT}: no hash in {meta.PATH}"
+
+
+BESIDE = {
+    "several documents": b"a: 1\n---\nb: 2\n",
+    "a list": b"- a\n",
+    "nothing": b"",
+    "a tag": b"!Ref a\n",
+    "no text": b"\xff",
+    "no topology": b"topology_template:\n",
+    "no properties": b"topology_template: {substitution_mappings: {properties: }}\n",
+}
+
+
+@pytest.mark.parametrize("content", BESIDE.values(), ids=BESIDE)
+def test_yaml_that_v1_reads_with_the_vnfd_is_reported(parts, content):
+    found = list(_beside_problems({**parts, "Files/app.yaml": content}))
+    assert [text.split(":")[0] for text in found] == ["Files/app.yaml"]
+    below = {**parts, "Files/manifests/app.yaml": content, "Files/app.txt": content}
+    assert list(_beside_problems(below)) == []
+
+
+def test_a_flavour_id_that_is_a_number_is_reported(problems_of, parts):
+    number = parts[DF].replace(b"flavour_id: simple", b"flavour_id: 1")
+    problems = problems_of({DF: number})
+    assert any("flavour_id is 1 and no text" in text for text in problems), problems
+
+
+def test_an_import_is_not_looked_for_in_the_working_directory(
+    problems_of, parts, tmp_path, monkeypatch
+):
+    name = "etsi_nfv_sol001_vnfd_types.yaml"
+    (tmp_path / name).write_bytes(parts[f"Definitions/{name}"])
+    monkeypatch.chdir(tmp_path)
+    problems = problems_of({f"Definitions/{name}": None})
+    assert f"{TOP}: it imports {name}, which is not there" in problems
 
 
 def test_what_is_no_zip_is_reported(tmp_path):

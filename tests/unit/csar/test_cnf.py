@@ -31,7 +31,7 @@ def test_sample_has_the_drivers_file_as_its_vnfd_names_it(tmp_path, api):
     assert OTHER.encode() in files["Definitions/web.vnfd.yaml"]
     listed = meta.parse(files[meta.PATH].decode())
     assert listed.entry_definitions == "Definitions/web.vnfd.yaml"
-    assert not list(meta.problems(listed, files))
+    assert not list(meta.problems(files))
 
 
 def test_v1_package_has_the_chart_as_helm_packs_it(tmp_path):

@@ -110,6 +110,7 @@ def _machine(vdu, wanted, vnfd, flavour_id, inst, grant_req, grant):
         "computeFlavourId": utils.get_param_flavor(vdu, flavour_id, vnfd, grant),
         "vcImageId": utils.get_param_image(vdu, flavour_id, vnfd, grant),
         "desired_capacity": utils.get_param_capacity(vdu, inst, grant_req),
+        "locationConstraints": utils.get_param_zone(vdu, grant_req, grant),
     }
     return {key: value for key, value in found.items() if key in wanted}
 
