@@ -120,7 +120,7 @@ class TaskTime:
 
 @dataclass(frozen=True)
 class Progress:
-    """A run by its events; times in epoch seconds of the Ansible server.
+    """A run by its events; times in seconds since the boot of the Ansible server.
 
     :param play_number: number of the present one of ``plays``, from 1.
     :param tasks: number of started tasks; the total is not known beforehand.
@@ -233,7 +233,8 @@ def _clean(event: Mapping[str, Any], redact: Callable[[str], str]) -> Mapping[st
 def _after(progress: Progress, event: Mapping[str, Any]) -> Progress:
     progress = replace(
         progress,
-        last_event=float(event.get("time", progress.last_event)),
+        # Its clock may be set while the run works.
+        last_event=float(event.get("up", event.get("time", progress.last_event))),
         results=int(event.get("results", progress.results)),
     )
     name = str(event.get("name", ""))

@@ -6,7 +6,8 @@ state between calls is a run's id. A run's directory ``<workdir>/runs/<id>`` hol
 
     request.json  the request without variables      vars.json     the run's variables
     log           Ansible's output                   events.jsonl  our callback's lines
-    pid           pid, start time, boot id, epoch    rc            exit code, epoch
+    pid           pid, start time, boot id, epoch,   rc            exit code, epoch
+                  uptime
 """
 
 import json
@@ -39,11 +40,18 @@ _IDENTITY = ("playbook", "digest")
 
 @dataclass(frozen=True)
 class View:
-    """A run's state; times in epoch seconds of the Ansible server.
+    """A run's state, as the Ansible server knows it.
+
+    Times are epoch seconds, for people, or seconds since the server's boot: its clock
+    may be set while the run works.
 
     :param state: absent, starting, running, done or lost.
+    :param started: when it began, epoch; likewise ``ended``.
     :param latest: the run that held the lock last, live or not.
-    :param changed: when files of the run were last changed.
+    :param up: now, since the boot.
+    :param asked: when it was requested, since the boot.
+    :param begun: when it began, since the boot; None if that is not recorded.
+    :param heard: when its last event was written, since the boot.
     :param stamp: the server's time, for names that sort.
     :param lines: event lines from the requested offset on, not redacted.
     :param consumed: the length of these lines in bytes.
@@ -56,8 +64,10 @@ class View:
     started: float | None
     ended: float | None
     latest: str
-    now: float
-    changed: list[float]
+    up: float
+    asked: float | None
+    begun: float | None
+    heard: float | None
     stamp: str
     lines: tuple[str, ...] = field(default=(), repr=False)
     consumed: int = 0
@@ -66,13 +76,15 @@ class View:
     @property
     def silence(self) -> float:
         """Seconds since the last event or, without one, since the start."""
-        return self.now - max(self.changed, default=self.now)
+        known = [at for at in (self.asked, self.begun, self.heard) if at is not None]
+        return self.up - max(known, default=self.up)
 
     @property
     def live(self) -> bool:
         """Whether the run is in progress."""
         return self.state == "running" or (
-            self.state == "starting" and self.silence <= START_LIMIT
+            # A negative time is one before the last boot.
+            self.state == "starting" and 0 <= self.silence <= START_LIMIT
         )
 
 
@@ -157,6 +169,7 @@ class RunDirectories:
         run = f"{view.stamp}-{request.name}-{unique}"
         path = self._path(run)
         record = {name: getattr(request, name) for name in _RECORDED}
+        record["up"] = view.up
         runs = ["install", "-d", "-m", "0700", "--", f"{self.workdir}/runs"]
         session.run(runs, timeout=_LIMIT)
         session.run(["mkdir", "-m", "0700", path, f"{path}/plugins"], timeout=_LIMIT)
@@ -200,8 +213,8 @@ def _checked(state: dict[str, Any]) -> dict[str, Any]:
     :raises TypeError, KeyError: a field is of another type, or missing.
     """
     texts = [state[name] for name in ("run", "state", "latest", "stamp")]
-    numbers = [state["now"], *state["changed"]]
-    numbers += [n for n in (state["started"], state["ended"]) if n is not None]
+    times = [state[name] for name in ("started", "ended", "asked", "begun", "heard")]
+    numbers = [state["up"], *(at for at in times if at is not None)]
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("text")
     if not all(isinstance(number, int | float) for number in numbers):

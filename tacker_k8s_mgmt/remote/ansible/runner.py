@@ -43,7 +43,7 @@ class _Limits:
 
     def passed(self, view: View) -> str:
         """Return which limit the run has exceeded, or ""."""
-        if view.started is not None and view.now - view.started > self.total:
+        if view.begun is not None and view.up - view.begun > self.total:
             return f"it ran longer than {self.total:g} s"
         if view.silence > self.idle:
             return f"it reported nothing for more than {self.idle:g} s"

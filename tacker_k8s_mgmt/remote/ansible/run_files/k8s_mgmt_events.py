@@ -5,7 +5,8 @@ It is copied to the server for every playbook run, works from Ansible 2.9 on (Py
 3.6), and runs beside the output plugin that the kubespray checkout configures.
 
 A line has an ``event`` (playbook, former, play, task, failed, unreachable, alive,
-recap), a ``time`` in epoch seconds and the number of ``results`` of hosts so far.
+recap), a ``time`` in epoch seconds, ``up`` in seconds since the boot, which no change of
+the clock touches, and the number of ``results`` of hosts so far.
 Module results are never written, only a failure's message, and that not with no_log.
 
 The durations of all plays of the last successful runs, of all clusters, are kept: one
@@ -57,7 +58,7 @@ class CallbackModule(CallbackBase):
         path = os.environ.get("K8S_MGMT_EVENTS")
         self.disabled = not path
         self._results = 0
-        self._written = 0.0
+        self._written = float("-inf")
         self._plays = 0
         self._play = None
         self._began = []  # start times of the plays
@@ -76,7 +77,7 @@ class CallbackModule(CallbackBase):
         # A play with `serial` starts again for each batch of hosts.
         if not self._began or play._uuid != self._play:
             self._play = play._uuid
-            self._began.append(time.time())
+            self._began.append(time.monotonic())
         self._write("play", name=play.get_name(), number=len(self._began))
 
     def v2_playbook_on_task_start(self, task, is_conditional=False):
@@ -131,7 +132,7 @@ class CallbackModule(CallbackBase):
 
     def _keep(self):
         path, kind = history()
-        ends = [*self._began[1:], time.time()]
+        ends = [*self._began[1:], time.monotonic()]
         times = zip(self._began, ends)  # noqa: B905
         plays = [round(end - began, 1) for began, end in times]
         # A record that cannot be kept is not worth a warning in the run's output.
@@ -141,7 +142,7 @@ class CallbackModule(CallbackBase):
 
     def _alive(self, results=1):
         self._results += results
-        if time.time() - self._written >= ALIVE_SECONDS:
+        if time.monotonic() - self._written >= ALIVE_SECONDS:
             self._write("alive")
 
     def _failed(self, event, result, ignored):
@@ -157,11 +158,17 @@ class CallbackModule(CallbackBase):
         )
 
     def _write(self, event, **fields):
-        self._written = time.time()
-        fields.update(event=event, time=self._written, results=self._results)
+        self._written = time.monotonic()
+        fields.update(event=event, time=time.time(), up=uptime(), results=self._results)
         # One write per line, so that lines do not mix; ASCII, so that byte offsets are
         # character offsets.
         os.write(self._file, (json.dumps(fields, default=str) + "\n").encode())
+
+
+def uptime():
+    """Return the seconds since the boot, as the script that looks at the run reads them."""
+    with open("/proc/uptime", encoding="ascii") as file:
+        return float(file.read().split()[0])
 
 
 def history():

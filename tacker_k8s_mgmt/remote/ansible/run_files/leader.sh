@@ -1,6 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Sent before each script that looks at runs.
+# Prints the seconds since the boot, which no change of the clock touches.
+uptime_seconds() {
+    local up
+    read -r up _ </proc/uptime && echo "$up"
+}
+
 # Prints the pid of a run's leader, if it is alive. The lock is no proof: its file may
 # have been deleted.
 leader() { # DIRECTORY

@@ -35,7 +35,7 @@ echo "$id" >"$workdir/run.lock"
 stat=$(<"/proc/$$/stat")
 read -ra stat <<<"${stat##*) }"
 boot=$(</proc/sys/kernel/random/boot_id)
-record "$run/pid" "$$ ${stat[19]} $boot $(date +%s.%3N)"
+record "$run/pid" "$$ ${stat[19]} $boot $(date +%s.%3N) $(uptime_seconds)"
 
 # A killed run leaves its connections behind.
 for directory in "$workdir"/runs/*/; do

@@ -25,12 +25,13 @@ alive() {
 }
 
 signal TERM
-for ((end = SECONDS + grace; SECONDS < end; )); do
+# Counted, because bash's SECONDS follows the clock.
+for ((n = 0; n < grace * 5; n++)); do
     alive || break
     sleep 0.2
 done
 # Repeatedly, because a process that is just being started may be missed.
-for ((end = SECONDS + 5; SECONDS < end; )); do
+for ((n = 0; n < 50; n++)); do
     alive || break
     signal KILL
     sleep 0.1

@@ -16,7 +16,7 @@ if [ -z "$asked" ]; then
 fi
 # The order matters: a run records its pid after it has taken the lock, and its exit code
 # before it releases the lock.
-[ -n "$id" ] && [ -e "$workdir/runs/$id/pid" ] && begun=yes || begun=
+[ -n "$id" ] && [ -e "$workdir/runs/$id/pid" ] && led=yes || led=
 holder=
 latest=
 if [ -e "$workdir/run.lock" ]; then
@@ -35,8 +35,8 @@ fi
 [ -z "$asked" ] && [ -n "$holder" ] && id=$holder
 run=$workdir/runs/$id
 
-started=null rc=null ended=null
-[ -e "$run/pid" ] && read -r _ _ _ started <"$run/pid"
+started=null begun=null rc=null ended=null
+[ -e "$run/pid" ] && read -r _ _ _ started begun <"$run/pid"
 [ -e "$run/rc" ] && read -r rc ended <"$run/rc"
 if [ -z "$id" ] || [ ! -d "$run" ]; then
     state=absent
@@ -44,20 +44,22 @@ elif [ "$rc" != null ]; then
     state='done'
 elif [ "$holder" = "$id" ]; then
     state=running
-elif [ -n "$begun" ]; then
+elif [ -n "$led" ]; then
     state=lost
 else
     state=starting
 fi
-changed='' size=0
-while read -r at bytes; do
-    changed+=${changed:+,}$at size=$bytes
-done < <(stat -c '%.3Y %s' "$run/request.json" "$run/pid" "$run/events.jsonl" 2>/dev/null)
-read -r now stamp < <(date -u '+%s.%3N %Y%m%dT%H%M%S%3NZ')
+# In a text of JSON, the quotes of such a field are escaped.
+up_in() { tail -n "$1" "$2" 2>/dev/null | sed -n 's/.*"up": \([0-9.]*\).*/\1/p' | tail -n 1; }
+asked_at=$(up_in 1 "$run/request.json")
+# The last line may be incomplete.
+heard=$(up_in 2 "$run/events.jsonl")
+size=$(stat -c %s "$run/events.jsonl" 2>/dev/null) || size=0
+stamp=$(date -u '+%Y%m%dT%H%M%S%3NZ')
 printf '{"run":"%s","state":"%s","rc":%s,"started":%s,"ended":%s,"latest":"%s",' \
     "$id" "$state" "$rc" "$started" "$ended" "$latest"
-printf '"now":%s,"changed":[%s],"stamp":"%s"}\n' "$now" "$changed" "$stamp"
-# The events are the last of the files, if there are any.
-if [ -e "$run/events.jsonl" ] && [ "$size" -gt "$offset" ]; then
+printf '"up":%s,"asked":%s,"begun":%s,"heard":%s,"stamp":"%s"}\n' \
+    "$(uptime_seconds)" "${asked_at:-null}" "${begun:-null}" "${heard:-null}" "$stamp"
+if [ "$size" -gt "$offset" ]; then
     tail -c "+$((offset + 1))" "$run/events.jsonl" | head -c "$limit"
 fi

@@ -65,7 +65,8 @@ def plugin(monkeypatch):
     module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     module.now = 1000.0
-    clock = types.SimpleNamespace(time=lambda: module.now)
+    # The clock may be set meanwhile; it says nothing about how long a play takes.
+    clock = types.SimpleNamespace(time=lambda: -module.now, monotonic=lambda: module.now)
     monkeypatch.setattr(module, "time", clock)
     return module
 

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model import playbook_runs
 from tacker_k8s_mgmt.model.playbook_runs import (
     DEFAULT_FORKS,
     Forks,
@@ -35,7 +36,10 @@ FAKE_ANSIBLE = """
 printf '%s\\0' "$PWD" "$@" >"$HOME/argv"
 env >"$HOME/env"
 echo started >>"$HOME/starts"
-event() { (umask 077; printf '%s\\n' "$1" >>"$K8S_MGMT_EVENTS"); }
+event() {
+    read -r up _ </proc/uptime
+    (umask 077; printf '%s, "up": %s}\\n' "${1%\\}}" "$up" >>"$K8S_MGMT_EVENTS")
+}
 wait_for() { until [ -e "$HOME/$1" ]; do sleep 0.02; done; }
 . "./${!#}"
 """
@@ -437,8 +441,8 @@ def test_run_is_ended_whatever_the_locale_of_the_server(site, decimal_comma):
 
 
 def test_answer_that_cannot_be_read_is_shown(site):
-    site.sshd.program("date", f"echo no-clock; echo 'for {PASSWORD}' >&2")
-    with pytest.raises(errors.RemoteError, match='"now":no-clock') as caught:
+    site.sshd.program("sed", f"echo no-number; echo 'for {PASSWORD}' >&2")
+    with pytest.raises(errors.RemoteError, match='"asked":no-number') as caught:
         site.runner().last()
     assert str(site.workdir) in str(caught.value)
     assert str(caught.value).endswith("for ***")
@@ -780,6 +784,93 @@ def test_unwatched_run_over_its_limit_makes_room(site):
     time.sleep(2.1)
     assert site.run(total=2, idle=2).rc == 0
     assert isinstance(join(), errors.PlaybookFailed)
+
+
+class TestClock:
+    """The Ansible server's clock is set while a run works."""
+
+    @pytest.fixture(params=[3600, -3600], ids=["forward", "back"])
+    def step(self, site, request):
+        """Set the clock, for all that asks `date`."""
+
+        def by(seconds=request.param):
+            real = shutil.which("date")
+            moved = f'"@$(( $({real} +%s) + {seconds} ))"'
+            site.sshd.program("date", f'exec {real} -d {moved} "$@"')
+
+        return by
+
+    @pytest.fixture
+    def files_show(self, site):
+        """Write the time of other clocks on the files of the runs."""
+
+        def at(seconds):
+            for path in site.workdir.glob("runs/*/*"):
+                os.utime(path, (time.time() + seconds,) * 2)
+
+        return at
+
+    def test_a_healthy_run_goes_on(self, site, step):
+        site.playbook(PLAY + "wait_for go\n" + PLAY)
+        seen = []
+        join = site.background(on_progress=seen.append, total=600, idle=300)
+        wait_until(lambda: seen)
+        step()
+        assert site.runner().last().live
+        time.sleep(0.2)
+        site.touch("go")
+        assert join().rc == 0
+
+    @pytest.mark.parametrize("age", [-7200, 7200])
+    def test_a_silent_one_is_ended_in_time(self, site, step, files_show, age):
+        site.playbook(PLAY + "wait_for never")
+        seen = []
+        join = site.background(on_progress=seen.append, total=600, idle=2)
+        wait_until(lambda: seen)
+        step()
+        files_show(age)
+        assert "reported nothing" in str(join())
+
+    @pytest.mark.parametrize("age", [-7200, 7200])
+    def test_another_playbook_does_not_end_it(self, site, step, files_show, age):
+        site.playbook(PLAY + "wait_for go")
+        join = site.background(total=600, idle=300)
+        site.wait_for_start()
+        step()
+        files_show(age)
+        other = PlaybookRequest("scale.yml")
+        with pytest.raises(errors.BusyError):
+            site.run(other, total=600, idle=300)
+        site.touch("go")
+        assert join().rc == 0
+
+    @pytest.mark.parametrize("up", [-120.0, 1e9], ids=["long ago", "before the boot"])
+    def test_a_run_that_never_began_makes_room(self, site, files_show, up):
+        run = site.workdir / "runs" / "20990101T000000000Z-cluster-00000000"
+        run.mkdir(parents=True)
+        now = float(Path("/proc/uptime").read_text().split()[0])
+        record = {"playbook": "cluster.yml", "limit": "", "digest": "-", "up": now + up}
+        (run / "request.json").write_text(json.dumps(record))
+        files_show(3600)
+        assert not site.runner().last().live
+
+    def test_it_is_ended_with_its_grace(self, site, step, monkeypatch):
+        monkeypatch.setattr(run_directory, "_STOP_GRACE", 30)
+        site.playbook("trap 'sleep 1; exit 3' TERM\nwait_for never")
+        join = site.background(total=600, idle=300)
+        site.wait_for_start()
+        step()
+        assert site.runner().stop()
+        assert join().fields["rc"] == 3
+
+    def test_the_time_of_a_task_is_not_that_of_the_clock(self, site):
+        lines = [
+            '{"event": "play", "name": "p", "time": 9000, "up": 10}',
+            '{"event": "task", "name": "t", "time": 9000, "up": 10}',
+            '{"event": "recap", "time": 1000, "up": 15, "hosts": {}}',
+        ]
+        (slowest,) = playbook_runs.fold(playbook_runs.Progress(), lines).slowest
+        assert slowest.seconds == 5
 
 
 def test_stop_ends_the_live_run_and_only_that(site):
