@@ -162,6 +162,13 @@ class UnknownHostError(HostKeyError):
     default_hint = "Operations, also one that modifies the VNF instance, record it."
 
 
+class UnusableError(RemoteError):
+    """A VM accepts the login, and Ansible cannot work there."""
+
+    message = "{host} accepts the SSH login, and Ansible cannot work there: {reason}."
+    default_hint = "Make room on its disk, or heal its VNFC."
+
+
 class CommandFailed(RemoteError):
     """A command on a remote host ended with an exit code other than 0.
 

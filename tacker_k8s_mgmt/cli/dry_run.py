@@ -5,7 +5,7 @@ So a preview shows what the operation itself would write and call, in its order.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -110,8 +110,11 @@ class _Site:
     # As in the v2 API: tenants have no VIMs.
     of_tenants = apply = delete = _do_nothing
 
-    def identity(self, node: Node) -> ports.MachineIdentity:
+    def identity(self, node: Node, **_: object) -> ports.MachineIdentity:
         return ports.MachineIdentity("", "", _ASSUMED_MTU)
+
+    def clocks(self) -> Mapping[str, float]:
+        return {}
 
     def now(self) -> float:
         return 0.0

@@ -67,7 +67,7 @@ def render(
     :raises ClusterError: a compute host for a label is not known.
     """
     _refuse_unknown_hosts(nodes, params)
-    kept = _worker_logins(previous) if previous else {}
+    kept = worker_logins(previous) if previous else {}
 
     def login(node: Node) -> Mapping[str, str]:
         if node.role is Role.WORKER and node.name not in renewed:
@@ -132,8 +132,8 @@ def parse(text: str) -> tuple[Node, ...]:
     return tuple(node for node, _ in nodes)
 
 
-def _worker_logins(text: str) -> dict[str, Mapping[str, str]]:
-    """The login variables of each worker, by server id."""
+def worker_logins(text: str) -> dict[str, Mapping[str, str]]:
+    """The login variables of each worker, by server id; none of a text of others."""
     return {
         node.server_id: {name: str(host[name]) for name in _LOGIN if name in host}
         for node, host in _nodes_in(text) or ()

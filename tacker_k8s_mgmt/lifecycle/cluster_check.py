@@ -107,6 +107,11 @@ class Survey:
             nodes = pool.submit(
                 self._read, Source.CLUSTER, lambda: self._nodes(planes, exposures)
             )
+            clocks = pool.submit(
+                self._read,
+                Source.INVENTORY,
+                lambda: self._view.clocks_of(listed or ()),
+            )
             status = None
             if self._params.load_balancer:
                 status = self._read(Source.BALANCER, lambda: self._status(machines))
@@ -133,6 +138,7 @@ class Survey:
                 tenants=objects.tenants if objects else None,
                 tenant_vims=tenant_vims,
                 former_logins=former,
+                clocks=clocks.result(),
             )
             return answers, apps or ()
 

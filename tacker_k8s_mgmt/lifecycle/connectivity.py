@@ -17,6 +17,7 @@ from tacker_k8s_mgmt.kubespray import runs, variables
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
+    clocks,
     exposures,
     helm,
     inventory,
@@ -188,17 +189,19 @@ class ConnectivityEnd:
         # The control planes were reached just now.
         workers = of_role(state.nodes, Role.WORKER)
         doubtful = [node for node in workers if node not in expected]
-        down = state.site.unreachable(doubtful)
+        down = state.site.unusable(doubtful)
         self._out = frozenset((*down, *(node.name for node in self._gone)))
         if down:
+            reasons = (f"{name}: {error}" for name, error in sorted(down.items()))
             LOG.warning(
-                "These nodes do not accept SSH logins and are left as they are: %s",
-                ", ".join(sorted(down)),
+                "These nodes cannot be used over SSH and are left as they are: %s",
+                " ".join(reasons),
             )
         moved = of_role(self._moved, Role.WORKER)
         machines = [node for node in moved if node.name not in down]
         if machines:
             inventory.wait_reachable(state, machines)
+        clocks.see(state, [node for node in state.nodes if node.name not in down])
 
     # The load balancer and the certificate
 

@@ -30,7 +30,7 @@ class _OnCluster:
     """What all of these operations begin with."""
 
     def __init__(self, deps: Dependencies) -> None:
-        self._state = ClusterState(deps, ready_first=True)
+        self._state = ClusterState(deps)
 
     def left(self) -> str:
         """What stays behind when a step fails."""

@@ -30,6 +30,7 @@ from tacker_k8s_mgmt.lifecycle.steps.control_plane_join import ControlPlaneJoin
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_leave import ControlPlaneLeave
 from tacker_k8s_mgmt.lifecycle.steps.join import Join
 from tacker_k8s_mgmt.lifecycle.steps.leave import Leave
+from tacker_k8s_mgmt.lifecycle.steps.readiness import not_ready
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -107,7 +108,7 @@ class HealStart:
         names = {node.name for node in leaving}
         if not leave.balancer_is_gone:
             # Without a load balancer no node would be Ready.
-            self._not_ready = sorted({n for n in seen if not seen[n].ready} - names)
+            self._not_ready = sorted({n for n in seen if not_ready(seen[n])} - names)
         leave.sort(leaving, members, seen)
 
     def _is_rebuilt(self, server_id: str) -> bool:

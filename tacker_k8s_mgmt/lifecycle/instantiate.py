@@ -12,6 +12,7 @@ from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
     applications,
+    clocks,
     inventory,
     load_balancer,
     node_settings,
@@ -125,6 +126,7 @@ class Instantiate:
     def _reach_all(self) -> None:
         state = self._state
         inventory.wait_reachable(state, state.vms())
+        clocks.see(state, state.nodes)
         if state.params.cluster.network.mtu == option_types.NODES:
             rebuild.write_nic_mtu(state, state.nodes)
 

@@ -63,7 +63,7 @@ class Modify:
         # All problems are reported together, with those that the cluster shows.
         self._known = (*deps.params.metadata_problems, *deps.settings.problems)
         settings = replace(deps.settings, problems=())
-        self._state = ClusterState(replace(deps, settings=settings), ready_first=True)
+        self._state = ClusterState(replace(deps, settings=settings))
         self._concerns = tuple(make(self._state) for make in concerns)
         self._checked = checked
 

@@ -5,12 +5,13 @@
 fakes. Nothing in this package imports an effect.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic import SecretStr
 
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.application_ports import Applications
 from tacker_k8s_mgmt.lifecycle.object_ports import Manifests, ManifestsReader
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject
@@ -276,11 +277,14 @@ class MachineIdentity:
     :param machine_id: ``/etc/machine-id``.
     :param boot_id: ``/proc/sys/kernel/random/boot_id``.
     :param nic_mtu: bytes, of its interface on the cluster's network; 0: not known.
+    :param ahead: at least so many seconds its clock is before that of this host;
+        negative if it is behind.
     """
 
     machine_id: str
     boot_id: str
     nic_mtu: int = 0
+    ahead: float = 0.0
 
 
 class Vms(Protocol):
@@ -288,9 +292,18 @@ class Vms(Protocol):
 
     def wait_reachable(self, machines: Sequence[Machine]) -> None: ...
 
-    def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]: ...
+    def unusable(
+        self, nodes: Sequence[Node], renewed: Collection[str] = ()
+    ) -> Mapping[str, errors.RemoteError]:
+        """Why Ansible cannot use nodes, by their names; only of those that it cannot.
 
-    def identity(self, node: Node) -> MachineIdentity: ...
+        :param renewed: names of workers that are logged in to as the request wants.
+        """
+
+    def clocks(self) -> Mapping[str, float]:
+        """The seconds by which the clocks of VMs are ahead, by server id."""
+
+    def identity(self, node: Node, *, again: bool = False) -> MachineIdentity: ...
 
     def restart_kubelets(self, nodes: Sequence[Node]) -> None: ...
 
@@ -336,6 +349,8 @@ class View(Protocol):
     def machines(self) -> Machines: ...
 
     def counts(self) -> Sequence[Count]: ...
+
+    def clocks_of(self, nodes: Sequence[Node]) -> Mapping[str, float]: ...
 
     @property
     def workdir(self) -> Records: ...

@@ -148,7 +148,7 @@ class ScaleOut:
         the VMs are gone. A full member is not taken apart.
         """
         state, joining = self._state, self._join.nodes
-        kept = [node for node in state.nodes if node not in joining]
+        kept = tuple(node for node in state.nodes if node not in joining)
         for undoings in (
             (state.site.playbooks.stop,),
             (lambda: inventory.forget_members(state, joining),),

@@ -53,14 +53,13 @@ class Dependencies:
 class ClusterState:
     """The cluster as the operation knows it; its steps (:mod:`.steps`) change it.
 
-    :param ready_first: the API is reached through a control plane whose own API server
-        is ready, if there is one.
     :param machines: the VMs in the Heat stack.
     :param nodes: the nodes that the cluster has or is to have.
     :param returning: the control plane that a heal took out, if its VM can join again.
     :param lost: names of the control planes whose VM is gone, or was rebuilt without a
         heal.
-    :param silent_planes: server ids of the control planes that refused a connection.
+    :param unusable: names of the nodes that Ansible cannot use.
+    :param silent_planes: server ids of the control planes that accepted no login.
     :param members: server ids of the full members when the operation began.
     :param healing: the heal that is under way or was given up.
     :param balancer: the load balancer as recorded, if it is.
@@ -70,11 +69,11 @@ class ClusterState:
     """
 
     deps: Dependencies
-    ready_first: bool = False
     machines: Machines = field(default_factory=lambda: Machines((), (), None))
     nodes: tuple[Node, ...] = ()
     returning: tuple[Node, ...] = ()
     lost: frozenset[str] = frozenset()
+    unusable: frozenset[str] = frozenset()
     silent_planes: set[str] = field(default_factory=set)
     members: frozenset[str] = frozenset()
     healing: Healing = field(default_factory=Healing)
@@ -157,9 +156,11 @@ class ClusterState:
         return {node.name: node for node in self.cluster().nodes()}
 
     def cluster(self) -> ports.Cluster:
-        """The cluster through the first control plane that accepts a login.
+        """The cluster through the first control plane whose own API server is ready.
 
-        :raises ConnectError: none does.
+        Without one, through the first that accepts a login.
+
+        :raises RemoteError: none does.
         """
         return self._through_ready(self.site.cluster)
 
@@ -172,19 +173,45 @@ class ClusterState:
         return self._through_ready(self.site.applications)
 
     def _through_ready(self, connect: Callable[[Node], Client]) -> Client:
-        planes = self.planes() if self.ready_first else ()
+        planes = self.planes()
         for plane in planes if len(planes) > 1 else ():
-            try:
-                if not self.site.cluster(plane).api_problem():
-                    return connect(plane)
-            except errors.ConnectError as error:
-                LOG.warning("The next control plane is asked: %s", error)
+            if plane.server_id not in self.silent_planes and self._serves(plane):
+                return connect(plane)
         return self.through(connect)
+
+    def _serves(self, plane: Node) -> bool:
+        try:
+            problem = self.site.cluster(plane).api_problem()
+        except errors.RemoteError as error:
+            problem = str(error)
+        if problem:
+            LOG.warning("The API is not reached through %s: %s", plane.name, problem)
+        return not problem
+
+    def led(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """These nodes, with a control plane first that can lead a playbook run.
+
+        kubespray has the first host of its groups do a part of the work for others,
+        whatever the run is limited to.
+        """
+        planes = of_role(nodes, Role.CONTROL_PLANE)
+        able = [
+            plane
+            for plane in planes
+            if plane.server_id in self.members - self.silent_planes
+            and plane.name not in self.unusable
+        ]
+        if len(planes) < 2 or not able:
+            return nodes
+        leader = next(filter(self._serves, able), able[0])
+        if leader == planes[0]:
+            return nodes
+        return (leader, *(node for node in nodes if node != leader))
 
     def through(self, connect: Callable[[Node], Client]) -> Client:
         """A client connected to the first control plane that accepts a login.
 
-        :raises ConnectError: none does.
+        :raises RemoteError: none does.
         :raises ClusterError: no control plane is known.
         """
         planes = list(self.planes())
@@ -194,7 +221,7 @@ class ClusterState:
                 continue
             try:
                 return connect(plane)
-            except errors.ConnectError as error:
+            except errors.RemoteError as error:
                 self.silent_planes.add(plane.server_id)
                 if not planes:
                     raise

@@ -44,7 +44,7 @@ class UpgradeStart:
 
     def __init__(self, deps: Dependencies) -> None:
         self._deps = deps
-        self._check = UpgradeCheck(ClusterState(deps, ready_first=True))
+        self._check = UpgradeCheck(ClusterState(deps))
 
     def steps(self) -> Sequence[Step]:
         """The steps in the order of work."""
@@ -65,7 +65,7 @@ class Upgrade:
     """
 
     def __init__(self, deps: Dependencies) -> None:
-        self._state = ClusterState(deps, ready_first=True)
+        self._state = ClusterState(deps)
         self._check = UpgradeCheck(self._state)
         self._steps: list[Step] = []
         self._touched = False

@@ -3,11 +3,32 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import SecretStr
+
+# Taints that keep all ordinary pods away until something has been done for the node
+# (Kubernetes' "Well-Known Labels, Annotations and Taints"). Those of pressure come and
+# go with the load, and all others are somebody's wish.
+_UNFINISHED = {
+    "node.cloudprovider.kubernetes.io/uninitialized": (
+        "the cloud controller has not initialized it"
+    ),
+    "node.kubernetes.io/network-unavailable": "its network is not set up",
+    "node.kubernetes.io/not-ready": "it is still marked as not Ready",
+    "node.kubernetes.io/unreachable": "it is still marked as unreachable",
+}
+
+
+def unfinished(taints: Iterable[Mapping[str, Any]]) -> str:
+    """Why a node cannot take any pod yet, by its taints; "" if it can.
+
+    Its kubelet may be Ready.
+    """
+    why = {t["key"]: _UNFINISHED[t["key"]] for t in taints if t["key"] in _UNFINISHED}
+    return "; ".join(f"{reason} (taint {key})" for key, reason in why.items())
 
 
 @dataclass(frozen=True)

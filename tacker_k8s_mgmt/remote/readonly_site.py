@@ -3,12 +3,15 @@
 
 import abc
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.remote.site import Site
+from tacker_k8s_mgmt.model.nodes import Node
+from tacker_k8s_mgmt.remote import vm_identity
+from tacker_k8s_mgmt.remote.site import PARALLEL_LOGINS, Site
 from tacker_k8s_mgmt.remote.ssh.key_file import ReadOnlyKeyFile
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
 from tacker_k8s_mgmt.remote.ssh.session import Session
@@ -57,6 +60,26 @@ class SeenSite(Site):
     @abc.abstractmethod
     def counts(self) -> Sequence[Count]:
         """Return each group's number of VMs, in Heat and in Tacker's records."""
+
+    def clocks_of(self, nodes: Sequence[Node]) -> Mapping[str, float]:
+        """Return how far the clocks of nodes are ahead, in seconds, by their names.
+
+        A node that cannot be asked is left out.
+        """
+        if not nodes:
+            return {}
+        self._keys()
+
+        def ahead(node: Node) -> float | None:
+            try:
+                with self._vms.open(node) as session:
+                    return vm_identity.read(session, node).ahead
+            except errors.RemoteError:
+                return None
+
+        with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
+            found = zip(nodes, pool.map(ahead, nodes), strict=True)
+            return {node.name: far for node, far in found if far is not None}
 
     def _api_patience(self) -> float:
         # An API server that refuses connections is a result, so do not wait for it.

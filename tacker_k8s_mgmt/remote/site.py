@@ -8,12 +8,14 @@ playbook may run for hours), and closed with the site.
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from oslo_log import log as logging
+from pydantic import SecretStr
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.kubespray import inventory
@@ -41,13 +43,14 @@ from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tacker_k8s_mgmt.remote.ssh.session import Session
 from tacker_k8s_mgmt.remote.ssh.vm_sessions import VmSessions
 from tacker_k8s_mgmt.remote.vnf import Vnf
+from tacker_k8s_mgmt.request.accounts import Account, PrivateKey
 from tacker_k8s_mgmt.request.params import API_PORT, InstallParams
 
 LOG = logging.getLogger(__name__)
 
 Self = TypeVar("Self", bound="Site")
 
-_PARALLEL_LOGINS = 8
+PARALLEL_LOGINS = 8
 _LAST_TRY = 5.0  # seconds for a VM whose turn comes after boot_timeout
 
 
@@ -158,13 +161,13 @@ class Site(Vnf):
             self.workdir.write(name, text)
         hosts, keys = self.workdir.read(inventory.FILE_NAME), self._keys()
         nodes = inventory.parse(hosts) if hosts else ()
-        self.unreachable([n for n in nodes if not keys.knows(n.ssh_address, 22)])
+        self.unusable([n for n in nodes if not keys.knows(n.ssh_address, 22)])
         self.save_host_keys()
 
     # The VMs
 
     def wait_reachable(self, machines: Sequence[Machine]) -> None:
-        """Wait until every VM accepts a login and sudo, in parallel.
+        """Wait until Ansible can use every VM, in parallel: login, a file, sudo.
 
         A VM whose SSH server refuses the login is given up after ``login_timeout``.
 
@@ -189,7 +192,7 @@ class Site(Vnf):
 
             try:
                 session = self._vms.open(machine, limit, grace, refused)
-                self._identities[machine.server_id] = vm_identity.read(session, machine)
+                self._look(machine, session)
             except bastion_errors.BastionError:
                 raise  # reported once, not for each VM
             except errors.RemoteError as error:
@@ -203,41 +206,88 @@ class Site(Vnf):
                 self._vms.keep(machine, session)
             return ""
 
-        with ThreadPoolExecutor(_PARALLEL_LOGINS) as pool:
+        with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
             problems = [text for text in pool.map(probe, machines) if text]
         if problems:
             raise errors.RemoteError(detail=" ".join(problems))
 
-    def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]:
-        """Return the names of the nodes that do not answer SSH, tried in parallel.
+    def unusable(
+        self, nodes: Sequence[Node], renewed: Collection[str] = ()
+    ) -> Mapping[str, errors.RemoteError]:
+        """Return why Ansible cannot use nodes, tried in parallel, by their names.
 
-        A node that refuses the password or shows another host key is reachable.
+        It needs a login, a file and sudo. Workers are logged in to as the inventory
+        has it, because Ansible will be; see :func:`.inventory.render`.
+
+        :param renewed: names of workers for which it gets the request's login.
         """
         if not nodes:
-            return ()
+            return {}
         self._keys()
+        logins = inventory.worker_logins(self.workdir.read(inventory.FILE_NAME) or "")
 
-        def is_silent(node: Node) -> bool:
+        def why(node: Node) -> errors.RemoteError | None:
+            login = None if node.name in renewed else logins.get(node.server_id)
             try:
-                self._vms.open(node).close()
+                account = self._account(node, login or {})
+                with contextlib.closing(self._vms.log_in(node, account)) as session:
+                    self._look(node, session)
             except bastion_errors.BastionError:
                 raise  # the node's state is unknown
-            except errors.ConnectError:
-                return True
             except errors.RemoteError as error:
-                LOG.warning("%s is alive, but: %s", node.name, error)
-            return False
+                return error
+            return None
 
-        with ThreadPoolExecutor(_PARALLEL_LOGINS) as pool:
-            silent = list(pool.map(is_silent, nodes))
-        return tuple(n.name for n, gone in zip(nodes, silent, strict=True) if gone)
+        with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
+            found = zip(nodes, pool.map(why, nodes), strict=True)
+            return {node.name: error for node, error in found if error}
 
-    def identity(self, node: Node) -> MachineIdentity:
-        """Return the identity that the VM of a node reports."""
+    def _account(self, node: Node, login: Mapping[str, str]) -> Account:
+        """The account with which Ansible logs in to a node.
+
+        :param login: the login variables of its entry in the inventory.
+        """
+        wanted = self._params.account(node.role)
+        if not login:
+            return wanted
+        secret = login.get("ansible_password") or login.get("ansible_become_password")
+        password, key = SecretStr(secret) if secret else None, wanted.private_key
+        name = os.path.basename(login.get("ansible_ssh_private_key_file", ""))
+        if not name:
+            key = None
+        elif key is None or key.file_name != name:
+            text = SecretStr(self.workdir.read(name) or "")
+            key = PrivateKey(f"{name} in the cluster's directory", text, None)
+        self._logins.hide(password)
+        return replace(
+            wanted,
+            username=login.get("ansible_user", wanted.username),
+            password=password,
+            private_key=key,
+        )
+
+    def _look(self, machine: Machine | Node, session: Session) -> None:
+        """See whether Ansible can use a VM, and keep what the VM says of itself."""
+        vm_identity.probe(session)
+        self._identities[machine.server_id] = vm_identity.read(session, machine)
+
+    def clocks(self) -> Mapping[str, float]:
+        """Return how far the clocks of the VMs that were seen are ahead, in seconds."""
+        return {server: seen.ahead for server, seen in self._identities.items()}
+
+    def identity(self, node: Node, *, again: bool = False) -> MachineIdentity:
+        """Return the identity that the VM of a node reports.
+
+        :param again: ask it although it has been asked, and wait while it boots.
+        """
         known = self._identities.get(node.server_id)
-        if known is None:
+        if again:
+            limit = self._options.boot_timeout
+            with contextlib.closing(self._vms.open(node, limit)) as session:
+                known = vm_identity.read(session, node)
+        elif known is None:
             known = vm_identity.read(self._vms.get(node), node)
-            self._identities[node.server_id] = known
+        self._identities[node.server_id] = known
         return known
 
     def restart_kubelets(self, nodes: Sequence[Node]) -> None:
@@ -248,7 +298,7 @@ class Site(Vnf):
             with contextlib.closing(self._vms.open(node)) as session:
                 kubelet.restart(session)
 
-        with ThreadPoolExecutor(_PARALLEL_LOGINS) as pool:
+        with ThreadPoolExecutor(PARALLEL_LOGINS) as pool:
             list(pool.map(restart, nodes))
 
     def expect(self, machine: Machine) -> None:

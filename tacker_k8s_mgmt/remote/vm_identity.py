@@ -1,17 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The identity that a VM reports of itself, and the MTU of its network interface."""
+"""What a VM reports of itself, and whether Ansible can work on it."""
 
+import math
+import time
+
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity
 from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.nodes import Machine, Node
+from tacker_k8s_mgmt.remote.ssh.channel import last_lines
 from tacker_k8s_mgmt.remote.ssh.session import Session
+
+_SECONDS = 60.0
 
 # A kubelet reports the first two in its Node object. Some images do not end the line in
 # /etc/machine-id.
 _IDENTITY = """
 printf '%s\\n' "$(cat /etc/machine-id)" "$(cat /proc/sys/kernel/random/boot_id)"
+date +%s.%N
 ip -j addr show to "$1" || :
 """
+# As Ansible does for each module: below the home of the login. An empty file can be
+# made on a full disk, too.
+_TEMPORARY = """
+made=$(mktemp -d -- "${HOME:-/tmp}/.tacker-k8s-mgmt.XXXXXXXXXX") || exit
+head -c 65536 /dev/zero >"$made/file"
+ended=$?
+rm -rf -- "$made"
+exit "$ended"
+"""
+
+
+def probe(session: Session) -> None:
+    """Check that the login of a VM can write a file, which Ansible needs.
+
+    :raises UnusableError: it cannot.
+    :raises RemoteError: it could not be asked.
+    """
+    result = session.run(["sh", "-c", _TEMPORARY], timeout=_SECONDS, check=False)
+    if result.rc:
+        reason = session.redact(last_lines(result.stderr)) or "it gives no reason"
+        raise errors.UnusableError(host=session.host, reason=reason.rstrip("."))
 
 
 def read(session: Session, machine: Machine | Node) -> MachineIdentity:
@@ -20,9 +49,23 @@ def read(session: Session, machine: Machine | Node) -> MachineIdentity:
     :raises RemoteError: it could not be asked.
     """
     argv = ["sh", "-c", _IDENTITY, "sh", machine.address]
-    output = session.run(argv, timeout=60, sudo=True).stdout
-    machine_id, boot_id, links = (*output.split("\n", 2), "", "", "")[:3]
-    return MachineIdentity(machine_id, boot_id, nic_mtu(links))
+    before = time.time()
+    output = session.run(argv, timeout=_SECONDS, sudo=True).stdout
+    after = time.time()
+    machine_id, boot_id, now, links = (*output.split("\n", 3), *[""] * 4)[:4]
+    ahead = _ahead(now, before, after)
+    return MachineIdentity(machine_id, boot_id, nic_mtu(links), ahead)
+
+
+def _ahead(now: str, before: float, after: float) -> float:
+    """By how much a clock is ahead, at least; it was read between two moments here."""
+    try:
+        there = float(now)
+    except ValueError:
+        return 0.0
+    if not math.isfinite(there):
+        return 0.0
+    return max(0.0, there - after) + min(0.0, there - before)
 
 
 def nic_mtu(links: str) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from posixpath import basename
 
 from tacker_k8s_mgmt.model import node_marks
-from tacker_k8s_mgmt.model.cluster import NodeObject
+from tacker_k8s_mgmt.model.cluster import NodeObject, unfinished
 from tacker_k8s_mgmt.model.load_balancer import Server
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
@@ -46,6 +46,7 @@ _SEND_AGAIN = (
 _ALL_ROUTES = "Heal the VNFC of the load balancer: the new VM gets every control plane."
 _HEAL_VNFC = "Heal its VNFC."
 _LOST = "Look at `journalctl -u kubelet` on it; heal its VNFC if it is lost."
+_CONTROLLER = "Look at the log of the controller that takes the taint away."
 #: The remedies that a heal request is, or may be.
 _HEALS = {
     **dict.fromkeys((_JOIN, _NOT_ADDED, _HEAL_VNFC, _LOST), Heal.VNFC),
@@ -210,6 +211,8 @@ def _conditions(member: Member, seen: NodeObject) -> Iterator[Finding]:
         look = "Look at `journalctl -u kubelet` on it."
         remedy = _LOST if member.is_worker else look
         yield _finding(f"not Ready: {seen.reason.rstrip('.')}", remedy)
+    elif problem := unfinished(seen.taints):
+        yield _finding(f"Ready, and takes no pods yet: {problem}", _CONTROLLER)
     if seen.unschedulable and not member.settings.maintenance:
         yield _cordoned(member.name, by_us=seen.cordoned_by_us)
     if member.place and seen.internal_ip not in ("", member.place.address):

@@ -83,6 +83,7 @@ class Answers:
     :param tenant_vims: the VIMs of tenants, by the tenants' names; None also where
         Tacker keeps none.
     :param former_logins: the tenants whose VIM has not their present token.
+    :param clocks: seconds by which the clocks of nodes are ahead, by their names.
     """
 
     machines: Machines | None = None
@@ -99,6 +100,7 @@ class Answers:
     tenants: Mapping[str, tuple[str, ...] | None] | None = None
     tenant_vims: Mapping[str, Vim] | None = None
     former_logins: frozenset[str] | None = None
+    clocks: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)

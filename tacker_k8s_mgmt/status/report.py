@@ -5,6 +5,9 @@ The rows are those of the :class:`~tacker_k8s_mgmt.topology.membership.Membershi
 which operations work; :mod:`.columns` makes their cells.
 """
 
+from collections.abc import Iterator
+
+from tacker_k8s_mgmt.model import clock_skew
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
 from tacker_k8s_mgmt.model.nodes import Role, api_url, name_nodes
 from tacker_k8s_mgmt.request.models import LoadBalancer
@@ -41,6 +44,7 @@ def compare(answers: Answers, params: InstallParams) -> tuple[Row, ...]:
         for count in answers.counts or ()
         if count.heat != count.tacker
     ]
+    rows += _clock_rows(answers)
     # The VIM belongs to the row that offers the API to Tacker.
     cell = columns.vim(answers, endpoint(answers, wanted))
     role = Role.LOAD_BALANCER if wanted else Role.CONTROL_PLANE
@@ -139,6 +143,17 @@ def _row(member: Member, answers: Answers, wanted: LoadBalancer | None) -> Row:
         address=place.address if place else "",
         cells={**cells, Source.VIM: BLANK},
     )
+
+
+def _clock_rows(answers: Answers) -> Iterator[Row]:
+    """A row for each node whose clock differs from that of this host."""
+    roles = {node.name: node.role for node in answers.inventory or ()}
+    for name, ahead in sorted((answers.clocks or {}).items()):
+        if abs(ahead) > clock_skew.NOTED:
+            text = clock_skew.text(ahead)
+            what = f"its clock is {text} of that of this host"
+            cell = columns.differs(text, what, clock_skew.HINT)
+            yield _plain_row(f"clock of {name}", roles[name], Source.CLUSTER, cell)
 
 
 def _plain_row(name: str, role: Role, source: Source, cell: Cell) -> Row:

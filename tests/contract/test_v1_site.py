@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 import types
+from typing import Any, cast
 
 import pytest
 
@@ -13,10 +14,16 @@ pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import context as v1_context
 from tacker_k8s_mgmt.hooks.v1 import vim
+from tacker_k8s_mgmt.kubespray import inventory
+from tacker_k8s_mgmt.lifecycle.ports import MachineIdentity
+from tacker_k8s_mgmt.lifecycle.steps import readiness
+from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
-from tacker_k8s_mgmt.remote import site
+from tacker_k8s_mgmt.remote import site, vm_identity
 from tacker_k8s_mgmt.remote.ssh import bastion_errors, login_errors
 from tests.contract.v1_instances import hook
+from tests.helpers import ssh_keys
+from tests.helpers.fakes.nodes import FakeNode
 from tests.helpers.requests import params
 
 MACHINES = tuple(
@@ -33,6 +40,8 @@ def one(monkeypatch, tmp_path):
         boot_timeout=0.2, connect_timeout=1, key_directory="", login_timeout=60
     )
     monkeypatch.setattr(v1_context.V1Site, "_keys", lambda _: None)
+    nothing = types.SimpleNamespace(read=lambda _: None)
+    monkeypatch.setattr(v1_context.V1Site, "workdir", nothing)
     return v1_context.V1Site(hook(instance, options, tmp_path), params())
 
 
@@ -158,11 +167,12 @@ class TestBastion:
             raise request.param
 
         monkeypatch.setattr(one._vms, "open", fails)
+        monkeypatch.setattr(one._vms, "log_in", fails)
         return request.param
 
     def test_a_node_behind_it_is_not_taken_for_dead(self, one, error):
         with pytest.raises(bastion_errors.BastionError) as caught:
-            one.unreachable(name_nodes(MACHINES))
+            one.unusable(name_nodes(MACHINES))
         assert caught.value is error
 
     def test_it_is_reported_once_and_not_for_each_vm(self, one, error):
@@ -225,6 +235,132 @@ class TestExpected:
             one.expect(self.REFUSED)
         (session,) = (one for one in opened if isinstance(one, Session))
         assert not session.alive
+
+
+KEY = ssh_keys.make("ed25519").private
+
+
+def with_login(login):
+    """The sample request with another login of the workers."""
+    return params(worker_node={"ssh_cp_name": "w_ssh", "nic_cp_name": "w_nic", **login})
+
+
+PLACE: Any = {"user": "ubuntu", "host": "192.0.2.1", "port": 22}
+
+
+class TestUnusable:
+    """What Ansible could not use either."""
+
+    WHYS = (
+        errors.ConnectError(seconds=1, reason="no", **PLACE),
+        errors.AuthError(reason="it is locked", **PLACE),
+        errors.HostKeyError(host="192.0.2.1", recorded="known_hosts"),
+    )
+
+    @pytest.fixture
+    def logins(self, one, monkeypatch):
+        """The accounts of the logins; all of them are accepted."""
+        found = []
+
+        def log_in(node, account):
+            found.append(account)
+            return Session()
+
+        monkeypatch.setattr(one._vms, "log_in", log_in)
+        monkeypatch.setattr(vm_identity, "probe", lambda session: None)
+        seen = MachineIdentity("machine", "boot", 1450, 7.5)
+        monkeypatch.setattr(vm_identity, "read", lambda session, vm: seen)
+        return found
+
+    @pytest.mark.parametrize("why", WHYS, ids=lambda error: type(error).__name__)
+    def test_a_login_fails(self, one, monkeypatch, why):
+        def log_in(node, account):
+            raise why
+
+        monkeypatch.setattr(one._vms, "log_in", log_in)
+        node, *_ = name_nodes(MACHINES)
+        assert one.unusable([node]) == {node.name: why}
+
+    @pytest.mark.parametrize("name", ["probe", "read"])
+    def test_the_disk_is_full_or_sudo_refused(self, one, monkeypatch, logins, name):
+        why = errors.UnusableError(host="192.0.2.1", reason="No space left on device")
+
+        def fails(*_):
+            raise why
+
+        monkeypatch.setattr(vm_identity, name, fails)
+        node, *_ = name_nodes(MACHINES)
+        assert one.unusable([node]) == {node.name: why}
+
+    def test_well_ones_are_not_named_and_their_clocks_are_known(self, one, logins):
+        node, *_ = name_nodes(MACHINES)
+        assert one.unusable([node]) == {}
+        assert one.clocks() == {node.server_id: 7.5}
+
+    def test_none_is_asked_for_nothing(self, one, logins):
+        assert one.unusable([]) == {}
+        assert logins == []
+
+    @pytest.mark.parametrize("renewed", [False, True])
+    def test_workers_are_logged_in_to_as_ansible_is(
+        self, one, monkeypatch, logins, renewed
+    ):
+        node, *_ = name_nodes(MACHINES)
+        former = with_login({"username": "old", "password": "f0rmer secret"})
+        text = inventory.render([node], former)
+        directory = types.SimpleNamespace(read=lambda _: text)
+        monkeypatch.setattr(v1_context.V1Site, "workdir", directory)
+        one.unusable([node], [node.name] if renewed else ())
+        (account,) = logins
+        wanted = params().account(Role.WORKER)
+        assert account.username == (wanted.username if renewed else "old")
+        said = one._logins.redact("it was f0rmer secret")
+        assert said == ("it was f0rmer secret" if renewed else "it was ***")
+
+    def test_a_former_key_is_read_from_the_directory(self, one, monkeypatch, logins):
+        node, *_ = name_nodes(MACHINES)
+        former = with_login({"username": "old", "private_key": KEY})
+        text = inventory.render([node], former)
+        read = {inventory.FILE_NAME: text}.get
+        directory = types.SimpleNamespace(read=lambda name: read(name, "the key"))
+        monkeypatch.setattr(v1_context.V1Site, "workdir", directory)
+        one.unusable([node])
+        (account,) = logins
+        assert account.private_key.given.get_secret_value() == "the key"
+        assert account.password is None
+
+
+class TestIdentity:
+    """A VM may boot again while a playbook runs."""
+
+    @pytest.fixture
+    def boots(self, one, monkeypatch):
+        told = iter(["boot-1", "boot-2"])
+        monkeypatch.setattr(one._vms, "get", lambda node: Session())
+        monkeypatch.setattr(one._vms, "open", lambda *args: Session())
+        monkeypatch.setattr(
+            vm_identity, "read", lambda *_: MachineIdentity("machine-1", next(told))
+        )
+
+    @staticmethod
+    def verified(one, node, reported):
+        seen = {node.name: cast(NodeObject, reported)}
+        readiness.verify_identity(one, seen, [node])
+
+    def test_it_is_asked_again_when_the_kubelet_says_otherwise(self, one, boots):
+        (node,) = name_nodes(MACHINES[:1])
+        assert one.identity(node).boot_id == one.identity(node).boot_id == "boot-1"
+        reported = FakeNode("w", machine_id="machine-1", boot_id="boot-2")
+        readiness.verify_identity(one, {node.name: cast(NodeObject, reported)}, [node])
+        assert one.identity(node).boot_id == "boot-2"
+
+    def test_another_machine_is_none_of_it(self, one, boots):
+        (node,) = name_nodes(MACHINES[:1])
+        reported = FakeNode("w", machine_id="machine-2", boot_id="boot-2")
+        with pytest.raises(errors.ClusterError, match="another machine"):
+            readiness.verify_identity(
+                one, {node.name: cast(NodeObject, reported)}, [node]
+            )
 
 
 @pytest.mark.parametrize("end", ["", "\n"])

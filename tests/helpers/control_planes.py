@@ -31,6 +31,22 @@ class Playbooks(FakePlaybooks):
         groups = yaml.load(text, Loader=_LOADER)["all"]["children"]  # noqa: S506
         return {name: list(groups[name].get("hosts", ())) for name in groups}
 
+    def _delegate(self, request: PlaybookRequest) -> None:
+        """Without a load balancer, kubectl there asks the API server beside it."""
+        super()._delegate(request)
+        site, groups = self._site, self._groups()
+        assert isinstance(site, AvailableSite)
+        assert groups["etcd"][0] == groups["kube_control_plane"][0]
+        first = self._inventory()[groups["kube_control_plane"][0]]
+        if not site.load_balancer and Cluster(site, first).api_problem():
+            raise errors.PlaybookFailed(
+                playbook=request.playbook,
+                host="a",
+                rc=2,
+                failures=[f"{first.name}: connection refused"],
+                log="l",
+            )
+
     def _cluster(self, request: PlaybookRequest) -> None:
         """Its role etcd goes on only when all members are well."""
         site, known = self._site, self._inventory()
@@ -59,6 +75,7 @@ class Playbooks(FakePlaybooks):
     def _remove_node(self, request: PlaybookRequest) -> None:
         site, groups, known = self._site, self._groups(), self._inventory()
         assert isinstance(site, AvailableSite)
+        self._delegate(request)
         for name in request.extra_vars["node"].split(","):
             assert name != groups["kube_control_plane"][0], "the first"
             if name in groups["etcd"]:
@@ -103,7 +120,7 @@ class Cluster(FakeCluster):
         site, address = self._available, self._node.address
         if address in site.api_is_down or address not in site.etcd_members:
             return False
-        return any(member.leader for member in Etcd(site).members())
+        return site.etcd_has_majority()
 
     def _must_serve(self) -> None:
         if not self._serves():
@@ -118,7 +135,7 @@ class Etcd:
         self._site.touch("etcd.members")
         members = self._site.etcd_members
         well = [member for member in members if self._site.etcd_is_well(member)]
-        if len(well) <= len(members) / 2:
+        if not self._site.etcd_has_majority():
             well = []
         return tuple(
             EtcdMember(
@@ -182,6 +199,10 @@ class AvailableSite(FakeSite):
         ]
         answers = bool(owners) and owners[0].server_id not in self.dead
         return answers and address not in self.etcd_is_down
+
+    def etcd_has_majority(self) -> bool:
+        well = [member for member in self.etcd_members if self.etcd_is_well(member)]
+        return len(well) > len(self.etcd_members) / 2
 
     def leave_etcd(self, address: str) -> None:
         """Take a member out, if it is there."""

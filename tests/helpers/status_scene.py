@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster as five sources report it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -31,6 +31,7 @@ class FakeObject:
     internal_ip: str
     ready: bool = True
     reason: str = ""
+    taints: tuple[Mapping[str, str], ...] = ()
     unschedulable: bool = False
     cordoned_by_us: bool = False
 

@@ -125,7 +125,7 @@ class ControlPlaneGuard:
     def _described(
         self, plane: Node, members: Sequence[EtcdMember], seen: NodeObjects
     ) -> ControlPlane:
-        problem = ""
+        problem, node = "", seen.get(plane.name)
         # One whose etcd member is ill counts as lost already.
         if any(member.healthy and belongs(member, plane) for member in members):
             try:
@@ -137,7 +137,7 @@ class ControlPlaneGuard:
             member=plane.etcd_member_name,
             address=plane.address,
             api_problem=problem,
-            node_problem=not_ready(seen.get(plane.name)),
+            node_problem="" if node and node.ready else not_ready(node),
         )
 
 

@@ -63,7 +63,7 @@ class ControlPlaneJoin:
         coming = [
             node
             for node in state.returning
-            if is_target(node) or not state.site.unreachable([node])
+            if is_target(node) or not state.site.unusable([node])
         ]
         if coming:
             plane = self._join.plane = coming[0]

@@ -115,6 +115,8 @@ class ControlPlaneLeave:
             # kubespray would look for a member, and find none or take another one.
             nodes = self._behind(plane)
             inventory.write_inputs(state, nodes, without_etcd={plane.name})
+        else:
+            inventory.put_leader_first(state)
         leave.note_unfinished()
         request = runs.remove(
             [plane.name],

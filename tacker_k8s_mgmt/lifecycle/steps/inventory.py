@@ -77,7 +77,7 @@ def carry_host_keys(state: ClusterState) -> None:
 
 def write_inputs(
     state: ClusterState,
-    nodes: Sequence[Node],
+    nodes: tuple[Node, ...],
     *,
     params: InstallParams | None = None,
     renewed: Collection[str] = (),
@@ -85,11 +85,14 @@ def write_inputs(
 ) -> None:
     """Write inventory and variables of a cluster of these nodes.
 
+    A control plane that can lead a playbook run comes first.
+
     :param params: in place of the request's with the cluster's Kubernetes version.
     :param renewed: names of workers whose login changes while their VM stays; none
         where VMs are made, because the credentials of the request are theirs.
     :param without_etcd: names of control planes whose etcd member is already removed.
     """
+    nodes = state.led(nodes)
     members = len(of_role(nodes, Role.CONTROL_PLANE)) - len(without_etcd)
     extra_vars = variables.build(
         params or upgrade_plan.applied(state.records.upgrade(), state.params),
@@ -113,9 +116,16 @@ def write_inputs(
     state.inputs = (hosts, extra)
 
 
+def put_leader_first(state: ClusterState) -> None:
+    """Write the inventory again if its first control plane cannot lead a run."""
+    nodes = state.previous()
+    if state.led(nodes) != nodes:
+        write_inputs(state, nodes)
+
+
 def write_without(
     state: ClusterState,
-    staying: Sequence[Node],
+    staying: tuple[Node, ...],
     leaving: Sequence[Node],
     renewed: Collection[str] = (),
 ) -> None:

@@ -16,6 +16,7 @@ from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import (
+    clocks,
     inventory,
     load_balancer,
     playbooks,
@@ -39,7 +40,7 @@ class Join:
 
     :ivar nodes: the workers that join.
     :ivar plane: the control plane that joins again, for heal.
-    :ivar unreachable: names of the nodes that accept no SSH login.
+    :ivar unreachable: names of the nodes that playbooks cannot use.
     """
 
     def __init__(self, state: ClusterState) -> None:
@@ -70,27 +71,29 @@ class Join:
             for node in members.nodes
             if node.name not in state.lost and not is_target(node)
         ]
-        self.unreachable = (*state.site.unreachable(tried), *sorted(state.lost))
-        listed = {node.name for node in state.previous()}
+        unusable = state.site.unusable(tried)
+        self.unreachable = (*unusable, *sorted(state.lost))
+        state.unusable = frozenset(self.unreachable)
+        clocks.see(state, [n for n in tried if n.name not in unusable])
+        previous = {node.name for node in state.previous()}
         dead = frozenset(self.unreachable)
         self.nodes = tuple(node for node in members.joining if node.name not in dead)
         state.nodes = tuple(
-            n for n in members.nodes if n.name not in dead or n.name in listed
+            n for n in members.nodes if n.name not in dead or n.name in previous
         )
         self._unregistered = tuple(
             node
             for node in self.nodes
-            if node.name in listed and node not in members.rebuilt
+            if node.name in previous and node not in members.rebuilt
         )
         self._vanished = members.vanished
         self._stale = (*members.vanished, *members.rebuilt)
         if self.nodes:
             LOG.info("These workers join the cluster: %s", names_of(self.nodes))
         if dead:
-            LOG.warning(
-                "These nodes do not accept SSH logins and are left out: %s",
-                ", ".join(self.unreachable),
-            )
+            reasons = {name: f"{name} ({error})" for name, error in unusable.items()}
+            listed = (reasons.get(name, name) for name in self.unreachable)
+            LOG.warning("Playbooks leave these nodes out: %s", ", ".join(listed))
 
     def clear(self) -> None:
         """Remove routes, Node objects and records of VMs that are gone."""
@@ -104,11 +107,13 @@ class Join:
         """Wait until the new VMs accept SSH logins.
 
         :raises RemoteError: naming the VMs that do not.
-        :raises ClusterError: naming those whose interface has a smaller MTU.
+        :raises ClusterError: naming those whose clock is wrong, or whose interface has
+            a smaller MTU.
         """
         if nodes := self.newcomers:
             inventory.forget_new(self._state, nodes, nodes)
             inventory.wait_reachable(self._state, nodes)
+            clocks.see(self._state, nodes)
             self._check_mtu(nodes)
 
     def _check_mtu(self, nodes: Sequence[Node]) -> None:

@@ -6,14 +6,19 @@ drain, then ``remove-node.yml``. The inventory is written last, because kubespra
 the leaving node in it. A failed drain ends the operation before a node is deleted.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
-from tacker_k8s_mgmt.lifecycle.steps import inventory, load_balancer, playbooks
+from tacker_k8s_mgmt.lifecycle.steps import (
+    clocks,
+    inventory,
+    load_balancer,
+    playbooks,
+)
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import LeavingPlane
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of
 from tacker_k8s_mgmt.topology.membership import Membership
@@ -42,7 +47,7 @@ class Leave:
     :ivar nodes: all nodes that are removed from the inventory.
     :ivar vanished: those of them whose VM is already gone.
     :ivar listed: names in the inventory.
-    :ivar silent: names of the nodes, leaving or staying, that playbooks cannot reach.
+    :ivar silent: names of the nodes, leaving or staying, that playbooks cannot use.
     :ivar undrained: some pods could not leave.
     """
 
@@ -78,8 +83,11 @@ class Leave:
     ) -> None:
         """Tell nodes that answer from dead ones; nodes whose VM is gone leave, too.
 
-        A dead node is not Ready and accepts no SSH login. Only both together mean that
-        its pods cannot be stopped in an orderly way.
+        A dead node is not Ready and cannot be used over SSH. Only both together mean
+        that its pods cannot be stopped in an orderly way. One that is Ready is drained,
+        and leaves without a playbook working on it.
+
+        :raises ClusterError: the login of a leaving node is refused, and by all others.
         """
         state = self._state
         previous = state.previous()
@@ -94,13 +102,16 @@ class Leave:
             for node in (*members.nodes, *members.returning)
             if node.name not in state.lost and node.name in self.listed
         ]
-        mute = set(state.site.unreachable(tried))
+        unusable = state.site.unusable(tried, self._renewed(tried))
+        _refuse_wrong_login(leaving, tried, unusable)
+        mute = unusable.keys()
         replaced, names = _replaced(previous, members), {n.name for n in leaving}
         others = (node for node in replaced if node.name not in names)
         self.vanished = (*members.vanished, *others)
         without_vm = {node.name for node in (*members.vanished, *replaced)}
         gone = {*(mute - well), *without_vm, *state.lost}
-        self.silent = sorted(gone | (mute - names))
+        self.silent = sorted(gone | mute)
+        state.unusable = frozenset(self.silent)
         self.nodes = (*leaving, *self.vanished)
         present = [node for node in self.nodes if node.name in seen]
         self.dead = tuple(node for node in present if node.name in gone)
@@ -108,6 +119,7 @@ class Leave:
         # The pods of a node whose kubelet is silent stay, although it was drained.
         self.undrained = any(node.name not in well for node in self.alive)
         self.staying = members.without(self.nodes)
+        clocks.see(state, [n for n in self.staying if n.name not in self.silent])
         for what, nodes in (
             ("leave the cluster", leaving),
             ("are dead and leave without a drain", self.dead),
@@ -115,6 +127,8 @@ class Leave:
         ):
             if nodes:
                 LOG.info("These nodes %s: %s", what, names_of(nodes))
+        for name, error in unusable.items():
+            LOG.warning("Playbooks leave %s out: %s", name, error)
 
     def unroute(self) -> None:
         """Remove their routes from the load balancer."""
@@ -187,18 +201,21 @@ class Leave:
             inventory.write_inputs(state, nodes, renewed=self._renewed(nodes))
         if self.dead:
             state.cluster().evict_dead([node.name for node in self.dead])
+        leaving = [
+            node.name
+            for node in (*self.alive, *self.dead)
+            if node.role is Role.WORKER and node.name in self.listed
+        ]
+        if leaving:
+            inventory.put_leader_first(state)
         # One run for all of a kind: kubespray takes a list of nodes.
-        for nodes in (self.alive, self.dead):
-            names = [
-                node.name
-                for node in nodes
-                if node.role is Role.WORKER and node.name in self.listed
-            ]
+        for dead in (False, True):
+            names = [name for name in leaving if (name in self.silent) is dead]
             if names:
                 request = runs.remove(
                     names,
                     state.params.drain,
-                    dead=nodes is self.dead,
+                    dead=dead,
                     undrained=self.undrained,
                     without=self.silent,
                 )
@@ -247,6 +264,37 @@ class Leave:
         """All names, if the request changes the login of workers that stay."""
         changed = "worker_node" in self._state.params.changed_logins
         return [n.name for n in nodes] if self._renews_logins and changed else ()
+
+
+def _refuse_wrong_login(
+    leaving: Sequence[Node],
+    tried: Sequence[Node],
+    unusable: Mapping[str, errors.RemoteError],
+) -> None:
+    """Check that a login which a leaving node refuses is right for another VM.
+
+    :raises ClusterError: it is not, so that it proves nothing about the node.
+    """
+    found = {node.name: unusable.get(node.name) for node in tried}
+    let_in = {
+        node.role
+        for node in tried
+        if isinstance(found[node.name], errors.UnusableError | None)
+    }
+    doubtful = [
+        node
+        for node in leaving
+        if node.role not in let_in
+        and not isinstance(found.get(node.name), errors.ConnectError | None)
+    ]
+    if doubtful:
+        reasons = " ".join(str(unusable[node.name]) for node in doubtful)
+        raise errors.ClusterError(
+            detail=f"{names_of(doubtful)} cannot be logged in to, nor can another VM "
+            f"of its kind with the same login: {reasons} Nothing was changed.",
+            hint="Correct the login; or, if the VM is lost, stop it with `openstack "
+            "server stop`, so that it is taken for dead.",
+        )
 
 
 def _replaced(previous: Sequence[Node], members: Membership) -> tuple[Node, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies, NodeObjects
-from tacker_k8s_mgmt.model.cluster import NodeObject
+from tacker_k8s_mgmt.model.cluster import NodeObject, unfinished
 from tacker_k8s_mgmt.model.nodes import Node
 
 _FIRST_PAUSE = 0.2  # seconds; each later one doubles it, up to the poll interval
@@ -14,16 +14,19 @@ _TRANSIENT = (errors.ConnectError, errors.CommandTimeout, errors.CommandFailed)
 
 
 def not_ready(node: NodeObject | None) -> str:
-    """Why a node is not Ready; "" if it is."""
+    """Why a node is not in service: not Ready, or not finished; "" if it is."""
     if node is None:
         return "not in the cluster"
-    return "" if node.ready else node.reason or "not Ready"
+    if not node.ready:
+        return node.reason or "not Ready"
+    problem = unfinished(node.taints)
+    return f"Ready, but {problem}" if problem else ""
 
 
 def wait_ready(state: ClusterState, nodes: Sequence[Node]) -> NodeObjects:
-    """Wait until these nodes are Ready; the cluster's Node objects then, by name.
+    """Wait until these nodes are in service; the cluster's Node objects then, by name.
 
-    :raises ClusterError: with each node that is not Ready after ``ready_timeout``.
+    :raises ClusterError: with each node that is not after ``ready_timeout``.
     """
     seen: NodeObjects = {}
 
@@ -37,7 +40,8 @@ def wait_ready(state: ClusterState, nodes: Sequence[Node]) -> NodeObjects:
         state.deps,
         problem,
         "these nodes are not Ready: {left}.",
-        "Look at the kubelet's log on them, and mend it.",
+        "Look at the kubelet's log on them or, where a taint is named, at the log of "
+        "the controller that takes it away, and mend it.",
     )
     return seen
 
@@ -80,11 +84,14 @@ def verify_identity(vms: ports.Vms, seen: NodeObjects, nodes: Sequence[Node]) ->
 
     :raises ClusterError: naming the nodes that are of another machine.
     """
-    others = []
-    for node in nodes:
-        vm, reported = vms.identity(node), seen[node.name]
-        if (vm.machine_id, vm.boot_id) != (reported.machine_id, reported.boot_id):
-            others.append(node.name)
+
+    def is_of(vm: ports.MachineIdentity, node: Node) -> bool:
+        reported = seen[node.name]
+        return (vm.machine_id, vm.boot_id) == (reported.machine_id, reported.boot_id)
+
+    doubtful = [node for node in nodes if not is_of(vms.identity(node), node)]
+    # A VM may have booted again since it was asked.
+    others = [n.name for n in doubtful if not is_of(vms.identity(n, again=True), n)]
     if others:
         raise errors.ClusterError(
             detail=f"The Node objects {', '.join(others)} are Ready, but another "

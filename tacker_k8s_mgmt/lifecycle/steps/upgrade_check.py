@@ -12,9 +12,10 @@ from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.lifecycle.steps import clocks
 from tacker_k8s_mgmt.lifecycle.steps.compare import compare
 from tacker_k8s_mgmt.model import quorum
-from tacker_k8s_mgmt.model.cluster import NodeObject
+from tacker_k8s_mgmt.model.cluster import NodeObject, unfinished
 from tacker_k8s_mgmt.model.nodes import Node, Role
 from tacker_k8s_mgmt.model.pods import Placement
 from tacker_k8s_mgmt.topology import upgrade_plan
@@ -93,6 +94,7 @@ class UpgradeCheck:
             findings += self._ill(seen, problems)
         if findings:
             raise errors.PreflightError(findings)
+        clocks.see(self._state, self._state.nodes)
         silent = {node.name for node in self._state.planes()} - servers.keys()
         self.pending = pending | silent
         if self.pending:
@@ -158,8 +160,8 @@ class UpgradeCheck:
         begun = self.record.is_among_planes
         remedy = "make it answer again" if begun else "heal it first"
         return [
-            f"{name} does not accept an SSH login: {remedy}"
-            for name in self._state.site.unreachable(self._state.nodes)
+            f"{name} cannot be used over SSH ({str(error).rstrip('.')}): {remedy}"
+            for name, error in self._state.site.unusable(self._state.nodes).items()
         ]
 
     def _health_job(self, seen: NodeObjects, pending: frozenset[str]) -> list[str]:
@@ -247,8 +249,8 @@ def _refusals(nodes: Collection[NodeObject]) -> str:
 
 
 def _problem(node: Node, seen: NodeObjects) -> str:
-    """Why a node is not Ready; "" if it is."""
+    """Why a node is not in service; "" if it is."""
     if node.name not in seen:
         return "it is not in the cluster"
     own = seen[node.name]
-    return "" if own.ready else f"it is not Ready ({own.reason})"
+    return unfinished(own.taints) if own.ready else f"it is not Ready ({own.reason})"

@@ -28,12 +28,20 @@ class Logins:
         self._params = params
         self._directory = key_directory
         self._opened: dict[PrivateKey, SecretStr] = {}
+        self._hidden: list[SecretStr] = []
         self._redactor = Redactor(params.secrets())
         self._lock = threading.Lock()
 
     def redact(self, text: str) -> str:
         """Replace the parameters' secrets and the decrypted keys in a text."""
         return self._redactor(text)
+
+    def hide(self, secret: SecretStr | None) -> None:
+        """Replace a secret, too, which the parameters no longer have."""
+        with self._lock:
+            if secret and secret not in self._hidden:
+                self._hidden.append(secret)
+                self._make_redactor()
 
     def findings(self) -> tuple[str, ...]:
         """Return why private keys cannot be used, each with its attribute."""
@@ -98,13 +106,17 @@ class Logins:
         with self._lock:
             if key not in self._opened:
                 self._opened[key] = SecretStr(self._open(key))
-                lines = [
-                    line
-                    for opened in self._opened.values()
-                    for line in redaction.in_private_key(opened.get_secret_value())
-                ]
-                self._redactor = Redactor([*self._params.secrets(), *lines])
+                self._make_redactor()
             return self._opened[key]
+
+    def _make_redactor(self) -> None:
+        lines = [
+            line
+            for opened in self._opened.values()
+            for line in redaction.in_private_key(opened.get_secret_value())
+        ]
+        hidden = [secret.get_secret_value() for secret in self._hidden]
+        self._redactor = Redactor([*self._params.secrets(), *lines, *hidden])
 
     def _open(self, key: PrivateKey) -> str:
         passphrase = key.passphrase.get_secret_value() if key.passphrase else None

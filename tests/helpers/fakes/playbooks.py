@@ -7,7 +7,7 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import inventory
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Node, Role, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tests.helpers.fakes.nodes import CONTROL_PLANE_TAINT, FakeNode
 from tests.helpers.fakes.state import SiteState
@@ -53,23 +53,42 @@ class FakePlaybooks:
 
     def _facts(self, request: PlaybookRequest) -> None:
         shut_out = request.limit.split(":!")[1:]
-        members = (*self._site.control_planes, *self._site.workers)
-        there = {machine.server_id for machine in members} - self._site.dead
-        for name, node in self._inventory().items():
-            if node.server_id not in there and name not in shut_out:
+        known = self._inventory()
+        self._use(request, [known[name] for name in known if name not in shut_out])
+
+    def _use(self, request: PlaybookRequest, hosts: Iterable[Node]) -> None:
+        """Work on hosts: log in to each, and write a file there."""
+        site = self._site
+        there = {vm.server_id for vm in (*site.control_planes, *site.workers)}
+        for node in hosts:
+            lost = node.server_id not in there - site.dead
+            if lost or node.server_id in site.unfit:
                 raise errors.PlaybookFailed(
-                    playbook=request.playbook, host="a", rc=4, failures=[name], log="l"
+                    playbook=request.playbook,
+                    host="a",
+                    rc=4,
+                    failures=[node.name],
+                    log="l",
                 )
+
+    def _delegate(self, request: PlaybookRequest) -> None:
+        """Work on the first control plane, which no limit shuts out."""
+        planes = of_role(list(self._inventory().values()), Role.CONTROL_PLANE)
+        self._use(request, planes[:1])
 
     def _scale(self, request: PlaybookRequest) -> None:
         known = self._inventory()
-        self._join(known[name] for name in request.limit.split(","))
+        joining = [known[name] for name in request.limit.split(",")]
+        self._use(request, joining)
+        self._delegate(request)
+        self._join(joining)
 
     def _remove_node(self, request: PlaybookRequest) -> None:
         assert request.extra_vars["skip_confirmation"] is True
         known = self._inventory()
         if request.extra_vars.get("reset_nodes") is not False:
             self._facts(request)
+        self._delegate(request)
         for name in request.extra_vars["node"].split(","):
             dead = known[name].server_id in self._site.dead
             if dead and request.extra_vars.get("reset_nodes") is not False:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A site whose parts are all fakes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -76,18 +76,45 @@ class FakeSite(SiteState):
 
     def wait_reachable(self, machines: Sequence[Machine]) -> None:
         self.touch("wait_reachable")
+        self.tried |= {one.server_id for one in machines}
         silent = [one.server_id for one in machines if one.server_id in self.dead]
         if silent:
             raise errors.RemoteError(detail=f"no answer from {', '.join(silent)}")
+        for one in machines:
+            if one.server_id in self.unfit:
+                raise self.unfit[one.server_id]
         for one in machines:
             key = self.known.setdefault(one.ssh_address, one.server_id)
             if key != one.server_id:
                 raise errors.HostKeyError(host=one.ssh_address, recorded="known_hosts")
 
-    def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]:
-        return tuple(node.name for node in nodes if node.server_id in self.dead)
+    def unusable(
+        self, nodes: Sequence[Node], renewed: Collection[str] = ()
+    ) -> Mapping[str, errors.RemoteError]:
+        self.tried |= {node.server_id for node in nodes}
+        silent = {
+            node.name: self._no_answer(node)
+            for node in nodes
+            if node.server_id in self.dead
+        }
+        unfit = {
+            n.name: self.unfit[n.server_id] for n in nodes if n.server_id in self.unfit
+        }
+        return {**unfit, **silent}
 
-    def identity(self, node: Node) -> ports.MachineIdentity:
+    def clocks(self) -> Mapping[str, float]:
+        return {server: self.ahead.get(server, 0.0) for server in self.tried}
+
+    def clocks_of(self, nodes: Sequence[Node]) -> Mapping[str, float]:
+        there = (node for node in nodes if node.server_id not in self.dead)
+        return {node.name: self.ahead.get(node.server_id, 0.0) for node in there}
+
+    def _no_answer(self, node: Node) -> errors.ConnectError:
+        return errors.ConnectError(
+            user="u", host=node.ssh_address, port=22, seconds=1, reason="no"
+        )
+
+    def identity(self, node: Node, *, again: bool = False) -> ports.MachineIdentity:
         return ports.MachineIdentity(node.server_id, "boot", self.nic_mtu)
 
     def restart_kubelets(self, nodes: Sequence[Node]) -> None:
@@ -138,13 +165,11 @@ class FakeSite(SiteState):
     def cluster(self, control_plane: Node) -> FakeCluster:
         if control_plane.server_id in self.dead:
             self.touch(f"login {control_plane.server_id}")
-            raise errors.ConnectError(
-                user="u",
-                host=control_plane.ssh_address,
-                port=22,
-                seconds=1,
-                reason="no",
-            )
+            raise self._no_answer(control_plane)
+        refused = self.unfit.get(control_plane.server_id)
+        # With a full disk it still answers.
+        if refused and not isinstance(refused, errors.UnusableError):
+            raise refused
         return FakeCluster(self)
 
     def applications(self, control_plane: Node) -> Any:

@@ -41,6 +41,9 @@ class SiteState:
     :ivar workers: the worker VMs in Heat; each is in a stack ``member-<server id>``.
     :ivar unfinished: ids of servers that Heat does not call complete.
     :ivar dead: ids of servers that do not answer.
+    :ivar unfit: why Ansible cannot use servers that answer, by their ids.
+    :ivar ahead: seconds by which their clocks are ahead, by their ids.
+    :ivar tried: ids of servers that were logged in to.
     :ivar pods: names of pods by the node that they are on.
     :ivar pod_specs: what pods demand of nodes, by name, where it is anything.
     :ivar certified: addresses that the API server's certificate is for.
@@ -81,6 +84,9 @@ class SiteState:
         self.version = "v1.31.9"
         self.unfinished: set[str] = set()
         self.dead: set[str] = set()
+        self.unfit: dict[str, errors.RemoteError] = {}
+        self.ahead: dict[str, float] = {}
+        self.tried: set[str] = set()
         self.cluster_nodes: list[FakeNode] = []
         self.cordoned: frozenset[str] = frozenset()
         self.pods: dict[str, list[str]] = {}

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.topology.heat_stack import Machines, StackResource, Unfinished
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
@@ -276,6 +277,10 @@ class ModelSite(FakeSite):
         super().wait_reachable(machines)
         assert {vm.server_id for vm in machines} <= self.every()
 
-    def unreachable(self, nodes: Sequence[Node]) -> tuple[str, ...]:
+    def unusable(
+        self, nodes: Sequence[Node], renewed: Collection[str] = ()
+    ) -> Mapping[str, errors.RemoteError]:
         there = self.every() - self.dead
-        return tuple(node.name for node in nodes if node.server_id not in there)
+        gone = [node for node in nodes if node.server_id not in there]
+        found = super().unusable(nodes, renewed)
+        return {**found, **{node.name: self._no_answer(node) for node in gone}}

@@ -60,6 +60,26 @@ def test_services_of_exposed_cnfs_are_looked_for():
     assert gone in [text for _, text in differences(survey(site, wanted))]
 
 
+@pytest.mark.parametrize("seconds", [-5.1, 5.1, 3600.0])
+def test_a_clock_that_differs_has_a_row(seconds):
+    site = instantiated()
+    site.ahead |= {"server-5": seconds, "server-55": 4.9, "server-4": -4.9}
+    report = survey(site)
+    how = f"{abs(seconds):.1f} s {'ahead' if seconds > 0 else 'behind'}"
+    found = [("clock of worker-10-10-0-5", f"its clock is {how} of that of this host")]
+    assert differences(report) == found
+    (row,) = (row for row in report.rows if row.name.startswith("clock"))
+    assert "chrony" in next(iter(row.findings)).remedy
+    assert site.changes == []
+
+
+def test_a_node_that_cannot_be_asked_has_none():
+    site = instantiated()
+    site.ahead["server-5"] = 60.0
+    site.dead.add("server-5")
+    assert [row.name for row in survey(site).rows if row.name.startswith("clock")] == []
+
+
 @pytest.mark.parametrize("source", CALLS)
 def test_one_that_does_not_answer_hides_no_other(source):
     site = instantiated()

@@ -380,7 +380,6 @@ FAULTS_AFTER = [
     "run facts",
     "run cluster",
     "etcd.members",
-    "cluster.api_problem",
     "cluster.uncertified",
     "balancer.install",
     "workdir.write joined.json",

@@ -10,11 +10,10 @@ from tests.helpers.operations import dependencies, instantiated
 from tests.helpers.requests import params
 
 
-@pytest.mark.parametrize("ready_first", [False, True])
 @pytest.mark.parametrize("name", ["cluster", "endpoint", "planes"])
-def test_without_an_inventory_the_error_names_it(name, ready_first):
+def test_without_an_inventory_the_error_names_it(name):
     deps = dependencies(params(), instantiated(), FakeClock())
-    state = ClusterState(deps, ready_first=ready_first)
+    state = ClusterState(deps)
     with pytest.raises(errors.ClusterError, match=r"control plane .* hosts\.yaml"):
         getattr(state, name)()
     state.nodes = state.listed()

@@ -166,7 +166,7 @@ class TestChecks:
         message = failure(site)
         assert f"{FIRST_WORKER}: it is not Ready (quiet)" in message
         assert f"the API server of {SECOND}: refused" in message
-        assert f"{OTHER_WORKER} does not accept an SSH login" in message
+        assert f"{OTHER_WORKER} cannot be used over SSH (No SSH connection" in message
         assert "worker-10-10-0-52 is in the inventory, and its VM is gone" in message
         assert "No node was touched" in message
         assert (site.changes, site.runs) == ([], [])
@@ -413,7 +413,8 @@ class TestAmongPlanes:
         site = self.stopped()
         site.dead = {"server-6"}
         message = failure(site)
-        assert f"{THIRD} does not accept an SSH login: make it answer again" in message
+        assert f"{THIRD} cannot be used over SSH (No SSH connection" in message
+        assert "groups): make it answer again" in message
         assert "heal it" not in message
 
     def test_no_hint_names_a_heal_of_those_that_are_not_well(self):

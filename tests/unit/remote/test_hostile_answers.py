@@ -33,7 +33,7 @@ ANSWERS = {
     "nothing": "",
     "text": hostile.ESCAPES,
     "nested deeply": hostile.DEEP_JSON,
-    "an endless number": '{"items": [1e999], "members": [1e999], "now": 1e999}',
+    "an endless number": '{"items": [1e999], "members": [1e999], "up": 1e999}',
     "no number": "[NaN]",
     "a list": "[]",
     "a list of texts": '["a", "b"]',
@@ -48,7 +48,7 @@ ANSWERS = {
     "a run of another form": json.dumps(
         {
             **dict.fromkeys(("run", "state", "latest", "stamp"), "a"),
-            **{"rc": "0", "started": [], "ended": {}, "now": "x", "changed": "abc"},
+            **{"rc": "0", "started": [], "ended": {}, "up": "x", "heard": "abc"},
         }
     ),
 }
@@ -166,7 +166,8 @@ def test_a_server_whose_run_never_ends_is_given_up_by_this_hosts_clock(monkeypat
     monkeypatch.setattr(runner, "START_LIMIT", 0.2)
     state = {
         **{"run": "a", "state": "running", "latest": "a", "stamp": "1"},
-        **{"rc": None, "started": 1, "ended": None, "now": 1, "changed": [1]},
+        **{"rc": None, "started": 1, "ended": None},
+        **{"up": 1, "asked": 1, "begun": 1, "heard": 1},
     }
     events = '{"event": "alive"}\n' * 60_000  # always more than one look reads
     session: Any = Session(f"{json.dumps(state)}\n{events}")

@@ -5,8 +5,8 @@ It is copied to the server for every playbook run, works from Ansible 2.9 on (Py
 3.6), and runs beside the output plugin that the kubespray checkout configures.
 
 A line has an ``event`` (playbook, former, play, task, failed, unreachable, alive,
-recap), a ``time`` in epoch seconds, ``up`` in seconds since the boot, which no change of
-the clock touches, and the number of ``results`` of hosts so far.
+recap), a ``time`` in epoch seconds, ``up`` in seconds since the boot, which no change
+of the clock touches, and the number of ``results`` of hosts so far.
 Module results are never written, only a failure's message, and that not with no_log.
 
 The durations of all plays of the last successful runs, of all clusters, are kept: one
@@ -166,7 +166,7 @@ class CallbackModule(CallbackBase):
 
 
 def uptime():
-    """Return the seconds since the boot, as the script that looks at the run reads them."""
+    """Return the seconds since the boot, as the script for the run's state does."""
     with open("/proc/uptime", encoding="ascii") as file:
         return float(file.read().split()[0])
 

@@ -66,7 +66,9 @@ def plugin(monkeypatch):
     spec.loader.exec_module(module)
     module.now = 1000.0
     # The clock may be set meanwhile; it says nothing about how long a play takes.
-    clock = types.SimpleNamespace(time=lambda: -module.now, monotonic=lambda: module.now)
+    clock = types.SimpleNamespace(
+        time=lambda: -module.now, monotonic=lambda: module.now
+    )
     monkeypatch.setattr(module, "time", clock)
     return module
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.lifecycle.steps.readiness import not_ready
 from tacker_k8s_mgmt.model.cluster import NodeObject
 from tacker_k8s_mgmt.remote.kubernetes.cluster import KubeControl
 from tacker_k8s_mgmt.remote.kubernetes.service_account import ACCOUNT
@@ -129,6 +130,28 @@ def test_labels_and_taints_of_a_node(cluster, home):
         labels,
         tuple(taints),
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        (
+            "node.cloudprovider.kubernetes.io/uninitialized",
+            "the cloud controller has not initialized it",
+        ),
+        ("node.kubernetes.io/network-unavailable", "its network is not set up"),
+        ("node.kubernetes.io/not-ready", "it is still marked as not Ready"),
+        ("node.kubernetes.io/unreachable", "it is still marked as unreachable"),
+        ("node.kubernetes.io/memory-pressure", ""),
+        ("node.kubernetes.io/unschedulable", ""),
+        ("gpu", ""),
+    ],
+)
+def test_a_ready_node_may_be_unfinished(cluster, home, key, why):
+    taints = json.dumps([{"key": key, "effect": "NoSchedule"}])
+    (home / "nodes").write_text(nodes(node("w", taints=taints, status="True")))
+    (found,) = cluster.nodes()
+    assert not_ready(found) == (f"Ready, but {why} (taint {key})" if why else "")
 
 
 def test_empty_cluster_has_no_nodes(cluster, home):
