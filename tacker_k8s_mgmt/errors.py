@@ -326,6 +326,10 @@ class TackerError(K8sMgmtError):
     """Tacker's configuration or database, or its content, cannot be used."""
 
 
+class TackerConfigError(TackerError):
+    """Tacker's configuration cannot be read, or leads nowhere."""
+
+
 class CloudError(K8sMgmtError):
     """The OpenStack of the VMs cannot be asked, or its answer cannot be used."""
 

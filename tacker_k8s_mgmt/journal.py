@@ -17,12 +17,13 @@ import contextlib
 import fcntl
 import json
 import os
-import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from tacker_k8s_mgmt.files import reason, replacing
 
 #: How many operations of a VNF instance a journal keeps by default.
 KEEP = 50
@@ -90,7 +91,7 @@ class Journal:
                 _drop_terminated(os.path.dirname(self._path))
         except OSError as exc:
             self._broken = True
-            self._warn(f"The journal {self._path} cannot be written: {exc}")
+            self._warn(f"The journal {self._path} cannot be written: {reason(exc)}")
 
 
 @contextlib.contextmanager
@@ -128,7 +129,8 @@ def _trim(file: BinaryIO, path: str, keep: int, limit: int) -> None:
     lines = file.read().splitlines(keepends=True)
     kept = _newest(lines, keep, limit)
     if len(kept) < len(lines):
-        _replace(path, b"".join(kept))
+        with replacing(Path(path), mode=0o600) as new:
+            new.write_bytes(b"".join(kept))
 
 
 def _newest(lines: list[bytes], keep: int, limit: int) -> list[bytes]:
@@ -149,19 +151,6 @@ def _newest(lines: list[bytes], keep: int, limit: int) -> list[bytes]:
         dropped = {id(record) for record in progress[::2]}
         kept = [entry for entry in kept if id(entry[0]) not in dropped]
     return [line for _, line in kept]
-
-
-def _replace(path: str, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(prefix=".journal-", dir=os.path.dirname(path))
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
 
 
 def _drop_terminated(directory: str) -> None:

@@ -6,10 +6,12 @@ them, made with cliff as ``openstack`` is, and :mod:`.osc` offers them there. Th
 conductor imports nothing of this package.
 """
 
+import contextlib
 import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
@@ -21,22 +23,61 @@ def main(argv: Sequence[str] | None = None) -> int:
     :param argv: arguments without the program's name; default: those of the process.
     :returns: the exit code.
     """
+    try:
+        code = _run(sys.argv[1:] if argv is None else list(argv))
+    except KeyboardInterrupt:
+        # Also while modules are imported, which takes a moment.
+        code = _INTERRUPTED
+    except BrokenPipeError:
+        code = _BROKEN_PIPE
+    except SystemExit as end:
+        # From argparse, with all that it has printed.
+        raise SystemExit(_written(int(end.code or 0))) from None
+    return _written(code)
+
+
+def _run(argv: list[str]) -> int:
+    _prepare_streams()
     # Imported late: `openstack` loads this package at each start.
     from tacker_k8s_mgmt.cli.app import App
     from tacker_k8s_mgmt.model import core_dumps
 
     core_dumps.forbid()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    return App().run(argv)
+
+
+def _prepare_streams() -> None:
+    """Have every text read and written, in each environment."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            # It is closed. A file that is opened now would get its number.
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+        elif isinstance(stream, io.TextIOWrapper):
+            errors = "surrogateescape" if mode == "r" else "backslashreplace"
+            stream.reconfigure(errors=errors)
+
+
+def _written(code: int) -> int:
+    """The exit code, once all output has left the process."""
     try:
-        code = App().run(sys.argv[1:] if argv is None else list(argv))
-        print(end="", flush=True)
-    except KeyboardInterrupt:
-        return _INTERRUPTED
+        sys.stdout.flush()
     except BrokenPipeError:
         code = _BROKEN_PIPE
+    except OSError as error:
+        from tacker_k8s_mgmt.cli import common
+
+        code = code or common.lost(error)
     if code == _BROKEN_PIPE:
-        # The reader has closed the pipe; Python would flush into it again at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop(sys.stdout)
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _drop(sys.stderr)
     return code
+
+
+def _drop(stream: Any) -> None:
+    """Lose what could not be written; Python would try it again at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -16,7 +16,7 @@ import cliff.commandmanager
 import cliff.help
 
 from tacker_k8s_mgmt.cli import commands, common
-from tacker_k8s_mgmt.cli.base import Parser
+from tacker_k8s_mgmt.cli.base import Parser, Reporting
 from tacker_k8s_mgmt.cli.complete import Complete
 
 _DESCRIPTION = "Kubernetes cluster VNFs with Tacker and kubespray."
@@ -50,13 +50,10 @@ class Commands(cliff.commandmanager.CommandManager):
         return found
 
 
-class Help(cliff.help.HelpCommand):
+class Help(cliff.help.HelpCommand, Reporting):
     """Show the help of the program, or of a group of commands, or of a command."""
 
     app: "App"
-
-    def _load_hooks(self) -> None:
-        self._hooks = []
 
     def get_epilog(self) -> str:
         """Return nothing: a search for the command's package takes seconds."""
@@ -174,6 +171,10 @@ class App(cliff.app.App):
 
     def run(self, argv: list[str]) -> int:
         """Run the command of this command line, and return the exit code."""
+        for word in argv:
+            if not common.is_text(word):
+                common.complain(f"The argument {word!r} is no text in UTF-8.")
+                return common.USAGE
         try:
             code = super().run(argv)
         finally:

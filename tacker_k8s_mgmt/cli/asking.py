@@ -3,26 +3,37 @@
 
 import sys
 
+from tacker_k8s_mgmt.cli.common import UsageError, is_text
 from tacker_k8s_mgmt.cloud.questions import Question
+
+_NO_TEXT = "It is no text in UTF-8."
 
 
 def on_terminal(question: Question) -> str:
     """The answer to a question; nothing but Enter takes the default.
 
-    A number stands for one of the choices. At the end of the input the defaults are
-    taken, too.
+    A number stands for one of the choices.
+
+    :raises UsageError: the input has ended, as Ctrl-D ends it.
     """
     lines = [f"{question.text[0].upper()}{question.text[1:]}"]
     lines += [f"  {n}  {text}" for n, text in enumerate(question.choices, 1)]
     default = f"[{question.default}]" if question.default else ""
+    numbered = {str(n): text for n, text in enumerate(question.choices, 1)}
     # Prompts are no output: that may be the request.
     print(*lines, sep="\n", file=sys.stderr)
     while True:
         print(f"{default}> ", end="", file=sys.stderr, flush=True)
-        answer = sys.stdin.readline().strip()
-        if answer.isdecimal() and 0 < int(answer) <= len(question.choices):
-            answer = question.choices[int(answer) - 1]
-        why = question.problem(answer)
+        line = sys.stdin.readline()
+        if not line:
+            print(file=sys.stderr)
+            raise UsageError(
+                f"The input ended at the question for --{question.option}. Nothing was "
+                "written; --yes takes the defaults."
+            )
+        answer = line.strip()
+        answer = numbered.get(answer, answer)
+        why = question.problem(answer) if is_text(answer) else _NO_TEXT
         if not why:
             return answer or question.default
         print(why, file=sys.stderr)

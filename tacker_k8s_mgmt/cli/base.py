@@ -4,6 +4,7 @@
 import abc
 import argparse
 import difflib
+import os
 import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,9 +18,10 @@ import cliff.lister
 import cliff.show
 from cliff.columns import FormattableColumn
 
+from tacker_k8s_mgmt import files
 from tacker_k8s_mgmt.cli import common
 from tacker_k8s_mgmt.cli.common import UsageError
-from tacker_k8s_mgmt.errors import K8sMgmtError
+from tacker_k8s_mgmt.errors import K8sMgmtError, TackerConfigError
 from tacker_k8s_mgmt.model.timeline import clock
 from tacker_k8s_mgmt.plain_text import printable
 
@@ -28,6 +30,14 @@ _JSON = "json"
 
 class Parser(argparse.ArgumentParser):
     """Names the nearest option to one that does not exist."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        try:
+            super()._print_message(message, file)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise SystemExit(common.lost(error)) from None
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the error, and exit with 2."""
@@ -40,7 +50,33 @@ class Parser(argparse.ArgumentParser):
         super().error(message + "".join(hints[:1]))
 
 
-class Command(cliff.command.Command):
+class Reporting(cliff.command.Command):
+    """A command whose errors become a line and an exit code."""
+
+    def _load_hooks(self) -> None:
+        # Of other packages. A search for them takes longer than most commands.
+        self._hooks = []
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run it; its errors become a line and an exit code."""
+        return self._reported(lambda: self.take_action(parsed_args) or common.OK)
+
+    def _reported(self, act: Callable[[], int]) -> int:
+        try:
+            return act()
+        except BrokenPipeError:
+            raise
+        except Exception as error:
+            if self.app.options.debug:
+                traceback.print_exc()
+            if isinstance(error, OSError) and common.is_lost(error):
+                return common.lost(error)
+            code, text = _judged(error)
+        common.complain(text)
+        return code
+
+
+class Command(Reporting):
     """A command; see :mod:`.commands` for how one is written."""
 
     #: Whole command lines.
@@ -50,10 +86,6 @@ class Command(cliff.command.Command):
     reports_failures: ClassVar[bool] = False
     #: As a plugin of ``openstack``: nothing here logs in to the cloud by its options.
     auth_required = False
-
-    def _load_hooks(self) -> None:
-        # Of other packages. A search for them takes longer than most commands.
-        self._hooks = []
 
     @classmethod
     def words(cls) -> str:
@@ -73,22 +105,6 @@ class Command(cliff.command.Command):
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Run it; its errors become a line and an exit code."""
-        return self._reported(lambda: self.take_action(parsed_args) or common.OK)
-
-    def _reported(self, act: Callable[[], int]) -> int:
-        try:
-            return act()
-        except BrokenPipeError:
-            raise
-        except Exception as error:
-            if self.app.options.debug:
-                traceback.print_exc()
-            code, text = _judged(error)
-        common.complain(text)
-        return code
-
     def cloud_name(self, parsed_args: argparse.Namespace) -> str | None:
         """Return the cloud that ``--os-cloud`` names, here or to ``openstack``."""
         outer = getattr(self.app.options, "cloud", None)
@@ -106,10 +122,17 @@ class Command(cliff.command.Command):
 
 def _judged(error: Exception) -> tuple[int, str]:
     """The exit code and the text of an error."""
-    if isinstance(error, UsageError):
+    if isinstance(error, UsageError | TackerConfigError):
         return common.USAGE, str(error)
-    if isinstance(error, common.NotDone | K8sMgmtError | OSError):
+    if isinstance(error, common.NotDone | K8sMgmtError):
         return common.PROBLEMS, str(error)
+    if isinstance(error, files.NotWritten):
+        return common.USAGE, str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        name = os.fsdecode(error.filename)
+        return common.USAGE, f"{name}: {files.reason(error)}"
+    if isinstance(error, OSError):
+        return common.PROBLEMS, files.reason(error)
     return common.PROBLEMS, f"{type(error).__name__}: {error}"
 
 
@@ -184,8 +207,10 @@ class Time(FormattableColumn[Any]):
         """Return it as `runs show` prints it."""
         return clock(self._value)
 
-    def machine_readable(self) -> str:
-        """Return it in ISO 8601."""
+    def machine_readable(self) -> str | None:
+        """Return it in ISO 8601; None if it is not known."""
+        if not self._value:
+            return None
         at = datetime.fromtimestamp(self._value, timezone.utc)
         return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 

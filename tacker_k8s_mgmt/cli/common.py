@@ -2,19 +2,24 @@
 """Shared by all commands: exit codes, error messages, arguments, files."""
 
 import argparse
+import contextlib
 import difflib
+import errno
 import math
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tacker_k8s_mgmt.csar import archive
+from tacker_k8s_mgmt import files
 from tacker_k8s_mgmt.plain_text import printable
 
 #: A VNF instance in examples.
 EXAMPLE_ID = "0f3b0f6e-9c0d-4f4e-8f7a-3b1c5d7e9f01"
 PROGRAM = "tacker-k8s-mgmt"
 OK, PROBLEMS, USAGE = 0, 1, 2
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 EXIT_CODES = "0 all is well, 1 problems were found, 2 wrong or unreadable input"
 
@@ -62,6 +67,15 @@ def _unknown(word: str, where: str, known: Sequence[str]) -> str:
     return f"{where} has no command {word!r}{hint} It has: {', '.join(known)}"
 
 
+def is_text(word: str) -> bool:
+    """Whether a word of the environment is UTF-8, as documents have to be."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def show(text: str) -> None:
     """Print a line in which names and texts of others may be."""
     print(printable(text))
@@ -69,7 +83,28 @@ def show(text: str) -> None:
 
 def complain(text: str) -> None:
     """Print an error, apart from the output."""
-    print(printable(text), file=sys.stderr)
+    # With standard error on a full disk, too, the exit code is left.
+    with contextlib.suppress(OSError):
+        print(printable(text), file=sys.stderr)
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether an error is that standard output takes no more, as on a full disk."""
+    return (
+        isinstance(error, OSError) and error.filename is None and (error.errno in _FULL)
+    )
+
+
+def lost(error: OSError) -> int:
+    """Say that standard output takes no more, and drop the rest of it.
+
+    :returns: the exit code.
+    """
+    complain(f"The output cannot be written: {files.reason(error)}")
+    # Python would write the rest at its end.
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return PROBLEMS
 
 
 def seconds(text: str) -> float:
@@ -98,12 +133,22 @@ def write_new(path: Path, text: str, *, force: bool) -> None:
     """Write a file completely or not at all, readable by its owner only.
 
     :param force: replace an existing file.
-    :raises UsageError: it exists, or cannot be written.
+    :raises UsageError: it exists.
+    :raises NotWritten: it cannot be written.
     """
-    if not force and (path.exists() or path.is_symlink()):
+    check_output(path, force=force)
+    with files.replacing(path, mode=0o600) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def check_output(path: Path, *, force: bool) -> None:
+    """Check that a file can be put at *path*, before the work that ends with it.
+
+    :param force: replace an existing file.
+    :raises UsageError: it exists, or its directory does not.
+    :raises NotWritten: it is no file that may be replaced.
+    """
+    if files.exists(path) and not force:
         raise UsageError(f"{path} exists; --force replaces it")
-    try:
-        with archive.replacing(path, mode=0o600) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from error
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no directory {path.parent}")

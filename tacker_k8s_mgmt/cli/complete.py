@@ -8,6 +8,8 @@ from typing import Any
 import cliff.complete
 from stevedore.extension import Extension, ExtensionManager
 
+from tacker_k8s_mgmt.cli.base import Reporting
+
 _NOWHERE = EntryPoint("", "", "")
 _ZSH = """#compdef {name}
 {function}() {{
@@ -54,7 +56,7 @@ class Zsh(cliff.complete.CompleteShellBase):
         self.output.write(script)
 
 
-class Complete(cliff.complete.CompleteCommand):
+class Complete(cliff.complete.CompleteCommand, Reporting):
     """Print the script with which a shell completes commands and their options."""
 
     def __init__(
@@ -68,9 +70,6 @@ class Complete(cliff.complete.CompleteCommand):
         self._formatters = ExtensionManager.make_test_instance(
             [Extension(name, _NOWHERE, shell, None) for name, shell in shells]
         )
-
-    def _load_hooks(self) -> None:
-        self._hooks = []
 
     def get_epilog(self) -> str:
         """Return nothing: a search for the command's package takes seconds."""

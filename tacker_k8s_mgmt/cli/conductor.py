@@ -62,7 +62,7 @@ def _values(files: Sequence[str]) -> dict[str, Any]:
             option.dest: conf[config.GROUP][option.dest] for option in config.OPTIONS
         }
         return {**values, "state_path": config.state_path(conf)}
-    except cfg.Error as error:
+    except (cfg.Error, OSError, ValueError) as error:
         line = next(iter(str(error).splitlines()), type(error).__name__).rstrip(".")
         raise UsageError(
             f"Tacker's configuration could not be read: {line}. Be root or the "

@@ -9,7 +9,9 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from tacker_k8s_mgmt import files
 from tacker_k8s_mgmt.cli.common import UsageError
+from tacker_k8s_mgmt.model import json_text
 
 STDIN = "-"
 
@@ -41,16 +43,16 @@ def load(path: str) -> Document:
         return dict(pairs)
 
     try:
-        value = json.loads(_text(path), object_pairs_hook=mapping)
+        value = json_text.parse(_text(path), pairs=mapping)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise UsageError(f"{name} is no JSON: {place}: {error.msg}") from None
-    except RecursionError:
-        raise UsageError(f"{name} is no JSON that can be read: too deep") from None
     except UnicodeDecodeError:
         raise UsageError(f"{name} is no text in UTF-8") from None
+    except ValueError as error:
+        raise UsageError(f"{name} is no JSON that can be read: {error}") from None
     except OSError as error:
-        raise UsageError(f"{name} cannot be read: {error.strerror or error}") from error
+        raise UsageError(f"{name} cannot be read: {files.reason(error)}") from error
     warnings = (
         f"{key!r} is given twice in one object; the last one counts" for key in twice
     )

@@ -56,7 +56,11 @@ def _ask(login: str) -> str:
             # Without a terminal getpass reads standard input and echoes it.
             warnings.simplefilter("error", getpass.GetPassWarning)
             return getpass.getpass(f"Password of {login}: ")
-    except (getpass.GetPassWarning, EOFError):
+    except getpass.GetPassWarning:
         raise UsageError(
             f"there is no terminal to ask for the password of {login}"
         ) from None
+    except EOFError:
+        raise UsageError(f"the input ended at the password of {login}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"the password of {login} is no text in UTF-8") from None

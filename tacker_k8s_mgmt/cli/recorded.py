@@ -84,10 +84,10 @@ def state(operation: Operation) -> str:
     """Where an operation is, or how it ended."""
     if operation.ended is not None:
         return f"{operation.outcome} after {in_words(operation.seconds)}"
-    ago = in_words(time.time() - operation.last)
+    alive = operation.sign_of_life(time.time())
     step = operation.current
     if step is None:
-        return f"last sign of life {ago} ago"
+        return alive
     place = f"at step {step.place} {step.name}"
-    texts = (place, operation.position, f"last sign of life {ago} ago")
+    texts = (place, operation.position, alive)
     return ", ".join(filter(None, texts))

@@ -7,7 +7,7 @@ The driver's own search finds them in a stack as Heat would describe it.
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -21,6 +21,7 @@ from pydantic import (
 from tacker_k8s_mgmt.cli import documents
 from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.csar.stack_simulation import SERVER, complete, port
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import base_hot
@@ -37,7 +38,7 @@ _MOST = 240
 
 
 def _address(value: Any) -> str:
-    return str(ip_address(value))
+    return str(networks.address(value))
 
 
 class _Vm(BaseModel):

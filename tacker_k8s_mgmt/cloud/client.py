@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tacker_k8s_mgmt.cloud import clouds_file
 from tacker_k8s_mgmt.cloud.facts import (
     Flavor,
     Heat,
@@ -62,11 +63,30 @@ def connect(name: str | None = None) -> "Cloud":
     # What they warn of is in the errors, too.
     for logger in ("keystoneauth", "openstack"):
         logging.getLogger(logger).setLevel(logging.CRITICAL)
-    _find(name or os.environ.get("OS_CLOUD", ""))
-    with _asking("Keystone"):
-        connection = openstack.connect(cloud=name, api_timeout=LIMIT)
-        connection.authorize()
+    named = name or os.environ.get("OS_CLOUD", "")
+    clouds_file.check(named)
+    with _usable(named):
+        _find(named)
+        with _asking("Keystone"):
+            connection = openstack.connect(cloud=name, api_timeout=LIMIT)
+            connection.authorize()
     return Cloud(connection)
+
+
+@contextmanager
+def _usable(name: str) -> Iterator[None]:
+    """Raise what the libraries do with a login that they have no words for."""
+    try:
+        yield
+    except CloudError:
+        raise
+    except Exception as error:
+        # Not its text, which may be of a password.
+        raise CloudError(
+            detail=f"The login of the cloud {name or 'in OS_*'} cannot be used "
+            f"({type(error).__name__}).",
+            hint="Look at its entry in clouds.yaml, and at the variables OS_*.",
+        ) from error
 
 
 def _find(name: str) -> None:

@@ -3,7 +3,6 @@
 
 import gzip
 import io
-import os
 import stat
 import tarfile
 import tempfile
@@ -110,19 +109,3 @@ def unpacked(files: Mapping[str, bytes]) -> Iterator[Path]:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         yield root
-
-
-@contextmanager
-def replacing(path: Path, *, mode: int = 0o644) -> Iterator[Path]:
-    """A temporary file beside *path* that replaces it when no exception is raised."""
-    handle, name = tempfile.mkstemp(
-        prefix=f".{path.name}.", suffix=".zip", dir=path.parent
-    )
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(mode)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

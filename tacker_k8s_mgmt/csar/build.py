@@ -10,6 +10,7 @@ from tacker_k8s_mgmt.csar import archive, customize, meta, sources, vnfd
 from tacker_k8s_mgmt.csar.api import V1, Api
 from tacker_k8s_mgmt.csar.check import check
 from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.files import replacing
 from tacker_k8s_mgmt.model.tree import mapping, parse
 
 _NOTHING = customize.Site()
@@ -54,7 +55,7 @@ def build(
     replaced = sources.replaced(files, source)
     main = entry(flavour, files, source)
     files[meta.PATH] = meta.render(files, main)
-    with archive.replacing(output) as temporary:
+    with replacing(output, mode=0o644) as temporary:
         archive.write(temporary, files)
         problems = check(temporary).problems
         if problems:

@@ -8,6 +8,7 @@ import yaml
 
 from tacker_k8s_mgmt.csar import archive, build, customize, meta, sources
 from tacker_k8s_mgmt.errors import PackageError
+from tacker_k8s_mgmt.files import replacing
 from tacker_k8s_mgmt.model import kubernetes_yaml
 
 #: The driver's file in a package by Tacker's API, and the same as a VNFD names it.
@@ -50,7 +51,7 @@ def pack(
     files = {**sources.types(), **files, path: sources.own_file(Path(path).name)}
     files = customize.fit(files, customize.Site(vnfd_id=vnfd_id))
     files[meta.PATH] = meta.render(files, build.entry("of the CNF", files, source))
-    with archive.replacing(output) as temporary:
+    with replacing(output, mode=0o644) as temporary:
         archive.write(temporary, files)
     return tuple(sorted(files))
 

@@ -14,6 +14,8 @@ from pathlib import Path
 # Registers the conductor's options, such as those for Barbican.
 import tacker.cmd.conductor  # noqa: F401
 from oslo_config import cfg
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from tacker_k8s_mgmt import config, errors
 from tacker_k8s_mgmt.hooks import entry, hints
@@ -169,19 +171,39 @@ def _configure(files: Sequence[str]) -> None:
     args = [word for file in files for word in ("--config-file", file)]
     try:
         cfg.CONF(args=args, project="tacker", prog="tacker-conductor")
-    except cfg.Error as error:
-        raise errors.TackerError(
+    except (cfg.Error, OSError, ValueError) as error:
+        raise errors.TackerConfigError(
             detail=f"Tacker's configuration could not be read: {_line(error)}.",
             hint="It takes a user who may read it, such as the conductor's.",
         ) from error
     if not cfg.CONF.config_file:
-        raise errors.TackerError(
+        raise errors.TackerConfigError(
             detail="There is no tacker.conf where Tacker looks for it.",
             hint="Name it with --config-file.",
         )
     config.register(cfg.CONF)
     # A service waits for its database; a command fails at once.
     cfg.CONF.set_override("max_retries", 0, group="database")
+    _refuse_missing_file(cfg.CONF.database.connection or "")
+
+
+def _refuse_missing_file(connection: str) -> None:
+    """Check that there is a database, which SQLite would make.
+
+    :raises TackerConfigError: its file is not there.
+    """
+    try:
+        url = make_url(connection)
+    except ArgumentError:
+        # What is wrong with it is said when it is used.
+        return
+    name = url.database or ":memory:"
+    special = name == ":memory:" or name.startswith("file:")
+    if url.get_backend_name() == "sqlite" and not special and not Path(name).is_file():
+        raise errors.TackerConfigError(
+            detail=f"Tacker's database {name} is not there.",
+            hint="Look at [database] connection in tacker.conf.",
+        )
 
 
 def _line(error: Exception) -> str:

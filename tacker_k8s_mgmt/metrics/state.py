@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import journal
+from tacker_k8s_mgmt.files import replacing
 from tacker_k8s_mgmt.metrics.totals import Totals, latest
 from tacker_k8s_mgmt.model.timeline import Timeline
 
@@ -100,16 +101,15 @@ def changed(state_path: str) -> Iterator[State]:
     directory = Path(state_path, _DIRECTORY)
     directory.mkdir(mode=0o700, exist_ok=True)
     _hand_over(directory)
-    path, new = directory / _FILE, directory / f".{_FILE}"
+    path = directory / _FILE
     with open(directory / _LOCK, "a", opener=_private) as lock:
         _hand_over(directory / _LOCK)
         _acquire(lock)
         state = State.read(path.read_text()) if path.exists() else State()
         yield state
-        with open(new, "w", opener=_private) as file:
-            file.write(state.text())
-        _hand_over(new)
-        new.replace(path)
+        with replacing(path, mode=0o600) as new:
+            new.write_text(state.text())
+            _hand_over(new)
 
 
 def _private(path: str, flags: int) -> int:

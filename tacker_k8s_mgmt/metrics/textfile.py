@@ -7,8 +7,9 @@ Its metrics are described in ``doc/source/monitoring.rst``.
 import os
 from collections.abc import Collection, Iterator, Mapping
 from itertools import accumulate
+from pathlib import Path
 
-from prometheus_client import CollectorRegistry, generate_latest, write_to_textfile
+from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -17,6 +18,7 @@ from prometheus_client.core import (
     SummaryMetricFamily,
 )
 
+from tacker_k8s_mgmt.files import replacing
 from tacker_k8s_mgmt.metrics import state
 from tacker_k8s_mgmt.metrics.state import State
 from tacker_k8s_mgmt.metrics.totals import LIMITS, OUTCOMES, Key
@@ -70,10 +72,8 @@ def _write(state_path: str, directory: str, current: State) -> str:
     current.add_journals(state_path)
     path = os.path.join(directory, FILE)
     # The collector reads as another user, and only files that end with .prom.
-    new = f"{path}.new"
-    write_to_textfile(new, _registry(current))
-    os.chmod(new, 0o644)
-    os.replace(new, path)
+    with replacing(Path(path), mode=0o644) as new:
+        new.write_bytes(generate_latest(_registry(current)))
     return path
 
 

@@ -1,19 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of a journal's record, each of which may be missing or of another type."""
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacker_k8s_mgmt.plain_text import in_line
 
+_LARGEST = 1e12
+# 2001 and 2100.
+_EARLIEST, _LATEST = 1e9, 4.1e9
+
 
 def number(record: Mapping[str, Any], key: str) -> float:
-    """A finite number; 0 if there is none."""
+    """A number of seconds or things; 0 if there is none, or it cannot be one."""
     value = record.get(key)
-    if isinstance(value, int | float) and math.isfinite(value):
+    # A comparison, as an integer may be too large for a float.
+    if isinstance(value, int | float) and 0 <= value <= _LARGEST:
         return float(value)
     return 0.0
+
+
+def moment(record: Mapping[str, Any]) -> float:
+    """The time of a record, in seconds since the epoch.
+
+    0 if it has none, or one at which the driver was not there: a host's clock may begin
+    in 1970.
+    """
+    at = number(record, "time")
+    return at if _EARLIEST <= at < _LATEST else 0.0
 
 
 def text(record: Mapping[str, Any], key: str) -> str:

@@ -75,4 +75,4 @@ def in_words(left: float, runs: int) -> str:
 
 
 def _is_duration(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
+    return isinstance(value, int | float) and 0 <= value < math.inf

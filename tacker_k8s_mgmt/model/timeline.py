@@ -15,6 +15,8 @@ from tacker_k8s_mgmt.model import playbook_records
 from tacker_k8s_mgmt.model.playbook_records import FailedTask, Look, SlowTask
 
 FAILED = "failed"
+#: In place of a time that is not recorded.
+UNKNOWN = "unknown time"
 
 _HEAT: Mapping[str, str] = {
     "instantiate": "create the VMs",
@@ -68,7 +70,7 @@ class Operation:
 
     :param run: the id of its records.
     :param api: Tacker's, ``v1`` or ``v2``.
-    :param last: time of the last record.
+    :param last: time of the last record; 0 as long as none has one, as ``started``.
     :param outcome: ``completed`` or ``failed``; "" until it has ended.
     :param next_hook: of the same operation, which is recorded next; "" for none, and
         until it has ended.
@@ -122,6 +124,11 @@ class Operation:
     def failed(self) -> bool:
         return self.outcome == FAILED
 
+    def sign_of_life(self, now: float) -> str:
+        """How long ago the last record was written, in words."""
+        ago = f"{in_words(now - self.last)} ago" if self.last else f"at an {UNKNOWN}"
+        return f"last sign of life {ago}"
+
     @property
     def final(self) -> bool:
         """Whether it has ended and no other hook of its operation follows."""
@@ -157,6 +164,7 @@ class Timeline:
 
     def __init__(self, records: Iterable[Mapping[str, Any]] = ()) -> None:
         self._runs: dict[str, Operation] = {}
+        self._latest = 0.0
         for record in records:
             self.add(record)
 
@@ -197,8 +205,12 @@ class Timeline:
 
         :returns: the operation that it belongs to.
         """
+        # Without a time of its own it came right after the record before.
+        at = self._latest = fields.moment(record) or self._latest
         operation = self._operation(record)
-        operation.last = max(operation.last, fields.number(record, "time"))
+        operation.started = operation.started or at
+        operation.last = max(operation.last, at)
+        record = {**record, "time": at}
         match record.get("event"):
             case "operation-start":
                 operation.vnf_name = fields.text(record, "vnf_name")
@@ -231,9 +243,8 @@ class Timeline:
     def _operation(self, record: Mapping[str, Any]) -> Operation:
         run = fields.text(record, "run")
         if run not in self._runs:
-            at = fields.number(record, "time")
             hook, api = fields.text(record, "hook"), fields.text(record, "api") or "v1"
-            self._runs[run] = Operation(run, hook, api, started=at, last=at)
+            self._runs[run] = Operation(run, hook, api, started=0.0, last=0.0)
         return self._runs[run]
 
 
@@ -283,5 +294,7 @@ def in_words(seconds: float) -> str:
 
 
 def clock(at: float, *, zone: bool = False) -> str:
-    """A local time, on request with its zone."""
+    """A local time, on request with its zone; :data:`UNKNOWN` for 0."""
+    if not at:
+        return UNKNOWN
     return time.strftime(f"%Y-%m-%d %H:%M:%S{' %Z' * zone}", time.localtime(at))

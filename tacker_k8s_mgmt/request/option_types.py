@@ -6,12 +6,13 @@ template. No error text repeats a value.
 """
 
 import re
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address
 from typing import Annotated, Any, Literal
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, SecretStr
 
+from tacker_k8s_mgmt.model import networks
 from tacker_k8s_mgmt.model.node_settings import KEY, NAME
 from tacker_k8s_mgmt.request.field_types import (
     NO_TEMPLATE,
@@ -117,16 +118,6 @@ def _mtu(value: Any) -> int | str:
     return int(value)
 
 
-def _address(value: Any) -> IPv4Address | IPv6Address:
-    problem = ValueError("must be an IP address")
-    if not isinstance(value, str):
-        raise problem
-    try:
-        return ip_address(value.strip())
-    except ValueError:
-        raise problem from None
-
-
 def _connection(value: Any) -> Any:
     """The number, which the kubeadm driver's samples write as text."""
     return int(value) if value in ("0", "1") else value
@@ -168,7 +159,7 @@ Taint = Annotated[
     ),
 ]
 OptionalAddress = Optional[
-    Annotated[IPv4Address | IPv6Address, BeforeValidator(_address)]
+    Annotated[IPv4Address | IPv6Address, BeforeValidator(networks.address)]
 ]
 OptionalQuantity = Optional[
     Annotated[str, _matching(r"[1-9]\d{0,8}[KMGTPE]i?", "a size such as 20Gi")]

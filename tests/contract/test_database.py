@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tacker's database in a hook that takes long: sessions, lost connections, limits."""
 
+import re
 import threading
 import uuid
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +18,7 @@ import tacker.conf
 from oslo_db import exception as db_exception
 from oslo_db import options
 from pydantic import SecretStr
-from sqlalchemy import text
+from sqlalchemy import event, text
 from tacker import context as tacker_context
 from tacker import objects
 from tacker.db import api, model_base
@@ -23,7 +26,7 @@ from tacker.db.nfvo import nfvo_db_plugin
 from tacker.nfvo import nfvo_plugin
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import database, vim
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, database, openstack, vim
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
 from tacker_k8s_mgmt.model.helm import HelmLogin
 from tests.contract.v1_instances import saved_instance
@@ -211,3 +214,125 @@ def test_what_is_raised_within_the_limit_is_raised(context):
 
     with pytest.raises(TimeoutError, match="its own"):
         database.ask(context, fail, limit=30)
+
+
+# --- Deadlocks
+
+
+@contextmanager
+def deadlocks(number, table="vnf_instances"):
+    """The next changes of a table are rolled back by the database, which does so.
+
+    oslo.db raises this of MySQL's error 1213 and PostgreSQL's 40P01; Tacker's own code
+    runs, in a transaction of its own.
+    """
+    left = [number]
+
+    def refuse(connection, cursor, statement, parameters, context, executemany):
+        if left[0] and statement.startswith(f"UPDATE {table} "):
+            left[0] -= 1
+            raise db_exception.DBDeadlock(Exception("1213 Deadlock found"))
+
+    engine = api.get_engine()
+    event.listen(engine, "before_cursor_execute", refuse)
+    try:
+        yield left
+    finally:
+        event.remove(engine, "before_cursor_execute", refuse)
+
+
+@pytest.fixture
+def stored(context):
+    """A VNF instance as Tacker has it, in its tables."""
+    made = objects.VnfInstance(
+        context=context,
+        vnf_instance_name="cluster",
+        instantiation_state="INSTANTIATED",
+        vnfd_id=str(uuid.uuid4()),
+        vnf_provider="us",
+        vnf_product_name="cluster",
+        vnf_software_version="1",
+        vnfd_version="1",
+        vnf_pkg_id=str(uuid.uuid4()),
+        tenant_id="tenant",
+        vnf_metadata={"mine": "1"},
+        vim_connection_info=[],
+    )
+    made.create()
+    # create() drops what it does not know.
+    made.vnf_metadata = {"mine": "1"}
+    made.save()
+    database.release(context)
+    return made
+
+
+def again(stored):
+    """The same, read by another request."""
+    own = tacker_context.Context(user_id="u", tenant_id="tenant", is_admin=True)
+    return objects.VnfInstance.get_by_id(own, stored.id)
+
+
+def test_tacker_itself_repeats_no_change(stored):
+    stored.task_state = "scale-out"
+    with deadlocks(1), pytest.raises(db_exception.DBDeadlock):
+        stored.save()
+    assert again(stored).task_state is None
+
+
+def test_a_change_of_an_object_is_repeated(stored):
+    stored.task_state = "scale-out"
+    stored.vnf_metadata = {**stored.vnf_metadata, "ours": "2"}
+    with deadlocks(2) as left:
+        database.save(stored)
+    assert left == [0]
+    read = again(stored)
+    assert read.task_state == "scale-out"
+    assert read.vnf_metadata == {"mine": "1", "ours": "2"}
+    assert not stored.obj_what_changed()
+
+
+def test_a_deadlock_that_does_not_end_is_an_error(stored):
+    stored.task_state = "scale-out"
+    with deadlocks(99) as left, pytest.raises(db_exception.DBDeadlock):
+        database.save(stored)
+    assert left == [99 - 1 - database._RETRIES]
+    assert again(stored).task_state is None
+
+
+def test_a_question_is_asked_again_after_a_deadlock(context, stored):
+    def change(own):
+        one = objects.VnfInstance.get_by_id(own, stored.id)
+        one.task_state = "heal"
+        one.save()
+
+    with deadlocks(1) as left:
+        database.ask(context, change)
+    assert left == [0]
+    assert again(stored).task_state == "heal"
+
+
+CHANGES = {
+    "the way to the VIM": lambda one: openstack._save(one, {openstack._VIM_KEY: "v"}),
+    "the end of an error": checkpoint.clear,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_hooks_store_is_stored_in_spite_of_a_deadlock(stored, change):
+    stored.task_state = "ERROR"
+    stored.save()
+    with deadlocks(1) as left:
+        change(stored)
+    assert left == [0]
+    assert not stored.obj_what_changed()
+
+
+def test_hooks_store_tackers_objects_in_one_way():
+    """Except within a question of :func:`database.ask`, which is repeated itself."""
+    hooks = Path(database.__file__).parents[1]
+    found = {
+        (path.name, call)
+        for path in hooks.rglob("*.py")
+        for call in re.findall(r"[\w.]+\.save\(\)", path.read_text())
+    }
+    assert found == {("checkpoint.py", "occurrence.save()")}

@@ -7,7 +7,7 @@ from typing import Any
 from oslo_config import cfg
 from rich.text import Text
 
-from tacker_k8s_mgmt import config
+from tacker_k8s_mgmt import config, files
 from tacker_k8s_mgmt.cli import common
 from tacker_k8s_mgmt.cli.cluster_report import ClusterReport
 from tacker_k8s_mgmt.cli.render.console import Console
@@ -84,7 +84,8 @@ def _write_metrics(vnf_id: str, report: Comparison) -> None:
     try:
         textfile.write_check(*place, vnf_id, differences, unread)
     except OSError as error:
-        common.complain(f"The metrics in {directory} cannot be written: {error}")
+        why = files.reason(error)
+        common.complain(f"The metrics in {directory} cannot be written: {why}")
 
 
 def _row_document(row: Row, report: Comparison) -> dict[str, Any]:

@@ -94,8 +94,8 @@ class ClusterKubeconfig(Command):
         args = parsed_args
         path = args.output or Path(f"{Path(args.vnf).name}.kubeconfig")
         is_printed = str(path) == STDOUT
-        if not is_printed and path.exists() and not args.force:
-            raise UsageError(f"{path} exists; --force replaces it")
+        if not is_printed:
+            common.check_output(path, force=args.force)
         args.user = args.user or _own_name()
         with (
             self.status("Asking …"),

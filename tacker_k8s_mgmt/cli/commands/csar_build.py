@@ -81,7 +81,8 @@ class CsarBuild(Report):
         packages.need_parsers()
         args = parsed_args
         output = args.output or Path(f"{args.flavour}.zip")
-        _check_usage(args, output)
+        _check_usage(args)
+        common.check_output(output, force=args.force)
         names = Site(
             images=common.by_name(args.image),
             flavors=common.by_name(args.flavor),
@@ -183,7 +184,7 @@ def _parameters(args: argparse.Namespace) -> dict[str, str]:
     return given | {name: value for name, value in named.items() if value}
 
 
-def _check_usage(args: argparse.Namespace, output: Path) -> None:
+def _check_usage(args: argparse.Namespace) -> None:
     source = args.source or sources.samples(APIS[args.api])
     known = sources.flavours(source)
     if not known:
@@ -194,9 +195,5 @@ def _check_usage(args: argparse.Namespace, output: Path) -> None:
     if args.flavour not in known:
         listed = ", ".join(known)
         raise UsageError(f"no flavour {args.flavour} in {source} (it has: {listed})")
-    if output.exists() and not args.force:
-        raise UsageError(f"{output} exists; --force replaces it")
-    if not output.parent.is_dir():
-        raise UsageError(f"there is no directory {output.parent}")
     if args.types and not args.types.is_dir():
         raise UsageError(f"--types: there is no directory {args.types}")

@@ -44,8 +44,7 @@ class CsarCnf(Report):
         args = parsed_args
         if args.source and not args.source.is_dir():
             raise UsageError(f"there is no directory {args.source}")
-        if args.output.exists() and not args.force:
-            raise UsageError(f"{args.output} exists; --force replaces it")
+        common.check_output(args.output, force=args.force)
         vnfd_id = str(args.vnfd_id) if args.vnfd_id else None
         try:
             files = cnf.pack(

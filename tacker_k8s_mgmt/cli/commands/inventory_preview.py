@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tacker_k8s_mgmt import files
 from tacker_k8s_mgmt.cli import (
     common,
     dry_run,
@@ -98,18 +99,18 @@ class InventoryPreview(Report):
             findings["problems"] = list(error.problems)
             lines = [f"problem: {problem}" for problem in error.problems]
             return Outcome(findings, partial(_say, lines), common.PROBLEMS)
-        files, record = _rehearsed(request_params, machines, reveal=args.reveal)
+        texts, record = _rehearsed(request_params, machines, reveal=args.reveal)
         if args.output_dir:
-            _write(args.output_dir, files, force=args.force)
+            _write(args.output_dir, texts, force=args.force)
 
         def say() -> None:
             _say([f"warning: {warning}" for warning in checked.warnings])
             profile_input.show(request_params.expansion)
-            _print_files(args.output_dir, request_params, files)
+            _print_files(args.output_dir, request_params, texts)
             _say(_rest(request_params, machines, record))
 
         # Secrets that were revealed are in the directory only.
-        shown = {} if args.output_dir else dict(files)
+        shown = {} if args.output_dir else dict(texts)
         directory = str(args.output_dir) if args.output_dir else None
         rest = _document(request_params, machines, record)
         document = {**findings, "files": shown, "output_dir": directory, **rest}
@@ -124,10 +125,10 @@ def _check_usage(args: argparse.Namespace) -> None:
 
 
 def _print_files(
-    directory: Path | None, request_params: InstallParams, files: Mapping[str, str]
+    directory: Path | None, request_params: InstallParams, texts: Mapping[str, str]
 ) -> None:
     place = f"{request_params.ansible.directory} on {request_params.ansible.host}"
-    for name, text in files.items():
+    for name, text in texts.items():
         if directory:
             print(f"{name}: in {directory}, for {place}")
         else:
@@ -154,16 +155,20 @@ def _rehearsed(
     return {name: without_keys(record.files[name]) for name in _SHOWN}, record
 
 
-def _write(directory: Path, files: Mapping[str, str], *, force: bool) -> None:
+def _write(directory: Path, texts: Mapping[str, str], *, force: bool) -> None:
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{directory} cannot be made: {error.strerror}") from error
-    existing = [str(directory / name) for name in files if (directory / name).exists()]
+        raise UsageError(
+            f"{directory} cannot be made: {files.reason(error)}"
+        ) from error
+    existing = [
+        str(directory / name) for name in texts if files.exists(directory / name)
+    ]
     if existing and not force:
         listed = " and ".join(existing)
         raise UsageError(f"there is {listed} already; --force replaces it")
-    for name, text in files.items():
+    for name, text in texts.items():
         common.write_new(directory / name, text, force=force)
 
 

@@ -20,6 +20,7 @@ from tacker_k8s_mgmt.cloud.questions import OPTIONS, Given, Site
 from tacker_k8s_mgmt.csar import archive, request, sources
 from tacker_k8s_mgmt.csar.api import APIS, V1, V2
 from tacker_k8s_mgmt.errors import ParamError
+from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.request import blanks, params
 
 _PAIRS: Mapping[str, tuple[str, str]] = {
@@ -112,8 +113,8 @@ class RequestInit(Command):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Ask, and write it."""
         args = parsed_args
-        if args.output != STDOUT and Path(args.output).exists() and not args.force:
-            raise UsageError(f"{args.output} exists; --force replaces it")
+        if args.output != STDOUT:
+            common.check_output(Path(args.output), force=args.force)
         files = _files(args)
         package = demand.package(files, args.flavour)
         asks = sys.stdin.isatty() and not args.yes
@@ -186,7 +187,7 @@ def _named(option: str, values: Iterable[str]) -> dict[str, str]:
 def _value(text: str) -> Any:
     """A value as JSON has it, or a text."""
     try:
-        return json.loads(text)
+        return json_text.parse(text)
     except ValueError:
         return text
 

@@ -5,7 +5,7 @@ import argparse
 import time
 from pathlib import Path
 
-from tacker_k8s_mgmt import journal
+from tacker_k8s_mgmt import files, journal
 from tacker_k8s_mgmt.cli import common, recorded
 from tacker_k8s_mgmt.cli.base import Command
 from tacker_k8s_mgmt.cli.common import UsageError
@@ -56,8 +56,10 @@ class RunsPages(Command):
         try:
             args.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            reason = f"{args.directory} cannot be made: {error.strerror}"
-            raise UsageError(reason) from error
+            text = f"{args.directory} cannot be made: {files.reason(error)}"
+            raise UsageError(text) from error
+        for name in pages:
+            common.check_output(args.directory / name, force=args.force)
         for name, page in pages.items():
             common.write_new(args.directory / name, page, force=args.force)
         count = len(timelines)

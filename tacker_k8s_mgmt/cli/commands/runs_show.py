@@ -46,6 +46,8 @@ class RunsShow(Report):
         args = parsed_args
         if args.html and (args.formatter or args.columns):
             raise UsageError("--html writes a page; give no other form of output")
+        if args.html:
+            common.check_output(args.html, force=args.force)
         vnf_id = recorded.chosen(args)
         if vnf_id is None:
             raise recorded.nothing(args.state_path, args.vnf)

@@ -60,8 +60,7 @@ class TenantAccess(Command):
         """Ask for the token, and write the file."""
         args = parsed_args
         path = args.output or Path(f"{args.tenant}.json")
-        if path.exists() and not args.force:
-            raise UsageError(f"{path} exists; --force replaces it")
+        common.check_output(path, force=args.force)
         with (
             self.status("Asking …"),
             tacker_records.lookup().opened(args.vnf, args.config_file) as instance,

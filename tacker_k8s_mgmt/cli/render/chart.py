@@ -162,7 +162,7 @@ def _state(hook: Operation, is_newest: bool) -> str:
 def _note(last: Operation, is_newest: bool, now: float) -> str:
     if last.final:
         return ""
-    ago = f"last sign of life {in_words(now - last.last)} ago" if is_newest else ""
+    ago = last.sign_of_life(now) if is_newest else ""
     position = last.position if is_newest else ""
     text = position if last.ended is None else last.meanwhile
     return "; ".join(filter(None, (text, ago)))

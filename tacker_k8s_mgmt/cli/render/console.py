@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints tables and the progress of operations, on a terminal or into a pipe."""
 
+import os
+import re
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import rich.box
 import rich.console
@@ -17,6 +20,7 @@ from tacker_k8s_mgmt.model.playbook_records import Look
 from tacker_k8s_mgmt.model.timeline import Operation, Step, Timeline, clock, in_words
 from tacker_k8s_mgmt.plain_text import printable
 
+_SIZE = re.compile("[1-9][0-9]{0,3}")
 _PIPE_SECONDS = 10.0
 _BAR_WIDTH = 30
 _SLOWEST = 3
@@ -25,6 +29,15 @@ _STYLES = {"failed": "bold red", "completed": "bold green"}
 
 class Console(rich.console.Console):
     """A console that raises a broken pipe instead of ending the process."""
+
+    def __init__(self, **options: Any) -> None:
+        # Rich takes any digits for a width, as many as there are.
+        usable = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in ("COLUMNS", "LINES") or _SIZE.fullmatch(value)
+        }
+        super().__init__(_environ=usable, **options)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError

@@ -59,7 +59,7 @@ def save(
     problem = under_way = ""
     try:
         if vnf is not None:
-            vnf_instance.save()
+            database.save(vnf_instance)
             database.ask(context, lambda own: _save_attributes(own, vnf))
         # Last: a retry relies on the rest.
         under_way = database.ask(
@@ -87,7 +87,7 @@ def clear(vnf_instance: Any) -> None:
     """
     if vnf_instance.task_state is not None:
         vnf_instance.task_state = None
-        vnf_instance.save()
+        database.save(vnf_instance)
 
 
 def _save_point(context: Any, vnf_id: str, point: int) -> str:

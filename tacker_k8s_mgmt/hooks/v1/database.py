@@ -23,7 +23,11 @@ from tacker_k8s_mgmt import errors
 T = TypeVar("T")
 
 _RETRIES = 4  # with growing pauses 15 seconds, enough for a restart
-_repeated = api.wrap_db_retry(max_retries=_RETRIES, retry_on_disconnect=True)
+# Tacker repeats nothing itself. A database ends one of two transactions that wait for
+# each other, and rolls it back.
+_repeated = api.wrap_db_retry(
+    max_retries=_RETRIES, retry_on_disconnect=True, retry_on_deadlock=True
+)
 
 
 def release(context: Any) -> None:
@@ -44,7 +48,7 @@ def ask(context: Any, question: Callable[[Any], T], limit: float | None = None) 
     """Ask Tacker with a database session of its own.
 
     :param context: of the request; *question* gets another one for the same user.
-    :param question: is repeated when the connection is lost.
+    :param question: is repeated when the connection is lost, or after a deadlock.
     :param limit: seconds for an answer, where more than the database is asked; beyond
         it, the call goes on in its thread and its answer is dropped.
     :raises TackerError: there is no answer within the limit.
@@ -60,6 +64,15 @@ def ask(context: Any, question: Callable[[Any], T], limit: float | None = None) 
 
     repeated: Callable[[], T] = _repeated(once)
     return repeated() if limit is None else _within(limit, repeated)
+
+
+def save(vnf_instance: Any) -> None:
+    """Store what was changed in an object of Tacker's, in a transaction of its own.
+
+    It is repeated as the questions of :func:`ask` are. A failed try has changed neither
+    the database nor what the object takes for changed.
+    """
+    _repeated(vnf_instance.save)()
 
 
 def _within(limit: float, work: Callable[[], T]) -> T:

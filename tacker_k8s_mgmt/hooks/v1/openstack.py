@@ -77,7 +77,7 @@ def _save(vnf_instance: Any, kept: dict[str, str]) -> None:
     after = {k: v for k, v in before.items() if k not in (_VIM_KEY, _REGION_KEY)} | kept
     if before != after:
         vnf_instance.vnf_metadata = after
-        vnf_instance.save()
+        database.save(vnf_instance)
 
 
 def _kept(vnf_instance: Any) -> list[Any]:

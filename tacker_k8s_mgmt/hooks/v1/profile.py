@@ -7,6 +7,7 @@ Tacker's v1 API keeps texts in the metadata, so it is the text of a JSON object.
 import json
 from typing import Any
 
+from tacker_k8s_mgmt.hooks.v1 import database
 from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.request.profile_values import Expansion
 
@@ -31,4 +32,4 @@ def keep(vnf_instance: Any, expansion: Expansion | None) -> None:
         after[KEY] = json.dumps(expansion.kept(), sort_keys=True)
     if before != after:
         vnf_instance.vnf_metadata = after
-        vnf_instance.save()
+        database.save(vnf_instance)

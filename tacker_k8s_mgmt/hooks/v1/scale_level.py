@@ -22,6 +22,7 @@ from tacker.tosca import utils as tosca_utils
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks.v1 import database
 from tacker_k8s_mgmt.hooks.v1.context import V1Site
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.status.facts import Count
@@ -111,7 +112,7 @@ def step(site: V1Site) -> Step:
     def act() -> None:
         if _follow(site):
             # A retry may begin after this hook.
-            site.instance.save()
+            database.save(site.instance)
 
     return Step("compare Tacker's scale level with Heat", act)
 

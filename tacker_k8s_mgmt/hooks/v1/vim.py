@@ -319,7 +319,7 @@ class VimRegistry:
         )
         # Appended: Tacker uses the first one as the VIM of the VNF.
         self._instance.vim_connection_info = [*others, info]
-        self._instance.save()
+        database.save(self._instance)
 
     def _default_vim(self) -> Any:
         """The VIM that Tacker uses when none is named.
@@ -343,7 +343,7 @@ class VimRegistry:
             return
         self._instance.vnf_metadata = metadata
         self._instance.vim_connection_info = self._without(vim_id)
-        self._instance.save()
+        database.save(self._instance)
 
     def _without(self, vim_id: str) -> list[Any]:
         infos = self._instance.vim_connection_info or []

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from tacker_k8s_mgmt.cli import asking
+from tacker_k8s_mgmt.cli.common import UsageError
 from tacker_k8s_mgmt.cloud.questions import Question
 
 QUESTION = Question("network", "network of the VMs", "inner", ("outer", "inner"))
@@ -16,12 +17,14 @@ QUESTION = Question("network", "network of the VMs", "inner", ("outer", "inner")
     ("typed", "answer"),
     [
         ("\n", "inner"),
-        ("", "inner"),
         ("1\n", "outer"),
         (" outer \n", "outer"),
         ("another\n", "another"),
         ("3\n", "3"),
         ("0\n", "0"),
+        ("9" * 5000 + "\n", "9" * 5000),
+        ("\u0661\n", "\u0661"),
+        ("outer", "outer"),
     ],
 )
 def test_answers(monkeypatch, capsys, typed, answer):
@@ -38,6 +41,23 @@ def test_an_answer_that_cannot_be_taken_is_asked_for_again(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.StringIO("bad\ngood\n"))
     assert asking.on_terminal(question) == "good"
     assert capsys.readouterr().err == "X\n> No.\n> "
+
+
+@pytest.mark.parametrize("typed", ["", "bad\n"])
+def test_the_end_of_the_input_is_no_answer(monkeypatch, capsys, typed):
+    question = Question("x", "x", "default", problem=lambda answer: answer and "No.")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    with pytest.raises(UsageError, match=r"The input ended at .* --x\. Nothing was"):
+        asking.on_terminal(question)
+
+
+def test_an_answer_in_latin_1_is_asked_for_again(monkeypatch, capsys):
+    typed = io.TextIOWrapper(
+        io.BytesIO(b"blau\xe9\nblue\n"), "utf-8", "surrogateescape"
+    )
+    monkeypatch.setattr(sys, "stdin", typed)
+    assert asking.on_terminal(QUESTION) == "blue"
+    assert "> It is no text in UTF-8.\n" in capsys.readouterr().err
 
 
 def test_nothing_is_asked_where_defaults_are_wanted():

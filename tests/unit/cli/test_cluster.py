@@ -116,7 +116,7 @@ def test_metrics_that_cannot_be_written_are_one_line(opened, metrics, capsys):
     cfg.CONF.set_override("metrics_directory", "/absent", config.GROUP)
     assert check() == 0
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("The metrics in /absent cannot be written: [Errno 2]")
+    assert line.startswith("The metrics in /absent cannot be written: No such")
 
 
 def test_without_a_directory_nothing_is_written(opened, metrics):

@@ -143,7 +143,7 @@ def test_a_wrong_option_is_exit_code_2(words):
 
 ERRORS = {
     "one of ours": (ClusterError(detail="The reason.", hint="The hint."), 1),
-    "one of the system": (PermissionError(13, "Permission denied", "/x"), 1),
+    "one of the system": (PermissionError(13, "Permission denied", "/x"), 2),
     "Ctrl-C": (KeyboardInterrupt(), 130),
 }
 

@@ -262,7 +262,16 @@ WRONG_MACHINES = {
     "no address": ([{"role": "worker"}], "0.ssh_address: Field required"),
     "another address": (
         [{"role": "worker", "ssh_address": "10.1"}],
-        "0.ssh_address: Value error, '10.1' does not appear to be",
+        "0.ssh_address: Value error, must be an IP address",
+    ),
+    # Python takes these for 192.0.2.17 and 0.0.0.1.
+    "a number for an address": (
+        [{"role": "worker", "ssh_address": 3221225985}],
+        "0.ssh_address: Value error, must be an IP address",
+    ),
+    "true for an address": (
+        [machine("worker", 1, address=True)],
+        "0.address: Value error, must be an IP address",
     ),
     "an unknown attribute": ([machine("worker", 1, name="w")], "0.name: Extra inputs"),
 }
@@ -381,16 +390,18 @@ def test_existing_files_are_replaced_only_by_force(preview, tmp_path):
     assert modes(directory) == {"hosts.yaml": 0o600, "vars.json": 0o600}
 
 
-def test_a_link_is_replaced_and_not_followed(preview, tmp_path):
+def test_a_link_is_neither_replaced_nor_followed(preview, tmp_path):
     directory = tmp_path / "out"
     directory.mkdir()
     target = tmp_path / "target"
-    (directory / "hosts.yaml").symlink_to(target)
-    options = ["--output-dir", str(directory)]
-    assert preview(simple(), *options)[0] == 2
-    assert preview(simple(), *options, "--force")[0] == 0
+    (directory / "vars.json").symlink_to(target)
+    for force in ([], ["--force"]):
+        code, _, err = preview(simple(), "--output-dir", str(directory), *force)
+        assert code == 2
+        assert "vars.json cannot be written: it is a symbolic link" in err
+    assert [path.name for path in directory.iterdir()] == ["vars.json"]
+    assert (directory / "vars.json").is_symlink()
     assert not target.exists()
-    assert not (directory / "hosts.yaml").is_symlink()
 
 
 def test_a_directory_that_cannot_be_made_is_one_line(preview, tmp_path):

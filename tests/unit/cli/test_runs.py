@@ -259,7 +259,7 @@ def test_journals_that_may_not_be_read_are_one_line(tmp_path, capsys, monkeypatc
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    assert runs(tmp_path, "list") == 1
+    assert runs(tmp_path, "list") == 2
     assert "Permission denied" in capsys.readouterr().err
 
 

@@ -45,6 +45,6 @@ def test_they_are_written_where_the_conductor_writes_them(tmp_path, capsys):
 
 
 def test_a_directory_that_is_missing_is_one_line(command, tmp_path, capsys):
-    assert main([*command, "--metrics-directory", str(tmp_path / "absent")]) == 1
+    assert main([*command, "--metrics-directory", str(tmp_path / "absent")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "No such file or directory" in line

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cloud through the real openstacksdk, at the lab's stand-ins."""
 
+import json
+import os
 import sys
 
 import pytest
@@ -10,6 +12,7 @@ from lab.services import compute, images, network
 from tacker_k8s_mgmt.cloud import client
 from tacker_k8s_mgmt.cloud.facts import Flavor, Image, Quota, Subnet
 from tacker_k8s_mgmt.errors import CloudError
+from tests.helpers.hostile import DEEP
 from tests.helpers.openstack_cloud import PASSWORD, PROJECT
 
 
@@ -130,3 +133,114 @@ def test_without_openstacksdk_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "openstack", None)
     with pytest.raises(CloudError, match=r"pip install 'tacker-k8s-mgmt\[cloud\]'"):
         client.connect()
+
+
+# --- clouds.yaml
+
+LOGIN = "auth_url: http://127.0.0.1:1/v3, username: u, password: pa55, project_name: p"
+
+
+def beside_a_login(key):
+    return f"clouds: {{c: {{{key}: %s, auth: {{{LOGIN}}}}}}}", f"clouds.c.{key}"
+
+
+#: Where a shape is put, and what the error calls the place.
+PLACES = {
+    "clouds": ("clouds: %s", "clouds"),
+    "client": ("{client: %s, clouds: {c: {}}}", "client"),
+    "cache": ("{cache: %s, clouds: {c: {}}}", "cache"),
+    "a cloud": ("clouds: {c: %s}", "clouds.c"),
+    "auth": ("clouds: {c: {auth: %s}}", "clouds.c.auth"),
+    "regions": beside_a_login("regions"),
+    "profile": beside_a_login("profile"),
+    "cacert": beside_a_login("cacert"),
+    "auth_type": beside_a_login("auth_type"),
+    "region_name": beside_a_login("region_name"),
+    # openstacksdk's own words, or ours for what it has none for.
+    "interface": beside_a_login("interface"),
+    "verify": beside_a_login("verify"),
+    "auth_url": ("clouds: {c: {auth: {auth_url: %s}}}", "clouds.c.auth.auth_url"),
+    "password": (
+        "clouds: {c: {auth: {auth_url: 'http://127.0.0.1:1', password: %s}}}",
+        "clouds.c.auth.password",
+    ),
+    "the whole": ("%s", ""),
+}
+OWN_WORDS = ("interface", "verify", "the whole")
+SHAPES = {
+    "a list": "[]",
+    "a list of lists": "[[]]",
+    "empty": "",
+    "a number": "7",
+    "a text": "pa55",
+    "true or false": "true",
+    "a mapping": "{pa55: {}}",
+    "a date": "2026-01-01",
+}
+
+
+@pytest.fixture
+def clouds_yaml(monkeypatch, tmp_path):
+    """A file that openstacksdk reads, without a cloud in the environment."""
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    file = tmp_path / "clouds.yaml"
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(file))
+    return file
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("place", PLACES)
+def test_wrong_shapes_in_clouds_yaml(clouds_yaml, place, shape):
+    text, key = PLACES[place]
+    clouds_yaml.write_text(text % SHAPES[shape])
+    with pytest.raises(CloudError) as caught:
+        client.connect("c")
+    said = str(caught.value)
+    assert "pa55" not in said or place in ("clouds", "auth_type")
+    if f"{clouds_yaml}: " in said:
+        assert f"{clouds_yaml}: {key} must be ".replace("  ", " ") in said
+        assert f", and is {shape.removesuffix(' of lists')}" in said
+
+
+@pytest.mark.parametrize("place", sorted(PLACES.keys() - OWN_WORDS))
+def test_a_date_is_right_nowhere(clouds_yaml, place):
+    text, key = PLACES[place]
+    clouds_yaml.write_text(text % "2026-01-01")
+    with pytest.raises(CloudError) as caught:
+        client.connect("c")
+    assert f"{clouds_yaml}: {key} must be " in str(caught.value)
+
+
+UNREADABLE = {
+    "no YAML": (b"clouds: {c: {auth: {password: pa55", "is no YAML: line 2, column 1"),
+    "deep": (DEEP.encode(), "is no YAML: line 1, column 200: is nested too deeply"),
+    "in Latin-1": (b"clouds: {c: {auth: {password: pa55\xe9}}}", "is no text in UTF-8"),
+}
+
+
+@pytest.mark.parametrize(("content", "why"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_file_that_openstacksdk_would_skip(clouds_yaml, content, why):
+    clouds_yaml.write_bytes(content)
+    with pytest.raises(CloudError) as caught:
+        client.connect("c")
+    assert str(caught.value).startswith(f"{clouds_yaml} {why}")
+    assert "pa55" not in str(caught.value)
+
+
+def test_a_directory_in_place_of_the_file(clouds_yaml):
+    clouds_yaml.mkdir()
+    with pytest.raises(CloudError, match=r"clouds.yaml cannot be read: Is a directory"):
+        client.connect("c")
+
+
+def test_other_clouds_of_the_file_may_be_wrong(openstack, monkeypatch, clouds_yaml):
+    login = openstack.environment(clouds_yaml.parent)
+    auth = {
+        name.removeprefix("OS_").lower(): value
+        for name, value in login.items()
+        if name.startswith("OS_")
+    }
+    mine = {"auth": auth, "profile": None, "cacert": None}
+    clouds_yaml.write_text(json.dumps({"clouds": {"mine": mine, "other": 7}}))
+    assert client.connect("mine").project == PROJECT

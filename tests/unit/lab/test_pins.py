@@ -33,8 +33,14 @@ def needs():
     """What pyproject.toml says that the project needs, with all its commands."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
-    listed = [*project["dependencies"], *project["optional-dependencies"]["csar"]]
-    return [Requirement(text) for text in listed]
+    return [*map(Requirement, project["dependencies"]), *extras("csar")]
+
+
+def extras(name):
+    """What an extra of pyproject.toml needs."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    return [Requirement(text) for text in project["optional-dependencies"][name]]
 
 
 class TestThePins:
@@ -63,6 +69,18 @@ class TestThePins:
             assert bound.operator == ">="
             lowest = Version(chosen[pins.normalized(need.name)])
             assert lowest == Version(bound.version), need
+
+    @pytest.mark.parametrize("extra", ["cloud", "openstack", "tacker"])
+    def test_no_older_version_than_the_tested_ones_is_admitted(self, extra):
+        """These are not among the lowest versions: Tacker decides about them."""
+        for need in extras(extra):
+            (bound,) = need.specifier
+            name = pins.normalized(need.name)
+            tested = [pinned(one).get(name) for one in environments.TESTED]
+            lowest = min(map(Version, filter(None, tested)))
+            length = len(Version(bound.version).release)
+            assert bound.operator == ">="
+            assert lowest.release[:length] == Version(bound.version).release, need
 
     def test_hooks_do_without_the_parsers_of_packages(self):
         with (ROOT / "pyproject.toml").open("rb") as file:
