@@ -30,7 +30,14 @@ from tacker_k8s_mgmt.lifecycle.steps import (
 )
 from tacker_k8s_mgmt.lifecycle.steps.compare import settle
 from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
-from tacker_k8s_mgmt.model.nodes import Machine, Node, Role, names_of, of_role
+from tacker_k8s_mgmt.model.nodes import (
+    Machine,
+    Node,
+    Role,
+    names_of,
+    of_role,
+    same_server,
+)
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.topology import connection_points, membership
 from tacker_k8s_mgmt.topology.connection_points import Attachment
@@ -267,7 +274,11 @@ class ConnectivityEnd:
     def _is_registered(self) -> bool:
         state = self._state
         fitting, vims = vim.endpoints(state), state.site.vims.registered()
-        own = len(vims) == 1 and vims[0].named and vims[0].auth_url in fitting
+        own = (
+            len(vims) == 1
+            and vims[0].named
+            and any(same_server(vims[0].auth_url, url) for url in fitting)
+        )
         return own and tenants.are_registered(state)
 
     def _register_vim(self) -> None:

@@ -29,6 +29,12 @@ def connectivity_start(
 
 
 def _check(deps: Dependencies, points: Sequence[Attachment]) -> None:
+    wrong = [f"{address} ({p.name})" for p in points for address in p.wrong_addresses]
+    if wrong:
+        raise errors.UnsupportedOperation(
+            detail=f"These fixed addresses are no IP addresses: {', '.join(wrong)}.",
+            hint=f"{_UNCHANGED} Write them as Neutron does, without a zone.",
+        )
     params, site = deps.params, deps.site
     present = site.attachments()
     shared = connection_points.shared_addresses(points, present, params)

@@ -8,9 +8,13 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from tacker_k8s_mgmt.errors import ClusterError
+
+_PORTS = MappingProxyType({"https": 443, "http": 80})
 
 
 class Role(enum.Enum):
@@ -74,6 +78,32 @@ def api_url(address: str, port: int) -> str:
     """The URL of an API server; an IPv6 address gets its brackets."""
     host = f"[{address}]" if ":" in address else address
     return f"https://{host}:{port}"
+
+
+def one_spelling(host: str) -> str:
+    """A host's name or address in the spelling that all others are compared in."""
+    name = host.strip().lower().removesuffix(".")
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name
+
+
+def same_server(url: str, other: str) -> bool:
+    """Whether two URLs lead to the same API server, however they are written."""
+    return _server(url) == _server(other)
+
+
+def _server(url: str) -> tuple[str, int | None]:
+    """Host and port; for a text that is no URL the text itself."""
+    text = url.strip()
+    parts = urlsplit(text if "://" in text else f"https://{text}")
+    try:
+        return one_spelling(parts.hostname or ""), parts.port or _PORTS.get(
+            parts.scheme
+        )
+    except ValueError:
+        return text, None
 
 
 def name_nodes(

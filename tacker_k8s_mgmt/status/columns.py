@@ -13,7 +13,7 @@ from tacker_k8s_mgmt.model.cluster import NodeObject, unfinished
 from tacker_k8s_mgmt.model.load_balancer import Server
 from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.model.node_settings import NodeSettings
-from tacker_k8s_mgmt.model.nodes import Node, Role
+from tacker_k8s_mgmt.model.nodes import Node, Role, same_server
 from tacker_k8s_mgmt.request.models import LoadBalancer
 from tacker_k8s_mgmt.status.facts import Answers, Cell, Count, Finding
 from tacker_k8s_mgmt.status.heal_commands import Heal
@@ -317,7 +317,7 @@ def vim(answers: Answers, url: str | None) -> Cell:
         )
     registered = answers.vims[0]
     findings = []
-    if url not in (None, registered.auth_url):
+    if url is not None and not same_server(url, registered.auth_url):
         text = (
             f"the API is at {url}, the VIM {registered.name} at {registered.auth_url}"
         )

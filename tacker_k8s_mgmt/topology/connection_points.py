@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """External connection points: those of a request, and the ports of the stack."""
 
+import ipaddress
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from uuid import UUID
 
+from tacker_k8s_mgmt.model.nodes import one_spelling
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import FLOATING_IP, PORT, StackResource
 
 _RESOURCE_GROUP = "OS::Heat::ResourceGroup"
+_ID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Attachment:
     """A port on a network, present or requested.
+
+    Ids and addresses are kept in Neutron's spelling, whatever a request has.
 
     :param name: of the Heat resource, which is the ``cpdId`` of the VNFD.
     :param network: its id or name.
@@ -25,6 +30,27 @@ class Attachment:
     network: str
     addresses: frozenset[str] = frozenset()
     floating_ips: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        network = self.network.lower() if _is_id(self.network) else self.network
+        object.__setattr__(self, "network", network)
+        addresses = frozenset(map(one_spelling, self.addresses))
+        object.__setattr__(self, "addresses", addresses)
+
+    @property
+    def wrong_addresses(self) -> tuple[str, ...]:
+        """Addresses that Neutron refuses: no IP address, or one with a zone."""
+        return tuple(
+            a for a in sorted(self.addresses) if "%" in a or not _is_address(a)
+        )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def attachments(resources: Sequence[StackResource]) -> tuple[Attachment, ...]:
@@ -87,11 +113,7 @@ def unmet(
 
 
 def _is_id(network: str) -> bool:
-    try:
-        UUID(network)
-    except ValueError:
-        return False
-    return True
+    return bool(_ID.fullmatch(network))
 
 
 def left_out(resources: Iterable[StackResource]) -> tuple[str, ...]:

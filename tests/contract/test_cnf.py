@@ -105,6 +105,14 @@ class TestCluster:
         assert clusters.at(ENDPOINT) == ONE
         assert clusters.at("https://LB:443") == TWO
 
+    @pytest.mark.parametrize(
+        "written",
+        ["https://[2001:DB8:0:0::9]:6443/", "HTTPS://[2001:0db8::9]:6443/api/"],
+    )
+    def test_is_found_by_every_spelling_of_its_endpoint(self, registered, written):
+        registered(v1=[(ONE, "https://[2001:db8::9]:6443")])
+        assert clusters.at(written) == ONE
+
     def test_of_another_endpoint_is_refused_even_if_it_is_named(self, registered):
         registered(v1=[(ONE, ENDPOINT), (TWO, "https://203.0.113.8:6443")])
         with pytest.raises(clusters.NoCluster) as caught:
@@ -328,6 +336,17 @@ class TestV1:
         assert done == []
         with pytest.raises(clusters.NoCluster):
             v1("instantiate_end", self.REQUEST, requested())
+
+    def test_cluster_that_lives_at_another_address_keeps_the_cnf(
+        self, v1, done, registered
+    ):
+        registered(v1=[(ONE, "https://203.0.113.8:6443")])
+        stored = {ATTRIBUTE: {**WEB, "cluster_vnf_instance_id": ONE}}
+        with pytest.raises(clusters.NoCluster, match=ONE):
+            v1("terminate_start", "terminate_vnf_request", stored=stored)
+        gone = {ATTRIBUTE: {**WEB, "cluster_vnf_instance_id": TWO}}
+        v1("terminate_start", "terminate_vnf_request", stored=gone)
+        assert done == []
 
     @pytest.mark.parametrize("kind", ["GRACEFUL", "FORCEFUL"])
     def test_only_a_forceful_termination_goes_on(self, v1, monkeypatch, kind):

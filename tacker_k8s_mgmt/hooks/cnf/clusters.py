@@ -10,7 +10,6 @@ also where the request names the cluster.
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 from tacker import context as tacker_context
 
@@ -20,12 +19,14 @@ from tacker_k8s_mgmt.hooks.v1 import database, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
-
-_HTTPS = 443
+from tacker_k8s_mgmt.model.nodes import same_server
 
 
 class NoCluster(errors.TackerError):
-    """No cluster of this driver has the API that is the CNF's VIM."""
+    """No cluster of this driver has the API that is the CNF's VIM.
+
+    The field ``lives`` says that the cluster that the request names has another API.
+    """
 
     message = (
         "{endpoint}, the VIM of the CNF, is no cluster that this driver made{but}."
@@ -44,15 +45,17 @@ def at(endpoint: str, named: str | None = None) -> str:
     :raises NoCluster: there is none, or it is not the one that is named.
     :raises TackerError: there are several.
     """
-    found = sorted({vnf_id for vnf_id, url in _registered() if _same(url, endpoint)})
+    registered = tuple(_registered())
+    found = sorted({vnf_id for vnf_id, url in registered if same_server(url, endpoint)})
     if named in found:
         return str(named)
     if named:
         other = f": it is that of VNF instance {found[0]}" if found else ""
         but = f" as VNF instance {named}{other}"
-        raise NoCluster(endpoint=endpoint, but=but)
+        lives = any(vnf_id == named for vnf_id, _ in registered)
+        raise NoCluster(endpoint=endpoint, but=but, lives=lives)
     if not found:
-        raise NoCluster(endpoint=endpoint, but="")
+        raise NoCluster(endpoint=endpoint, but="", lives=False)
     if len(found) > 1:
         raise errors.TackerError(
             detail=f"{endpoint}, the VIM of the CNF, is the API of several clusters: "
@@ -93,13 +96,3 @@ def _registered() -> Iterator[tuple[str, str]]:
 
 def _all(read: Callable[[Any], Iterator[tuple[str, str]]], context: Any) -> Any:
     return list(read(context))
-
-
-def _same(url: str, other: str) -> bool:
-    """Whether two URLs lead to the same API server."""
-    return _server(url) == _server(other)
-
-
-def _server(url: str) -> tuple[str | None, int]:
-    parts = urlsplit(url)
-    return parts.hostname, parts.port or _HTTPS

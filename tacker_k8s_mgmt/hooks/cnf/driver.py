@@ -186,7 +186,10 @@ def _remove(call: Call) -> None:
     try:
         _on_cluster(call, params, partial(Unexpose, owner=call.vnf_id))
     except clusters.NoCluster as error:
-        # A cluster that is gone has no exposures any more.
+        # A cluster that is gone has no exposures any more. One that only has another
+        # address than the CNF's VIM has them.
+        if error.fields["lives"]:
+            raise
         LOG.warning("CNF %s: nothing is removed: %s", call.vnf_id, error)
 
 

@@ -17,6 +17,7 @@ from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import preflight, readiness, tenant_objects, vim
 from tacker_k8s_mgmt.model import object_differences
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
+from tacker_k8s_mgmt.model.nodes import same_server
 from tacker_k8s_mgmt.request.tenants import Tenant
 
 LOG = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ def are_registered(state: ClusterState) -> bool:
     vims, urls = state.site.vims.of_tenants(), vim.endpoints(state)
     return vims is None or all(
         tenant.name in vims
-        and vims[tenant.name].auth_url in urls
+        and any(same_server(vims[tenant.name].auth_url, url) for url in urls)
         and (access := _access(state, tenant)) is not None
         and state.site.vims.has_login(tenant.name, access)
         for tenant in state.params.tenants

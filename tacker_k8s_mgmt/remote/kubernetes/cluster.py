@@ -14,6 +14,7 @@ from tacker_k8s_mgmt.model import json_text, kubernetes_yaml
 from tacker_k8s_mgmt.model.cluster import ClusterAccess, NodeObject, PersonAccess
 from tacker_k8s_mgmt.model.node_marks import CORDONED, NodeMarks
 from tacker_k8s_mgmt.model.node_settings import MAINTENANCE_TAINT
+from tacker_k8s_mgmt.model.nodes import one_spelling
 from tacker_k8s_mgmt.model.placement import Workload
 from tacker_k8s_mgmt.model.services import Service
 from tacker_k8s_mgmt.remote.kubernetes import (
@@ -203,7 +204,12 @@ class KubeControl:
         try:
             config = kubernetes_yaml.document(str(data.get("kubeconfig", ""))) or {}
             clusters = [entry["cluster"] for entry in config.get("clusters", ())]
-            leaving = [c for c in clusters if urlsplit(c["server"]).hostname == address]
+            leaving = [
+                cluster
+                for cluster in clusters
+                if one_spelling(urlsplit(cluster["server"]).hostname or "")
+                == one_spelling(address)
+            ]
         except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError):
             raise errors.ClusterError(
                 detail="The ConfigMap kube-public/cluster-info has no kubeconfig."

@@ -445,6 +445,13 @@ class TestStart:
                 wanted=wanted,
             )
 
+    def test_every_text_that_is_no_address_is_refused(self, site):
+        written = frozenset({"2001:DB8:0::10", "fe80::1%eth0"})
+        asked = Attachment("lb_ssh", "net", written), Attachment("x", "net", {"10.1"})
+        with pytest.raises(errors.StepFailed) as caught:
+            start(site, *asked)
+        assert "no IP addresses: fe80::1%eth0 (lb_ssh), 10.1 (x)" in str(caught.value)
+
     def test_group_whose_template_tacker_forgets_is_reported(self, site):
         site.fixed = ("master_instance",)
         with pytest.raises(errors.StepFailed, match="VMs in master_instance"):

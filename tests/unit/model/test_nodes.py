@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacker_k8s_mgmt.errors import ClusterError
-from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes
+from tacker_k8s_mgmt.model.nodes import Machine, Role, name_nodes, same_server
 from tests.helpers.samples import machine
 
 CONTROL_PLANE, WORKER = Role.CONTROL_PLANE, Role.WORKER
@@ -153,3 +153,43 @@ def test_names_are_unique_labels_whatever_came_before(first, second):
 def test_naming_twice_changes_nothing(vms):
     nodes = name_nodes(vms)
     assert name_nodes(vms, nodes) == nodes
+
+
+_SERVERS = st.one_of(st.ip_addresses(), st.just("Lb.Example"))
+
+
+@st.composite
+def spelled_url(draw, host, port):
+    """A URL of a server, in one of its spellings."""
+    text = str(host)
+    if ":" in text:
+        groups = [group.lstrip("0") or "0" for group in host.exploded.split(":")]
+        written = (text, host.exploded, ":".join(groups))
+        text = f"[{draw(st.sampled_from(written))}]"
+    text = draw(st.sampled_from([text, text.upper(), text.lower()]))
+    dot = draw(st.sampled_from(["", "."])) if isinstance(host, str) else ""
+    shown = draw(st.sampled_from(["", ":443"])) if port == 443 else f":{port}"
+    scheme = draw(st.sampled_from(["https://", "HTTPS://", ""]))
+    path = draw(st.sampled_from(["", "/", "/api/"]))
+    return f"{scheme}{text}{dot}{shown}{path}"
+
+
+@given(st.data(), _SERVERS, st.sampled_from([443, 6443]))
+def test_a_server_is_the_same_in_every_spelling_of_its_url(data, host, port):
+    first, second = (data.draw(spelled_url(host, port)) for _ in "12")
+    assert same_server(first, second)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "https://192.0.2.1",
+        "https://192.0.2.11:6443",
+        "https://[::c000:201]:6443",
+        "https://192.0.2.1:x",
+        "http://192.0.2.1",
+        "",
+    ],
+)
+def test_another_server_is_another(other):
+    assert not same_server("https://192.0.2.1:6443", other)

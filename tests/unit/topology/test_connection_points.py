@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """External connection points: asked for, present, inside the cluster."""
 
+import ipaddress
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from tacker_k8s_mgmt.topology.connection_points import (
     Attachment,
     attachments,
@@ -117,3 +124,40 @@ def test_groups_whose_template_tacker_leaves_out():
     kinds = ("OS::Heat::ResourceGroup", "OS::Heat::AutoScalingGroup")
     groups = [StackResource("s", kind, kind, "1", "CREATE_COMPLETE") for kind in kinds]
     assert left_out([*groups, port("cp")]) == ("OS::Heat::ResourceGroup",)
+
+
+def spelled(address):
+    """The spellings of an address: groups in full, capitals, shortened."""
+    if address.version == 4:
+        return st.just(str(address))
+    groups = [group.lstrip("0") or "0" for group in address.exploded.split(":")]
+    written = (str(address), address.exploded, ":".join(groups))
+    return st.sampled_from([*written, *(text.upper() for text in written)])
+
+
+@given(st.data(), st.ip_addresses(), st.uuids())
+def test_every_spelling_of_what_is_present_is_no_change(data, address, network):
+    text = data.draw(st.sampled_from([str(network), str(network).upper()]))
+    asked = [attached("cp", text, data.draw(spelled(address)))]
+    present = (attached("cp", str(network), str(address)),)
+    assert changing(asked, present) == unmet(asked, present) == frozenset()
+
+
+@given(st.data(), st.lists(st.ip_addresses(), min_size=2, max_size=2, unique=True))
+def test_no_spelling_makes_two_addresses_one(data, pair):
+    asked, present = (
+        [attached("cp", "net", data.draw(spelled(address)))] for address in pair
+    )
+    assert changing(asked, present) == unmet(asked, present) == {"cp"}
+
+
+def test_a_name_is_no_id_however_it_looks():
+    name = uuid.UUID(NETWORK).hex
+    assert unmet([attached("one", name)], [attached("one", "named")]) == {"one"}
+    assert attached("one", "Public").network == "Public"
+
+
+@pytest.mark.parametrize("text", ["fe80::1%eth0", "10.0.0.256", "host", "010.0.0.1"])
+def test_what_neutron_takes_for_no_address_is_named(text):
+    asked = attached("one", "net", text, str(ipaddress.ip_address("2001:db8::1")))
+    assert asked.wrong_addresses == (text,)
