@@ -167,8 +167,9 @@ class Cluster(Structure):
     renew_certificates: Annotated[Flag, Becomes("auto_renew_certificates"), _SET_UP] = (
         True
     )
-    """Have each control plane renew its certificates once a month; otherwise they end
-    after a year. Default: true, unless kubespray_vars sets kube_external_ca_mode."""
+    """Have each control plane renew all its certificates and restart once a month;
+    otherwise they end after a year. Default: true, unless kubespray_vars sets
+    kube_external_ca_mode."""
     verify_pod_network: Annotated[Flag, CHANGEABLE] = True
     """Have instantiation, scale-out and heal end with a test of the pod network: a pod
     on each new node has to reach one on another node, in packets of full size, and the
