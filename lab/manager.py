@@ -17,6 +17,7 @@ from lab import (
     pins,
     project,
     seed,
+    suites,
     tasks,
 )
 from lab.cloud.systemd import cgroups, requirements, root
@@ -57,6 +58,8 @@ class Lab:
                 project.install(self._settings, self._report, name)
                 if with_tests:
                     environments.add_tests(self._settings, self._report, name)
+            if with_tests:
+                suites.prepare(self._settings, self._report, suites.TESTED)
 
     def install_docs(self) -> None:
         """Install what builds the documentation, and nothing else.

@@ -70,8 +70,9 @@
 #   LB_UDP_PROGRAM     this script's copy that the service for UDP runs
 #   LB_UDP_UNIT        the systemd unit of that service
 #   LB_UDP_SECONDS     the pause between two looks at the workers' states
-#   LB_APT_TRIES       how often to try while another apt-get holds the lock,
-#   LB_APT_PAUSE       and the seconds between two tries
+#   LB_HALF_CLOSED     how long a connection may be silent once one side has closed it
+#   LB_PACKAGE_SECONDS how long to wait for cloud-init, the mirror and other package tools,
+#   LB_PACKAGE_PAUSE   and the seconds between two tries
 
 set -Eeuo pipefail
 umask 022
@@ -90,8 +91,9 @@ export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
 : "${LB_UDP_PROGRAM:=/usr/local/lib/tacker-k8s-mgmt/load-balancer.sh}"
 : "${LB_UDP_UNIT:=/etc/systemd/system/tacker-k8s-mgmt-udp.service}"
 : "${LB_UDP_SECONDS:=2}"
-: "${LB_APT_TRIES:=30}"
-: "${LB_APT_PAUSE:=10}"
+: "${LB_HALF_CLOSED:=5m}"
+: "${LB_PACKAGE_SECONDS:=300}"
+: "${LB_PACKAGE_PAUSE:=10}"
 
 readonly STATE_HEADER="# tacker-k8s-mgmt load balancer, format 1"
 readonly CFG_HEADER="# Written by tacker-k8s-mgmt's install_external_lb.sh; edits are overwritten."
@@ -367,6 +369,7 @@ EOF
         printf '    chroot /var/lib/haproxy\n'
     fi
     # Watches and CNF connections may be silent for hours; TCP keepalive finds dead peers.
+    # It does not find the side that never closes what the other one has closed.
     cat <<EOF
 
 defaults
@@ -386,16 +389,20 @@ defaults
     timeout check 5s
     timeout client 24h
     timeout server 24h
+    timeout client-fin $LB_HALF_CLOSED
+    timeout server-fin $LB_HALF_CLOSED
 EOF
 }
 
 readonly CHECK="inter 3s fastinter 1s downinter 1s rise 2 fall 3"
 
+# A frontend has a name of its own: HAProxy 3.3 refuses that of a backend. Backends keep
+# theirs, which the statistics show for servers.
 print_api() {
     local name names address port moving=""
     # Clients of a server that is down are sent away only where they can go to another.
     ((${#control_planes[@]} == 1)) || moving=" on-marked-down shutdown-sessions"
-    printf '\nfrontend kubernetes-api\n'
+    printf '\nfrontend clients-of-kubernetes-api\n'
     print_bind "$api_port"
     # 401: anonymous requests are switched off, the API server is alive. Not so 403,
     # which is also what it answers while it starts.
@@ -419,7 +426,7 @@ print_service() {
     local name=$1 names worker protocol port node_port check sources proxy source
     read -r protocol port node_port check sources proxy <<<"${services[$name]}"
     if [[ $protocol == tcp ]]; then
-        printf '\nfrontend service-%s\n' "$name"
+        printf '\nfrontend clients-of-service-%s\n' "$name"
         print_bind "$port"
         if [[ $sources != - ]]; then
             for source in ${sources//,/ }; do printf '    acl allowed src %s\n' "$source"; done
@@ -837,23 +844,69 @@ set_udp() {
 
 # --- the package
 
-# Runs a package tool. A VM that has just booted often runs one by itself.
-packages() {
-    local tries=$LB_APT_TRIES
-    until (
-        # To these tools alone: others have no use for a URL that may hold a password.
-        export http_proxy https_proxy DEBIAN_FRONTEND=noninteractive
-        exec "$@"
-    ) </dev/null >"$work/packages" 2>&1 3>&- 9>&-; do
-        if ((--tries <= 0)) || ! grep -Eq 'Could not get lock|by another process' "$work/packages"; then
-            fail "$1 failed: $(problem_in "$work/packages")"
+# What a VM that has just booted goes through: the name server or the mirror cannot be
+# reached yet, and a package tool runs by itself.
+readonly PASSING='Could not get lock|by another process|Failed to fetch|Temporary failure|Failed to download|Cannot download|Curl error|[Cc]ould not resolve'
+
+# Runs a package tool.
+package_tool() (
+    # To these tools alone: others have no use for a URL that may hold a password.
+    export http_proxy https_proxy DEBIAN_FRONTEND=noninteractive
+    exec "$@" </dev/null >"$work/packages" 2>&1 3>&- 9>&-
+)
+
+apt_get() {
+    local left=$((package_deadline - SECONDS))
+    package_tool apt-get -q -y -o "DPkg::Lock::Timeout=$((left > 0 ? left : 0))" \
+        -o Dpkg::Options::=--force-confold "$@"
+}
+
+# Waits before a package tool is called again, or fails for the reason $1 when there is no
+# time left.
+pause_packages() {
+    ((SECONDS < package_deadline)) || fail "$1"
+    sleep "$LB_PACKAGE_PAUSE"
+}
+
+is_passing() {
+    grep -Eq "$PASSING" "$work/packages"
+}
+
+# Without a list of the mirror's packages apt says of each one that there is none: so what
+# kept apt from fetching the lists comes first. That may be a source that nobody needs.
+apt_install() {
+    local lists problem
+    while true; do
+        lists=""
+        apt_get update -o APT::Update::Error-Mode=any ||
+            lists="failed for $LB_PACKAGE_SECONDS s: $(problem_in "$work/packages")"
+        if apt_get install --no-install-recommends "$@"; then return; fi
+        problem=$(problem_in "$work/packages")
+        if [[ -n $lists ]]; then
+            pause_packages "apt-get update $lists"
+        elif is_passing; then
+            pause_packages "apt-get install failed for $LB_PACKAGE_SECONDS s: $problem"
+        else
+            fail "apt-get failed: $problem"
         fi
-        sleep "$LB_APT_PAUSE"
     done
 }
 
-apt_get() {
-    packages apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold "$@"
+# $1 is the tool; it is repeated while its failure may pass.
+package_tool_until_done() {
+    until package_tool "$@"; do
+        is_passing || fail "$1 failed: $(problem_in "$work/packages")"
+        pause_packages "$1 failed for $LB_PACKAGE_SECONDS s: $(problem_in "$work/packages")"
+    done
+}
+
+# cloud-init writes apt's list of sources, and may install packages of its own.
+begin_packages() {
+    package_deadline=$((SECONDS + LB_PACKAGE_SECONDS))
+    if command -v cloud-init >/dev/null; then
+        timeout "$LB_PACKAGE_SECONDS" cloud-init status --wait </dev/null >"$work/cloud-init" 2>&1 3>&- 9>&- ||
+            true # it may have failed at something else
+    fi
 }
 
 # Where an installation was cut off, dpkg has put the program into place and not yet made
@@ -867,13 +920,14 @@ is_installed() {
 
 ensure_package() {
     if is_installed; then return; fi
+    begin_packages
+    if is_installed; then return; fi
     if command -v apt-get >/dev/null; then
-        packages dpkg --force-confold --configure -a
+        package_tool_until_done dpkg --force-confold --configure -a
         if is_installed; then return; fi
-        apt_get update
-        apt_get install --no-install-recommends haproxy
+        apt_install haproxy
     elif command -v dnf >/dev/null; then
-        packages dnf -q -y install haproxy
+        package_tool_until_done dnf -q -y install haproxy
     else
         fail "haproxy is not installed, and neither apt-get nor dnf is there to install it"
     fi
@@ -882,11 +936,11 @@ ensure_package() {
 
 ensure_udp_packages() {
     if { command -v nft && command -v conntrack; } >/dev/null; then return; fi
+    begin_packages
     if command -v apt-get >/dev/null; then
-        apt_get update
-        apt_get install --no-install-recommends nftables conntrack
+        apt_install nftables conntrack
     elif command -v dnf >/dev/null; then
-        packages dnf -q -y install nftables conntrack-tools
+        package_tool_until_done dnf -q -y install nftables conntrack-tools
     fi
     if ! { command -v nft && command -v conntrack; } >/dev/null; then
         fail "UDP needs the programs nft and conntrack; install the packages nftables and conntrack"

@@ -37,8 +37,8 @@
 # variables change where and how; tests use them:
 #
 #   PREPARE_LOCK_SECONDS  how long to wait for another call to end
-#   PREPARE_APT_TRIES     how often to try while another apt-get holds the lock,
-#   PREPARE_APT_PAUSE     and the seconds between two tries
+#   PREPARE_PACKAGE_SECONDS  how long to wait for the mirror and other package tools,
+#   PREPARE_PACKAGE_PAUSE    and the seconds between two tries
 
 set -Eeuo pipefail
 umask 022
@@ -46,8 +46,8 @@ export LC_ALL=C.UTF-8 PATH="$PATH:/usr/sbin:/sbin"
 unset PYTHONHOME PYTHONPATH VIRTUAL_ENV
 
 : "${PREPARE_LOCK_SECONDS:=1800}"
-: "${PREPARE_APT_TRIES:=30}"
-: "${PREPARE_APT_PAUSE:=10}"
+: "${PREPARE_PACKAGE_SECONDS:=300}"
+: "${PREPARE_PACKAGE_PAUSE:=10}"
 
 readonly RELEASE_TAG='^v2\.(2[4-9]|[3-9][0-9])\.(0|[1-9][0-9]*)$'
 readonly RECORD=.kubespray-requirements.txt # in a virtual environment; empty: unfinished
@@ -194,20 +194,52 @@ as_user() {
 
 # --- packages of the distribution
 
-# Runs a package tool. A server that has just booted often runs one by itself.
-packages() {
-    local tries=$PREPARE_APT_TRIES
-    need_root "installing packages"
-    until DEBIAN_FRONTEND=noninteractive "$@" </dev/null >"$work/packages" 2>&1 3>&- 9>&-; do
-        if ((--tries <= 0)) || ! grep -Eq 'Could not get lock|by another process' "$work/packages"; then
-            fail "$1 failed: $(problem_in "$work/packages")"
-        fi
-        sleep "$PREPARE_APT_PAUSE"
-    done
+# What may pass: on a server that has just booted, the name server or the mirror cannot be
+# reached yet, and a package tool runs by itself.
+readonly PASSING='Could not get lock|by another process|Failed to fetch|Temporary failure|Failed to download|Cannot download|Curl error|[Cc]ould not resolve'
+
+package_tool() {
+    DEBIAN_FRONTEND=noninteractive "$@" </dev/null >"$work/packages" 2>&1 3>&- 9>&-
 }
 
 apt_get() {
-    packages apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold "$@"
+    local left=$((package_deadline - SECONDS))
+    package_tool apt-get -q -y -o "DPkg::Lock::Timeout=$((left > 0 ? left : 0))" \
+        -o Dpkg::Options::=--force-confold "$@"
+}
+
+# Waits before a package tool is called again, or fails for the reason $1 when there is no
+# time left.
+pause_packages() {
+    ((SECONDS < package_deadline)) || fail "$1"
+    sleep "$PREPARE_PACKAGE_PAUSE"
+}
+
+# Without a list of the mirror's packages apt says of each one that there is none: so what
+# kept apt from fetching the lists comes first. That may be a source that nobody needs.
+apt_install() {
+    local lists problem
+    while true; do
+        lists=""
+        apt_get update -o APT::Update::Error-Mode=any ||
+            lists="failed for $PREPARE_PACKAGE_SECONDS s: $(problem_in "$work/packages")"
+        if apt_get install --no-install-recommends "$@"; then return; fi
+        problem=$(problem_in "$work/packages")
+        if [[ -n $lists ]]; then
+            pause_packages "apt-get update $lists"
+        elif grep -Eq "$PASSING" "$work/packages"; then
+            pause_packages "apt-get install failed for $PREPARE_PACKAGE_SECONDS s: $problem"
+        else
+            fail "apt-get failed: $problem"
+        fi
+    done
+}
+
+dnf_install() {
+    until package_tool dnf -q -y install "$@"; do
+        grep -Eq "$PASSING" "$work/packages" || fail "dnf failed: $(problem_in "$work/packages")"
+        pause_packages "dnf failed for $PREPARE_PACKAGE_SECONDS s: $(problem_in "$work/packages")"
+    done
 }
 
 is_debian() {
@@ -240,11 +272,12 @@ have_programs() {
 }
 
 install_programs() {
+    need_root "installing packages"
+    package_deadline=$((SECONDS + PREPARE_PACKAGE_SECONDS))
     if is_debian; then
-        apt_get update
-        apt_get install --no-install-recommends ca-certificates "${absent_packages[@]}"
+        apt_install ca-certificates "${absent_packages[@]}"
     elif is_red_hat; then
-        packages dnf -q -y install "${absent_packages[@]}"
+        dnf_install "${absent_packages[@]}"
     else
         fail "install ${absent_packages[*]}: neither apt-get nor dnf is there to do it"
     fi
@@ -377,24 +410,40 @@ have_python() {
     return 1
 }
 
-# The distribution's own Python before others.
-install_python() {
+# The distribution's own Python before others; fails if it has none.
+install_listed_python() {
     local minor own
     own=$( (cd / && python3 -c 'import sys; print(sys.version_info[1])') 2>/dev/null || true)
-    if is_debian; then apt_get update; fi
     for minor in $own $(seq "$highest" -1 "$lowest"); do
         ((lowest <= minor && minor <= highest)) || continue
         if is_debian && apt-cache show "python3.$minor-venv" >/dev/null 2>&1; then
-            apt_get install --no-install-recommends "python3.$minor-venv"
+            apt_install "python3.$minor-venv"
         elif is_red_hat && dnf -q list "python3.$minor" >/dev/null 2>&1; then
-            packages dnf -q -y install "python3.$minor"
+            dnf_install "python3.$minor"
         else
             continue
         fi
         hash -r
         if have_python; then return; fi
     done
-    fail "this distribution has no $(wanted_python): name one with --python, or choose another --release"
+    return 1
+}
+
+install_python() {
+    local lists
+    need_root "installing packages"
+    package_deadline=$((SECONDS + PREPARE_PACKAGE_SECONDS))
+    while true; do
+        lists=""
+        if is_debian; then
+            apt_get update -o APT::Update::Error-Mode=any ||
+                lists="failed for $PREPARE_PACKAGE_SECONDS s: $(problem_in "$work/packages")"
+        fi
+        if install_listed_python; then return; fi
+        [[ -n $lists ]] ||
+            fail "this distribution has no $(wanted_python): name one with --python, or choose another --release"
+        pause_packages "apt-get update $lists"
+    done
 }
 
 # --- the virtual environment

@@ -57,7 +57,7 @@ def make(settings: Settings, report: Report) -> None:
         log = settings.cache / "install.log"
         sources, downloads = unfinished / "sources.list", unfinished / "apt.conf"
         sources.write_text(_sources())
-        downloads.write_text(_download_settings())
+        downloads.write_text(download_settings())
         command.run(mmdebstrap(tree, sources, downloads), limit=LIMIT, log=log)
         clean(tree)
         tree.rename(target)
@@ -130,7 +130,7 @@ def _sources() -> str:
     return found
 
 
-def _download_settings() -> str:
+def download_settings() -> str:
     """Proxies, certificates and the like, as apt has them."""
     dumped = command.run(["apt-config", "dump"], limit=60)
     lines = [

@@ -4,15 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.balancer.sandbox import HAPROXY, INSTALL, Sandbox
+from tests.unit.balancer.sandbox import HAPROXIES, INSTALL, Sandbox
 
 WEB = ("expose", "web", "--port", "80", "--node-port", "30080")
 
 
-def _prepared(directory: Path, *verbs: tuple[str, ...]) -> Sandbox:
-    if HAPROXY is None:
-        pytest.skip("haproxy is not installed (apt-get install haproxy)")
-    sandbox = Sandbox(directory)
+@pytest.fixture(scope="session", params=HAPROXIES)
+def haproxy(request: pytest.FixtureRequest) -> str:
+    """The HAProxy that a test runs with."""
+    program = HAPROXIES[request.param]
+    assert program, "haproxy is not there: python3 -m lab install --with-tests"
+    assert Path(program).exists(), "python3 -m lab install --with-tests"
+    return program
+
+
+def _prepared(directory: Path, haproxy: str, *verbs: tuple[str, ...]) -> Sandbox:
+    sandbox = Sandbox(directory, haproxy)
     for verb in verbs:
         sandbox.do(*verb)
     sandbox.acts()
@@ -20,32 +27,32 @@ def _prepared(directory: Path, *verbs: tuple[str, ...]) -> Sandbox:
 
 
 @pytest.fixture(scope="session")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+def installed(tmp_path_factory: pytest.TempPathFactory, haproxy: str) -> Sandbox:
     """The load balancer that ``balancer`` is a copy of."""
-    return _prepared(tmp_path_factory.mktemp("installed"), INSTALL)
+    return _prepared(tmp_path_factory.mktemp("installed"), haproxy, INSTALL)
 
 
 @pytest.fixture(scope="session")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+def shared(tmp_path_factory: pytest.TempPathFactory, haproxy: str) -> Sandbox:
     """The one that ``serving`` is a copy of; for calls that leave it as it is."""
-    return _prepared(tmp_path_factory.mktemp("serving"), INSTALL, WEB)
+    return _prepared(tmp_path_factory.mktemp("serving"), haproxy, INSTALL, WEB)
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Sandbox:
+def fresh(tmp_path: Path, haproxy: str) -> Sandbox:
     """A VM on which nothing was done yet."""
-    return _prepared(tmp_path)
+    return _prepared(tmp_path, haproxy)
 
 
 @pytest.fixture
 def balancer(installed: Sandbox, tmp_path: Path) -> Sandbox:
     """A VM on which the load balancer was installed."""
     shutil.copytree(installed.directory, tmp_path, dirs_exist_ok=True)
-    return Sandbox(tmp_path)
+    return Sandbox(tmp_path, installed.haproxy)
 
 
 @pytest.fixture
 def serving(shared: Sandbox, tmp_path: Path) -> Sandbox:
     """The same, with a service exposed: workers are part of haproxy.cfg."""
     shutil.copytree(shared.directory, tmp_path, dirs_exist_ok=True)
-    return Sandbox(tmp_path)
+    return Sandbox(tmp_path, shared.haproxy)

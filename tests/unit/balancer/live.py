@@ -8,6 +8,7 @@ master-worker mode, with SIGUSR2.
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,8 +34,10 @@ esac
 class Live(Sandbox):
     """A sandbox whose HAProxy really runs."""
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory, SYSTEMCTL)
+    def __init__(
+        self, directory: Path, haproxy: str, systemctl: str = SYSTEMCTL
+    ) -> None:
+        super().__init__(directory, haproxy, systemctl)
         self.api_port, stats_port = free_ports(2)
         self.environment |= {
             "LB_BIND": "127.0.0.1",
@@ -44,6 +47,11 @@ class Live(Sandbox):
 
     def report(self) -> BalancerStatus:
         return parse_status(self.do("status"))
+
+    def do_reload(self) -> None:
+        """Have HAProxy take the file that is in place."""
+        reload = [self.environment["LB_SYSTEMCTL"], "reload"]
+        subprocess.run(reload, env=self.environment, check=True, timeout=60)
 
     def stop(self) -> None:
         pid_file = self.directory / "pid"

@@ -13,10 +13,16 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from lab import suites
+from lab.settings import from_environment
+
 SCRIPT = Path(__file__).parents[3] / "scripts" / "install_external_lb.sh"
-HAPROXY = os.environ.get("HAPROXY") or shutil.which(
-    "haproxy", path=f"{os.environ['PATH']}:/usr/sbin"
-)
+HAPROXIES = {
+    "system": shutil.which("haproxy", path=f"{os.environ['PATH']}:/usr/sbin"),
+    "newest": str(suites.path(from_environment(), suites.HAPROXY_NEWEST)),
+}
+if given := os.environ.get("HAPROXY"):
+    HAPROXIES = {"given": given}
 
 SYSTEMCTL = """#!/usr/bin/env bash
 cd "$(dirname "$0")" || exit
@@ -34,6 +40,10 @@ case $1 in
             exit 1
         fi ;;
 esac
+"""
+
+STRICT = """#!/bin/sh
+exec {} -dW "$@"
 """
 
 CONTROL_PLANES = (
@@ -68,33 +78,40 @@ def _default_signals() -> None:
 class Sandbox:
     """One load-balancer VM, as far as the script can see.
 
+    :param haproxy: the program; its warnings become errors.
     :ivar prefix: command that runs the script in another environment.
     """
 
     prefix: tuple[str, ...] = ()
 
-    def __init__(self, directory: Path, systemctl: str = SYSTEMCTL) -> None:
+    def __init__(
+        self, directory: Path, haproxy: str, systemctl: str = SYSTEMCTL
+    ) -> None:
         self.directory = directory
+        self.haproxy = haproxy
         self.state = directory / "etc" / "load-balancer.state"
         self.config = directory / "haproxy" / "haproxy.cfg"
         self.original = directory / "haproxy" / "haproxy.cfg.before-tacker-k8s-mgmt"
         self.lock = directory / "lock"
         self.calls_file = directory / "calls"
-        program = directory / "systemctl"
-        program.write_text(systemctl)
-        program.chmod(0o755)
+        texts = {"systemctl": systemctl, "strict-haproxy": STRICT.format(haproxy)}
+        for name, text in texts.items():
+            program = directory / name
+            program.write_text(text)
+            program.chmod(0o755)
         self.environment = {
             **os.environ,
             "LB_STATE_FILE": str(self.state),
             "LB_HAPROXY_CFG": str(self.config),
             "LB_LOCK_FILE": str(self.lock),
             "LB_LOCK_SECONDS": "5",
-            "LB_HAPROXY": HAPROXY or "haproxy",
+            "LB_HAPROXY": str(directory / "strict-haproxy"),
             "LB_HAPROXY_USER": "",
-            "LB_SYSTEMCTL": str(program),
+            "LB_SYSTEMCTL": str(directory / "systemctl"),
             "LB_BIND": "::",
             "LB_VERIFY_SECONDS": "0",
-            "LB_APT_PAUSE": "0",
+            "LB_PACKAGE_SECONDS": "0",
+            "LB_PACKAGE_PAUSE": "0",
         }
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:

@@ -23,14 +23,11 @@ from tests.helpers.backends import (
     serving,
 )
 from tests.unit.balancer.live import Live, wait_until
-from tests.unit.balancer.sandbox import HAPROXY
 
 
 @pytest.fixture
-def live(tmp_path: Path) -> Iterator[Live]:
-    if HAPROXY is None:
-        pytest.skip("haproxy is not installed (apt-get install haproxy)")
-    sandbox = Live(tmp_path)
+def live(tmp_path: Path, haproxy: str) -> Iterator[Live]:
+    sandbox = Live(tmp_path, haproxy)
     yield sandbox
     sandbox.stop()
 
@@ -195,6 +192,94 @@ def test_no_connection_is_refused_while_reloading(live: Live, service: int) -> N
         done.set()
         thread.join()
     assert failures == []
+
+
+def sessions(live: Live) -> int:
+    """How many connections of clients HAProxy holds."""
+    port = int(live.environment["LB_STATS_PORT"])
+    with connect(port) as connection, connection.makefile("rw") as asked:
+        asked.write("show info\n")
+        asked.flush()
+        (line,) = [line for line in asked if line.startswith("CurrConns:")]
+    return int(line.split()[1])
+
+
+class Deaf(socketserver.BaseRequestHandler):
+    """A CNF that does not look at what its client closes."""
+
+    def handle(self) -> None:
+        threading.Event().wait(120)
+
+
+class Leaver(socketserver.BaseRequestHandler):
+    """A CNF that closes its side, and serves on only to read."""
+
+    def handle(self) -> None:
+        self.request.shutdown(socket.SHUT_WR)
+        threading.Event().wait(120)
+
+
+@pytest.mark.parametrize("handler", [Deaf, Leaver])
+def test_what_one_side_has_closed_ends_though_the_other_does_not(
+    live: Live, service: int, handler: type[socketserver.BaseRequestHandler]
+) -> None:
+    live.environment["LB_HALF_CLOSED"] = "1s"
+    (web,) = live.report().services
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(serving(Worker(("127.0.0.4", web.node_port), handler)))
+        quiet = stack.enter_context(connect(service))
+        assert say(quiet, "hello") == "127.0.0.2 hello"
+        live.do("add-worker", "w-2=127.0.0.4")
+        live.do("remove-worker", "w-1")
+        closed = stack.enter_context(connect(service))
+        if handler is Deaf:
+            closed.shutdown(socket.SHUT_WR)
+        assert closed.recv(100) == b""
+        # The one that nobody has closed is with the former process.
+        wait_until(lambda: sessions(live) == 0, 40)
+        assert say(quiet, "still here") == "127.0.0.2 still here"
+
+
+def test_a_connection_that_is_half_closed_may_still_answer(
+    live: Live, service: int
+) -> None:
+    class Slow(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            text = self.rfile.read()  # until its client has closed its side
+            for number in range(6):
+                self.wfile.write(text + str(number).encode())
+                self.wfile.flush()
+                threading.Event().wait(0.5)
+
+    live.environment["LB_HALF_CLOSED"] = "2s"
+    (web,) = live.report().services
+    with serving(Worker(("127.0.0.4", web.node_port), Slow)):
+        live.do("add-worker", "w-2=127.0.0.4")
+        live.do("remove-worker", "w-1")
+        with connect(service) as connection:
+            connection.sendall(b"x")
+            connection.shutdown(socket.SHUT_WR)
+            with connection.makefile("rb") as answer:
+                assert answer.read() == b"x0x1x2x3x4x5"
+
+
+def test_the_former_releases_configuration_is_replaced_under_a_connection(
+    live: Live, service: int
+) -> None:
+    """As it was rendered before frontends had names of their own."""
+    newest = "-newest" in live.haproxy
+    text = live.config.read_text().replace("frontend clients-of-", "frontend ")
+    former = "".join(line for line in text.splitlines(True) if "client-fin" not in line)
+    live.config.write_text(former.replace("server-fin", "queue"))
+    if not newest:  # which would not have taken it
+        live.do_reload()
+    with connect(service) as connection:
+        assert say(connection, "before") == "127.0.0.2 before"
+        assert live.do("add-worker", "w-2=127.0.0.3") == "changed"
+        assert say(connection, "after") == "127.0.0.2 after"
+        assert workers_behind(service) == {"127.0.0.2", "127.0.0.3"}
+    assert live.report().current
+    assert "frontend clients-of-service-cnf\n" in live.config.read_text()
 
 
 def test_a_port_that_another_program_uses_brings_the_old_configuration_back(

@@ -5,6 +5,7 @@ On each PATH here there is no package tool but the stand-ins: nothing can reach 
 machine's own packages, and a tool that the script must not need is not found.
 """
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -157,7 +158,7 @@ def test_the_line_shows_no_credentials_that_a_tool_has_quoted(fresh: Sandbox) ->
     vm = debian(fresh, 'echo "E: no answer from $http_proxy" >&2; exit 100')
     result = vm.install("--http-proxy", "-", stdin="http://user:s3cret@proxy:3128\n")
     assert result.stderr == (
-        "apt-get failed: E: no answer from http://***@proxy:3128\n"
+        "apt-get update failed for 0 s: E: no answer from http://***@proxy:3128\n"
     )
 
 
@@ -168,9 +169,9 @@ LOCKED = (
 )
 
 
-def fails_until_the_third_call(sandbox: Sandbox, message: str) -> str:
+def fails_before_call(number: int, sandbox: Sandbox, message: str) -> str:
     return (
-        f"if (($(wc -l <{sandbox.directory}/tool-calls) < 3)); then\n"
+        f"if (($(wc -l <{sandbox.directory}/tool-calls) < {number})); then\n"
         f"echo '{message}' >&2; exit 100; fi\n"
     )
 
@@ -181,18 +182,124 @@ def test_another_package_tool_is_waited_for(
     fresh: Sandbox, tool: str, message: str
 ) -> None:
     tools = {"apt_get": INSTALLS, "dpkg": "exit 0", "dpkg_query": NOT_INSTALLED}
-    tools[tool] = fails_until_the_third_call(fresh, message) + tools[tool]
+    tools[tool] = fails_before_call(4, fresh, message) + tools[tool]
     vm = Vm(fresh, **tools)
+    vm.environment["LB_PACKAGE_SECONDS"] = "60"
     assert vm.install().returncode == 0
     assert len(vm.calls()) > 3
+
+
+#: What apt-get answers while the mirror's name cannot be resolved: in its own words,
+#: and without the option "update" ends with 0. Afterwards it does what follows.
+UNRESOLVED = """
+if [[ ! -e {0}/resolved ]]; then
+    said="Failed to fetch http://deb/InRelease  Temporary failure resolving 'deb'"
+    case "$*" in
+        *Error-Mode=any*) echo "E: $said" >&2; exit 100 ;;
+        *update*) echo "W: $said" >&2; exit 0 ;;
+        *) echo "E: Unable to locate package haproxy" >&2; exit 100 ;;
+    esac
+fi
+"""
+
+
+def test_a_name_server_that_comes_up_after_the_vm_is_waited_for(fresh: Sandbox) -> None:
+    comes = f"(($(wc -l <{fresh.directory}/tool-calls) < 6)) || touch {{0}}/resolved\n"
+    vm = debian(fresh, (comes + UNRESOLVED).format(fresh.directory) + INSTALLS)
+    vm.environment["LB_PACKAGE_SECONDS"] = "60"
+    assert (result := vm.install()).returncode == 0, result.stderr
+    assert len(vm.calls("apt-get")) > 4
+
+
+def test_a_name_server_that_stays_away_is_the_reason_and_not_the_package(
+    fresh: Sandbox,
+) -> None:
+    vm = debian(fresh, UNRESOLVED.format(fresh.directory))
+    line = fresh.refused(*INSTALL, **vm.environment, LB_PACKAGE_SECONDS="1")
+    assert line == (
+        "apt-get update failed for 1 s: E: Failed to fetch http://deb/InRelease  "
+        "Temporary failure resolving 'deb'"
+    )
+    assert fresh.written() == {}
+
+
+def test_a_download_that_breaks_off_is_tried_again(fresh: Sandbox) -> None:
+    broken = "E: Failed to fetch http://deb/haproxy.deb  Connection timed out"
+    text = f'[[ "$*" == *update* ]] || {{ {fails_before_call(3, fresh, broken)} }}'
+    vm = debian(fresh, f"{text}\n{INSTALLS}")
+    vm.environment["LB_PACKAGE_SECONDS"] = "60"
+    assert (result := vm.install()).returncode == 0, result.stderr
+
+
+def test_a_source_that_is_not_needed_may_be_out_of_reach(fresh: Sandbox) -> None:
+    text = '[[ "$*" != *update* ]] || { echo "E: no such host" >&2; exit 100; }\n'
+    vm = debian(fresh, text + INSTALLS)
+    assert vm.install().returncode == 0
+    assert len(vm.calls("apt-get")) == 2
+
+
+def test_dnf_waits_for_its_mirror_too(fresh: Sandbox) -> None:
+    said = 'Error: Failed to download metadata for repo "b": Curl error (6)'
+    vm = Vm(fresh, dnf=fails_before_call(3, fresh, said) + INSTALLS)
+    vm.environment["LB_PACKAGE_SECONDS"] = "60"
+    assert vm.install().returncode == 0
+    assert len(vm.calls("dnf")) == 3
+
+
+@pytest.mark.parametrize(
+    "cloud_init",
+    [
+        pytest.param("exit 0", id="ended"),
+        pytest.param("exit 2", id="failed at something else"),
+        pytest.param("sleep 60", id="hangs"),
+    ],
+)
+def test_cloud_init_is_waited_for_before_the_packages(
+    fresh: Sandbox, cloud_init: str
+) -> None:
+    vm = Vm(
+        fresh,
+        cloud_init=cloud_init,
+        apt_get=INSTALLS,
+        dpkg="exit 0",
+        dpkg_query=NOT_INSTALLED,
+    )
+    vm.environment["LB_PACKAGE_SECONDS"] = "1"
+    assert vm.install().returncode == 0
+    first, *_ = vm.calls()
+    assert first.startswith("cloud-init status --wait ")
+
+
+@pytest.mark.skipif(not shutil.which("apt-get"), reason="not Debian")
+def test_apt_itself_says_what_keeps_it_from_the_packages(fresh: Sandbox) -> None:
+    """The real one, with directories of its own and a mirror that does not answer."""
+    place = fresh.directory / "apt"
+    for name in ("lists/partial", "archives/partial"):
+        (place / name).mkdir(parents=True)
+    (place / "status").touch()
+    source = "deb [trusted=yes] http://127.0.0.1:9/debian stable main\n"
+    (place / "sources.list").write_text(source)
+    (place / "apt.conf").write_text(
+        f'Dir::Etc::Main "{place}/none"; Dir::Etc::Parts "{place}/none";'
+        f'Dir::Etc::SourceList "{place}/sources.list";'
+        f'Dir::Etc::SourceParts "{place}/none"; Dir::State "{place}";'
+        f'Dir::State::Status "{place}/status"; Dir::Cache "{place}";'
+        'APT::Sandbox::User "root"; Acquire::Retries "0";'
+        'Debug::NoLocking "true";\n'
+    )
+    vm = debian(fresh, f'exec {shutil.which("apt-get")} "$@"')
+    line = fresh.refused(*INSTALL, **vm.environment, APT_CONFIG=f"{place}/apt.conf")
+    assert line.startswith("apt-get update failed for 0 s: E: Failed to fetch http://")
+    assert "Could not connect to 127.0.0.1:9" in line
 
 
 @pytest.mark.parametrize(
     ("apt_get", "said"),
     [
         pytest.param(
-            "echo 'W: warn'; echo 'E: Unable to locate package haproxy' >&2; exit 100",
-            "E: Unable to locate package haproxy",
+            "echo 'W: warn'; [[ $* == *update* ]] || {"
+            " echo 'E: Unable to locate package haproxy' >&2; exit 100; }",
+            "apt-get failed: E: Unable to locate package haproxy",
             id="no package",
         ),
         pytest.param(
@@ -206,14 +313,14 @@ def test_another_package_tool_is_waited_for(
             id="locked for ever",
         ),
         pytest.param("exit 0", "still not there", id="says yes and does nothing"),
-        pytest.param("exit 1", "apt-get failed", id="says nothing"),
+        pytest.param("exit 1", "apt-get update failed", id="says nothing"),
     ],
 )
 def test_failed_package_installation_is_a_failure(
     fresh: Sandbox, apt_get: str, said: str
 ) -> None:
     environment = debian(fresh, apt_get).environment
-    line = fresh.refused(*INSTALL, **environment, LB_APT_TRIES="3")
+    line = fresh.refused(*INSTALL, **environment)
     assert said in line
     assert fresh.written() == {}
     assert fresh.acts() == []

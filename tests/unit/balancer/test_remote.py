@@ -411,7 +411,9 @@ def test_what_was_exposed_can_be_exposed_again(
         ("dns", 31),
         ("web", 30080),
     ]
-    anew = LocalHost(Sandbox(tmp_path_factory.mktemp("anew")).environment)
+    anew = LocalHost(
+        Sandbox(tmp_path_factory.mktemp("anew"), serving.haproxy).environment
+    )
     new = Balancer(anew, SCRIPT.read_bytes())
     install(new)
     steps.expose_again(state(new, services=noted))

@@ -17,7 +17,6 @@ import pytest
 
 from tests.helpers import udp
 from tests.unit.balancer.live import Live, wait_until
-from tests.unit.balancer.sandbox import HAPROXY
 
 PATH = f"{os.environ['PATH']}:/usr/sbin"
 WORKERS = ("10.2.0.2", "10.2.0.3", "10.2.0.4")
@@ -92,9 +91,10 @@ class Namespace:
 class Site(Live):
     """A load balancer in a network namespace, with networks at both sides."""
 
-    def __init__(self, directory: Path, stack: contextlib.ExitStack) -> None:
-        super().__init__(directory)
-        (directory / "systemctl").write_text(SYSTEMCTL)
+    def __init__(
+        self, directory: Path, haproxy: str, stack: contextlib.ExitStack
+    ) -> None:
+        super().__init__(directory, haproxy, SYSTEMCTL)
         self._stack = stack
         self._own = Namespace(stack)
         self._client, self._nodes = (Namespace(stack, self._own.entry) for _ in "12")
@@ -185,12 +185,11 @@ class Client:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Site]:
+def site(tmp_path: Path, haproxy: str) -> Iterator[Site]:
     for program in ("nft", "conntrack", "ip", "unshare", "nsenter"):
-        if not shutil.which(program, path=PATH) or HAPROXY is None:
-            pytest.skip("apt-get install haproxy nftables conntrack iproute2")
+        assert shutil.which(program, path=PATH), "python3 -m lab install --with-tests"
     with contextlib.ExitStack() as stack:
-        site = Site(tmp_path, stack)
+        site = Site(tmp_path, haproxy, stack)
         stack.callback(site.stop)
         for address in WORKERS:
             site.start_worker(address)

@@ -342,7 +342,7 @@ class TestPackages:
         assert prepared.do()[-1] == "changed"
         update, install = log.read_text().splitlines()
         assert update.startswith("noninteractive ")
-        assert update.endswith(" update")
+        assert " update " in update
         assert set(install.split()) >= {"install", "-y", "openssh-client", "sshpass"}
         assert "git" not in install.split()
         assert prepared.do()[-1] == "unchanged"
@@ -387,9 +387,39 @@ class TestPackages:
             echo "E: Could not get lock /var/lib/dpkg/lock-frontend" >&2
             exit 100""",
         )
-        said = prepared.refused(PREPARE_APT_TRIES="3")
-        assert "apt-get failed: E: Could not get lock" in said
-        assert len(counter.read_text().splitlines()) == 3
+        said = prepared.refused(PREPARE_PACKAGE_SECONDS="2")
+        assert "apt-get update failed for 2 s: E: Could not get lock" in said
+        assert len(counter.read_text().splitlines()) > 3
+
+    @needs_root
+    def test_a_name_server_that_is_away_is_the_reason(self, prepared):
+        prepared.remove("sshpass")
+        prepared.command(
+            "apt-get",
+            """
+            said="Failed to fetch http://deb  Temporary failure resolving 'deb'"
+            case "$*" in
+                *Error-Mode=any*) echo "E: $said" >&2; exit 100 ;;
+                *update*) echo "W: $said" >&2; exit 0 ;;
+                *) echo "E: Unable to locate package sshpass" >&2; exit 100 ;;
+            esac""",
+        )
+        said = prepared.refused()
+        assert "apt-get update failed for 0 s: E: Failed to fetch" in said
+        assert "Temporary failure resolving 'deb'" in said
+
+    @needs_root
+    def test_a_package_that_does_not_exist_is_the_reason(self, prepared):
+        prepared.remove("sshpass")
+        prepared.command(
+            "apt-get",
+            """
+            case "$*" in *install*)
+                echo "E: Unable to locate package sshpass" >&2; exit 100
+            esac""",
+        )
+        said = prepared.refused(PREPARE_PACKAGE_SECONDS="60")
+        assert "apt-get failed: E: Unable to locate package sshpass" in said
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may install packages")
     def test_it_takes_root(self, prepared):
