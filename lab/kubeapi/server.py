@@ -56,8 +56,7 @@ class Handler(BaseHTTPRequestHandler):
             super().log_message(format, *args)
 
     def _handle(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        raw = self.rfile.read(length) if length else b""
+        raw = self._read()
         try:
             self._refuse(self.server.listener.refused())
             self._answer(raw)
@@ -90,6 +89,18 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(forwarding.NOT_SERVING, "true")
         self.end_headers()
         self.wfile.write(data)
+
+    def _read(self) -> bytes:
+        """The body of the request; ``kubectl create --raw`` sends it in chunks."""
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        raw = b""
+        while length := int(self.rfile.readline().partition(b";")[0], 16):
+            raw += self.rfile.read(length)
+            self.rfile.readline()
+        while self.rfile.readline().strip():
+            pass  # trailers
+        return raw
 
     def _refuse(self, status: int) -> None:
         """:raises ApiError: it serves nothing, or (429) nothing but its health."""

@@ -61,6 +61,15 @@ def test_a_token_is_for_an_account_with_one_role_and_expires(cluster, site):
     assert not [line for line in site.calls("create") if "eyJ" in line]
 
 
+@pytest.mark.parametrize("seconds", [600, 7200, 86_400])
+def test_a_token_expires_when_it_is_asked_to(cluster, seconds):
+    access = cluster.person_access("alice", "view", seconds)
+    token = claims(access)
+    assert token["exp"] - token["iat"] == seconds
+    ends = datetime.fromisoformat(access.expires.replace("Z", "+00:00"))
+    assert abs(ends.timestamp() - token["exp"]) < 60
+
+
 def test_other_roles_are_other_accounts_and_the_same_is_kept(cluster, site):
     first = cluster.person_access("alice", "view", 600)
     for role in ("view", "cluster-admin"):
