@@ -6,6 +6,7 @@ import json
 import sqlite3
 import sys
 import types
+from datetime import datetime
 
 import pytest
 
@@ -15,6 +16,7 @@ from tacker import context as tacker_context
 
 from tacker_k8s_mgmt import errors, journal
 from tacker_k8s_mgmt.hooks.v1 import lookup, vim
+from tacker_k8s_mgmt.hooks.v2 import lookup as v2_lookup
 from tacker_k8s_mgmt.model.nodes import Machine, Role
 from tacker_k8s_mgmt.remote.ssh import login
 from tacker_k8s_mgmt.remote.ssh.known_hosts import HostKeys, RecordedKeys
@@ -217,6 +219,35 @@ class TestV2:
             "changed-secret",
             "n0de-secret",
         ]
+
+    def test_operations_are_in_the_order_of_their_beginning(self, monkeypatch):
+        """Whatever the order of the database is; the latest request counts first."""
+        v2_lookup.objects.register_all()
+        hours = {"second": 2, "fourth": 4, "first": 1, "third": 3}
+        states = {"third": "ROLLED_BACK"}
+        rows = [
+            types.SimpleNamespace(
+                startTime=datetime(2026, 1, 1, hour),
+                to_dict=lambda name=name: {
+                    "id": name,
+                    "operation": "HEAL",
+                    "operationState": states.get(name, "COMPLETED"),
+                    "operationParams": {"additionalParams": {"of": name}},
+                },
+            )
+            for name, hour in hours.items()
+        ]
+        monkeypatch.setattr(
+            v2_lookup.objects.VnfLcmOpOccV2, "get_by_filter", lambda *_, **__: [*rows]
+        )
+        instance = types.SimpleNamespace(to_dict=dict)
+        monkeypatch.setattr(
+            v2_lookup.objects.VnfInstanceV2, "get_by_id", lambda *_: instance
+        )
+        found = [row["id"] for row in v2_lookup._operations(CONTEXT, "vnf")]
+        assert found == ["first", "second", "third", "fourth"]
+        carried_out = v2_lookup.Record("vnf").carried_out()
+        assert [one["of"] for one in carried_out] == ["fourth", "second", "first"]
 
     @pytest.mark.parametrize(
         ("which", "said"),

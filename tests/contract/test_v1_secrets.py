@@ -8,7 +8,7 @@ import pytest
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_k8s_mgmt.hooks.entry import Entry
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, vim
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, openstack, vim
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
@@ -222,6 +222,26 @@ class TestTerminate:
 
     def kept(self):
         return {"k8s_mgmt_login_vim": VIM, "k8s_mgmt_login_region": "RegionTwo"}
+
+    @pytest.mark.parametrize("region", ["RegionTwo", None])
+    def test_the_login_at_the_end_is_with_that_vim_in_its_region(
+        self, instance, monkeypatch, region
+    ):
+        instance.vim_connection_info[0].access_info = region and {"region": region}
+        openstack.keep_vim(instance)
+        instance.vim_connection_info = []
+        sessions = []
+        monkeypatch.setattr(
+            openstack.keystone.Keystone,
+            "initialize_client",
+            lambda _, **access: (
+                sessions.append(access) or types.SimpleNamespace(session=1)
+            ),
+        )
+        assert openstack.login(CONTEXT, instance) == (1, region or "")
+        assert [access["password"] for access in sessions] == [PASSWORD]
+        openstack.forget_vim(instance)
+        assert instance.vnf_metadata == {"of": "others"}
 
     def test_it_stays_for_a_retry(self, asked, instance, monkeypatch):
         self.in_barbican(instance)

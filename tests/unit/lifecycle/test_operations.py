@@ -106,6 +106,11 @@ class TestInstantiate:
         assert site.vim.auth_url == "https://192.0.2.109:6443"
         assert site.vim.name == f"kubernetes_vim_{VNF}"
 
+    def test_the_vim_has_the_name_of_the_request(self):
+        site = FakeSite()
+        instantiate(site, params(vim_name="my-cluster"))
+        assert site.vim.name == "my-cluster"
+
     def test_second_run_changes_nothing(self):
         site = FakeSite()
         instantiate(site)

@@ -14,6 +14,8 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.remote import helm
 from tacker_k8s_mgmt.remote.helm import HelmHost
+from tests.helpers.kubeapi import ADMIN_TOKEN, KUBECTL
+from tests.helpers.kubectl_server import needs_kubectl
 
 HOST, SERVER = "203.0.113.4", "https://10.10.0.4:6443"
 PASSWORD, TOKEN = SecretStr("pa55word-of-helm"), SecretStr("t0ken-of-the-vim")
@@ -61,6 +63,27 @@ def test_secrets_are_sent_on_standard_input_only():
     assert cluster["server"] == SERVER
     certificate = base64.b64decode(cluster["certificate-authority-data"]).decode()
     assert certificate == ACCESS.ca_certificate
+
+
+@needs_kubectl
+def test_kubectl_takes_the_kubeconfig(site, tmp_path):
+    """Helm reads it as kubectl does."""
+    session = Session()
+    access = ClusterAccess(SecretStr(ADMIN_TOKEN), site.kube.certificate.read_text())
+    HelmHost(session, site.kube.url, lambda _: session).prepare(PASSWORD, access)
+    config = tmp_path / "config"
+    config.write_text(session.inputs[0].partition("\n")[2])
+    done = subprocess.run(
+        [KUBECTL, "--kubeconfig", config, "get", "nodes", "--output=name"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, "node/w1" in done.stdout) == (0, True), done.stderr
+    view = json.loads(config.read_text())
+    assert (view["apiVersion"], view["kind"]) == ("v1", "Config")
+    assert view["users"][0]["name"] == "tacker-helm"
 
 
 @pytest.mark.parametrize(("stdout", "is_new"), [("new\n", True), ("", False)])

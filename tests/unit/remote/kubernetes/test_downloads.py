@@ -10,6 +10,8 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.remote.kubernetes import downloads
+from tacker_k8s_mgmt.remote.kubernetes.application_host import ApplicationHost
+from tacker_k8s_mgmt.request.models import Proxy
 from tests.helpers import web_server
 from tests.helpers.web_server import CHART
 
@@ -94,6 +96,30 @@ class TestTrusted:
         (given,) = logins.read_text().splitlines()
         assert base64.b64decode(given.removeprefix("Basic ")).decode() == login
         assert "me:" not in text + " ".join(sshd.commands)
+
+    @pytest.mark.parametrize("no_proxy", ["", "127.0.0.1"])
+    def test_an_applications_file_comes_through_the_proxy_of_the_nodes(
+        self, session, server, proxy, logins, no_proxy
+    ):
+        given = Proxy(https_proxy=f"http://me:secret@{proxy}", no_proxy=no_proxy)
+        host = ApplicationHost(session, "https://192.0.2.4:6443", 0, given)
+        url = f"https://{server}/chart.tgz"
+        if no_proxy:
+            assert host.fetch(url, DIGEST) == CHART
+            assert not logins.exists()
+            return
+        # The proxy lets nothing through.
+        with pytest.raises(errors.RemoteError, match="403"):
+            host.fetch(url, DIGEST)
+        (login,) = logins.read_text().splitlines()
+        assert base64.b64decode(login.removeprefix("Basic ")) == b"me:secret"
+
+    @pytest.mark.parametrize("given", [None, Proxy(http_proxy="http://192.0.2.9:1")])
+    def test_an_applications_file_without_a_proxy_for_https(
+        self, session, server, given
+    ):
+        host = ApplicationHost(session, "https://192.0.2.4:6443", 0, given)
+        assert host.fetch(f"https://{server}/chart.tgz", DIGEST) == CHART
 
     def test_nothing_is_left_on_the_node(self, session, server, sshd):
         before = sorted(sshd.home.rglob("*"))

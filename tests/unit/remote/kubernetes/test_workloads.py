@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why workloads do not work, by the real kubectl."""
+
+import pytest
+
+from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
+from tacker_k8s_mgmt.remote.kubernetes.workloads import Workloads
+from tests.helpers import kubeapi as bed
+from tests.helpers.kubectl_server import needs_kubectl
+
+pytestmark = needs_kubectl
+
+
+def broken(name, **labels):
+    """A Deployment whose pods cannot be scheduled."""
+    made = bed.deployment(name, 1, nodeSelector={"only": "nowhere"})
+    made["spec"]["selector"]["matchLabels"] = labels
+    made["spec"]["template"]["metadata"]["labels"] = labels
+    return made
+
+
+@pytest.fixture
+def workloads(session):
+    return Workloads(KubeClient(session))
+
+
+def test_the_pods_of_a_workload_have_all_of_its_labels(site, workloads):
+    web = broken("web", app="shop", tier="web")
+    # Either of these has one of its labels.
+    site.kube.apply(web, broken("db", app="shop", tier="db"))
+    site.kube.apply(broken("other", app="wiki", tier="web"))
+    bed.wait_for(lambda: len(site.kube.pods()) == 3)
+    text = bed.wait_for(lambda: workloads.diagnosis(web))
+    assert "pod web-" in text
+    assert "pod db-" not in text
+    assert "pod other-" not in text

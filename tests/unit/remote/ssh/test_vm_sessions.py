@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions with VMs: one for each, opened on first use and again after it dropped."""
+
+import threading
+import types
+
+import pytest
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.remote.ssh import vm_sessions
+from tests.helpers.fakes.nodes import machine
+from tests.helpers.samples import parsed
+
+FIRST, SECOND = machine(Role.WORKER, 5), machine(Role.CONTROL_PLANE, 4)
+KEYS = object()
+
+
+class Session:
+    def __init__(self, endpoint, options):
+        self.endpoint, self.options = endpoint, options
+        self.alive, self.closed = True, False
+
+    def close(self):
+        self.closed = True
+
+
+class Bed:
+    """The sessions, and what they have opened.
+
+    :ivar refuses: logins end with an error.
+    """
+
+    def __init__(self, monkeypatch):
+        self.opened, self.keys_read, self.refuses = [], 0, False
+        self.begun = threading.Event()
+        self.may_end = threading.Event()
+        self.may_end.set()
+        monkeypatch.setattr(vm_sessions.login, "connect", self._connect)
+        self.params = parsed()
+        self.sessions = vm_sessions.VmSessions(
+            self.params,
+            types.SimpleNamespace(redact="redact"),
+            types.SimpleNamespace(machine=lambda account, host: (account, host)),
+            self._keys,
+            timeout=7,
+        )
+
+    def _keys(self):
+        self.keys_read += 1
+        return KEYS
+
+    def _connect(self, endpoint, **options):
+        self.begun.set()
+        assert self.may_end.wait(10)
+        if self.refuses:
+            raise errors.AuthError(user="u", host=endpoint[1], port=22, reason="denied")
+        session = Session(endpoint, options)
+        self.opened.append(session)
+        return session
+
+
+@pytest.fixture
+def bed(monkeypatch):
+    return Bed(monkeypatch)
+
+
+def test_a_login_is_that_of_the_vms_role_with_the_usual_limit(bed):
+    for vm in (FIRST, SECOND):
+        session = bed.sessions.get(vm)
+        assert session.endpoint == (bed.params.account(vm.role), vm.ssh_address)
+    on_refused = session.options.pop("on_refused")
+    assert on_refused("why") is None
+    assert session.options == {
+        "host_keys": KEYS,
+        "redact": "redact",
+        "deadline": 7,
+        "auth_grace": 0,
+    }
+
+
+def test_limit_grace_and_account_of_a_further_session(bed):
+    refusals = []
+    session = bed.sessions.open(FIRST, 0, 3, refusals.append)
+    session.options["on_refused"]("why")
+    assert (session.options["deadline"], session.options["auth_grace"]) == (0, 3)
+    assert refusals == ["why"]
+    session = bed.sessions.log_in(FIRST, "another", 2, 4)
+    assert session.endpoint == ("another", FIRST.ssh_address)
+    assert (session.options["deadline"], session.options["auth_grace"]) == (2, 4)
+    # Neither is the VM's session.
+    assert bed.sessions.get(FIRST) is bed.opened[2]
+
+
+def test_each_vm_has_one_until_it_drops(bed):
+    first = bed.sessions.get(FIRST)
+    assert bed.sessions.get(FIRST) is first
+    assert bed.sessions.get(SECOND) is not first
+    first.alive = False
+    again = bed.sessions.get(FIRST)
+    assert again is not first
+    assert bed.sessions.get(FIRST) is again
+    assert len(bed.opened) == 3
+
+
+def test_one_that_is_kept_is_used(bed):
+    own = bed.sessions.open(FIRST)
+    bed.sessions.keep(FIRST, own)
+    assert bed.sessions.get(FIRST) is own
+    assert len(bed.opened) == 1
+
+
+class TestExpected:
+    def test_the_login_is_made_meanwhile_and_once(self, bed):
+        bed.may_end.clear()
+        bed.sessions.expect(FIRST)
+        assert bed.begun.wait(10)
+        # Threads may share the keys, not their reading.
+        assert bed.keys_read >= 1
+        bed.sessions.expect(FIRST)
+        bed.may_end.set()
+        session = bed.sessions.get(FIRST)
+        assert bed.sessions.get(FIRST) is session
+        assert bed.opened == [session]
+
+    def test_the_keys_are_read_before_its_thread(self, bed):
+        bed.may_end.clear()
+        bed.sessions.expect(FIRST)
+        read_here = bed.keys_read
+        assert read_here >= 1
+        bed.may_end.set()
+        bed.sessions.get(FIRST)
+
+    def test_a_vm_with_a_session_needs_none(self, bed):
+        session = bed.sessions.get(FIRST)
+        bed.sessions.expect(FIRST)
+        assert bed.sessions.get(FIRST) is session
+        assert bed.opened == [session]
+
+    def test_its_error_is_that_of_the_first_use(self, bed):
+        bed.refuses = True
+        bed.sessions.expect(FIRST)
+        with pytest.raises(errors.AuthError):
+            bed.sessions.get(FIRST)
+        bed.refuses = False
+        assert bed.sessions.get(FIRST).alive
+
+
+def test_all_are_closed_even_those_that_nobody_asked_for(bed):
+    bed.sessions.get(FIRST)
+    bed.sessions.expect(SECOND)
+    bed.sessions.close()
+    assert [session.closed for session in bed.opened] == [True, True]
+
+
+def test_close_does_not_mind_a_login_that_failed(bed):
+    session = bed.sessions.get(FIRST)
+    bed.refuses = True
+    bed.sessions.expect(SECOND)
+    bed.sessions.close()
+    assert session.closed
