@@ -236,6 +236,49 @@ class TestControlPlanes:
         assert "pushing your first entry to any other position" in documented
 
 
+class TestDelegation:
+    """The hosts that a run works on whatever it is limited to.
+
+    The fake playbooks, and the laboratory's, ask the same ones.
+    """
+
+    #: Of groups, and of what the stand-ins do without: downloads through one host.
+    FIRST = re.compile(
+        r"\{\{ ?(groups\['(kube_control_plane|etcd)'\]( \| first|\[0\])"
+        r"|first_kube_control_plane) ?\}\}"
+    )
+    OWN = frozenset({"localhost", "{{ inventory_hostname }}"})
+    ROLES = (
+        "remove[-_]node",
+        "kubernetes/kubeadm",
+        "kubernetes/node*",
+        "network_plugin/calico",
+        "etcd",
+    )
+
+    @classmethod
+    def hosts(cls, root: Path) -> set[str]:
+        roles = [role for name in cls.ROLES for role in (root / "roles").glob(name)]
+        tasks = (path for role in roles for path in role.rglob("tasks/*.y*ml"))
+        lines = " ".join(f"\n{text(path)}" for path in tasks)
+        found = re.findall(r"^ *delegate_to: *(.+?) *$", lines, re.MULTILINE)
+        return {one.strip("\"'") for one in found} - cls.OWN
+
+    def test_joining_and_leaving_workers_need_the_first_of_a_group(self, root):
+        hosts = self.hosts(root)
+        assert any(map(self.FIRST.fullmatch, hosts))
+        assert {one for one in hosts if not self.FIRST.fullmatch(one)} == set()
+
+    def test_the_stand_in_asks_the_first_ones_too(self):
+        roles = Path(__file__).parents[2] / "lab/kubespray/roles"
+        for role in ("remove_node", "kubeadm"):
+            tasks = "".join(map(text, (roles / role).rglob("tasks/*.yml")))
+            assert 'delegate_to: "{{ first_control_plane }}"' in tasks
+        defaults = text(roles / "kubespray_defaults/defaults/main.yml")
+        (first,) = re.findall(r'^first_control_plane: "(.+)"$', defaults, re.MULTILINE)
+        assert self.FIRST.fullmatch(first)
+
+
 class TestRegistry:
     """How nodes come to pull from the registry in the cluster."""
 

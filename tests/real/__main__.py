@@ -19,7 +19,7 @@ from tests.real.report import Report
 
 STATE = "/var/lib/tacker-k8s-lab-real-test"
 #: In this order: the life of a cluster says most.
-SCENARIOS = ("v1_life", "v2_life", "platform", "upgrade", "ha", "faults")
+SCENARIOS = ("v1_life", "v2_life", "platform", "upgrade", "ha", "faults", "usable")
 
 
 def parser() -> argparse.ArgumentParser:
