@@ -101,6 +101,7 @@ def _resource(item: Any) -> StackResource:
         physical_id=item.physical_resource_id or "",
         status=item.resource_status,
         nested_stack_id=_last_part(links.get("nested", "")),
+        created=getattr(item, "creation_time", None) or "",
     )
 
 

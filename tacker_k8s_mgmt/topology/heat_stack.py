@@ -17,7 +17,8 @@ from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model.nodes import Machine, Role, of_role
 from tacker_k8s_mgmt.request.option_types import LABEL_VALUE
 from tacker_k8s_mgmt.request.params import InstallParams
-from tacker_k8s_mgmt.topology import vm_checks
+from tacker_k8s_mgmt.topology import scaling_groups, vm_checks
+from tacker_k8s_mgmt.topology.scaling_groups import UNHEALTHY, Group, Member
 from tacker_k8s_mgmt.topology.vm_selectors import VmSelector, vm_selectors
 
 PORT = "OS::Neutron::Port"
@@ -40,6 +41,7 @@ class StackResource:
     :param nested_stack_id: id of the resource as a stack, if it is one.
     :param attributes: Neutron's, of ports and floating IPs; Nova's, of servers, where
         they are needed.
+    :param created: when Heat created it, as ISO 8601.
     """
 
     stack_id: str
@@ -49,6 +51,7 @@ class StackResource:
     status: str
     nested_stack_id: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    created: str = ""
 
     @property
     def complete(self) -> bool:
@@ -90,6 +93,7 @@ class Machines:
     :param stack_id: of the top stack.
     :param problems: why no cluster can be built of the VMs as they are now. An existing
         cluster has worked with the parameters, so they are the VMs' condition.
+    :param groups: the AutoScalingGroups of the stack.
     """
 
     control_planes: tuple[Machine, ...]
@@ -102,6 +106,7 @@ class Machines:
     unfinished: tuple[Unfinished, ...] = ()
     stack_id: str = field(default="", compare=False)
     problems: tuple[str, ...] = field(default=(), compare=False)
+    groups: tuple[Group, ...] = field(default=(), compare=False, repr=False)
 
     def require_whole(self) -> None:
         """Check that a cluster can be built of the VMs.
@@ -110,6 +115,19 @@ class Machines:
         """
         if self.problems:
             raise DiscoveryError(self.stack_id, self.problems)
+
+    def rebuilt_by_update(self) -> frozenset[str]:
+        """Ids of what any update of the stack has Heat build again.
+
+        Of servers, and of the stacks of groups' members.
+        """
+        members = [
+            one.ids
+            for group in self.groups
+            for one in group.resized(len(group.members)).rebuilt
+        ]
+        marked = (vm for vm in self.unfinished if vm.state.endswith(UNHEALTHY))
+        return frozenset().union(*members, (vm.server_id for vm in marked)) - {""}
 
     def incomplete_balancer(self) -> Unfinished | None:
         """The load balancer's VM, if it cannot be used."""
@@ -150,6 +168,7 @@ def find_machines(
         unfinished=tuple(search.unfinished),
         stack_id=stack_id,
         problems=problems,
+        groups=tuple(tree.scaling_groups()),
     )
 
 
@@ -197,6 +216,27 @@ class _Tree:
             if not member.status.startswith("DELETE_"):
                 own = {member.nested_stack_id}
                 yield member, {i for i in self._stacks if own & self.around(i)}
+
+    def scaling_groups(self) -> Iterator[Group]:
+        """The AutoScalingGroups, with what decides which members Heat removes."""
+        for group in self._owners.values():
+            if group.type == scaling_groups.GROUP:
+                members = self.members(group)
+                yield Group(
+                    group.name, group.status, tuple(self._member(*m) for m in members)
+                )
+
+    def _member(self, member: StackResource, stacks: set[str]) -> Member:
+        inner = [one for stack in stacks for one in self._stacks[stack].values()]
+        states = (one.status for one in inner)
+        return Member(
+            member.name,
+            member.status,
+            member.created,
+            frozenset({member.physical_id, *stacks, *(r.physical_id for r in inner)})
+            - {""},
+            is_unhealthy=UNHEALTHY in (member.status, *states),
+        )
 
     def unbuilt(self) -> Iterator[tuple[StackResource, set[str]]]:
         """Likewise the stacks that Heat has not begun to build, wherever they are."""

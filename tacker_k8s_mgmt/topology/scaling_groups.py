@@ -1,13 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sizes of a Heat stack's scaling groups."""
+"""The scaling groups of a Heat stack: their sizes, and what Heat does to their members.
+
+The choice is Heat's (``heat/common/grouputils.py``, ``_get_member_data``;
+``heat/scaling/template.py``, ``member_definitions``; ``heat/engine/resource.py``,
+``_needs_update``); a contract test compares it with Heat's own functions.
+"""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-from tacker_k8s_mgmt.topology.heat_stack import StackResource
+GROUP = "OS::Heat::AutoScalingGroup"
+#: Of a resource that is replaced by whatever update of the stack comes next.
+UNHEALTHY = "CHECK_FAILED"
 
-_GROUP = "OS::Heat::AutoScalingGroup"
+
+class _Resource(Protocol):
+    @property
+    def stack_id(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def nested_stack_id(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -16,8 +35,7 @@ class GroupSize:
 
     :param healthy: members that are not in a failed state.
     :param failed: members in a failed state. When the group's size is set, Heat deletes
-        them first, and rebuilds them if the size permits it
-        (``heat/common/grouputils.py``, ``_get_member_data``).
+        them first, and rebuilds them if the size permits it.
     """
 
     healthy: int
@@ -28,7 +46,91 @@ class GroupSize:
         return min(max(size, self.healthy), self.healthy + self.failed)
 
 
-def sizes(resources: Sequence[StackResource]) -> dict[str, GroupSize]:
+@dataclass(frozen=True)
+class Member:
+    """A member of a group.
+
+    :param created: when Heat created it, as ISO 8601.
+    :param ids: of its stacks and of what is in them.
+    :param is_unhealthy: it, or a resource in it, is :data:`UNHEALTHY`.
+    """
+
+    name: str
+    status: str
+    created: str = ""
+    ids: frozenset[str] = frozenset()
+    is_unhealthy: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether Heat has it among the failed ones."""
+        return self.status.endswith("_FAILED")
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.status})"
+
+
+@dataclass(frozen=True)
+class Resizing:
+    """What Heat does when it sets a group's size.
+
+    :param removed: the members that it deletes.
+    :param rebuilt: those that it keeps and replaces.
+    """
+
+    removed: tuple[Member, ...]
+    rebuilt: tuple[Member, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """An AutoScalingGroup.
+
+    :param status: of the group itself, not of its members.
+    """
+
+    name: str
+    status: str
+    members: tuple[Member, ...]
+
+    def having(self, ids: Collection[str]) -> tuple[Member, ...]:
+        """The members with one of these ids."""
+        return tuple(one for one in self.members if not one.ids.isdisjoint(ids))
+
+    def order(self) -> tuple[Member, ...]:
+        """The members in the order in which Heat removes them."""
+        return tuple(
+            sorted(self.members, key=lambda m: (not m.failed, m.created, m.name))
+        )
+
+    def resized(self, size: int) -> Resizing:
+        """What Heat does when it sets the group to that size, or a smaller one."""
+        order = self.order()
+        kept = order[-size:] if size else ()
+        replaces_all = self.status == UNHEALTHY
+        return Resizing(
+            tuple(one for one in order if one not in kept),
+            tuple(one for one in kept if replaces_all or one.is_unhealthy),
+        )
+
+    def signalled(self, leaving: Collection[Member]) -> Resizing:
+        """What Heat does on a signal to the policy that removes so many members.
+
+        It counts those only that have not failed.
+        """
+        healthy = sum(not one.failed for one in self.members)
+        return self.resized(max(healthy - len(leaving), 0))
+
+    def marked(self, leaving: Collection[Member]) -> "Group":
+        """The group when these members have been marked unhealthy."""
+        members = (
+            replace(one, status=UNHEALTHY, is_unhealthy=True) if one in leaving else one
+            for one in self.members
+        )
+        return replace(self, members=tuple(members))
+
+
+def sizes(resources: Sequence[_Resource]) -> dict[str, GroupSize]:
     """The sizes of the scaling groups, by the groups' names.
 
     :param resources: of the stack and of every stack nested in it.
@@ -36,7 +138,7 @@ def sizes(resources: Sequence[StackResource]) -> dict[str, GroupSize]:
     groups = {
         r.nested_stack_id: r.name
         for r in resources
-        if r.type == _GROUP and r.nested_stack_id
+        if r.type == GROUP and r.nested_stack_id
     }
     members = Counter(
         (groups[r.stack_id], r.status.endswith("_FAILED"))

@@ -52,7 +52,7 @@ class Site(FakeSite):
             server: found.places[server] | {server, stacks.get(server, server)}
             for server in found.places
         }
-        return replace(found, places=places)
+        return replace(found, places=places, groups=self.scaling_groups(places))
 
     def resources(self):
         """What Heat has of the servers: each is in a stack of its own."""

@@ -68,8 +68,16 @@ def instantiated(
     return site
 
 
-def scale_in(site: FakeSite, *servers: str, wanted: Any = None) -> FakeJournal:
-    return run(ScaleIn, site, wanted, stacks=[f"member-{server}" for server in servers])
+def scale_in(
+    site: FakeSite, *servers: str, wanted: Any = None, **arguments: Any
+) -> FakeJournal:
+    """As Tacker's v2 API does it, which may choose any members."""
+    others = getattr(site, "others", ())
+    members = others if set(servers) & set(others) else site.workers
+    names = {getattr(one, "server_id", one) for one in members}
+    arguments = {"size": len(names - set(servers)), **arguments}
+    stacks = [f"member-{server}" for server in servers]
+    return run(ScaleIn, site, wanted, stacks=stacks, **arguments)
 
 
 def scale_out(

@@ -13,6 +13,7 @@ from tacker_k8s_mgmt.hooks.secrets import Secrets
 from tacker_k8s_mgmt.hooks.v1 import (
     checkpoint,
     database,
+    heal_update,
     openstack,
     profile,
     requests,
@@ -180,6 +181,10 @@ class V1Site(Site):
         :raises RemoteError: Heat did not answer as it should.
         """
         return scaling_groups.sizes(self._stack()[1])
+
+    def changes_of_heal(self, request: Any) -> Mapping[str, Sequence[str]]:
+        """See :func:`~tacker_k8s_mgmt.hooks.v1.heal_update.changes`."""
+        return heal_update.changes(self.context, self.instance, request)
 
     def fixed_groups(self) -> Sequence[str]:
         """See :func:`~tacker_k8s_mgmt.topology.connection_points.left_out`."""

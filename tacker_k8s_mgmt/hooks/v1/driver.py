@@ -17,6 +17,7 @@ from tacker_k8s_mgmt.hooks.entry import Entry, Plan
 from tacker_k8s_mgmt.hooks.v1 import (
     checkpoint,
     group_size,
+    heal_update,
     metadata_patch,
     requests,
     rollback,
@@ -118,7 +119,8 @@ def _heal_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
             )
         )
     work = HealStart(deps, servers=requests.servers(hook.instance, hook.request))
-    return Plan((scale_level.step(site), *work.steps()), work.left)
+    same = heal_update.step(site, hook.request)
+    return Plan((same, scale_level.step(site), *work.steps()), work.left)
 
 
 def _heal_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:

@@ -230,6 +230,20 @@ class Call:
         ]
         return servers + members
 
+    def size_after_scale_in(self) -> int:
+        """The size that Tacker gives the group of the servers that it removes.
+
+        ``common_script_utils.get_param_capacity``: what it lists, less what it removes.
+        """
+        removed = {
+            str(resource["resource"]["resourceId"])
+            for resource in self._granted("removeResources")
+            if "resource" in resource
+        }
+        vdus = self.vdus(removed)
+        listed = sum(vnfc["vduId"] in vdus for vnfc in self.resources())
+        return max(listed - len(removed), 0)
+
     def uncounted(self, present: Iterable[tuple[str, Place]]) -> Counter[str]:
         """How many servers of each VDU Tacker does not list.
 

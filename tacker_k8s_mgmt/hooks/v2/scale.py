@@ -47,7 +47,7 @@ def start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     call = hook.call
     counted = Step("see that Tacker counts every VM", partial(_see_counted, call))
     if call.request["type"] != "SCALE_OUT":
-        work = ScaleIn(deps, stacks=call.removed())
+        work = ScaleIn(deps, stacks=call.removed(), size=call.size_after_scale_in())
         return Plan((counted, *work.steps()), work.left, is_last=True)
     steps = (
         counted,

@@ -11,7 +11,7 @@ from tacker_k8s_mgmt.model.nodes import Machine, Node
 from tacker_k8s_mgmt.status.facts import Count
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 from tacker_k8s_mgmt.topology.heat_stack import Machines, Unfinished
-from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
+from tacker_k8s_mgmt.topology.scaling_groups import Group, GroupSize, Member
 from tests.helpers.fakes.cluster import FakeCluster
 from tests.helpers.fakes.helm import FakeHelmHost
 from tests.helpers.fakes.load_balancer import FakeBalancer
@@ -36,21 +36,39 @@ class FakeSite(SiteState):
     def machines(self) -> Machines:
         self.touch("machines")
         everything = [*self.control_planes, *self.workers]
+        places = {
+            one.server_id: frozenset({"top", f"member-{one.server_id}"})
+            for one in everything
+        }
         return Machines(
             control_planes=self._complete(self.control_planes),
             workers=self._complete(self.workers),
             load_balancer=self.load_balancer,
-            places={
-                one.server_id: frozenset({"top", f"member-{one.server_id}"})
-                for one in everything
-            },
+            places=places,
             unfinished=tuple(
                 Unfinished(one.role, one.server_id, "w_ssh is CREATE_FAILED")
                 for one in everything
                 if one.server_id in self.unfinished
             ),
             stack_id="stack-of-the-vnf",
+            groups=self.scaling_groups(places),
         )
+
+    def scaling_groups(self, places: Mapping[str, frozenset[str]]) -> tuple[Group, ...]:
+        """The workers' group, with its members in the order of their creation."""
+        members = (
+            Member(
+                vm.server_id,
+                "CHECK_FAILED"
+                if vm.server_id in self.unfinished
+                else "CREATE_COMPLETE",
+                created=f"{place:04}",
+                ids=(places[vm.server_id] - {"top"}) | {vm.server_id},
+                is_unhealthy=vm.server_id in self.unfinished,
+            )
+            for place, vm in enumerate(self.workers)
+        )
+        return (Group("worker_instance", self.group_status, tuple(members)),)
 
     def _complete(self, machines: Sequence[Machine]) -> tuple[Machine, ...]:
         return tuple(one for one in machines if one.server_id not in self.unfinished)
@@ -131,6 +149,9 @@ class FakeSite(SiteState):
     def group_sizes(self) -> Mapping[str, GroupSize]:
         self.touch("group_sizes")
         return self.groups
+
+    def changes_of_heal(self, request: Any) -> Mapping[str, Sequence[str]]:
+        return self.heal_changes
 
     def counts(self) -> Sequence[Count]:
         return self.counted

@@ -40,6 +40,8 @@ class SiteState:
     :ivar inventories: the inventory as each of the runs found it.
     :ivar workers: the worker VMs in Heat; each is in a stack ``member-<server id>``.
     :ivar unfinished: ids of servers that Heat does not call complete.
+    :ivar group_status: of the workers' group in Heat.
+    :ivar heal_changes: by VDU, what Tacker's v1 heal would change of all its VMs.
     :ivar dead: ids of servers that do not answer.
     :ivar unfit: why Ansible cannot use servers that answer, by their ids.
     :ivar ahead: seconds by which their clocks are ahead, by their ids.
@@ -83,6 +85,7 @@ class SiteState:
         self.nic_mtu = 1450
         self.version = "v1.31.9"
         self.unfinished: set[str] = set()
+        self.group_status = "CREATE_COMPLETE"
         self.dead: set[str] = set()
         self.unfit: dict[str, errors.RemoteError] = {}
         self.ahead: dict[str, float] = {}
@@ -102,6 +105,7 @@ class SiteState:
         self.helm_hosts: dict[str, str] = {}
         self.foreign_vims: set[str] = set()
         self.groups: dict[str, GroupSize] = {}
+        self.heal_changes: dict[str, list[str]] = {}
         self.counted: tuple[Count, ...] = ()
         self.balanced: Balanced | None = None
         self.routes: frozenset[tuple[str, str]] = frozenset()

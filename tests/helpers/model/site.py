@@ -169,12 +169,19 @@ class ModelSite(FakeSite):
             for server, vdu, stack in self.vnfcs()
             if vdu != "externalLB"
         }
+        groups = self.scaling_groups(places)
         balancer = self.load_balancer
         if balancer is None or balancer.server_id not in self.unfinished:
-            return replace(found, places=places)
+            return replace(found, places=places, groups=groups)
         late = Unfinished(balancer.role, balancer.server_id, "lb_ssh is CREATE_FAILED")
         unfinished = (*found.unfinished, late)
-        return replace(found, places=places, load_balancer=None, unfinished=unfinished)
+        return replace(
+            found,
+            places=places,
+            groups=groups,
+            load_balancer=None,
+            unfinished=unfinished,
+        )
 
     def group_sizes(self) -> Mapping[str, GroupSize]:
         failed = sum(vm.server_id in self.unfinished for vm in self.workers)

@@ -16,7 +16,7 @@ ROUTE = f"`sudo bash lb.sh add-worker {FIVE}=10.10.0.5`"
 UNCORDON = f"`kubectl uncordon {FIVE}`"
 JOIN = "The next scale-out, or heal of a VNFC, makes it a member."
 OPERATIONS = [
-    (ScaleIn, {"stacks": {"member-server-5"}}),
+    (ScaleIn, {"stacks": {"member-server-5"}, "size": 1}),
     (HealStart, {"servers": {"server-5": "vnfc-5"}}),
 ]
 
@@ -67,7 +67,7 @@ def test_without_a_load_balancer_no_route_is_named():
     site = instantiated(wanted, load_balancer=False)
     site.faults.add("run remove-node")
     with pytest.raises(errors.StepFailed, match=rf"are: {FIVE}, drained\."):
-        run(ScaleIn, site, wanted, stacks={"member-server-5"})
+        run(ScaleIn, site, wanted, stacks={"member-server-5"}, size=1)
 
 
 def test_after_a_blocked_drain_nothing_is_left():
@@ -75,6 +75,6 @@ def test_after_a_blocked_drain_nothing_is_left():
     site.budget = "pod web is kept by budget web-pdb"
     site.pods = {FIVE: ["web"]}
     with pytest.raises(errors.StepFailed, match="No node was removed") as caught:
-        run(ScaleIn, site, stacks={"member-server-5"})
+        run(ScaleIn, site, stacks={"member-server-5"}, size=1)
     assert "cluster check" not in str(caught.value)
     assert remedies(site) == []

@@ -84,11 +84,18 @@ class TestWorker:
         scale_out(site, "server-7")
         assert SEVEN in site.members
 
-    @pytest.mark.parametrize("how", LOSSES)
-    def test_scale_in_of_another(self, site, how):
-        lose(how, site, WORKER)
+    def test_scale_in_of_another(self, site):
+        delete_in_nova(site, WORKER)
         scale_in(site, OTHER)
         assert FIFTY_FIVE not in site.members
+
+    def test_scale_in_of_another_while_heat_has_failed_at_it(self, site):
+        """Heat would delete what is left of it, and build the other one again."""
+        lose("its stack is not there", site, WORKER)
+        before = state(site)
+        text = refused(scale_in, site, OTHER)
+        assert "member-server-5 (CREATE_FAILED)" in text
+        assert state(site) == before
 
     def test_its_own_scale_in(self, site):
         delete_in_nova(site, WORKER)
@@ -275,6 +282,86 @@ class TestOtherAddress:
         site.addresses[BALANCER] = ("10.10.0.100",)
         text = refused(heal_start, site, BALANCER)
         assert "the load balancer from 10.10.0.9 to 10.10.0.100" in text
+
+
+class TestFailedMember:
+    """Heat removes failed members first, whichever Tacker announces."""
+
+    @pytest.fixture
+    def failed(self):
+        """The older worker is a member whose VM runs; somebody has marked it."""
+        made = instantiated()
+        made.unfinished.add(OTHER)
+        return made
+
+    @pytest.mark.parametrize(
+        ("size", "text"),
+        [
+            # v2: the announced one is marked, too, and the group set to one.
+            (1, "Heat would delete server-55 (CHECK_FAILED) and rebuild server-5 ("),
+            # v1: a signal takes one from those that have not failed.
+            (None, "Heat would delete server-55 (CHECK_FAILED), server-5 (CREATE_"),
+        ],
+    )
+    def test_scale_in_of_another_is_refused_before_anything(self, failed, size, text):
+        before = state(failed)
+        error = refused(lambda: scale_in(failed, WORKER, size=size))
+        assert text in error
+        assert "are deleted: server-5 (CREATE_COMPLETE)" in error
+        assert f"Heal the VNFC of {FIFTY_FIVE} first" in error
+        assert state(failed) == before
+
+    def test_it_may_be_removed_itself(self, failed):
+        scale_in(failed, OTHER)
+        assert failed.members == [MASTER, FIVE]
+
+    def test_one_that_never_joined_may_be_deleted_with_it(self, site):
+        """What is left of a scale-out that was given up."""
+        site = instantiated()
+        site.workers.append(machine(Role.WORKER, 7))
+        site.unfinished.add("server-7")
+        scale_in(site, OTHER, size=1)
+        assert site.members == [MASTER, FIVE]
+
+    @pytest.mark.parametrize("size", [1, None])
+    def test_oldest_of_healthy_ones(self, size):
+        site = instantiated()
+        scale_in(site, OTHER, size=size)
+        assert site.members == [MASTER, FIVE]
+
+    def test_signal_to_a_group_that_has_failed_is_ignored(self):
+        site = instantiated()
+        site.group_status = "UPDATE_FAILED"
+        before = state(site)
+        error = refused(lambda: scale_in(site, OTHER, size=None))
+        assert "The group worker_instance is UPDATE_FAILED in Heat, which" in error
+        assert state(site) == before
+        # An update of the stack, as the v2 API sends it, is not.
+        scale_in(site, OTHER, size=1)
+        assert site.members == [MASTER, FIVE]
+
+    def test_group_that_was_marked_unhealthy_is_replaced(self):
+        site = instantiated()
+        site.group_status = "CHECK_FAILED"
+        error = refused(lambda: scale_in(site, OTHER, size=1))
+        assert "rebuild server-5 (CREATE_COMPLETE)" in error
+
+    @pytest.mark.parametrize("status", ["CREATE_COMPLETE", "CHECK_FAILED"])
+    def test_heal_of_another_is_refused_while_it_is_ready(self, failed, status):
+        failed.group_status = status
+        before = state(failed)
+        text = refused(heal_start, failed, WORKER)
+        assert f"Heat would also build the VM of {FIFTY_FIVE} again" in text
+        assert state(failed) == before
+
+    def test_heal_of_both(self, failed):
+        heal_start(failed, WORKER, OTHER)
+        assert failed.members == [MASTER]
+
+    def test_heal_of_another_while_it_is_dead(self, failed):
+        failed.kill(OTHER)
+        heal_start(failed, WORKER)
+        assert FIVE not in failed.members
 
 
 class TestOtherVdu:

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Tacker's heal would change of the VMs that its request does not name.
+
+Tacker's v1 API heals by an update of the stack with the templates of the VNF package
+that the instance has now, and with that VNFD's flavours and images for the VDUs of the
+healed VNFCs (``OpenStack.heal_vnf``). After a modification to another package Heat so
+rebuilds, or resizes, every VM of such a VDU, and no hook has drained the others.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import yaml
+from oslo_log import log as logging
+from tacker.manager import TackerManager
+from tacker.vnflcm import utils as vnflcm_utils
+from tacker.vnfm.infra_drivers.openstack.openstack import OpenStack
+
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks.v1 import database, openstack
+from tacker_k8s_mgmt.lifecycle.runner import Step
+
+LOG = logging.getLogger(__name__)
+
+_SERVER = "OS::Nova::Server"
+
+
+def step(site: Any, request: Any) -> Step:
+    """Refuse a heal with which Heat would change other VMs.
+
+    :param site: has :meth:`changes_of_heal`.
+    """
+
+    def act() -> None:
+        changed: Mapping[str, Sequence[str]] = site.changes_of_heal(request)
+        if not changed:
+            return
+        listed = "; ".join(f"{vdu}: {', '.join(changed[vdu])}" for vdu in changed)
+        raise errors.UnsupportedOperation(
+            detail="Tacker's heal would have Heat update the stack with what the VNF "
+            "package has now, which changes all VMs of a VDU, not only those of the "
+            f"request: {listed}. No VM and no node was touched.",
+            hint="Modify the VNF instance back to the package of which its VMs were "
+            "built (vnfPkgId), then heal; or heal all VNFCs of these VDUs in one "
+            "request; or heal without vnfcInstanceId, which builds the whole cluster "
+            "again.",
+        )
+
+    return Step("check that the heal changes no other VM", act)
+
+
+def changes(context: Any, vnf_instance: Any, request: Any) -> dict[str, list[str]]:
+    """By VDU with VMs that are not healed, what an update would change of all of them.
+
+    :raises RemoteError: Heat did not answer as it should.
+    :raises TackerError: Tacker cannot make the update.
+    """
+    info = vnf_instance.instantiated_vnf_info
+    healed = set(request.vnfc_instance_id)
+    others = {v.vdu_id for v in info.vnfc_resource_info if v.id not in healed}
+    try:
+        parameters, templates = database.ask(
+            context, lambda own: _update(own, vnf_instance, request)
+        )
+    except Exception as error:
+        # Its own code, the package and the user data raise many kinds.
+        raise errors.TackerError(
+            detail="What Tacker's heal would have Heat change cannot be found out: "
+            f"{error or type(error).__name__}."
+        ) from error
+    try:
+        client = openstack.heat_of(context, vnf_instance)
+        present = _values(client.stacks.get(info.instance_id).parameters)
+        files = client.stacks.files(info.instance_id) or {}
+        top = client.stacks.template(info.instance_id)
+    except Exception as error:
+        # Heat's client, its session and the renewal of tokens raise many kinds.
+        raise errors.RemoteError(
+            detail=f"Heat could not be asked for the stack {info.instance_id}: "
+            f"{error or type(error).__name__}.",
+            hint="Check that Heat answers with the VIM's credentials.",
+        ) from error
+    found: dict[str, list[str]] = {}
+    for vdu, text in (
+        *_parameters(present, _values(parameters)),
+        *_servers([top, *map(yaml.safe_load, files.values())], templates),
+    ):
+        if vdu in others and text not in found.setdefault(vdu, []):
+            found[vdu].append(text)
+    return {vdu: found[vdu] for vdu in sorted(found) if found[vdu]}
+
+
+def _update(
+    context: Any, vnf_instance: Any, request: Any
+) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
+    """The parameters and the templates of the update, by Tacker's own code."""
+    info = vnf_instance.instantiated_vnf_info
+    plugin = TackerManager.get_service_plugins()["VNFM"]
+    vnf = plugin.get_vnf(context, vnf_instance.id)
+    sent = vnflcm_utils.get_stack_param(context, vnf, request, info)
+    if info.additional_params is not None:
+        # It reads nothing of the driver object.
+        driver = object.__new__(OpenStack)
+        given = (info, vnf, vnf_instance, request, sent, info.additional_params)
+        sent = driver._stack_param_update(context, *given, request_type="heal")
+    top, nested = vnflcm_utils.get_base_nest_hot_dict(
+        context, info.flavour_id, vnf["vnfd_id"]
+    )
+    return sent, [one for one in (top, *nested.values()) if one]
+
+
+def _values(parameters: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """The values of the VDUs in a stack's parameters; Heat has them as a text."""
+    nfv = parameters.get("nfv") or {}
+    if isinstance(nfv, str):
+        nfv = json.loads(nfv)
+    values: Mapping[str, Mapping[str, Any]] = nfv.get("VDU") or {}
+    return values
+
+
+def _parameters(
+    present: Mapping[str, Mapping[str, Any]], sent: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """VDU and difference of each value that the update changes."""
+    for vdu, values in sent.items():
+        for name, new in values.items():
+            old = present.get(vdu, {}).get(name)
+            if old is None or str(old) == str(new):
+                continue
+            if _is_id(old) != _is_id(new):
+                # An orchestrator may have given the id of what the VNFD names.
+                LOG.warning("%s of %s is %s in Heat, %s in Tacker", name, vdu, old, new)
+                continue
+            yield vdu, f"{name} is {old} in Heat and {new} in the package"
+
+
+def _servers(
+    present: list[Mapping[str, Any]], sent: list[Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
+    """VDU and difference of each server that the templates have otherwise."""
+    before: dict[str, list[str]] = {}
+    for template in present:
+        for name, text in _of_servers(template):
+            before.setdefault(name, []).append(text)
+    for template in sent:
+        for name, text in _of_servers(template):
+            if name in before and text not in before[name]:
+                yield name, "its server in the Base HOT is not as in Heat's template"
+
+
+def _of_servers(template: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, one in (template.get("resources") or {}).items():
+        if one.get("type") == _SERVER:
+            yield name, json.dumps(one, sort_keys=True, default=str)
+
+
+def _is_id(value: Any) -> bool:
+    try:
+        UUID(str(value))
+    except ValueError:
+        return False
+    return True
