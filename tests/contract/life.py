@@ -153,11 +153,12 @@ def live(driver, one):
     call("change_external_connectivity_start")
     call("change_external_connectivity_end")
     members = [world.members]
-    world.workers.append(machine(Role.WORKER, 77))
+    # A scale-in removes the one that Heat has created first.
+    world.workers.insert(0, machine(Role.WORKER, 77))
     call("scale_end", scale_out_id_list=["member-server-77"])
     members.append(world.members)
     call("scale_start", scale_out_id_list=["member-server-77"])
-    world.workers.pop()
+    world.workers.pop(0)
     members.append(world.members)
     compute = types.SimpleNamespace(resource_id="server-5")
     vnfc = types.SimpleNamespace(id="vnfc-5", compute_resource=compute)

@@ -119,10 +119,11 @@ def test_scale_in_takes_the_stacks_that_tacker_names(manager, site, vnf):
         vnf,
         scale("SCALE_IN"),
         scale_name_list=["abcd"],
-        scale_out_id_list=["member-server-5"],
+        # The oldest, as Tacker chooses and Heat removes it.
+        scale_out_id_list=["member-server-55"],
         vnf={},
     )
-    assert site.members == [MASTER, FIFTY_FIVE]
+    assert site.members == [MASTER, FIVE]
 
 
 def test_the_journal_names_the_operation_and_the_vnf(
@@ -130,7 +131,7 @@ def test_the_journal_names_the_operation_and_the_vnf(
 ):
     monkeypatch.setattr(checkpoint, "save", lambda *_, **__: "occurrence")
     vnf.vnf_instance_name = "my-cluster"
-    given = {"scale_name_list": ["a"], "scale_out_id_list": ["member-server-5"]}
+    given = {"scale_name_list": ["a"], "scale_out_id_list": ["member-server-55"]}
     call(manager, "scale_start", vnf, scale("SCALE_IN"), **given, vnf={})
     records, _ = journal.read(journal.path_of(str(tmp_path), VNF))
     (begun,) = (one for one in records if one["event"] == "operation-start")
