@@ -103,11 +103,7 @@ class ScaleIn:
         rebuilt = ", ".join(str(former[one.name]) for one in does.rebuilt)
         nodes = [name for one in wrong for name in self._nodes(one, staying)]
         failed = [str(one) for one in former.values() if one.failed or one.is_unhealthy]
-        first = (
-            f"the VNFC of {', '.join(nodes)}"
-            if nodes
-            else "the VNFC of the failed member"
-        )
+        first = ", ".join(nodes) or "the failed member"
         raise errors.UnsupportedOperation(
             detail=f"Heat would not do what Tacker announces. Tacker announces that "
             f"these members of the group {group.name} are deleted: {told}. Heat would "

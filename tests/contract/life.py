@@ -78,6 +78,7 @@ class Site(context.V1Site):
             "pod_network",
             "balancer",
             "group_sizes",
+            "changes_of_heal",
         ):
             setattr(self, name, getattr(self.world, name))
 

@@ -168,6 +168,17 @@ class TestScale:
         assert cluster.site.members == [MASTER, FIFTY_FIVE]
         assert [worker.server_id for worker in cluster.site.workers] == ["server-55"]
 
+    def test_older_member_that_heat_would_delete_instead_is_named(self, cluster):
+        """Tacker takes the newest one, and Heat those first that have failed."""
+        with cluster.world() as site:
+            site.unfinished.add("server-55")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            scale(cluster, "SCALE_IN")
+        assert "server-55 (CHECK_FAILED) and rebuild server-5 (" in caught.value.detail
+        assert f"Heal the VNFC of {FIFTY_FIVE} first" in caught.value.detail
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE]
+        assert cluster.site.cordoned == frozenset()
+
     def test_worker_whose_heal_failed_is_drained_before_removal(self, cluster):
         with cluster.world() as site:
             site.faults.add("balancer.add-worker")
