@@ -4,12 +4,16 @@
 import base64
 import contextlib
 import json
+import os
+import shutil
 import subprocess
 from types import SimpleNamespace
 
 import pytest
 from pydantic import SecretStr
 
+from lab import suites
+from lab.settings import from_environment
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.remote import helm
@@ -127,3 +131,33 @@ def test_its_sudo_makes_it_no_other_user():
     assert rules == [
         '  "$user ALL=($user) NOPASSWD: ALL" >"$rules.new"',
     ]
+
+
+@pytest.mark.parametrize("rust", [False, True], ids=["sudo", "sudo-rs"])
+def test_what_tacker_calls_sudo_stays_the_user_with_either_sudo(tmp_path, rust):
+    """The real visudo of each; twice, and after the other one."""
+    visudo = suites.path(from_environment(), suites.VISUDO_RS)
+    if not rust:
+        visudo = shutil.which("visudo", path="/usr/sbin:/usr/bin")
+    bin_, rules = tmp_path / "bin", tmp_path / "etc" / "sudoers.d" / "tester"
+    bin_.mkdir()
+    (bin_ / "visudo").symlink_to(visudo)
+    rules.parent.mkdir(parents=True)
+    (tmp_path / "etc" / "ssh" / "sshd_config.d").mkdir(parents=True)
+    begin, end = (helm._PREPARE.index(mark) for mark in ("rules=", "if [ -d "))
+    script = helm._PREPARE[begin:end].replace("/etc/", f"{tmp_path}/etc/")
+    script = script.replace("/usr/local/lib", str(tmp_path))
+    rules.write_text("of the other sudo")
+    environment = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}"}
+    for _ in "12":
+        argv = ["sh", "-euc", f'user=tester\n{script}\nprintf %s "$wanted"']
+        said = subprocess.run(
+            argv, env=environment, capture_output=True, text=True, check=True
+        )
+    assert said.stderr == ""
+    assert rules.exists() is not rust
+    programs = tmp_path / "tester"
+    assert (f"SetEnv PATH={programs}:" in said.stdout) is rust
+    if rust:
+        asked = [programs / "sudo", "printf", "%s", "a b"]
+        assert subprocess.check_output(asked, text=True) == "a b"
