@@ -142,7 +142,7 @@ def _fetched(work: Path, report: Report, program: Program) -> list[Path]:
             " debian-archive-keyring",
             2,
         )
-    said = []
+    said: list[str] = []
     in_place: tuple[_Apt, str] | None = None
     for uri in (_mirror(), f"{FORMER_DAYS}/{program.day}"):
         apt = _Apt(work / str(len(said)), uri, program)
