@@ -54,6 +54,7 @@ def tgz(files: Mapping[str, bytes]) -> bytes:
 def read(path: Path) -> dict[str, bytes]:
     """The files of the zip at *path*.
 
+    :raises OSError: there is no such file, or it may not be read.
     :raises PackageError: it is no zip, is damaged, a name leads out of it, or it is
         too large.
     """
@@ -64,6 +65,8 @@ def read(path: Path) -> dict[str, bytes]:
                 raise PackageError(str(path), problems)
             return {info.filename: _content(package, info) for info in members}
     except _UNREADABLE as error:
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
         raise PackageError(
             str(path), [f"it cannot be read as a zip: {error}"]
         ) from error
