@@ -12,6 +12,8 @@ from .taints import default_tolerations
 SERVICE_NETWORK = "10.233.0.0/18"
 """The default network of service addresses."""
 
+#: Of a DaemonSet: the number of its pods' template.
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _NODE_PORTS = range(30000, 32768)
 
 
@@ -70,10 +72,15 @@ def _service(obj: Obj, network: str) -> None:
     spec = obj["spec"]
     spec.setdefault("type", "ClusterIP")
     spec.setdefault("clusterIP", random_address(network))
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    has_node_ports = spec["type"] == "NodePort" or (
+        spec["type"] == "LoadBalancer" and spec["allocateLoadBalancerNodePorts"]
+    )
     for port in spec.get("ports", []):
         port.setdefault("protocol", "TCP")
         port.setdefault("targetPort", port["port"])
-        if spec["type"] in ("NodePort", "LoadBalancer"):
+        if has_node_ports:
             port.setdefault("nodePort", random.choice(_NODE_PORTS))
 
 
@@ -87,6 +94,18 @@ def _daemon_set(obj: Obj, _network: str) -> None:
     surge = {"maxSurge": 0, "maxUnavailable": 1}
     rolling = {"type": "RollingUpdate", "rollingUpdate": surge}
     obj.setdefault("spec", {}).setdefault("updateStrategy", rolling)
+    annotations = obj["metadata"].setdefault("annotations", {})
+    annotations[TEMPLATE_GENERATION] = "1"
+
+
+def with_template_generation(old: Obj, new: Obj) -> Obj:
+    """A DaemonSet as updated: the number of its template follows the template."""
+    annotations = old["metadata"].get("annotations") or {}
+    number = int(annotations.get(TEMPLATE_GENERATION, "1"))
+    changed = new["spec"].get("template") != old["spec"].get("template")
+    own = {TEMPLATE_GENERATION: str(number + changed)}
+    annotations = {**(new["metadata"].get("annotations") or {}), **own}
+    return {**new, "metadata": {**new["metadata"], "annotations": annotations}}
 
 
 def _replicas(obj: Obj, _network: str) -> None:

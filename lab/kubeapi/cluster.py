@@ -8,7 +8,7 @@ import threading
 import traceback
 from collections.abc import Sequence
 
-from . import persistence
+from . import custom, persistence
 from .controllers import accounts, endpoints, jobs, namespaces, workloads
 from .controllers.evictions import TaintEviction
 from .controllers.hollow import HollowKubelets
@@ -50,6 +50,7 @@ class Cluster:
         self.tokens = Tokens(self.store, key)
         self._saved_key = key
         self._bootstrap()
+        custom.step(self.store)
         self._hollow = HollowKubelets(self.store, settings, hollow_nodes)
         self._hollow.register()
         self._monitor = NodeMonitor(self.store, settings.node_grace)
@@ -84,6 +85,7 @@ class Cluster:
             self._hollow.step()
             self._monitor.step()
             accounts.step(self.store, self.tokens, self.settings.ca_certificate)
+            custom.step(self.store)
             namespaces.step(self.store)
             workloads.step(self.store)
             jobs.step(self.store)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is below no resource: versions, groups, health, OpenAPI."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from . import openapi
 from .errors import no_such_page, no_such_path
-from .resources import NAMESPACES, RESOURCES, Resource, served
+from .resources import NAMESPACES, Key, Resource, served
 
 _COLLECTION = "deletecollection"
 _VERBS = [
@@ -107,7 +109,12 @@ def health(
     return (500 if bad else 200), "".join(f"{line}\n" for line in lines).encode()
 
 
-def answer(parts: list[str], kubernetes_version: str, host: str) -> Answer:
+def answer(
+    parts: list[str],
+    kubernetes_version: str,
+    host: str,
+    kinds: Mapping[Key, Resource] = MappingProxyType({}),
+) -> Answer:
     """The answer for a path without a resource.
 
     :param host: how the client called this server.
@@ -117,26 +124,31 @@ def answer(parts: list[str], kubernetes_version: str, host: str) -> Answer:
         case ["version"]:
             return _version(kubernetes_version), _JSON
         case ["openapi", "v2"]:
-            return openapi.version_2(kubernetes_version), openapi.V2_CONTENT_TYPE
+            return openapi.version_2(kinds, kubernetes_version), openapi.V2_CONTENT_TYPE
         case ["openapi", "v3"]:
-            return openapi.version_3_index(), _JSON
+            return openapi.version_3_index(kinds), _JSON
         case ["openapi", "v3", "api", version]:
-            return openapi.version_3("", version, kubernetes_version), _JSON
+            return openapi.version_3(kinds, "", version, kubernetes_version), _JSON
         case ["openapi", "v3", "apis", group, version]:
-            return openapi.version_3(group, version, kubernetes_version), _JSON
+            document = openapi.version_3(kinds, group, version, kubernetes_version)
+            return document, _JSON
         case ["api"]:
             return _core_versions(host), _JSON
         case ["apis"]:
-            groups = list(_groups().values())
+            groups = list(_groups(kinds).values())
             body = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
             return body, _JSON
-        case ["apis", group] if group in _groups():
-            return {"kind": "APIGroup", "apiVersion": "v1", **_groups()[group]}, _JSON
-        case ["api", version] if served("", version):
-            return _resource_list("", version), _JSON
-        case ["apis", group, version] if served(group, version):
-            return _resource_list(group, version), _JSON
-        case ["apis", group, _] if group in _groups():
+        case ["apis", group] if group in _groups(kinds):
+            return {
+                "kind": "APIGroup",
+                "apiVersion": "v1",
+                **_groups(kinds)[group],
+            }, _JSON
+        case ["api", version] if served(kinds, "", version):
+            return _resource_list(kinds, "", version), _JSON
+        case ["apis", group, version] if served(kinds, group, version):
+            return _resource_list(kinds, group, version), _JSON
+        case ["apis", group, _] if group in _groups(kinds):
             raise no_such_path()
     raise no_such_page()
 
@@ -170,9 +182,9 @@ def _core_versions(host: str) -> dict[str, Any]:
     }
 
 
-def _groups() -> dict[str, dict[str, Any]]:
+def _groups(kinds: Mapping[Key, Resource]) -> dict[str, dict[str, Any]]:
     versions: dict[str, list[dict[str, str]]] = {}
-    for resource in RESOURCES.values():
+    for resource in kinds.values():
         for version in resource.versions if resource.group else ():
             entry = {"groupVersion": f"{resource.group}/{version}", "version": version}
             known = versions.setdefault(resource.group, [])
@@ -212,8 +224,10 @@ def _entries(resource: Resource) -> list[dict[str, Any]]:
     return entries
 
 
-def _resource_list(group: str, version: str) -> dict[str, Any]:
-    resources = [entry for r in served(group, version) for entry in _entries(r)]
+def _resource_list(
+    kinds: Mapping[Key, Resource], group: str, version: str
+) -> dict[str, Any]:
+    resources = [entry for r in served(kinds, group, version) for entry in _entries(r)]
     return {
         "kind": "APIResourceList",
         "apiVersion": "v1",

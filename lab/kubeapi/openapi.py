@@ -6,10 +6,11 @@ its group, version and kind. ``type: object`` must be there: kubectl 1.20's ``ap
 dies of a nil pointer without it.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from .protobuf import field
-from .resources import RESOURCES, served
+from .resources import Key, Resource, served
 
 V2_CONTENT_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _GVK = "x-kubernetes-group-version-kind"
@@ -20,10 +21,10 @@ _SCHEMA_TYPE, _SCHEMA_EXTENSION = 22, 31
 _NAME, _VALUE, _YAML = 1, 2, 2
 
 
-def version_2(kubernetes_version: str) -> bytes:
+def version_2(kinds: Mapping[Key, Resource], kubernetes_version: str) -> bytes:
     """The whole document."""
     definitions = b""
-    for resource in RESOURCES.values():
+    for resource in kinds.values():
         for version in resource.versions:
             kind = (
                 f'- group: "{resource.group}"\n'
@@ -44,11 +45,11 @@ def version_2(kubernetes_version: str) -> bytes:
     )
 
 
-def version_3_index() -> dict[str, Any]:
+def version_3_index(kinds: Mapping[Key, Resource]) -> dict[str, Any]:
     """Where the version 3 documents of the groups are."""
     groups = {
         f"apis/{resource.group}/{version}" if resource.group else f"api/{version}"
-        for resource in RESOURCES.values()
+        for resource in kinds.values()
         for version in resource.versions
     }
     return {
@@ -59,11 +60,13 @@ def version_3_index() -> dict[str, Any]:
     }
 
 
-def version_3(group: str, version: str, kubernetes_version: str) -> dict[str, Any]:
+def version_3(
+    kinds: Mapping[Key, Resource], group: str, version: str, kubernetes_version: str
+) -> dict[str, Any]:
     """The document of one group: the patch operations, which declare dry-run."""
     prefix = f"/apis/{group}/{version}/" if group else f"/api/{version}/"
     paths = {}
-    for resource in served(group, version):
+    for resource in served(kinds, group, version):
         scope = "namespaces/{namespace}/" if resource.namespaced else ""
         patch = {
             "parameters": [

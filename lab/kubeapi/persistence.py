@@ -45,7 +45,7 @@ def fill(store: Store, state: State) -> str:
     """
     store.version = store.saved_version = state["version"] + _VERSIONS_LOST
     for group, plural, objects in state["objects"]:
-        if (group, plural) in RESOURCES:
+        if (group, plural) in RESOURCES or objects:
             store.objects[group, plural] = {
                 (o["metadata"].get("namespace"), o["metadata"]["name"]): o
                 for o in objects

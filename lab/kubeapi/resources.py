@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which kinds the stand-in serves; discovery, OpenAPI and routing come from here."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 Key = tuple[str, str]
@@ -124,6 +125,7 @@ STATEFUL_SETS = RESOURCES["apps", "statefulsets"]
 DAEMON_SETS = RESOURCES["apps", "daemonsets"]
 JOBS = RESOURCES["batch", "jobs"]
 BUDGETS = RESOURCES["policy", "poddisruptionbudgets"]
+DEFINITIONS = RESOURCES["apiextensions.k8s.io", "customresourcedefinitions"]
 LEASES = RESOURCES["coordination.k8s.io", "leases"]
 CLUSTER_ROLES = RESOURCES["rbac.authorization.k8s.io", "clusterroles"]
 CLUSTER_ROLE_BINDINGS = RESOURCES["rbac.authorization.k8s.io", "clusterrolebindings"]
@@ -131,6 +133,6 @@ ROLES = RESOURCES["rbac.authorization.k8s.io", "roles"]
 ROLE_BINDINGS = RESOURCES["rbac.authorization.k8s.io", "rolebindings"]
 
 
-def served(group: str, version: str) -> list[Resource]:
+def served(kinds: Mapping[Key, Resource], group: str, version: str) -> list[Resource]:
     """The resources of one group and version, in the table's order."""
-    return [r for r in RESOURCES.values() if r.group == group and version in r.versions]
+    return [r for r in kinds.values() if r.group == group and version in r.versions]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .access import Access
 from .errors import method_not_allowed, no_such_page, no_such_path
-from .resources import RESOURCES, Resource, served
+from .resources import Key, Resource, served
 
 _OF_NAMESPACE_ITSELF = ("status", "finalize")
 
@@ -27,7 +27,7 @@ def is_resource_path(parts: list[str]) -> bool:
     return len(parts) > {"api": 2, "apis": 3}.get(parts[0], len(parts))
 
 
-def parse(parts: list[str]) -> Target:
+def parse(kinds: Mapping[Key, Resource], parts: list[str]) -> Target:
     """:raises ApiError: 404 if nothing is served there."""
     if parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]
@@ -37,11 +37,11 @@ def parse(parts: list[str]) -> Target:
     in_namespace = rest[0] == "namespaces" and len(rest) > 2
     if in_namespace and rest[2] not in _OF_NAMESPACE_ITSELF:
         namespace, rest = rest[1], rest[2:]
-    for resource in served(group, version):
+    for resource in served(kinds, group, version):
         if resource.plural == rest[0]:
             name, subresource = ([*rest, "", ""])[1:3]
             return Target(resource, version, namespace, name, subresource)
-    if not any(resource.group == group for resource in RESOURCES.values()):
+    if not any(resource.group == group for resource in kinds.values()):
         raise no_such_page()
     raise no_such_path()
 

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from . import access, discovery, forwarding, protobuf, routes, verbs, watch
+from . import access, custom, discovery, forwarding, protobuf, routes, verbs, watch
 from .access import ANONYMOUS, MASTERS, Identity
 from .cluster import Cluster
 from .errors import (
@@ -57,6 +57,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _handle(self) -> None:
         raw = self._read()
+        self._warnings: tuple[str, ...] = ()
         try:
             self._refuse(self.server.listener.refused())
             self._answer(raw)
@@ -87,6 +88,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Retry-After", "1")
         if not_serving:
             self.send_header(forwarding.NOT_SERVING, "true")
+        for text in self._warnings:
+            self.send_header("Warning", f'299 - "{text}"')
         self.end_headers()
         self.wfile.write(data)
 
@@ -155,6 +158,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send_response(answer.status)
             kind = answer.headers.get("Content-Type", "application/json")
             self.send_header("Content-Type", kind)
+            for text in answer.headers.get_all("Warning") or ():
+                self.send_header("Warning", text)
             length = answer.headers.get("Content-Length")
             if length is not None:
                 self.send_header("Content-Length", length)
@@ -180,12 +185,14 @@ class Handler(BaseHTTPRequestHandler):
             raise ApiError(403, "Forbidden", text)
         version = cluster.settings.version
         host = self.headers.get("Host", "")
-        self._send(200, *discovery.answer(parts, version, host))
+        kinds = cluster.store.kinds
+        self._send(200, *discovery.answer(parts, version, host, kinds))
 
     def _answer_resource(
         self, parts: list[str], query: dict[str, str], identity: Identity, raw: bytes
     ) -> None:
-        cluster, target = self._cluster, routes.parse(parts)
+        cluster = self._cluster
+        target = routes.parse(cluster.store.kinds, parts)
         wanted = routes.access_of(target, self.command, query)
         accept = self.headers.get("Accept") or ""
         request = verbs.Request(
@@ -201,6 +208,9 @@ class Handler(BaseHTTPRequestHandler):
                 access.check(cluster.store, identity, wanted)
             if wanted.verb != "watch":
                 request = replace(request, body=self._body(request, raw))
+                self._warnings = custom.warnings(
+                    cluster.store, target.resource, target.version
+                )
                 reply = verbs.serve(cluster, request)
         if wanted.verb == "watch":
             self._stream(request)

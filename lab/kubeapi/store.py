@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import errors
-from .admission import SERVICE_NETWORK, fill_defaults
+from .admission import SERVICE_NETWORK, fill_defaults, with_template_generation
 from .objects import (
     Obj,
     is_terminating,
@@ -19,7 +19,16 @@ from .objects import (
     timestamp,
     with_metadata,
 )
-from .resources import LEASES, NAMESPACES, NODES, PODS, RESOURCES, Key, Resource
+from .resources import (
+    DAEMON_SETS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    RESOURCES,
+    Key,
+    Resource,
+)
 
 _EVENTS_KEPT = 5000
 # Kept by an owner until all that refers to it is gone.
@@ -62,6 +71,7 @@ class Store:
         self.events: deque[Event] = deque(maxlen=_EVENTS_KEPT)
         #: When each pod was to be evicted first, and how often, by its uid.
         self.evictions: dict[str, tuple[float, int]] = {}
+        self.kinds: dict[Key, Resource] = dict(RESOURCES)
         self.objects: dict[Key, dict[tuple[str | None, str], Obj]] = {
             key: {} for key in RESOURCES
         }
@@ -140,7 +150,8 @@ class Store:
         metadata["creationTimestamp"] = timestamp()
         metadata.pop("deletionTimestamp", None)
         obj.setdefault("kind", resource.kind)
-        obj["apiVersion"] = resource.api_version()
+        if resource.key in RESOURCES or "apiVersion" not in obj:
+            obj["apiVersion"] = resource.api_version()
         fill_defaults(resource.plural, obj, self.service_network)
         if "spec" in obj and resource is not NODES:
             metadata["generation"] = 1
@@ -194,6 +205,8 @@ class Store:
         new["kind"], new["apiVersion"] = old["kind"], old["apiVersion"]
         if "stringData" in new or resource.plural == "limitranges":
             fill_defaults(resource.plural, new, self.service_network)
+        if resource is DAEMON_SETS:
+            new = with_template_generation(old, new)
         if new == old or dry_run:
             return new
         return self._put_update(resource, old, new)
@@ -290,7 +303,7 @@ class Store:
         uid = owner["metadata"]["uid"]
         return [
             (kind, child)
-            for kind in RESOURCES.values()
+            for kind in self.kinds.values()
             for child in self.all(kind)
             if any(r.get("uid") == uid for r in _owners(child))
         ]
@@ -298,7 +311,7 @@ class Store:
     def _release_owners(self, gone: Obj) -> None:
         """Remove owners that are deleted in the foreground and waited for this one."""
         for reference in _owners(gone):
-            for kind in RESOURCES.values():
+            for kind in self.kinds.values():
                 if kind.kind != reference.get("kind"):
                     continue
                 owner = self.find(kind, namespace_of(gone), reference["name"])

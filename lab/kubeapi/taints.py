@@ -42,15 +42,17 @@ def tolerates(node: Obj, tolerations: list[Obj] | None) -> bool:
 
 
 def daemon_tolerations(own: list[Obj] | None) -> list[Obj]:
-    """What a DaemonSet's pods tolerate: its own, and a node that is not well."""
+    """What a DaemonSet's pods tolerate: its own, and what does not end them.
+
+    Not that a node is not Ready (``NoSchedule``): to such a node no new ones come
+    (k8s.io/kubernetes, ``AddOrUpdateDaemonPodTolerations``).
+    """
     added = (
         (NOT_READY, "NoExecute"),
         (UNREACHABLE, "NoExecute"),
         ("node.kubernetes.io/disk-pressure", "NoSchedule"),
         ("node.kubernetes.io/memory-pressure", "NoSchedule"),
         ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-        (NOT_READY, "NoSchedule"),
-        (UNREACHABLE, "NoSchedule"),
         (UNSCHEDULABLE, "NoSchedule"),
     )
     made = [

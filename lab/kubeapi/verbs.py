@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import access, applied, containers, patches, service_proxy, validation
+from . import access, applied, containers, custom, patches, service_proxy, validation
 from .access import Access, Identity
 from .admission import with_ip_modes
 from .cluster import Cluster
@@ -93,6 +93,10 @@ def serve(cluster: Cluster, request: Request) -> Reply:
     :raises ApiError: whatever the API answers other than success.
     """
     check_selectors(request.query, request.target.resource.kind)
+    target, store = request.target, cluster.store
+    asked = (target.resource, target.version)
+    if request.method != "POST" and (failure := custom.unreadable(store, *asked)):
+        raise failure
     match request.method:
         case "GET" if request.target.name:
             return _get(cluster, request)
@@ -162,6 +166,7 @@ def _post(cluster: Cluster, request: Request) -> Reply:
         raise method_not_allowed()
     validation.check(target.resource, target.namespace, body)
     store = cluster.store
+    body = {**body, "apiVersion": custom.stored_as(store, target.resource)}
     created = store.create(target.resource, target.namespace, body, request.dry_run)
     return 201, shown(created, target)
 

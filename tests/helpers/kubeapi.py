@@ -195,3 +195,85 @@ def admin_manifests(name: str) -> Sequence[dict[str, Any]]:
 
 def secret_value(secret: dict[str, Any], key: str) -> str:
     return base64.b64decode(secret["data"][key]).decode()
+
+
+def definition(
+    plural: str = "volumesnapshots",
+    group: str = "snapshot.storage.k8s.io",
+    kind: str = "VolumeSnapshot",
+    versions: Sequence[str] = ("v1", "v1beta1"),
+    **spec: Any,
+) -> dict[str, Any]:
+    """A CustomResourceDefinition; the first version is the one that is stored."""
+    schema = {"openAPIV3Schema": {"type": "object", **_ANYTHING}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{plural}.{group}",
+            # Of Kubernetes, for groups below k8s.io.
+            "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
+        },
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.lower(), "kind": kind},
+            "versions": [
+                {
+                    "name": name,
+                    "served": True,
+                    "storage": name == versions[0],
+                    "schema": schema,
+                }
+                for name in versions
+            ],
+            **spec,
+        },
+    }
+
+
+_ANYTHING = {"x-kubernetes-preserve-unknown-fields": True}
+#: A webhook that converts, and whose Service is gone.
+GONE_WEBHOOK = {
+    "strategy": "Webhook",
+    "webhook": {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {
+            "service": {"namespace": "default", "name": "gone", "path": "/convert"}
+        },
+    },
+}
+
+
+def custom(
+    name: str,
+    namespace: str,
+    version: str = "snapshot.storage.k8s.io/v1",
+    kind: str = "VolumeSnapshot",
+    **metadata: Any,
+) -> dict[str, Any]:
+    """An object of :func:`definition`."""
+    place = {"name": name, "namespace": namespace}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {**place, **metadata},
+        "spec": {"of": "a volume"},
+    }
+
+
+def define(kube: Kube, **spec: Any) -> None:
+    """Have the cluster serve VolumeSnapshots, in both versions."""
+    kube.apply(definition(**spec))
+    wait_for(lambda: kube.request("GET", SNAPSHOTS)[0] == 200)
+
+
+SNAPSHOTS = "/apis/snapshot.storage.k8s.io/v1/volumesnapshots"
+
+
+def break_snapshots(kube: Kube, namespace: str = "default") -> None:
+    """Have lists of VolumeSnapshots fail, as after the end of who converted them."""
+    define(kube, versions=("v1beta1", "v1"))
+    kube.apply(custom("old", namespace, "snapshot.storage.k8s.io/v1beta1"))
+    kube.apply(definition(conversion=GONE_WEBHOOK))
+    wait_for(lambda: kube.request("GET", SNAPSHOTS)[0] == 500)

@@ -3,8 +3,10 @@
 
 import copy
 
+from .. import events
 from ..objects import (
     Obj,
+    age,
     condition,
     dig,
     is_terminating,
@@ -16,16 +18,28 @@ from ..objects import owner_reference as reference_to
 from ..resources import JOBS, PODS
 from ..store import Store
 
+_CONTROLLER = "job-controller"
 _TOO_OFTEN = "Job has reached the specified backoff limit"
 _ENOUGH = "Reached expected number of succeeded pods"
 
 
 def step(store: Store) -> None:
-    """One round over all Jobs that have not ended."""
+    """One round over all Jobs: those that have not ended, and those that are to go."""
     for job in store.all(JOBS):
-        ended = any(condition(job, kind) for kind in ("Complete", "Failed"))
-        if not ended and not is_terminating(job) and not job["spec"].get("suspend"):
+        ended = condition(job, "Complete") or condition(job, "Failed")
+        if is_terminating(job):
+            continue
+        if ended:
+            _expire(store, job, ended)
+        elif not job["spec"].get("suspend"):
             _step(store, job)
+
+
+def _expire(store: Store, job: Obj, ended: Obj) -> None:
+    """Delete it when its time to live is over, as the TTL controller does."""
+    seconds = job["spec"].get("ttlSecondsAfterFinished")
+    if seconds is not None and age(ended["lastTransitionTime"]) >= seconds:
+        store.delete(JOBS, job, {"propagationPolicy": "Foreground"})
 
 
 def _step(store: Store, job: Obj) -> None:
@@ -56,7 +70,18 @@ def _step(store: Store, job: Obj) -> None:
         _spawn(store, job)
         status["active"] = 1
     status = {key: value for key, value in status.items() if value or key == "ready"}
-    store.replace(JOBS, job, status=status)
+    if store.replace(JOBS, job, status=status) is not job:
+        _report(store, job, status)
+
+
+def _report(store: Store, job: Obj, status: Obj) -> None:
+    """The event about its end."""
+    for one in status.get("conditions", ()):
+        if one["type"] == "Complete":
+            events.record(store, job, "Completed", "Job completed", _CONTROLLER)
+        elif one["type"] == "Failed":
+            words = (one["reason"], one["message"], _CONTROLLER, "Warning")
+            events.record(store, job, *words)
 
 
 def _condition(kind: str, reason: str, message: str) -> Obj:

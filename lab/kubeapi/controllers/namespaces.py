@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Namespaces that are being deleted: what is in them goes first."""
 
+from .. import custom
 from ..objects import is_terminating, name_of
-from ..resources import NAMESPACES, RESOURCES
+from ..resources import NAMESPACES
 from ..store import Store
-
-_NAMESPACED = [resource for resource in RESOURCES.values() if resource.namespaced]
 
 
 def step(store: Store) -> None:
@@ -13,12 +12,12 @@ def step(store: Store) -> None:
     for namespace in store.all(NAMESPACES):
         if not is_terminating(namespace):
             continue
-        _clear(store, name_of(namespace))
-        if not any(store.all(kind, name_of(namespace)) for kind in _NAMESPACED):
+        kinds = [kind for kind in store.kinds.values() if kind.namespaced]
+        name = name_of(namespace)
+        # Objects that cannot be listed cannot be deleted: the namespace waits for them.
+        known = [kind for kind in kinds if not custom.unreadable(store, kind)]
+        for kind in known:
+            for obj in store.all(kind, name):
+                store.delete(kind, obj)
+        if known == kinds and not any(store.all(kind, name) for kind in kinds):
             store.remove(NAMESPACES, namespace)
-
-
-def _clear(store: Store, name: str) -> None:
-    for resource in _NAMESPACED:
-        for obj in store.all(resource, name):
-            store.delete(resource, obj)

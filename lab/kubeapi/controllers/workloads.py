@@ -5,6 +5,7 @@ import copy
 import hashlib
 import json
 
+from ..admission import TEMPLATE_GENERATION
 from ..objects import (
     Obj,
     is_ready,
@@ -28,6 +29,7 @@ from ..taints import daemon_tolerations, tolerates
 from .scheduling import attracted, pinned_node, pinned_to
 
 _HASH_LABEL = "pod-template-hash"
+_TEMPLATE_LABEL = "pod-template-generation"
 
 
 def step(store: Store) -> None:
@@ -106,6 +108,9 @@ def _spawn(store: Store, owner: Obj, name: str = "", node: str = "") -> None:
         **(template.get("metadata") or {}),
         "ownerReferences": [reference_to(owner)],
     }
+    if node and (generation := _template_generation(owner)):
+        labels = {**(metadata.get("labels") or {}), _TEMPLATE_LABEL: generation}
+        metadata["labels"] = labels
     if name:
         metadata["name"] = name
     else:
@@ -158,11 +163,20 @@ def _count_replicas(
     store.replace(resource, owner, status=status)
 
 
+def _place(pod: Obj) -> str | None:
+    return pod["spec"].get("nodeName") or pinned_node(pod)
+
+
+def _template_generation(daemon_set: Obj) -> str:
+    annotations = daemon_set["metadata"].get("annotations") or {}
+    return str(annotations.get(TEMPLATE_GENERATION, ""))
+
+
 def _daemon_set(store: Store, owner: Obj) -> None:
     pods = store.owned(PODS, owner)
     spec = owner["spec"]["template"]["spec"]
     tolerations = daemon_tolerations(spec.get("tolerations"))
-    taken = {pod["spec"].get("nodeName") or pinned_node(pod) for pod in pods}
+    taken = set(map(_place, pods))
     wanted = [
         name_of(node)
         for node in store.all(NODES)
@@ -172,12 +186,18 @@ def _daemon_set(store: Store, owner: Obj) -> None:
         if name not in taken:
             _spawn(store, owner, node=name)
     living = _living(pods)
-    ready = sum(map(is_ready, living))
+    here = [pod for pod in living if _place(pod) in wanted]
+    ready = sum(map(is_ready, here))
+    generation = _template_generation(owner)
+    former = [pod for pod in here if labels_of(pod).get(_TEMPLATE_LABEL) != generation]
+    # One at a time, those that do not work first (maxUnavailable: 1).
+    if former and (ready == len(wanted) or not all(map(is_ready, former))):
+        store.delete(PODS, min(former, key=is_ready))
     status = {
-        "currentNumberScheduled": len(living),
+        "currentNumberScheduled": len(here),
         "desiredNumberScheduled": len(wanted),
-        "updatedNumberScheduled": len(living),
-        "numberMisscheduled": 0,
+        "updatedNumberScheduled": len(here) - len(former),
+        "numberMisscheduled": len(living) - len(here),
         "numberReady": ready,
         "numberAvailable": ready,
         "observedGeneration": owner["metadata"]["generation"],

@@ -3,9 +3,11 @@
 
 from typing import Any
 
+from tests.helpers import kubeapi
 from tests.helpers.applications import job, service
-from tests.real.differential.rows import Row, http, kubectl, manifest_list, patch
+from tests.real.differential.rows import Row, do, http, kubectl, manifest_list, patch
 from tests.real.differential.rows_api import CONFIG_MAPS, config_map
+from tests.real.differential.site import Site
 
 _DEFAULT = "namespaces/default"
 _JOBS = f"/apis/batch/v1/{_DEFAULT}/jobs"
@@ -47,7 +49,106 @@ def _job(*command: str) -> Any:
     return made
 
 
+def _short_lived() -> Any:
+    """A Job that is complete at once, and then removes itself."""
+    made = _job("true")
+    made["metadata"]["name"] = "short-lived"
+    made["spec"] |= {"completions": 0, "ttlSecondsAfterFinished": 0}
+    return made
+
+
+def _agent(*tolerations: Any) -> Any:
+    made = _stateful("DaemonSet")
+    made["metadata"]["name"] = "tolerant"
+    made["spec"]["template"]["spec"]["tolerations"] = list(tolerations)
+    return made
+
+
+def _answers(status: int) -> Any:
+    path = kubeapi.SNAPSHOTS
+    return lambda site: site.wait(lambda: site.request("GET", path).status == status)
+
+
+def _events(site: Site) -> Any:
+    place = f"/api/v1/{_DEFAULT}/events"
+    about = "fieldSelector=involvedObject.kind=Job,involvedObject.name=short-lived"
+    found = site.get(f"{place}?{about}")["items"]
+    ends = [one for one in found if one["reason"] == "Completed"]
+    return [(one["type"], one["message"]) for one in ends]
+
+
+_BEFORE = kubeapi.definition(versions=("v1beta1", "v1"))
+_AFTER = kubeapi.definition(conversion=kubeapi.GONE_WEBHOOK)
+_OLD = kubeapi.custom("old", "default", "snapshot.storage.k8s.io/v1beta1")
+_CRD = _BEFORE["metadata"]["name"]
+
+
+def _advised() -> Any:
+    made = kubeapi.definition("ranks", "example.org", "Rank", ("v1",))
+    made["spec"]["versions"][0]["deprecated"] = True
+    return made
+
+
+#: Kinds that a definition brings: served, no longer convertible, advised against.
+CUSTOM = (
+    kubectl("custom: define", "apply -f -", stdin=manifest_list(_BEFORE)),
+    do("custom: served", _answers(200)),
+    kubectl(
+        "custom: api-resources", "api-resources --api-group snapshot.storage.k8s.io"
+    ),
+    kubectl("custom: make one", "apply -f -", stdin=manifest_list(_OLD)),
+    http(
+        "custom: in the other version",
+        "GET",
+        f"{kubeapi.SNAPSHOTS}?limit=5",
+        None,
+        "kind apiVersion items.*.apiVersion items.*.metadata.name",
+    ),
+    kubectl("custom: its converter is gone", "apply -f -", stdin=manifest_list(_AFTER)),
+    do("custom: it cannot be listed", _answers(500)),
+    kubectl("custom: others can", "get configmaps -n kube-node-lease"),
+    kubectl("custom: advise against", "apply -f -", stdin=manifest_list(_advised())),
+    do(
+        "custom: advised against",
+        lambda site: site.wait(
+            lambda: site.request("GET", "/apis/example.org/v1/ranks").status == 200
+        ),
+    ),
+    kubectl("custom: the warning", "get ranks.example.org"),
+    kubectl("custom: delete", "delete crd ranks.example.org"),
+    kubectl(
+        "custom: convertible again",
+        f"patch crd {_CRD} --type=merge -p "
+        '\'{{"spec":{{"conversion":{{"strategy":"None","webhook":null}}}}}}\'',
+    ),
+    do("custom: it can be listed", _answers(200)),
+    kubectl("custom: delete it", f"delete crd {_CRD}"),
+)
+
 ROWS: tuple[Row, ...] = (
+    kubectl("job: short-lived", _APPLY, stdin=manifest_list(_short_lived())),
+    do(
+        "job: removes itself",
+        lambda site: site.wait(
+            lambda: site.request("GET", f"{_JOBS}/short-lived").status == 404
+        ),
+    ),
+    Row("job: the event of its end", _events),
+    http(
+        "service: without node ports",
+        "POST",
+        f"{_SERVICES}?dryRun=All",
+        service("bare", type="LoadBalancer", allocateLoadBalancerNodePorts=False),
+        "spec.allocateLoadBalancerNodePorts spec.ports.*.nodePort",
+    ),
+    http(
+        "daemonsets: number of the template",
+        "POST",
+        f"{_SETS}/daemonsets?dryRun=All",
+        _agent({"operator": "Exists"}),
+        "metadata.annotations",
+    ),
+    *CUSTOM,
     kubectl("apply: new", _APPLY, stdin=manifest_list(_applied(a="1", b="2"))),
     http("apply: what is there", "GET", f"{CONFIG_MAPS}/applied", None, _DATA),
     patch(

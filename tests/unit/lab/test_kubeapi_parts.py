@@ -217,7 +217,7 @@ def test_access(identity, access, expected):
 
 def test_openapi_types_are_objects_for_kubectl_1_20():
     """kubectl 1.20's apply dies of a nil pointer where a schema has no type."""
-    document = openapi.version_2("v1.35.4")
+    document = openapi.version_2(RESOURCES, "v1.35.4")
     kinds = sum(len(resource.versions) for resource in RESOURCES.values())
     typed = protobuf.field(22, protobuf.field(1, "object"))
     assert document.count(typed) == kinds
