@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the applications on a cluster need from the outside, as Protocols."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from tacker_k8s_mgmt.lifecycle.object_ports import Manifests
@@ -14,7 +14,7 @@ class Objects(Manifests, Protocol):
 
     def cluster_wide(self) -> frozenset[tuple[str, str]]: ...
 
-    def wait_gone(self, objects: Sequence[Object], timeout: float) -> None: ...
+    def api_versions(self) -> Sequence[str]: ...
 
 
 class Records(Protocol):
@@ -30,7 +30,11 @@ class Records(Protocol):
 class Workloads(Protocol):
     """Workloads and Jobs: how far they are, and why they do not work."""
 
-    def progress(self, objects: Sequence[Object]) -> Progress: ...
+    def progress(
+        self, objects: Sequence[Object], former: Collection[str] = ()
+    ) -> Progress: ...
+
+    def ended_jobs(self, namespace: str) -> Collection[str]: ...
 
     def diagnosis(self, one: Object) -> str: ...
 
@@ -42,10 +46,19 @@ class Workloads(Protocol):
 class Charts(Protocol):
     """Helm."""
 
-    def render(self, chart: Chart, name: str, namespace: str, version: str) -> str: ...
+    def render(
+        self,
+        chart: Chart,
+        name: str,
+        namespace: str,
+        version: str,
+        api_versions: Sequence[str] = (),
+        *,
+        upgrade: bool = False,
+    ) -> str: ...
 
     def install(
-        self, chart: Chart, name: str, namespace: str, limit: float
+        self, chart: Chart, name: str, namespace: str, limit: float, hooks: int
     ) -> None: ...
 
     def rollback(
@@ -53,6 +66,10 @@ class Charts(Protocol):
     ) -> None: ...
 
     def uninstall(self, name: str, namespace: str, limit: float) -> None: ...
+
+    def recover(self, name: str, namespace: str) -> Collection[int]: ...
+
+    def state(self, name: str, namespace: str) -> str: ...
 
     def revision(self, name: str, namespace: str) -> int: ...
 

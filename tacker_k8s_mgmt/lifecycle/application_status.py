@@ -4,9 +4,10 @@
 from collections.abc import Iterator
 
 from tacker_k8s_mgmt.lifecycle.application_ports import Applications
+from tacker_k8s_mgmt.lifecycle.steps import application_objects
 from tacker_k8s_mgmt.model import manifest_objects
 from tacker_k8s_mgmt.model.applications import Record
-from tacker_k8s_mgmt.model.manifest_objects import JOB, ROLLED_OUT, Object, title
+from tacker_k8s_mgmt.model.manifest_objects import JOB, ROLLED_OUT, is_going, title
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.status.application_report import ApplicationState, ObjectState
 
@@ -25,24 +26,15 @@ def read(host: Applications, params: InstallParams) -> tuple[ApplicationState, .
 
 def _states(host: Applications, record: Record) -> Iterator[ObjectState]:
     """Each object, with what is wrong with it."""
-    objects = _objects(host, record)
-    there = {title(one) for one in host.objects.present(objects)}
+    objects = application_objects.recorded(host, record)
+    present = host.objects.present(objects)
+    there = {title(one) for one in present}
+    going = {title(one): "being deleted" for one in present if is_going(one)}
     workloads = manifest_objects.of_kinds(objects, *ROLLED_OUT)
     progress = host.workloads.progress(workloads)
-    unwell = {**progress.pending, **progress.failed}
+    unwell = {**progress.pending, **progress.failed, **going}
     for one in objects:
         name = title(one)
         # A Job may be removed by its time to live.
         missing = name not in there and one["kind"] != JOB
         yield ObjectState(name, unwell.get(name, "missing" if missing else ""))
-
-
-def _objects(host: Applications, record: Record) -> list[Object]:
-    objects = list(record.good.objects) if record.good else []
-    if record.chart:
-        text = host.charts.manifest(record.name, record.namespace)
-        parsed = manifest_objects.parse(text)
-        wide = host.objects.cluster_wide()
-        placed = manifest_objects.placed(parsed, record.namespace, wide)
-        objects += [one for one in placed if not manifest_objects.is_hook(one)]
-    return objects

@@ -12,6 +12,7 @@ import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
 from typing import Any
 
 from tacker_k8s_mgmt.model import compressed, json_text
@@ -26,6 +27,8 @@ _PREFIX = "app."
 APPLYING, APPLIED, FAILED = "being applied", "applied", "failed"
 #: A change of it failed, and it is what it was before.
 BACK = "gone back"
+#: Its removal has begun: nothing is known to be there still.
+REMOVING = "being removed"
 
 
 class Spoiled(Exception):
@@ -88,7 +91,8 @@ class Content:
 class Record:
     """What the cluster records of an application.
 
-    :param state: :data:`APPLYING`, :data:`APPLIED`, :data:`BACK` or :data:`FAILED`.
+    :param state: :data:`APPLYING`, :data:`APPLIED`, :data:`BACK`, :data:`FAILED` or
+        :data:`REMOVING`.
     :param chart: whether it is a release of Helm.
     :param detail: why it failed, without secrets.
     :param revision: counts its changes.
@@ -96,6 +100,8 @@ class Record:
     :param volumes: what becomes of its volumes: ``keep`` or ``delete``.
     :param good: what was last applied completely.
     :param salt: of the digest of configuration that pods have.
+    :param leaving: its volumes' claims and its chart's hooks, by name only, which
+        cannot be found any more when a removal has begun.
     """
 
     name: str
@@ -108,6 +114,7 @@ class Record:
     volumes: str = "keep"
     good: Content | None = None
     salt: str = field(default="", repr=False)
+    leaving: Sequence[Object] = ()
 
     def has(self, digest: str) -> bool:
         """Whether the cluster has this content, and nothing of another one."""
@@ -123,6 +130,12 @@ class Record:
     def changed(self, **fields: Any) -> "Record":
         """A copy with other fields."""
         return replace(self, **fields)
+
+    def enter(self, state: str, **fields: Any) -> "Record":
+        """A copy as of now, in another state; without a detail if none is given."""
+        updated = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        fields = {"detail": "", **fields, "updated": updated}
+        return replace(self, state=state, **fields)
 
 
 def unpack(text: str) -> Record:

@@ -7,6 +7,7 @@ directory, which has ``Chart.yaml``.
 
 import gzip
 import io
+import re
 import tarfile
 from collections.abc import Mapping
 
@@ -21,6 +22,8 @@ _LONGEST = 250  # characters of name or version
 _LARGEST = 1024 * 1024  # bytes of Chart.yaml
 #: Bytes of a chart when it is unpacked, as for Helm itself.
 LARGEST_UNPACKED = 100 * 1024 * 1024
+# A call of Helm's function that reads objects of the cluster.
+_LOOKUP = re.compile(rb"\blookup\s")
 # What tarfile raises beside its own errors, also for members that it cannot follow.
 _NO_ARCHIVE = (tarfile.TarError, compressed.Damaged, ValueError, LookupError)
 
@@ -51,13 +54,34 @@ def version_of(archive: bytes) -> str:
     return _version(text)
 
 
-def _chart_file(archive: bytes) -> bytes | None:
+def looks_up(archive: bytes) -> bool:
+    """Whether a template of the chart, or of one within, may read the cluster.
+
+    :raises Unusable: it is no chart.
+    """
+    try:
+        with _opened(archive) as tar:
+            return any(
+                _LOOKUP.search(file.read())
+                for entry in tar
+                if entry.isreg() and "/templates/" in entry.name
+                if (file := tar.extractfile(entry))
+            )
+    except _NO_ARCHIVE:
+        raise Unusable("is no archive of a chart (.tgz)") from None
+
+
+def _opened(archive: bytes) -> tarfile.TarFile:
     # Unpacked before it is parsed: a header may claim any size, which tarfile reads.
     try:
         unpacked = compressed.unpack(archive, LARGEST_UNPACKED)
     except compressed.TooLarge as error:
         raise Unusable(f"has {error}") from None
-    with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as tar:
+    return tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:")
+
+
+def _chart_file(archive: bytes) -> bytes | None:
+    with _opened(archive) as tar:
         for entry in tar:
             directory, slash, path = entry.name.removeprefix("./").partition("/")
             # No link, which may be one to itself.

@@ -7,6 +7,7 @@ An object is a mapping as in its JSON. Nothing here asks the cluster.
 import copy
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -29,6 +30,35 @@ _HOOK = "helm.sh/hook"
 _CONFIG = "tacker-k8s-mgmt/config"
 #: Of a Job: what it was made from, because a Job that is there cannot be changed.
 JOB_DIGEST = "tacker-k8s-mgmt/digest"
+
+
+#: Of Helm: ``keep`` has it leave the object when the release is removed.
+_POLICY = "helm.sh/resource-policy"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Objects of every kind.
+
+    :param unlisted: why kinds could not be listed, by their names; what there is of
+        them is not known.
+    """
+
+    objects: Sequence[Object]
+    unlisted: Mapping[str, str] = field(default_factory=dict)
+
+    def may_lack(self, one: Object) -> bool:
+        """Whether an object may be there without being among these."""
+        group, _ = key(one)
+        # A kind is named as ``plural.group``, an API as ``group/version``.
+        names = [name.partition(".")[2] for name in self.unlisted if "/" not in name]
+        apis = [name.rpartition("/")[0] for name in self.unlisted if "/" in name]
+        return group in (*names, *apis)
+
+    @property
+    def unknown(self) -> str:
+        """The kinds that could not be listed, with the reasons; "" for none."""
+        return "; ".join(f"{name} ({why})" for name, why in self.unlisted.items())
 
 
 class Unusable(Exception):
@@ -73,6 +103,22 @@ def _objects(document: Any, where: str) -> Iterator[dict[str, Any]]:
         # It has infinity, or no number.
         raise Unusable(f"{where} has values that JSON cannot have") from None
     yield document
+
+
+def reference(api_version: str, kind: str, namespace: str, name: str) -> dict[str, Any]:
+    """An object by its name alone.
+
+    :param namespace: "" for a kind without namespaces.
+    """
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+def named(one: Object) -> dict[str, Any]:
+    """A copy with nothing but what names it."""
+    metadata = one["metadata"]
+    namespace = metadata.get("namespace") or ""
+    return reference(one["apiVersion"], one["kind"], namespace, metadata["name"])
 
 
 def title(one: Object) -> str:
@@ -131,6 +177,31 @@ def of_kinds(objects: Iterable[Object], *kinds: str) -> list[Object]:
 def is_hook(one: Object) -> bool:
     """Whether Helm makes it apart from the release."""
     return _HOOK in (one["metadata"].get("annotations") or {})
+
+
+def hook_runs(objects: Iterable[Object], action: str) -> int:
+    """How many hooks Helm runs before and after an action.
+
+    :param action: ``install``, ``upgrade``, ``rollback`` or ``delete``.
+    """
+    points = (f"pre-{action}", f"post-{action}")
+    runs = 0
+    for one in objects:
+        annotations = one["metadata"].get("annotations") or {}
+        named = map(str.strip, str(annotations.get(_HOOK, "")).lower().split(","))
+        runs += sum(point in points for point in named)
+    return runs
+
+
+def is_kept(one: Object) -> bool:
+    """Whether Helm leaves it when the release is removed."""
+    annotations = one["metadata"].get("annotations") or {}
+    return str(annotations.get(_POLICY, "")).strip().lower() == "keep"
+
+
+def is_going(one: Object) -> bool:
+    """Whether it was deleted and is there only until that has ended."""
+    return bool(one["metadata"].get("deletionTimestamp"))
 
 
 def template_of(one: Object) -> Mapping[str, Any]:

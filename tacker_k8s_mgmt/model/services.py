@@ -48,6 +48,8 @@ class Service:
     :param sources: ``loadBalancerSourceRanges``, as the load balancer writes them; one
         that is no network as it is given.
     :param balancer_class: ``loadBalancerClass``, of another implementation.
+    :param allocates: whether its ports get node ports; those of a load balancer do not
+        with ``allocateLoadBalancerNodePorts: false``.
     :param ingress: the addresses in its status.
     :param modes: ``ipMode`` of each; "" where there is none.
     :param published: the one that the driver has written there; "" for none.
@@ -63,6 +65,7 @@ class Service:
     is_local: bool = False
     sources: tuple[str, ...] = ()
     balancer_class: str = ""
+    allocates: bool = True
     ingress: tuple[str, ...] = ()
     modes: tuple[str, ...] = ()
     published: str = ""
@@ -73,9 +76,11 @@ class Service:
     def is_balanced(self) -> bool:
         """Whether the external load balancer is to expose it if nothing else is said.
 
-        One with a ``loadBalancerClass`` is for another implementation.
+        One with a ``loadBalancerClass``, or without node ports, is for another
+        implementation.
         """
-        return self.type in NODE_PORT_TYPES and not self.balancer_class
+        reachable = self.allocates or any(port.node_port for port in self.ports)
+        return self.type in NODE_PORT_TYPES and not self.balancer_class and reachable
 
     @property
     def is_unchecked(self) -> bool:
@@ -123,6 +128,8 @@ class Service:
             is_local=spec.get("externalTrafficPolicy") == "Local",
             sources=tuple(map(_network, spec.get("loadBalancerSourceRanges") or ())),
             balancer_class=spec.get("loadBalancerClass") or "",
+            allocates=spec.get("allocateLoadBalancerNodePorts") is not False
+            or spec.get("type") != LOAD_BALANCER,
             ingress=tuple(
                 str(entry.get("ip") or entry.get("hostname")) for entry in ingress
             ),

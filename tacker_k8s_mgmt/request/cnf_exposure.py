@@ -156,7 +156,13 @@ def _of_service(
                 f"{error}"
             )
     for port, outer in _ports(wanted, service, problems):
-        if wanted.proxy_protocol and port.protocol == "udp":
+        if not port.node_port and not service.allocates:
+            problems.append(
+                f"Service {service.name}: port {port} has no node port, because "
+                "allocateLoadBalancerNodePorts is false; let it be true, or give the "
+                "port a nodePort"
+            )
+        elif wanted.proxy_protocol and port.protocol == "udp":
             problems.append(
                 f"Service {service.name}: port {port} cannot have proxy_protocol, "
                 "which is for tcp"

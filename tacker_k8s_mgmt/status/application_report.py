@@ -4,7 +4,13 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tacker_k8s_mgmt.model.applications import APPLIED, APPLYING, BACK, Record
+from tacker_k8s_mgmt.model.applications import (
+    APPLIED,
+    APPLYING,
+    BACK,
+    REMOVING,
+    Record,
+)
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.status.columns import BLANK
 from tacker_k8s_mgmt.status.facts import Cell, Finding, Row, Source
@@ -54,6 +60,8 @@ class ApplicationState:
             yield Finding(text, _AGAIN)
         elif record.state == APPLYING:
             yield Finding("a change of it has begun and not ended", _AGAIN)
+        elif record.state == REMOVING:
+            yield Finding("its removal has begun and not ended", _AGAIN)
         elif record.state != APPLIED:
             yield Finding("it was not brought to what is wanted", _AGAIN)
         for one in self.objects:

@@ -6,13 +6,19 @@ from collections.abc import Sequence
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt.lifecycle.application_ports import Applications
+from tacker_k8s_mgmt.lifecycle.steps import application_objects
 from tacker_k8s_mgmt.model import manifest_objects
-from tacker_k8s_mgmt.model.applications import Record, owner_of
+from tacker_k8s_mgmt.model.applications import REMOVING, Record, owner_of
 from tacker_k8s_mgmt.model.manifest_objects import (
     CLAIM,
     NAMESPACE,
     OWNER,
     Object,
+    identity,
+    is_hook,
+    is_kept,
+    named,
+    of_kinds,
     title,
     titles,
 )
@@ -22,31 +28,24 @@ LOG = logging.getLogger(__name__)
 _STATEFUL, _VOLUME = "StatefulSet", "PersistentVolume"
 _LIMIT = 300.0  # seconds, until objects and their pods are gone
 _OF_APPLICATIONS = owner_of("")
-# What keeps a namespace that was made for an application.
-_CONTENT = (
-    "pods,services,persistentvolumeclaims,configmaps,secrets,deployments,statefulsets,"
-    "daemonsets,jobs,cronjobs"
-)
-# Kubernetes itself makes these in every namespace.
-_ROOT_CERTIFICATE = "kube-root-ca.crt"
-_TOKEN = "kubernetes.io/service-account-token"  # noqa: S105
 
 
 def remove(host: Applications, record: Record) -> str:
-    """Remove an application.
+    """Remove an application; this can be repeated after a failure.
 
     :returns: what stays, and why; "" for nothing.
     :raises RemoteError: kubectl or Helm failed.
     :raises ClusterError: something is not gone within the time limit.
     """
-    owner = owner_of(record.name)
-    released, owned = _released(host, record), host.objects.owned(owner)
-    claims = _claims(host, record, released, owned)
+    owned = host.objects.owned(owner_of(record.name))
+    good = record.good.objects if record.good else []
+    objects = [*owned.objects, *filter(owned.may_lack, good)]
+    record = _begin(host, record, objects)
+    claims = of_kinds(record.leaving, CLAIM)
+    hooks = manifest_objects.without(record.leaving, claims)
     if record.chart:
         host.charts.uninstall(record.name, record.namespace, _LIMIT)
-    # Hooks of a chart are none of its release.
-    hooks = [one for one in released if manifest_objects.is_hook(one)]
-    gone = [one for one in (*hooks, *owned) if one["kind"] not in (CLAIM, NAMESPACE)]
+    gone = [one for one in (*hooks, *objects) if one["kind"] not in (CLAIM, NAMESPACE)]
     host.objects.delete(gone, _LIMIT)
     if record.volumes == "delete":
         volumes = _deleted_with(host, claims)
@@ -54,10 +53,24 @@ def remove(host: Applications, record: Record) -> str:
         # The storage driver deletes what they are made of, and then them.
         host.objects.wait_gone(volumes, _LIMIT)
         claims = []
+    claims = list(host.objects.present(claims))
     left = _remove_namespace(host, record)
     host.records.remove(record.name)
     kept = [f"its volumes {titles(claims)}"] if claims else []
     return " and ".join([*kept, *([left] if left else [])])
+
+
+def _begin(host: Applications, record: Record, objects: Sequence[Object]) -> Record:
+    """Record that it is being removed, and what cannot be found any more then."""
+    place = (record.name, record.namespace)
+    release = application_objects.released(host, *place) if record.chart else []
+    # Helm does not remove a chart's hooks with its release.
+    hooks = [one for one in release if is_hook(one) and not is_kept(one)]
+    found = [*record.leaving, *_claims(host, record, [*release, *objects]), *hooks]
+    leaving = list({identity(one): named(one) for one in found}.values())
+    record = record.enter(REMOVING, leaving=leaving)
+    host.records.write(record)
+    return record
 
 
 def delete_volumes(host: Applications) -> None:
@@ -82,30 +95,16 @@ def _deleted_with(host: Applications, claims: Sequence[Object]) -> list[Object]:
     ]
 
 
-def _released(host: Applications, record: Record) -> list[Object]:
-    """The objects of a chart's release, with its hooks."""
-    if not record.chart:
-        return []
-    text = host.charts.manifest(record.name, record.namespace)
-    objects = manifest_objects.parse(text)
-    wide = host.objects.cluster_wide()
-    return list(manifest_objects.placed(objects, record.namespace, wide))
-
-
 def _claims(
-    host: Applications,
-    record: Record,
-    released: Sequence[Object],
-    owned: Sequence[Object],
+    host: Applications, record: Record, objects: Sequence[Object]
 ) -> list[Object]:
     """Its volumes' claims: of its manifests, and of its StatefulSets."""
-    objects = [*released, *owned]
     found = [one for one in objects if one["kind"] == CLAIM]
     sets = [one for one in objects if one["kind"] == _STATEFUL]
     for namespace, selector in manifest_objects.claims_of(host.objects.present(sets)):
         place = namespace or record.namespace
         found += host.objects.get("persistentvolumeclaims", place, selector)
-    return list({manifest_objects.identity(one): one for one in found}.values())
+    return found
 
 
 def _remove_namespace(host: Applications, record: Record) -> str:
@@ -119,18 +118,17 @@ def _remove_namespace(host: Applications, record: Record) -> str:
         labels = one["metadata"].get("labels") or {}
         if not str(labels.get(OWNER, "")).startswith(_OF_APPLICATIONS):
             return ""
-        content = host.objects.get(_CONTENT, record.namespace)
-        others = [one for one in content if not _is_usual(one)]
-        if others:
-            text = f"the namespace {record.namespace}, which has {_some(others)}"
-            LOG.info("Application %s: what stays: %s", record.name, text)
+        content = host.objects.content(record.namespace)
+        reasons = [
+            *([f"has {_some(content.objects)}"] if content.objects else []),
+            *([f"may have objects of {content.unknown}"] if content.unlisted else []),
+        ]
+        if reasons:
+            text = f"the namespace {record.namespace}, which {' and '.join(reasons)}"
+            LOG.warning("Application %s: what stays: %s", record.name, text)
             return text
     host.objects.delete([space], _LIMIT)
     return ""
-
-
-def _is_usual(one: Object) -> bool:
-    return one["metadata"]["name"] == _ROOT_CERTIFICATE or one.get("type") == _TOKEN
 
 
 def _some(objects: Sequence[Object]) -> str:

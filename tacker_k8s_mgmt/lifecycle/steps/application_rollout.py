@@ -10,14 +10,16 @@ An application that worked before goes back when a phase fails. A new one is lef
 is: its pods say why it failed, and the next attempt goes on from there.
 """
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
+from tacker_k8s_mgmt.lifecycle.steps import application_objects
 from tacker_k8s_mgmt.lifecycle.steps.application_sources import Wanted, namespace_of
 from tacker_k8s_mgmt.model import applications, manifest_objects
 from tacker_k8s_mgmt.model.applications import (
@@ -25,6 +27,7 @@ from tacker_k8s_mgmt.model.applications import (
     APPLYING,
     BACK,
     FAILED,
+    REMOVING,
     Content,
     Progress,
     Record,
@@ -36,6 +39,7 @@ from tacker_k8s_mgmt.model.manifest_objects import (
     NAMESPACE,
     ROLLED_OUT,
     Object,
+    is_going,
     of_kinds,
     title,
     titles,
@@ -47,6 +51,8 @@ LOG = logging.getLogger(__name__)
 _CONFIGURATION, _BOOTSTRAP = "configuration", "bootstrap"
 _ROLLOUT, _HEALTH = "rollout", "health"
 _LONGEST = 4000  # characters of an error in the record
+# Hooks of a chart whose number is not known before it is installed.
+_HOOKS = 20
 
 
 class ApplicationError(errors.ClusterError, errors.ProblemList):
@@ -80,6 +86,9 @@ class Rollout:
         chart = wanted.chart is not None
         new = Record(self._app.name, self._app.place, APPLYING, chart=chart)
         self._record = record or new
+        if self._record.state == REMOVING:
+            # What is there of it is not known: nothing to go back to, no Job is done.
+            self._record = self._record.changed(good=None, leaving=())
         if not self._record.salt:
             self._record = self._record.changed(salt=wanted.salt)
 
@@ -88,15 +97,32 @@ class Rollout:
 
         :raises ApplicationError: a phase failed; says what became of it.
         """
-        good, number = self._record.good, self._record.revision + 1
+        number = self._record.revision + 1
         self._write(APPLYING, revision=number, volumes=self._app.volumes)
         try:
+            if self._wanted.chart:
+                self._recover()
             content = self._bring(self._wanted.content)
             self._probe()
         except errors.K8sMgmtError as error:
-            self._failed(error, good)
+            self._failed(error, self._record.good)
             raise
         self._write(APPLIED, good=content)
+
+    def _recover(self) -> None:
+        """End what an interrupted operation has left of the chart's release.
+
+        After that there may be nothing to go back to.
+        """
+        good = self._record.good
+        revisions = self._host.charts.recover(self._app.name, self._app.place)
+        if good and good.revision not in revisions:
+            LOG.warning(
+                "Application %s: revision %d of its release is not there any more",
+                self._app.name,
+                good.revision,
+            )
+            self._write(APPLYING, good=None)
 
     def _failed(self, error: errors.K8sMgmtError, good: Content | None) -> None:
         """Go back, if it can; the error says what became of it."""
@@ -105,15 +131,16 @@ class Rollout:
                 back = "It is left as it is; the next attempt goes on from there."
                 self._write(FAILED, detail=self._detail(error))
             else:
-                self._go_back(good)
+                good = self._go_back(good)
                 back = "What it was before is in force again."
-                self._write(BACK, detail=self._detail(error))
+                self._write(BACK, detail=self._detail(error), good=good)
         except errors.K8sMgmtError as second:
             back = f"Going back failed, too: {second}"
             LOG.warning("Application %s: %s", self._app.name, back)
         error.hint = f"{error.hint} {back}".strip()
 
     def _bring(self, content: Content) -> Content:
+        self._wait_deleted()
         self._make_namespace()
         first, *stages = content.stages
         limits = self._app.limits
@@ -124,6 +151,15 @@ class Rollout:
             self._stage(stage)
         self._prune(content)
         return content
+
+    def _wait_deleted(self) -> None:
+        """Wait for the end of objects of it that were deleted.
+
+        What is applied to one of them ends with it.
+        """
+        objects = [namespace_of(self._app), *self._wanted.objects]
+        going = [one for one in self._host.objects.present(objects) if is_going(one)]
+        self._host.objects.wait_gone(going, self._app.limits.configuration)
 
     def _make_namespace(self) -> None:
         """Make it, and leave one alone that is there: it may be a tenant's."""
@@ -157,27 +193,44 @@ class Rollout:
                 new.append(one)
         former = [one for one in new if title(one) in present]
         self._host.objects.delete(former, self._app.limits.configuration)
+        ended = self._ended_jobs(new)
         self._apply(new, self._app.limits.configuration, _BOOTSTRAP)
         running = [one for one in wanted if one in new or title(one) in present]
-        self._wait(running, self._app.limits.bootstrap, _BOOTSTRAP)
+        self._wait(running, self._app.limits.bootstrap, _BOOTSTRAP, ended)
+
+    def _ended_jobs(self, jobs: Sequence[Object]) -> frozenset[str]:
+        """The uids of earlier Jobs in the namespaces of these."""
+        places = {one["metadata"]["namespace"] for one in jobs}
+        found = (self._host.workloads.ended_jobs(place) for place in sorted(places))
+        return frozenset(chain.from_iterable(found))
 
     def _install(self, content: Content) -> Content:
         chart, app, host = self._wanted.chart, self._app, self._host
         if chart is None:
             return content
         limit = float(app.limits.bootstrap)
+        ended = host.workloads.ended_jobs(app.place)
         try:
-            host.charts.install(chart, app.name, app.place, limit)
+            host.charts.install(chart, app.name, app.place, limit, self._hooks())
         except (errors.CommandFailed, errors.CommandTimeout) as error:
             reason = str(error.fields.get("tail") or error)
             raise self._error(
                 _BOOTSTRAP, [f"Helm: {reason}", *self._ill(_jobs_of(self._wanted))]
             ) from error
-        self._wait(of_kinds(self._wanted.rendered, JOB), limit, _BOOTSTRAP)
-        workloads = of_kinds(self._wanted.rendered, *ROLLED_OUT)
+        released = application_objects.released(host, app.name, app.place)
+        self._wait(of_kinds(released, JOB), limit, _BOOTSTRAP, ended)
+        workloads = of_kinds(released, *ROLLED_OUT)
         self._wait(workloads, app.limits.rollout, _ROLLOUT)
         revision = host.charts.revision(app.name, app.place)
         return Content(content.digest, content.stages, content.version, revision)
+
+    def _hooks(self) -> int:
+        """How many hooks Helm runs, at most."""
+        rendered = self._wanted.rendered
+        if not rendered:
+            return _HOOKS
+        actions = ("install", "upgrade")
+        return max(manifest_objects.hook_runs(rendered, action) for action in actions)
 
     def _apply(self, objects: Sequence[Object], limit: float, phase: str) -> None:
         if not objects:
@@ -188,15 +241,22 @@ class Rollout:
             reason = str(error.fields.get("tail") or error)
             raise self._error(phase, [reason]) from error
 
-    def _wait(self, objects: Sequence[Object], limit: float, phase: str) -> None:
+    def _wait(
+        self,
+        objects: Sequence[Object],
+        limit: float,
+        phase: str,
+        ended: Collection[str] = (),
+    ) -> None:
         """Wait until workloads and Jobs are done.
 
+        :param ended: uids of earlier Jobs.
         :raises ApplicationError: one has failed, or takes longer than the limit.
         """
         clock, waited = self._deps.clock, [o for o in objects if o["kind"] != "Pod"]
         deadline = clock.now() + limit
         while waited:
-            progress = self._host.workloads.progress(waited)
+            progress = self._host.workloads.progress(waited, ended)
             if progress.failed:
                 raise self._unfinished(phase, waited, progress, progress.failed)
             if not progress.pending:
@@ -260,28 +320,35 @@ class Rollout:
         """Remove what it had, and is not to have any more."""
         kept = (NAMESPACE, *((CLAIM,) if self._app.volumes == "keep" else ()))
         owned = self._host.objects.owned(self._owner)
-        others = manifest_objects.without(owned, content.objects)
+        good = self._record.good.objects if self._record.good else []
+        known = [*good, *self._wanted.content.objects]
+        had = [*owned.objects, *filter(owned.may_lack, known)]
+        others = manifest_objects.without(had, content.objects)
         gone = [one for one in others if one["kind"] not in kept]
         if gone:
             LOG.info("Application %s: removed: %s", self._app.name, titles(gone))
         self._host.objects.delete(gone, self._app.limits.configuration)
 
-    def _go_back(self, good: Content) -> None:
-        """Bring back what was there; Jobs that were complete do not run again."""
+    def _go_back(self, good: Content) -> Content:
+        """Bring back what was there; Jobs that were complete do not run again.
+
+        :returns: the same content, with the release's new revision.
+        """
         first, *stages = good.stages
-        app = self._app
+        app, host = self._app, self._host
         self._apply(first, app.limits.configuration, _CONFIGURATION)
         if good.revision:
             limit = float(app.limits.bootstrap)
-            self._host.charts.rollback(app.name, app.place, good.revision, limit)
-            text = self._host.charts.manifest(app.name, app.place)
-            objects = manifest_objects.parse(text)
-            released = manifest_objects.placed(objects, app.place, ())
+            host.charts.rollback(app.name, app.place, good.revision, limit)
+            released = application_objects.released(host, app.name, app.place)
             workloads = of_kinds(released, *ROLLED_OUT)
             self._wait(workloads, app.limits.rollout, _ROLLOUT)
+            # Helm forgets old revisions.
+            good = replace(good, revision=host.charts.revision(app.name, app.place))
         for stage in stages:
             self._stage(stage, jobs_too=False)
         self._prune(good)
+        return good
 
     def _error(self, phase: str, problems: Sequence[str]) -> ApplicationError:
         texts = [text.strip().rstrip(".") for text in problems]
@@ -293,9 +360,7 @@ class Rollout:
         return redact(str(error.args[0]))[:_LONGEST]
 
     def _write(self, state: str, **fields: object) -> None:
-        updated = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        fields = {"detail": "", **fields}
-        self._record = self._record.changed(state=state, updated=updated, **fields)
+        self._record = self._record.enter(state, **fields)
         self._host.records.write(self._record)
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from oslo_log import log as logging
+
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.application_ports import Applications
@@ -15,6 +17,8 @@ from tacker_k8s_mgmt.model.applications import Chart, Content, Record
 from tacker_k8s_mgmt.model.manifest_objects import Object, Unusable
 from tacker_k8s_mgmt.request.applications import Application, SourceFile
 
+LOG = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -22,7 +26,8 @@ class Wanted:
 
     :param content: without its namespace.
     :param chart: None for manifests.
-    :param rendered: the objects of the chart.
+    :param rendered: the objects of the chart; none where they need what its request
+        makes before it.
     """
 
     app: Application
@@ -56,12 +61,15 @@ class Sources:
         self._host = host
         self._records = records or {}
         self._version = version
+        self._apps: Sequence[Application] = ()
         self._wide = host.objects.cluster_wide() if host else frozenset()
+        self._api_versions: Sequence[str] = ()
         self.problems: list[str] = []
 
     def read(self, apps: Sequence[Application]) -> tuple[Wanted, ...]:
         """Read all of them; those with problems are left out of the result."""
         found = []
+        self._apps = apps
         for app in apps:
             before = len(self.problems)
             chart = app.chart
@@ -113,16 +121,27 @@ class Sources:
     def _rendered(
         self, app: Application, chart: Chart, host: Applications
     ) -> Sequence[Object]:
-        place = (app.name, app.place, self._version)
+        self._api_versions = self._api_versions or host.objects.api_versions()
+        place = (app.name, app.place, self._version, self._api_versions)
+        record = self._records.get(app.name)
+        upgrade = record is not None and record.good is not None
         try:
-            text = host.charts.render(chart, *place)
+            text = host.charts.render(chart, *place, upgrade=upgrade)
             return self._placed(manifest_objects.parse(text), app)
         except errors.CommandFailed as error:
             reason = error.fields["tail"].removeprefix("Error: ")
-            self._complain(app, f"Helm cannot render the chart: {reason}")
+            if self._may_come(app) and chart_archive.looks_up(chart.archive):
+                text = "Application %s: its chart cannot be rendered yet: %s"
+                LOG.warning(text, app.name, reason)
+            else:
+                self._complain(app, f"Helm cannot render the chart: {reason}")
         except Unusable as error:
             self._complain(app, f"what Helm renders of the chart {error}")
         return ()
+
+    def _may_come(self, app: Application) -> bool:
+        """Whether something that its chart looks up may be made before it."""
+        return bool(app.config or app.secrets or self._apps[0].name != app.name)
 
     def _placed(self, objects: Sequence[Object], app: Application) -> list[Object]:
         return list(manifest_objects.placed(objects, app.place, self._wide))

@@ -2,11 +2,13 @@
 """The applications of a cluster are brought to what its parameters want.
 
 Those that are not wanted any more are removed first; the others follow in the order of
-the parameters. One that the cluster has already is left alone.
+the parameters. One that the cluster has already, object by object, is left alone.
 """
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+
+from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle import ports
@@ -15,6 +17,7 @@ from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import (
     application_checks,
+    application_objects,
     application_removal,
     exposures,
     load_balancer,
@@ -28,6 +31,8 @@ from tacker_k8s_mgmt.model.node_marks import NodeMarks
 from tacker_k8s_mgmt.request.applications import Application
 from tacker_k8s_mgmt.request.cnf_exposure import ExposureParams
 from tacker_k8s_mgmt.request.params import InstallParams
+
+LOG = logging.getLogger(__name__)
 
 
 class Refused(errors.ProblemList):
@@ -64,6 +69,7 @@ class ApplicationChanges:
         self._state = state
         self._records: Mapping[str, Record] = {}
         self._wanted: Mapping[str, Wanted] = {}
+        self._there: frozenset[str] = frozenset()
         self._problems: tuple[str, ...] = ()
         self._left: list[str] = []
 
@@ -75,6 +81,9 @@ class ApplicationChanges:
         version = state.cluster().version() if any(a.chart for a in apps) else ""
         sources = Sources(state.site, host, self._records, version)
         self._wanted = {one.app.name: one for one in sources.read(apps)}
+        self._there = frozenset(
+            name for name, one in self._wanted.items() if self._has(host, one)
+        )
         changed = [one for one in self._wanted.values() if not self._is_there(one.app)]
         nodes = self._nodes(host)
         # A requirement is not part of what an application consists of.
@@ -180,10 +189,16 @@ class ApplicationChanges:
         return [one for one in self._records.values() if one.name not in names]
 
     def _is_there(self, app: Application) -> bool:
-        record, wanted = self._records.get(app.name), self._wanted.get(app.name)
-        if record is None or wanted is None or not record.has(wanted.content.digest):
+        return app.name in self._there
+
+    def _has(self, host: Applications, wanted: Wanted) -> bool:
+        """Whether the cluster has it all, by its objects and not only by its record."""
+        app, record = wanted.app, self._records.get(wanted.app.name)
+        if record is None or not record.has(wanted.content.digest):
             return False
-        return record.volumes == app.volumes
+        if lacks := application_objects.lacking(host, record):
+            LOG.warning("Application %s lacks %s", app.name, ", ".join(lacks))
+        return record.volumes == app.volumes and not lacks
 
     def _remove(self) -> None:
         host = self._state.applications()

@@ -82,6 +82,13 @@ def set_exposures(state: ClusterState, owner: str, wanted: Sequence[Exposure]) -
         were.
     """
     former = recorded(state)
+    if unknown := [e.title for e in wanted if not e.node_port]:
+        raise errors.ExposureError(
+            [f"port {title} has no node port" for title in unknown],
+            owner=shown(owner),
+            hint="See the Service with kubectl; the load balancer's configuration was "
+            "not changed.",
+        )
     if wanted:
         refuse_conflicts(state, owner, wanted)
     record = (*(e for e in former if e.owner != owner), *wanted)

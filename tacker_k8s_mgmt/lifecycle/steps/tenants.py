@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.lifecycle.object_ports import Manifests, ManifestsReader, O
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import preflight, readiness, tenant_objects, vim
-from tacker_k8s_mgmt.model import object_differences
+from tacker_k8s_mgmt.model import manifest_objects, object_differences
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.model.nodes import same_server
 from tacker_k8s_mgmt.request.tenants import Tenant
@@ -26,11 +26,14 @@ _APPLY_LIMIT = 120.0  # seconds, for the objects of one tenant
 _DELETE_LIMIT = 300.0  # likewise; a namespace goes after all that is in it
 _SELECTOR = "app.kubernetes.io/managed-by=tacker-k8s-mgmt"
 _OWNER = "tacker-k8s-mgmt/owner"
-# What a CNF consists of, besides what goes with it and what Kubernetes itself makes.
-_CONTENT = (
-    *("deployments.apps", "statefulsets.apps", "daemonsets.apps", "replicasets.apps"),
-    *("jobs.batch", "cronjobs.batch", "replicationcontrollers", "pods", "services"),
-    "persistentvolumeclaims",
+# What goes with a tenant's namespace: configuration and rights, which have a meaning in
+# it only. Anything else, of any kind, keeps the tenant.
+_GOES_ALONG = frozenset(
+    {
+        *(("", kind) for kind in ("ConfigMap", "Secret", "ServiceAccount")),
+        *(("rbac.authorization.k8s.io", kind) for kind in ("Role", "RoleBinding")),
+        ("coordination.k8s.io", "Lease"),
+    }
 )
 _SHOWN = 5
 
@@ -61,10 +64,12 @@ def apply(state: ClusterState) -> None:
     if not tenants:
         return
     accounts, owner = tenant_objects.accounts(), tenant_objects.OF_ALL
+    _wait_deleted(manifests, (accounts,))
     manifests.apply((accounts,), owner=owner, timeout=_APPLY_LIMIT)
     for tenant in tenants:
         owner = tenant_objects.owner(tenant.name)
         wanted = tenant_objects.of(tenant)
+        _wait_deleted(manifests, wanted)
         manifests.apply(wanted, owner=owner, timeout=_APPLY_LIMIT)
         former = manifests.present(tenant_objects.unwanted(tenant))
         manifests.delete(former, _DELETE_LIMIT)
@@ -87,6 +92,13 @@ def apply(state: ClusterState) -> None:
     )
 
 
+def _wait_deleted(manifests: Manifests, objects: Sequence[Object]) -> None:
+    """Wait for the end of a removal that was cut off: what is applied ends with it."""
+    present = manifests.present(objects)
+    going = [one for one in present if manifest_objects.is_going(one)]
+    manifests.wait_gone(going, _DELETE_LIMIT)
+
+
 def is_applied(state: ClusterState) -> bool:
     """Whether the objects of all tenants are as wanted, with their tokens."""
     manifests = state.manifests()
@@ -104,6 +116,9 @@ def differences(manifests: ManifestsReader, tenant: Tenant) -> Iterator[str]:
         actual = present.get(_key(one))
         if actual is None:
             yield f"{_title(one)} is missing"
+            continue
+        if manifest_objects.is_going(actual):
+            yield f"{_title(one)} is being deleted"
             continue
         for path in object_differences.differences(one, actual):
             yield f"{_title(one)} is otherwise in {path}"
@@ -235,11 +250,24 @@ class TenantChanges:
                 f"tenant {name} cannot leave: VNFs use its VIM; terminate and delete "
                 "them first"
             )
-        content = self._state.manifests().content(name, _CONTENT)
-        if content:
+        manifests = self._state.manifests()
+        content = manifests.content(name)
+        own = manifests.owned(tenant_objects.owner(name)).objects
+        others = [
+            one
+            for one in manifest_objects.without(content.objects, own)
+            if manifest_objects.key(one) not in _GOES_ALONG
+        ]
+        if others:
             yield (
-                f"tenant {name} cannot leave: its namespace has {_listed(content)}; "
+                f"tenant {name} cannot leave: its namespace has {_listed(others)}; "
                 "terminate its CNFs first, and delete what they leave"
+            )
+        if content.unlisted:
+            yield (
+                f"tenant {name} cannot leave: its namespace may have objects of kinds "
+                f"that the API server cannot list: {content.unknown}; repair or delete "
+                "their CustomResourceDefinition or APIService first"
             )
 
     def _deregister(self) -> None:
@@ -253,7 +281,7 @@ class TenantChanges:
     def _remove(self) -> None:
         manifests = self._state.manifests()
         for name in self._leaving:
-            owned = manifests.owned(tenant_objects.owner(name))
+            owned = manifests.owned(tenant_objects.owner(name)).objects
             # Accounts last: by them a tenant is found again after a failure.
             ordered = sorted(owned, key=lambda one: one["kind"] != "ServiceAccount")
             manifests.delete(ordered, _DELETE_LIMIT)

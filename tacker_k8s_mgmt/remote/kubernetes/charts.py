@@ -3,6 +3,10 @@
 
 It is root's, with the administrator's credentials, as kubectl is. Values pass over
 standard input, because they may have secrets.
+
+Helm's ``--timeout`` is for each of its waits, not for the command. For each hook it
+waits up to three times: until a former one is deleted, until the hook has ended, and
+until it is deleted again; and once more for the release itself. A command gets as much.
 """
 
 import json
@@ -12,16 +16,21 @@ from typing import Any, TypeVar
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray.node_files import ADMIN_CONFIG
-from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.model import json_text, manifest_objects
 from tacker_k8s_mgmt.model.applications import Chart
+from tacker_k8s_mgmt.model.manifest_objects import Unusable
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import NOT_UNDERSTOOD
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
 _SHORT = 120.0  # seconds for what does not wait
 _MARGIN = 60.0  # seconds from Helm's own limit to that of the command
 _HISTORY = 5  # revisions that Helm keeps
+_WAITS = 3  # of Helm, for each hook
 _PENDING = "pending-"
-_FIRST = "pending-install"
+# Of a release that no upgrade follows: its end is brought about, then it is installed.
+_ENDING = ("pending-install", "uninstalling", "uninstalled")
+# Of revisions to which a release can go back.
+_GOOD = ("deployed", "superseded")
 _GONE = "release: not found"
 
 Answer = TypeVar("Answer")
@@ -41,44 +50,91 @@ class Charts:
         self._session = session
         self._options = ("--kubeconfig", ADMIN_CONFIG, "--kube-apiserver", server)
 
-    def render(self, chart: Chart, name: str, namespace: str, version: str) -> str:
+    def render(
+        self,
+        chart: Chart,
+        name: str,
+        namespace: str,
+        version: str,
+        api_versions: Sequence[str] = (),
+        *,
+        upgrade: bool = False,
+    ) -> str:
         """Return the manifests of a chart with its values; changes nothing.
 
+        As Helm makes them when it installs: with what the chart looks up in the
+        cluster, and with the cluster's kinds, to which those of the chart's own
+        definitions come.
+
         :param version: of Kubernetes.
+        :param api_versions: see ``Manifests.api_versions``.
+        :param upgrade: whether there is a release of that name.
         :raises CommandFailed: the chart cannot be rendered, for example because a
             value that it requires is missing.
         """
         with self._archive(chart) as path:
-            options = ("--kube-version", version, "--values", "-")
+            own = _defined(self._run(("show", "crds", path), _SHORT))
+            known = ",".join((*api_versions, *own))
+            options = (
+                *("--kube-version", version, "--values", "-", "--dry-run=server"),
+                *(("--api-versions", known) if known else ()),
+                *(("--is-upgrade",) if upgrade else ()),
+            )
             command = ("template", name, path, "--namespace", namespace, *options)
             return self._run(command, _SHORT, chart.values)
 
-    def install(self, chart: Chart, name: str, namespace: str, limit: float) -> None:
+    def install(
+        self, chart: Chart, name: str, namespace: str, limit: float, hooks: int
+    ) -> None:
         """Install a release, or upgrade it, and wait for the chart's hooks.
 
-        :param limit: seconds for each hook.
+        :param limit: seconds for each of Helm's waits.
+        :param hooks: how many hooks Helm runs at most.
         """
-        self._end_interrupted(name, namespace)
         with self._archive(chart) as path:
             command = ("upgrade", name, path, "--install", "--namespace", namespace)
             options = ("--values", "-", f"--history-max={_HISTORY}")
             timeout = f"--timeout={limit:g}s"
-            wait = limit + _MARGIN
+            wait = _longest(limit, hooks)
             self._run((*command, *options, timeout), wait, chart.values)
 
     def rollback(self, name: str, namespace: str, revision: int, limit: float) -> None:
         """Go back to a revision of a release.
 
-        :param limit: seconds for each hook.
+        :param limit: seconds for each of Helm's waits.
         """
-        where = ("--namespace", namespace, f"--timeout={limit:g}s")
-        self._run(("rollback", name, str(revision), *where), limit + _MARGIN)
+        where = ("--namespace", namespace)
+        hooks = self._hooks(name, "rollback", *where, f"--revision={revision}")
+        options = (*where, f"--timeout={limit:g}s")
+        command = ("rollback", name, str(revision), *options)
+        self._run(command, _longest(limit, hooks))
 
     def uninstall(self, name: str, namespace: str, limit: float) -> None:
-        """Remove a release and its objects, and wait until they are gone."""
-        where = ("--namespace", namespace, "--ignore-not-found")
-        options = ("--wait", "--cascade=foreground", f"--timeout={limit:g}s")
-        self._run(("uninstall", name, *where, *options), limit + _MARGIN)
+        """Remove a release and its objects, and wait until they are gone.
+
+        :param limit: seconds for each of Helm's waits.
+        """
+        where = ("--namespace", namespace)
+        hooks = self._hooks(name, "delete", *where)
+        options = (
+            *("--ignore-not-found", "--wait", "--cascade=foreground"),
+            f"--timeout={limit:g}s",
+        )
+        command = ("uninstall", name, *where, *options)
+        self._run(command, _longest(limit, hooks))
+
+    def _hooks(self, name: str, action: str, *where: str) -> int:
+        """How many hooks of a release Helm runs at an action."""
+        try:
+            text = self._run(("get", "hooks", name, *where), _SHORT)
+        except errors.CommandFailed as error:
+            if _GONE not in error.fields["tail"]:
+                raise
+            return 0
+        try:
+            return manifest_objects.hook_runs(manifest_objects.parse(text), action)
+        except Unusable:
+            return text.count(action)  # at least as many
 
     def revision(self, name: str, namespace: str) -> int:
         """Return the number of the release's latest revision; 0 if there is none."""
@@ -99,21 +155,35 @@ class Charts:
                 return ""
         return "\n---\n".join(texts)
 
-    def _end_interrupted(self, name: str, namespace: str) -> None:
-        """End what an operation that was killed has left; Helm would wait for it."""
+    def recover(self, name: str, namespace: str) -> frozenset[int]:
+        """End what an operation that was killed has left; Helm would wait for it.
+
+        The end of a release that was being removed, or installed for the first time, is
+        that it is gone.
+
+        :returns: the revisions to which the release can go back.
+        """
+        state = self.state(name, namespace)
+        if state in _ENDING:
+            self.uninstall(name, namespace, _SHORT)
+            return frozenset()
+        if not state:
+            return frozenset()
+        history = self._json(("history", name, "--namespace", namespace), list)
+        with self._understanding("history"):
+            ended = [o for o in history if not o["status"].startswith(_PENDING)]
+            good = [one for one in ended if one["status"] in _GOOD]
+            now = [one for one in good if one["status"] == "deployed"]
+            revisions = [int(one["revision"]) for one in now or good or ended]
+        if state.startswith(_PENDING) and revisions:
+            self.rollback(name, namespace, revisions[-1], _SHORT)
+        return frozenset(int(one["revision"]) for one in good)
+
+    def state(self, name: str, namespace: str) -> str:
+        """Return the state of a release, such as ``deployed``; "" if there is none."""
         status = self._status(name, namespace)
         with self._understanding("status"):
-            state = str(status.get("info", {}).get("status", ""))
-        if state == _FIRST:
-            self.uninstall(name, namespace, _SHORT)
-        elif state.startswith(_PENDING):
-            history = self._json(("history", name, "--namespace", namespace), list)
-            with self._understanding("history"):
-                ended = [o for o in history if not o["status"].startswith(_PENDING)]
-                good = [one for one in ended if one["status"] == "deployed"] or ended
-                revisions = [int(one["revision"]) for one in good]
-            if revisions:
-                self.rollback(name, namespace, revisions[-1], _SHORT)
+            return str(status["info"]["status"]) if status else ""
 
     def _status(self, name: str, namespace: str) -> Mapping[str, Any]:
         """Name, version and status of a release; empty if there is none."""
@@ -158,3 +228,25 @@ class Charts:
             path = f"{directory}/{chart.name}.tgz"
             self._session.put(path, chart.archive)
             yield path
+
+
+def _longest(limit: float, hooks: int) -> float:
+    """Seconds that a command may take whose hooks all take as long as they may."""
+    return limit * (_WAITS * hooks + 1) + _MARGIN
+
+
+def _defined(text: str) -> list[str]:
+    """What the definitions of custom resources in a chart add to the API's versions."""
+    try:
+        objects = manifest_objects.parse(text)
+    except Unusable:
+        return []  # Helm says what is wrong with it when it installs the chart
+    found = []
+    for one in objects:
+        spec = one.get("spec") or {}
+        kind = (spec.get("names") or {}).get("kind")
+        for version in spec.get("versions") or ():
+            if version.get("served"):
+                found += [f"{spec.get('group')}/{version.get('name')}"]
+                found += [f"{found[-1]}/{kind}"]
+    return found

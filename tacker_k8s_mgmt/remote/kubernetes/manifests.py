@@ -10,12 +10,22 @@ import copy
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import json_text
-from tacker_k8s_mgmt.model.manifest_objects import OWNER, Object, title
+from tacker_k8s_mgmt.model.manifest_objects import (
+    OWNER,
+    Listing,
+    Object,
+    key,
+    named,
+    reference,
+    title,
+)
 from tacker_k8s_mgmt.remote.backoff import Backoff
 from tacker_k8s_mgmt.remote.kubernetes.kubectl import KubeClient
 
@@ -39,18 +49,48 @@ _CHECK_LIMIT = 180.0  # seconds
 _INCOMPLETE = "unable to retrieve the complete list of server APIs"
 # kubectl reports one error a line, and the same one for each object of a namespace.
 _NO_NAMESPACE = re.compile(r'namespaces "([^"]+)" not found')
-_NO_KIND = re.compile(r'no matches for kind "([^"]+)"')
+_NO_KIND = re.compile(r'no matches for kind "([^"]+)"(?: in version "([^"]+)")?')
 # Its advice in the line after that.
 _CRD_ADVICE = "ensure CRDs are installed first"
+# kubectl's word for what an API server advises, on success and failure alike.
+_WARNING = "Warning: "
 _SHOWN = 5  # objects that are named in an error
 # What the cluster makes itself: endpoints have copies of a Service's labels.
 _MADE_BY_OTHERS = frozenset(
     {"endpoints", "endpointslices.discovery.k8s.io", "events", "events.events.k8s.io"}
 )
+# Kubernetes itself makes these in every namespace, with the token of each account.
+_USUAL = (("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"))
+_TOKEN = "kubernetes.io/service-account-token"  # noqa: S105
 _REFERENCE = (
     r'jsonpath={range .items[*]}{.apiVersion}{"\t"}{.kind}{"\t"}'
-    r'{.metadata.namespace}{"\t"}{.metadata.name}{"\n"}{end}'
+    r'{.metadata.namespace}{"\t"}{.metadata.name}{"\t"}{.type}{"\t"}'
+    r'{range .metadata.ownerReferences[*]}{.apiVersion}{" "}{.kind}{" "}{end}{"\n"}'
+    r"{end}"
 )
+_LISTED = "--verbs=list,delete"
+_SERVED_VERSIONS = ".spec.versions[?(@.served==true)].name"
+# What the API server answers when it serves: with etcd, and with its roles.
+_SERVES = ("get", "--raw=/api/v1/namespaces?limit=1")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind that the API server has.
+
+    :param name: as kubectl takes it: ``deployments.apps``.
+    :param version: the preferred one: ``apps/v1``.
+    """
+
+    name: str
+    version: str
+    kind: str
+    namespaced: bool
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """API group and kind."""
+        return key({"apiVersion": self.version, "kind": self.kind})
 
 
 class Manifests:
@@ -101,35 +141,88 @@ class Manifests:
                 *(*_APPLY, "--dry-run=server"), stdin=items, limit=_CHECK_LIMIT
             )
         except errors.CommandFailed as error:
-            lines = str(error.fields["output"]).splitlines()
-            problems += _distinct(filter(None, map(str.strip, lines)), objects)
+            problems += _refusals(error, objects)
         return tuple(problems)
 
-    def owned(self, owner: str) -> tuple[Object, ...]:
+    def owned(self, owner: str) -> Listing:
         """The objects of an owner, of every kind, by name only (without content)."""
         selector = f"--selector={OWNER}={owner}"
-        return self._references(self._kinds(), "--all-namespaces", selector)
+        kinds, unlisted = self._kinds()
+        found = self._list(kinds, "--all-namespaces", selector)
+        return Listing(found.objects, {**unlisted, **found.unlisted})
 
-    def content(self, namespace: str, kinds: Sequence[str]) -> tuple[Object, ...]:
-        """The objects of these kinds in a namespace, by name only."""
-        return self._references(kinds, f"--namespace={namespace}")
+    def content(self, namespace: str) -> Listing:
+        """What is in a namespace, of every kind, by name only (without content).
 
-    def _references(self, kinds: Sequence[str], *options: str) -> tuple[Object, ...]:
+        Without what Kubernetes itself makes there, and without what is removed with its
+        owner in the same namespace.
+        """
+        kinds, unlisted = self._kinds()
+        wide = {one.key for one in kinds if not one.namespaced}
+        inside = [one for one in kinds if one.namespaced]
+        found = self._list(
+            inside, f"--namespace={namespace}", counts=lambda row: _counts(row, wide)
+        )
+        return Listing(found.objects, {**unlisted, **found.unlisted})
+
+    def _list(
+        self,
+        kinds: Sequence[_Kind],
+        *options: str,
+        counts: Callable[[Sequence[str]], bool] = lambda row: True,
+    ) -> Listing:
+        """List all kinds at once; if that fails, find those that cannot be listed.
+
+        One kind, such as one whose conversion webhook is gone, fails the whole command:
+        then it is repeated in parts, down to single kinds.
+        """
         options = (*options, "--ignore-not-found", "-o", _REFERENCE)
         shown = f"kubectl get all {' '.join(options[:-3])}"
-        text = self._client.run("get", ",".join(kinds), *options, shown=shown)
-        rows = (line.split("\t") for line in text.splitlines() if line)
+
+        def get(asked: Sequence[_Kind]) -> tuple[str, dict[str, str]]:
+            names = ",".join(one.name for one in asked)
+            try:
+                text = self._client.run("get", names, *options, shown=shown, patience=0)
+                return text, {}
+            except errors.CommandFailed as error:
+                reason = str(error.fields["tail"])
+            if len(asked) == 1:
+                return "", {names: reason}
+            if len(asked) == len(kinds):
+                self._client.run(*_SERVES)  # while it restarts, all kinds fail
+            first, rest = _parted(asked, reason)
+            text, broken = get(first)
+            more, others = get(rest)
+            return text + more, {**broken, **others}
+
+        text, unlisted = get(kinds)
+        for name, reason in unlisted.items():
+            LOG.warning("Objects of %s cannot be listed: %s", name, reason)
         with self._client.understanding(shown.removeprefix("kubectl ")):
-            found = {tuple(row): reference(*row) for row in rows}
-        return tuple(found.values())
+            rows = [line.split("\t") for line in text.splitlines() if line]
+            found = {tuple(row[:4]): row for row in rows if counts(row)}
+            objects = tuple(reference(*names) for names in found)
+        return Listing(objects, unlisted)
 
     def present(self, objects: Sequence[Object]) -> tuple[dict[str, Any], ...]:
-        """Those of these objects that are in the cluster, as they are there."""
+        """Those of these objects that are in the cluster, as they are there.
+
+        Of a kind that the API server does not have there are none.
+        """
         if not objects:
             return ()
-        items = _list([_bare(one) for one in objects])
+        items = _list([named(one) for one in objects])
         command = ("get", "-f", "-", "--ignore-not-found", "-o", "json")
-        text = self._client.run(*command, stdin=items)
+        try:
+            text = self._client.run(*command, stdin=items)
+        except errors.CommandFailed as error:
+            absent = _NO_KIND.findall(str(error.fields["output"]))
+            others = [
+                one for one in objects if (one["kind"], one["apiVersion"]) not in absent
+            ]
+            if len(others) == len(objects):
+                raise
+            return self.present(others)
         with self._client.understanding("get -f -"):
             answer = json_text.parse(text or '{"kind": "List", "items": []}')
             return tuple(answer["items"] if answer["kind"] == "List" else [answer])
@@ -140,8 +233,8 @@ class Manifests:
         :param timeout: seconds for all of it.
         :raises ClusterError: naming what is left and its finalizers.
         """
-        if objects:
-            references = [_bare(one) for one in reversed(objects)]
+        references = [named(one) for one in reversed(self.present(objects))]
+        if references:
             # The owner is gone when its dependents are.
             self._client.delete(references, "--cascade=foreground")
             self.wait_gone(references, timeout)
@@ -152,7 +245,7 @@ class Manifests:
         :param timeout: seconds for all of it.
         :raises ClusterError: naming what is left and its finalizers.
         """
-        waiting, references = Backoff(timeout), [_bare(one) for one in objects]
+        waiting, references = Backoff(timeout), [named(one) for one in objects]
         while left := self.present(references):
             if waiting.spent():
                 raise errors.ClusterError(
@@ -192,57 +285,81 @@ class Manifests:
         defined = {kind for kind, _ in map(_defined, objects)}
         return self.present([one for one in objects if one["kind"] not in defined])
 
+    def api_versions(self) -> tuple[str, ...]:
+        """The versions of the API and their kinds, as Helm names them.
+
+        ``apps/v1`` and ``apps/v1/Deployment``; of versions that are not preferred, the
+        kinds of custom resources only: Helm itself knows the others.
+        """
+        versions = self._client.run("api-versions").split()
+        kinds, _ = self._discovered()
+        custom = self._client.table(
+            "customresourcedefinitions",
+            (".spec.group", ".spec.names.kind", _SERVED_VERSIONS),
+            read=lambda group, kind, names: [
+                f"{group}/{name}/{kind}" for name in names.split()
+            ],
+        )
+        names = (f"{one.version}/{one.kind}" for one in kinds)
+        return tuple(dict.fromkeys((*versions, *names, *chain(*custom))))
+
     def cluster_wide(self) -> frozenset[tuple[str, str]]:
         """API group and kind of everything that is in no namespace."""
-        command = ("api-resources", "--namespaced=false", "--no-headers")
+        kinds, _ = self._discovered("--namespaced=false")
+        return frozenset(one.key for one in kinds if not one.namespaced)
+
+    def _kinds(self) -> tuple[list[_Kind], dict[str, str]]:
+        """All kinds whose objects can be listed and deleted, but copies of others.
+
+        :returns: and why those of an API are not known, by its group and version.
+        """
+        kinds, unlisted = self._discovered(_LISTED)
+        return [one for one in kinds if one.name not in _MADE_BY_OTHERS], unlisted
+
+    def _discovered(self, *options: str) -> tuple[list[_Kind], dict[str, str]]:
+        """The kinds that kubectl lists with these options; see :meth:`_kinds`."""
+        command = ("api-resources", *options, "--no-headers")
         try:
             rows = map(str.split, self._client.run(*command).splitlines())
             with self._client.understanding(" ".join(command)):
                 # Name, short names if there are any, version, namespaced, kind.
-                found = [(row[-3].rpartition("/")[0], row[-1]) for row in rows if row]
+                return [
+                    _kind(row[0], row[-3], row[-1], row[-2]) for row in rows if row
+                ], {}
         except errors.CommandFailed as error:
             if _INCOMPLETE not in error.fields["output"]:
                 raise
-            found = [
-                (group, str(kind["kind"]))
-                for group, kind in self._resources_of_answering_groups()
-                if not kind["namespaced"]
-            ]
-        return frozenset(found)
-
-    def _kinds(self) -> list[str]:
-        """Names of all kinds whose objects can be listed and deleted."""
-        command = ("api-resources", "--verbs=list,delete", "-o", "name")
-        try:
-            names = self._client.run(*command).split()
-        except errors.CommandFailed as error:
-            if _INCOMPLETE not in error.fields["output"]:
-                raise
-            names = [
-                f"{kind['name']}.{group}" if group else str(kind["name"])
-                for group, kind in self._resources_of_answering_groups()
-                if {"list", "delete"} <= set(kind["verbs"])
-            ]
-        return [name for name in names if name not in _MADE_BY_OTHERS]
+        found, silent = self._resources_of_answering_groups()
+        return [
+            _kind(one["name"], version, one["kind"], str(one["namespaced"]).lower())
+            for version, one in found
+            if _LISTED not in options or {"list", "delete"} <= set(one["verbs"])
+        ], silent
 
     def _resources_of_answering_groups(
         self,
-    ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Group and description of each kind of the API servers that answer."""
+    ) -> tuple[list[tuple[str, Mapping[str, Any]]], dict[str, str]]:
+        """Version and description of each kind of the API servers that answer.
+
+        :returns: and why others do not, by their group and version.
+        """
         groups = self._client.raw(
             "/apis",
             read=lambda answer: [
-                (group["name"], f"/apis/{group['preferredVersion']['groupVersion']}")
-                for group in answer["groups"]
+                group["preferredVersion"]["groupVersion"] for group in answer["groups"]
             ],
         )
-        for group, path in (("", "/api/v1"), *groups):
+        found, silent = [], {}
+        for version in ("v1", *groups):
+            path = f"/apis/{version}" if "/" in version else f"/api/{version}"
             try:
                 kinds = self._client.raw(path, read=_resources)
             except errors.CommandFailed as error:
                 LOG.warning("Objects of the API %s are not seen: %s", path, error)
+                silent[version] = str(error.fields["tail"])
                 continue
-            yield from ((group, kind) for kind in kinds)
+            found += [(version, kind) for kind in kinds]
+        return found, silent
 
     def _wait_established(self, objects: Sequence[Object], waiting: Backoff) -> None:
         """Wait until custom resources of these definitions can be made."""
@@ -261,15 +378,6 @@ class Manifests:
             waiting.pause()
 
 
-def reference(api_version: str, kind: str, namespace: str, name: str) -> dict[str, Any]:
-    """An object by its name alone.
-
-    :param namespace: "" for a kind without namespaces.
-    """
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
-
-
 def titles(objects: Sequence[Object]) -> str:
     """The titles of objects, or their number if there are many."""
     if len(objects) > _SHOWN:
@@ -283,12 +391,6 @@ def owned_by(owner: str, one: Object) -> dict[str, Any]:
     labels = copied["metadata"].setdefault("labels", {})
     labels |= {MANAGED_BY: FIELD_MANAGER, OWNER: owner}
     return copied
-
-
-def _bare(one: Object) -> dict[str, Any]:
-    metadata = one["metadata"]
-    namespace = metadata.get("namespace") or ""
-    return reference(one["apiVersion"], one["kind"], namespace, metadata["name"])
 
 
 def _list(objects: Iterable[Object]) -> str:
@@ -312,6 +414,50 @@ def _defined(one: Object) -> tuple[str, str]:
 def _is_established(definition: Object) -> bool:
     conditions = definition.get("status", {}).get("conditions") or ()
     return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+
+def _kind(plural: str, version: str, kind: str, namespaced: str) -> _Kind:
+    group = version.rpartition("/")[0]
+    name = f"{plural}.{group}" if group else plural
+    return _Kind(name, version, kind, namespaced == "true")
+
+
+def _parted(
+    kinds: Sequence[_Kind], reason: str
+) -> tuple[Sequence[_Kind], Sequence[_Kind]]:
+    """Kinds in two parts: those that an error names and the others, or halves."""
+    words = set(re.split(r"[^\w.-]+", reason))
+    blamed = [one for one in kinds if {one.kind, one.name} & words]
+    if 0 < len(blamed) < len(kinds):
+        return blamed, [one for one in kinds if one not in blamed]
+    half = len(kinds) // 2
+    return kinds[:half], kinds[half:]
+
+
+def _counts(row: Sequence[str], wide: Collection[tuple[str, str]]) -> bool:
+    """Whether a row of :data:`_REFERENCE` is something that a namespace has.
+
+    :param wide: kinds that are in no namespace: what they own stays when it is removed.
+    """
+    _, kind, _, name, type_, owners = row
+    if (kind, name) in _USUAL or (kind == "Secret" and type_ == _TOKEN):
+        return False
+    words = owners.split()
+    owned_by = [
+        key({"apiVersion": version, "kind": kind})
+        for version, kind in zip(words[::2], words[1::2], strict=True)
+    ]
+    return not owned_by or any(one in wide for one in owned_by)
+
+
+def _refusals(error: errors.CommandFailed, objects: Sequence[Object]) -> list[str]:
+    """What an API server has against these objects; its warnings are logged."""
+    lines = [line.strip() for line in str(error.fields["output"]).splitlines()]
+    warnings = [line for line in lines if line.startswith(_WARNING)]
+    for line in dict.fromkeys(warnings):
+        LOG.warning("%s: %s", titles(objects), line)
+    others = [line for line in lines if line and line not in warnings]
+    return _distinct(others or [str(error.fields["tail"])], objects)
 
 
 def _distinct(lines: Iterable[str], objects: Sequence[Object]) -> list[str]:

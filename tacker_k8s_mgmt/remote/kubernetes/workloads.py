@@ -2,7 +2,7 @@
 """Workloads and Jobs: how far they are, and why they do not work."""
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +22,16 @@ _LONGEST = 600  # characters of a log or a message
 _ON_DELETE = "OnDelete"
 _PROBE_LIMIT = 60.0  # seconds
 _DONE = ("Complete", "SuccessCriteriaMet")
+# Reasons of the events with which the Job controller reports the end of a Job.
+_COMPLETED = "Completed"
+_ENDED_BADLY = (
+    *("BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy"),
+    *("FailedIndexes", "MaxFailedIndexesExceeded"),
+)
+# A DaemonSet and its pods have the number of the template that they are of.
+_TEMPLATE_ANNOTATION = "deprecated.daemonset.template.generation"
+_TEMPLATE_LABEL = "pod-template-generation"
+_READY = '.status.conditions[?(@.type=="Ready")].status'
 
 
 class Workloads:
@@ -36,19 +46,67 @@ class Workloads:
         self._client = client
         self._manifests = Manifests(client)
 
-    def progress(self, objects: Sequence[Object]) -> Progress:
-        """How far these Deployments, StatefulSets, DaemonSets and Jobs are."""
+    def progress(
+        self, objects: Sequence[Object], former: Collection[str] = ()
+    ) -> Progress:
+        """How far these Deployments, StatefulSets, DaemonSets and Jobs are.
+
+        A Job that was made and is not there has ended: its time to live removes it. How
+        it ended is in its events.
+
+        :param former: uids of earlier Jobs, whose events do not count.
+        """
         present = {title(one): one for one in self._manifests.present(objects)}
         progress = Progress()
         for one in objects:
             there = present.get(title(one))
-            if there is None:
+            if there is None and one["kind"] == JOB:
+                self._gone_job(one, former, progress)
+            elif there is None:
                 progress.pending[title(one)] = "it is not there"
             elif one["kind"] == JOB:
                 _job(there, progress)
             else:
                 self._rollout(there, progress)
         return progress
+
+    def ended_jobs(self, namespace: str) -> frozenset[str]:
+        """The uids of the Jobs whose end is known by their events."""
+        found = self._job_events(namespace)
+        return frozenset(event["involvedObject"].get("uid", "") for event in found)
+
+    def _job_events(self, namespace: str, name: str = "") -> list[Mapping[str, Any]]:
+        """The events about the end of Jobs, or of the Jobs of a name."""
+        about = "involvedObject.kind=Job" + (
+            f",involvedObject.name={name}" if name else ""
+        )
+        reasons = (_COMPLETED, *_ENDED_BADLY)
+        return self._client.get(
+            "events",
+            f"--namespace={namespace}",
+            f"--field-selector={about}",
+            read=lambda answer: [
+                one for one in answer["items"] if one.get("reason") in reasons
+            ],
+        )
+
+    def _gone_job(
+        self, one: Object, former: Collection[str], progress: Progress
+    ) -> None:
+        metadata = one["metadata"]
+        events = [
+            event
+            for event in self._job_events(metadata["namespace"], metadata["name"])
+            if event["involvedObject"].get("uid") not in former
+        ]
+        if any(event["reason"] == _COMPLETED for event in events):
+            return
+        for event in events:
+            texts = (event["reason"], event.get("message"))
+            progress.failed[title(one)] = ": ".join(filter(None, texts))
+        if not events:
+            text = "it is not there, and no event tells how it ended"
+            progress.pending[title(one)] = text
 
     def _rollout(self, one: Object, progress: Progress) -> None:
         """Ask kubectl, which knows the rules of each kind."""
@@ -65,25 +123,51 @@ class Workloads:
                 raise
             progress.failed[title(one)] = "it exceeded its progress deadline"
             return
-        if text.startswith("Waiting for"):
+        waits = text.startswith("Waiting for")
+        if waits and one["kind"] == "DaemonSet" and self._lacks_silent_only(one):
+            LOG.info("%s: %s: on nodes that are not Ready", title(one), text.strip())
+        elif waits:
             progress.pending[title(one)] = text.strip().rstrip(".")
+
+    def _lacks_silent_only(self, one: Object) -> bool:
+        """Whether all pods that a DaemonSet lacks are of nodes that are not Ready.
+
+        No kubelet starts or ends them there.
+        """
+        metadata, status = one["metadata"], one.get("status") or {}
+
+        def count(name: str) -> int:
+            return int(status.get(name) or 0)
+
+        nodes = self._client.table("nodes", (".metadata.name", _READY), read=_pair)
+        silent = {name for name, ready in nodes if ready != "True"}
+        pods = [pod for pod in self._pods(one) if _owner(pod) == metadata["uid"]]
+        places = {pod["spec"].get("nodeName") for pod in pods}
+        others = [pod for pod in pods if pod["spec"].get("nodeName") not in silent]
+        template = (metadata.get("annotations") or {}).get(_TEMPLATE_ANNOTATION)
+        if count("observedGeneration") < metadata.get("generation", 0) or not all(
+            pod_diagnosis.is_well(pod) and _template(pod) == template for pod in others
+        ):
+            return False
+        # A node that is to have no pod of it any more is not in the desired number.
+        spared = len(silent & places) - count("numberMisscheduled")
+        there = min(count("updatedNumberScheduled"), count("numberAvailable"))
+        return count("desiredNumberScheduled") - there <= spared
 
     def diagnosis(self, one: Object) -> str:
         """Why the pods of a workload or Job do not work; "" if nothing is known."""
-        metadata = one["metadata"]
-        if one["kind"] == JOB:
-            selector = f"job-name={metadata['name']}"
-        else:
-            labels = (one["spec"].get("selector") or {}).get("matchLabels") or {}
-            selector = ",".join(f"{name}={labels[name]}" for name in sorted(labels))
-        if not selector:
+        if not _selector(one):
             return ""
-        pods = self._manifests.get("pods", metadata["namespace"], selector)
+        pods = self._pods(one)
         ill = [pod for pod in pods if not pod_diagnosis.is_well(pod)]
         texts = [self._of_pod(pod) for pod in sorted(ill, key=_created)[-_PODS:]]
         if not pods:
             texts = list(self._events(one)) or ["it has no pod"]
         return "; ".join(texts)
+
+    def _pods(self, one: Object) -> tuple[dict[str, Any], ...]:
+        namespace = one["metadata"]["namespace"]
+        return self._manifests.get("pods", namespace, _selector(one))
 
     def _of_pod(self, pod: Object) -> str:
         node = (pod.get("spec") or {}).get("nodeName")
@@ -148,6 +232,29 @@ def _job(one: Object, progress: Progress) -> None:
             f"it is not complete ({counts['active']} pods at work, "
             f"{counts['failed']} failed)"
         )
+
+
+def _selector(one: Object) -> str:
+    """Labels of the pods of a workload or Job; "" if they are not known."""
+    if one["kind"] == JOB:
+        return f"job-name={one['metadata']['name']}"
+    labels = (one["spec"].get("selector") or {}).get("matchLabels") or {}
+    return ",".join(f"{name}={labels[name]}" for name in sorted(labels))
+
+
+def _pair(name: str, value: str) -> tuple[str, str]:
+    return name, value
+
+
+def _owner(pod: Object) -> str | None:
+    """The uid of its controller."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return next((one["uid"] for one in owners if one.get("controller")), None)
+
+
+def _template(pod: Object) -> str | None:
+    labels = pod["metadata"].get("labels") or {}
+    return str(labels[_TEMPLATE_LABEL]) if _TEMPLATE_LABEL in labels else None
 
 
 def _strategy(one: Object) -> str:

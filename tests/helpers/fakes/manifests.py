@@ -6,6 +6,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.model.manifest_objects import Listing
 from tests.helpers.fakes.state import SiteState
 
 Object = Mapping[str, Any]
@@ -51,23 +53,27 @@ class FakeManifests:
             ),
         ]
 
-    def owned(self, owner: str) -> Sequence[Object]:
+    def owned(self, owner: str) -> Listing:
         self._site.touch("manifests.owned")
         everything = self._site.objects.values()
-        return [
-            o
-            for o in everything
-            if o["metadata"].get("labels", {}).get(_OWNER) == owner
-        ]
+        return Listing(
+            [
+                o
+                for o in everything
+                if o["metadata"].get("labels", {}).get(_OWNER) == owner
+            ]
+        )
 
-    def content(self, namespace: str, kinds: Sequence[str]) -> Sequence[Object]:
+    def content(self, namespace: str) -> Listing:
         self._site.touch("manifests.content")
-        wanted = {kind.partition(".")[0] for kind in kinds}
-        return [
-            one
-            for (kind, where, _), one in self._site.objects.items()
-            if where == namespace and f"{kind.lower()}s" in wanted
-        ]
+        everything = self._site.objects.items()
+        found = [one for (_, where, _), one in everything if where == namespace]
+        return Listing(found, self._site.unlisted)
+
+    def wait_gone(self, objects: Sequence[Object], timeout: float) -> None:
+        self._site.touch("manifests.wait_gone")
+        if left := self._present(objects):
+            raise errors.ClusterError(detail=f"Still there: {key(left[0])}.")
 
     def present(self, objects: Sequence[Object]) -> Sequence[Object]:
         self._site.touch("manifests.present")

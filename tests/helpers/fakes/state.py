@@ -65,6 +65,7 @@ class SiteState:
     :ivar package_content: the files of the VNF package, by path.
     :ivar tenants_in_use: names of the tenants on whose VIM a VNF runs.
     :ivar objects: other objects in the cluster, by kind, namespace and name.
+    :ivar unlisted: why kinds cannot be listed, by their names.
     :ivar conflicts: how often others change a Node object before it can be changed.
     """
 
@@ -101,6 +102,7 @@ class SiteState:
         self.tenant_vims: dict[str, ports.VimSpec] = {}
         self.tenants_in_use: set[str] = set()
         self.objects: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self.unlisted: dict[str, str] = {}
         self.helm_password: SecretStr | None = SecretStr("of-helm")
         self.helm_hosts: dict[str, str] = {}
         self.foreign_vims: set[str] = set()

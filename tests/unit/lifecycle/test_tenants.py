@@ -182,8 +182,7 @@ class TestLeaving:
     def test_refused_while_there_are_cnfs(self):
         site = with_tenants(BLUE, RED)
         site.tenants_in_use = {"blue"}
-        web = {"kind": "Deployment", "metadata": {"name": "web", "namespace": "red"}}
-        site.objects["Deployment", "red", "web"] = web
+        put(site, "apps/v1", "Deployment", "web", "red")
         text = problem(site)
         assert "have 2 problem(s)" in text
         assert "tenant blue cannot leave: VNFs use its VIM" in text
@@ -191,12 +190,52 @@ class TestLeaving:
 
     def test_refused_in_a_rollback_too(self):
         site = with_tenants(BLUE)
-        web = {"kind": "Service", "metadata": {"name": "web", "namespace": "blue"}}
-        site.objects["Service", "blue", "web"] = web
+        put(site, "v1", "Service", "web", "blue")
         with pytest.raises(errors.StepFailed, match="blue cannot leave"):
             modify(site, checked=False)
         assert set(site.tenant_vims) == {"blue"}
         assert "Namespace blue" in named(site)
+
+    def test_an_object_of_a_custom_kind_keeps_a_tenant(self):
+        site = with_tenants(BLUE)
+        put(site, "snapshot.storage.k8s.io/v1", "VolumeSnapshot", "backup", "blue")
+        assert "its namespace has VolumeSnapshot blue/backup; " in problem(site)
+
+    @pytest.mark.parametrize(
+        ("version", "kind"),
+        [
+            *(("v1", kind) for kind in ("ConfigMap", "Secret", "ServiceAccount")),
+            ("rbac.authorization.k8s.io/v1", "Role"),
+        ],
+    )
+    def test_configuration_and_rights_go_along(self, version, kind):
+        site = with_tenants(BLUE)
+        put(site, version, kind, "theirs", "blue")
+        modify(site)
+        assert site.objects == {}
+
+    def test_a_kind_that_cannot_be_listed_keeps_a_tenant_that_leaves_only(self):
+        site = with_tenants(BLUE)
+        site.unlisted = {"volumesnapshots.snapshot.storage.k8s.io": "no webhook"}
+        modify(site, BLUE, RED)
+        assert set(site.tenant_vims) == {"blue", "red"}
+        text = problem(site)
+        assert "tenant red cannot leave: its namespace may have objects of " in text
+        assert "volumesnapshots.snapshot.storage.k8s.io (no webhook)" in text
+
+    def test_one_whose_removal_was_cut_off_is_waited_for(self):
+        site = with_tenants(BLUE)
+        space = copy.deepcopy(site.objects["Namespace", "", "blue"])
+        space["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        site.objects["Namespace", "", "blue"] = space
+        with pytest.raises(errors.StepFailed, match="Still there"):
+            modify(site, BLUE)
+
+
+def put(site, version, kind, name, namespace):
+    metadata = {"name": name, "namespace": namespace}
+    made = {"apiVersion": version, "kind": kind, "metadata": metadata}
+    site.objects[kind, namespace, name] = made
 
 
 class TestToken:

@@ -43,6 +43,16 @@ class TestDefault:
         other = service("lb", (80, "TCP", 30081), loadBalancerClass="metallb")
         assert exposed(None, other) == ()
 
+    def test_without_node_ports_it_is_left_to_another_one(self):
+        none = {"allocateLoadBalancerNodePorts": False}
+        other = service("lb", (80, "TCP", None), type="LoadBalancer", **none)
+        assert exposed(None, other) == ()
+        (problem,) = problems({"services": [{"name": "lb"}]}, other)
+        assert "port 80/tcp has no node port, because allocateLoadBalancerN" in problem
+        # A port may have one nevertheless.
+        own = service("lb", (80, "TCP", 30081), type="LoadBalancer", **none)
+        assert ports(exposed(None, own)) == [("lb", "tcp", 80, 30081)]
+
     def test_sctp_is_left_out(self):
         amf = service("amf", (38412, "SCTP", 30412), (80, "TCP", 30080))
         assert ports(exposed({}, amf)) == [("amf", "tcp", 30080, 30080)]

@@ -69,6 +69,14 @@ def test_the_set_of_one_owner_becomes_what_is_wanted_in_one_change() -> None:
     assert on_balancer(site) == record(site) == {OTHER}
 
 
+def test_a_port_without_node_port_is_sent_to_no_script() -> None:
+    site = instantiated()
+    with pytest.raises(errors.ExposureError, match="80/tcp of Service shop/web has no"):
+        put(site, ONE, replace(WEB, node_port=0), DNS)
+    assert calls(site) == []
+    assert record(site) == set()
+
+
 def test_all_conflicts_are_named_with_their_owner_before_anything_changes() -> None:
     site = instantiated()
     by_hand = ExposedService("ntp", 123, 30123, servers=(), protocol="udp")

@@ -154,12 +154,12 @@ class TestOwned:
     def test_of_every_kind_and_namespace(self, objects, site):
         objects.apply([NAMESPACE, configmap(), deployment()], owner=APP, timeout=60)
         objects.apply([configmap("other")], owner="app.other", timeout=60)
-        assert sorted(map(title, objects.owned(APP))) == [
+        assert sorted(map(title, objects.owned(APP).objects)) == [
             "ConfigMap shop/settings",
             "Deployment shop/api",
             "Namespace shop",
         ]
-        assert objects.owned("app.none") == ()
+        assert objects.owned("app.none").objects == ()
 
     def test_without_the_groups_of_servers_that_do_not_answer(
         self, client, objects, site, monkeypatch, caplog
@@ -167,7 +167,7 @@ class TestOwned:
         objects.apply([NAMESPACE, deployment()], owner=APP, timeout=60)
         monkeypatch.setattr(client, "run", incomplete(client.run, "/apis/batch"))
         with caplog.at_level(logging.WARNING):
-            titles = sorted(map(title, objects.owned(APP)))
+            titles = sorted(map(title, objects.owned(APP).objects))
         assert titles == ["Deployment shop/api", "Namespace shop"]
         assert "Objects of the API /apis/batch/v1 are not seen" in caplog.text
 
@@ -176,7 +176,7 @@ class TestDelete:
     def test_they_and_theirs_are_gone(self, objects, site):
         objects.apply([NAMESPACE, deployment()], owner=APP, timeout=60)
         site.run(deployment())
-        objects.delete(objects.owned(APP), timeout=60)
+        objects.delete(objects.owned(APP).objects, timeout=60)
         assert not found(site, "/api/v1/namespaces/shop")
         assert not site.kube.get("/api/v1/pods")["items"]
 

@@ -126,18 +126,22 @@ def test_what_is_done_with_the_token_is_done_or_refused(site, token):
         assert code == 0 or "is forbidden" in done.stderr
 
 
+def content(objects):
+    return objects.content("blue").objects
+
+
 def test_the_content_of_a_namespace(objects, site, token):
-    assert objects.content("blue", tenants._CONTENT) == ()
+    assert content(objects) == ()
     made = bed.deployment("web", 1)
     made["metadata"]["namespace"] = "blue"
     site.kube.apply(made)
-    found = {one["kind"] for one in objects.content("blue", tenants._CONTENT)}
+    found = {one["kind"] for one in content(objects)}
     assert "Deployment" in found
 
 
 def test_all_that_is_owned_can_be_removed(objects, site, token):
     for name in ("blue", "red"):
-        objects.delete(objects.owned(tenant_objects.owner(name)), timeout=60)
+        objects.delete(objects.owned(tenant_objects.owner(name)).objects, timeout=60)
     assert tenants.known(objects) == frozenset()
-    assert objects.owned("tenant.blue") == ()
+    assert objects.owned("tenant.blue").objects == ()
     assert site.kube.request("GET", "/api/v1/namespaces", token=token)[0] == 401
