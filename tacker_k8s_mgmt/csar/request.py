@@ -32,7 +32,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     request_schemas.CHANGE_EXT_CONN: ("extVirtualLinks",),
     request_schemas.SCALE: ("aspectId", "numberOfSteps", "type"),
     request_schemas.HEAL: ("vnfcInstanceId", "cause"),
-    request_schemas.MODIFY: ("metadata",),
+    request_schemas.MODIFY: ("metadata", "vnfInstanceDescription", "vnfPkgId"),
     request_schemas.TERMINATE: ("terminationType", "gracefulTerminationTimeout"),
 }
 
@@ -111,6 +111,10 @@ def _operation(document: Mapping[str, Any]) -> str:
     """The operation of a body; "" if nothing in it identifies one."""
     if "upgrade_type" in mapping(document.get("additionalParams")):
         return request_schemas.CHANGE_VNFPKG
+    if "vnfdId" in document and "additionalParams" in document:
+        return request_schemas.CHANGE_VNFPKG  # The other bodies have one of them.
+    if "vnfInstanceName" in document and "vnfdId" not in document:
+        return request_schemas.MODIFY
     marked = (op for op, marks in _MARKS.items() if document.keys() & marks)
     return next(marked, "")
 

@@ -97,7 +97,8 @@ class _ChangeExtConn(Body):
 
 
 class _Modify(Body):
-    metadata: dict[_Key, Any]
+    metadata: dict[_Key, Any] = {}
+    vnfInstanceName: _Text | None = None
 
 
 class _AddressesV2(Body):

@@ -14,7 +14,7 @@ from tacker_k8s_mgmt.csar import stack_simulation, vnfd
 from tacker_k8s_mgmt.csar.request import Request
 from tacker_k8s_mgmt.errors import DiscoveryError
 from tacker_k8s_mgmt.model import network_plugins, networks
-from tacker_k8s_mgmt.model.tree import mapping, sequence
+from tacker_k8s_mgmt.model.tree import dig, mapping, sequence
 from tacker_k8s_mgmt.request import key_aliases
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology import base_hot, base_hot_names, connection_points
@@ -37,6 +37,8 @@ _STAND_INS: Mapping[str, dict[str, Any]] = {
     "external_lb_param": {"ssh_username": "nobody"},
 }
 _NODES = ("master_node.", "worker_node.")
+_RULE = "OS::Neutron::SecurityGroupRule"
+_KUBELET = 10250
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -77,6 +79,9 @@ class Look:
         self._base = base
         default = next(iter(flavour.levels), "")
         self._level = str(request.body.get("instantiationLevelId") or default)
+        schemas = base.top.parameters.items()
+        defaults = {n: s["default"] for n, s in schemas if "default" in s}
+        self._values = {**defaults, **request.additional_params}
         self._counts = flavour.instances(self._level)
         self._stack = stack_simulation.stack(
             base, self._counts, request.additional_params
@@ -97,6 +102,7 @@ class Look:
         yield from dict.fromkeys(found)
         yield from self._numbers()
         yield from self.spoofing()
+        yield from self._closed()
 
     def warnings(self) -> Iterator[str]:
         """What works, but perhaps not as intended."""
@@ -112,6 +118,44 @@ class Look:
                 f"master_node.aspect_id: {aspect} is a scaling aspect; control planes "
                 "cannot be scaled, and the driver refuses a request to do so"
             )
+
+    def _closed(self) -> Iterator[str]:
+        """Ports of nodes at which their security groups drop the cluster's packets."""
+        top = self._base.top.resources
+        if any(definition["type"] == _RULE for definition in top.values()):
+            return  # They may add to the groups.
+        present = connection_points.attachments(self._stack)
+        inner = connection_points.inner_points(self._params, present)
+        for port in {r.name: r for r in self._base.resources()}.values():
+            attribute = inner.get(port.name, "")
+            if port.type != base_hot.PORT or not attribute.startswith(_NODES):
+                continue
+            groups = _flat(port.properties.get("security_groups"))
+            names = [str(dig(group, "get_resource")) for group in groups]
+            known = [top[name] for name in names if name in top]
+            rules = [r for g in known for r in sequence(dig(g, "properties", "rules"))]
+            if not names or len(known) < len(names):
+                continue  # The project's default group, or others that exist already.
+            if not any(self._admits(mapping(rule), _KUBELET) for rule in rules):
+                yield (
+                    f"{attribute}: the security groups of {port.name} "
+                    f"({', '.join(names)}) do not admit TCP {_KUBELET}, at which the "
+                    "API reaches the kubelets: name the VMs' port on the cluster's "
+                    "network, or give this one a group that admits the nodes"
+                )
+
+    def _admits(self, rule: Mapping[str, Any], port: int) -> bool:
+        """Whether a rule admits packets to a port; what is not known admits all."""
+        given = base_hot.filled(dict(rule), self._values)
+        if given.get("direction", "ingress") != "ingress":
+            return False
+        if str(given.get("protocol") or "any").lower() not in ("any", "tcp", "6"):
+            return isinstance(given.get("protocol"), Mapping)
+        low, high = given.get("port_range_min"), given.get("port_range_max")
+        try:
+            return low is None or int(low) <= port <= int(low if high is None else high)
+        except (TypeError, ValueError):
+            return True
 
     def _numbers(self) -> Iterator[str]:
         """Groups whose size is fixed in the Base HOT and differs from the level's."""
@@ -168,6 +212,13 @@ class Look:
             "cluster.network.plugin" if network.plugin else f"kubespray_vars.{variable}"
         )
         return f"{place}: {name} has no encapsulation by default, so"
+
+
+def _flat(value: Any) -> list[Any]:
+    """A list, without lists in it; a parameter may stand for several groups."""
+    if not isinstance(value, list):
+        return [] if value is None else [value]
+    return [one for inner in value for one in _flat(inner)]
 
 
 def _passes(port: StackResource, pods: _Network) -> bool:

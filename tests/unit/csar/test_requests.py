@@ -459,7 +459,9 @@ def test_a_floating_ip_leads_to_the_port_behind_it(with_floating_ips):
     del given["external_lb_param"]["nic_cp_name"]
     given["master_node"]["ssh_cp_name"] = "master_FIP"
     del given["master_node"]["nic_cp_name"]
-    assert problems(document, with_floating_ips) == []
+    (problem,) = problems(document, with_floating_ips)
+    # It is found, and its groups are for SSH and the API alone.
+    assert problem.startswith("master_node.ssh_cp_name: the security groups of masterN")
 
 
 LOOSE = """
@@ -827,3 +829,74 @@ def test_the_parameters_of_the_specifications_hot_are_accepted(parts, tmp_path):
     assert set(base.required) == {"management_cidr", "net1"}
     report = check_of(changed, tmp_path)
     assert report.problems == ()
+
+
+# --- security groups of nodes
+
+TCP = {"protocol": "tcp", "port_range_min": 10250, "port_range_max": 10250}
+ADMITTING = [
+    {},
+    {"remote_mode": "remote_group_id"},
+    TCP,
+    {"protocol": 6, "port_range_min": 1, "port_range_max": 65535},
+    {"protocol": "tcp"},
+    {"protocol": {"get_param": "unknown"}, "port_range_min": 22},
+    {**TCP, "port_range_min": {"get_param": "unknown"}},
+]
+CLOSED = [
+    {**TCP, "direction": "egress"},
+    {**TCP, "protocol": "udp"},
+    {"protocol": "icmp"},
+    {"protocol": "tcp", "port_range_min": 22, "port_range_max": 22},
+    {"protocol": "tcp", "port_range_min": 22},
+    {**TCP, "port_range_min": 10251, "port_range_max": 10260},
+]
+
+
+def opened_by(parts, rules):
+    tree = yaml.safe_load(parts[HOT])
+    tree["resources"]["cluster_access"]["properties"]["rules"] = rules
+    return contents_of({**parts, HOT: yaml.safe_dump(tree).encode()})
+
+
+@pytest.mark.parametrize("rule", ADMITTING, ids=str)
+def test_groups_that_admit_the_kubelet_are_no_problem(parts, rule):
+    assert problems(SIMPLE, opened_by(parts, [CLOSED[0], rule])) == []
+
+
+@pytest.mark.parametrize("rules", [[], CLOSED, *([rule] for rule in CLOSED)], ids=str)
+def test_groups_that_do_not_are(parts, rules):
+    found = problems(SIMPLE, opened_by(parts, rules))
+    assert [text.split(":")[0] for text in found] == [
+        "master_node.nic_cp_name",
+        "worker_node.nic_cp_name",
+    ]
+    assert "workerNode_CP1 (cluster_access) do not admit TCP 10250" in found[1]
+
+
+@pytest.mark.parametrize(
+    ("document", "operation"),
+    [
+        ({"vnfInstanceName": "one"}, "modify"),
+        ({"vnfInstanceDescription": "text"}, "modify"),
+        ({"metadata": {"a": "b"}}, "modify"),
+        ({"vnfdId": DESCRIPTOR}, "create"),
+        ({"vnfdId": DESCRIPTOR, "vnfInstanceName": "one"}, "create"),
+        ({"vnfdId": DESCRIPTOR, "additionalParams": {}}, "change_vnfpkg"),
+    ],
+)
+def test_the_operation_of_a_body_is_recognised(document, operation):
+    assert request.read(document, V2).operation == operation
+
+
+def test_a_change_of_package_is_checked_as_the_hook_does(contents):
+    given = {"upgrade_type": "RollingUpdate", "vdu_params": [{"vduId": "workerNode"}]}
+    body = {"vnfdId": DESCRIPTOR, "additionalParams": given}
+    v2 = dataclasses.replace(contents, api=V2)
+    found = request_check.findings(request.read(body, V2), v2).problems
+    assert found[-2:] == [
+        "additionalParams.vdu_params must be []",
+        "additionalParams must have lcm-operation-user-data and "
+        "lcm-operation-user-data-class as the request of the instantiation, for "
+        "without them Tacker sets images and flavours anew",
+    ]

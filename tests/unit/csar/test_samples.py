@@ -332,6 +332,7 @@ def test_placeholders_of_the_specifications_body_are_reported(package):
         ["spec", "ansible.transferring_inventory_path"],
         ["spec", "external_lb_param.script_path"],
         ["spec", "external_lb_param.ssh_cp_name"],
+        *(["spec", f"{group}.nic_cp_name"] for group in ("master_node", "worker_node")),
     ]
 
 
@@ -348,6 +349,13 @@ def test_the_specifications_body_fits_when_these_are_filled_in(package):
         "ssh_cp_name": "externalLB_CP1",
         "script_path": "./Scripts/install_external_lb.sh",
     }
+    # Its nodes meet on the network that the sample package opens for SSH and the API.
+    master, worker = check(package, {"spec": body}).problems
+    assert master.startswith("spec: master_node.nic_cp_name: the security groups of ")
+    assert "masterNode_CP1 (management_access, api_access) do not admit" in master
+    assert worker.startswith("spec: worker_node.nic_cp_name: the security groups of ")
+    given["master_node"]["nic_cp_name"] = "masterNode_CP2"
+    given["worker_node"]["nic_cp_name"] = "workerNode_CP1"
     report = check(package, {"spec": body})
     assert report.problems == ()
     assert any("is taken as 192.168.0.0/16" in text for text in report.warnings)
