@@ -54,12 +54,16 @@ def digest(paths: Iterable[Path], *texts: str) -> str:
 def claim(directory: Path) -> None:
     """Make and mark a directory, so that :func:`remove` may remove it.
 
-    :raises LabError: it has contents that are not ours.
+    :raises LabError: it has contents that are not ours, or is inside another lab's.
     """
-    directory.mkdir(parents=True, exist_ok=True)
     marker = directory / MARKER
     if marker.exists():
         return
+    for above in directory.resolve().parents:
+        if (above / MARKER).exists():
+            # The other lab would remove it with its own.
+            raise LabError(f"{directory} is inside the lab {above}", 2)
+    directory.mkdir(parents=True, exist_ok=True)
     if any(directory.iterdir()):
         raise LabError(
             f"{directory} is not empty and not a lab's: choose another --state", 2

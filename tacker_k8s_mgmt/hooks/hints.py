@@ -60,9 +60,26 @@ VMS_EXIST = Advice(
     "`retry` goes on from here, `rollback` removes what there is, and after `fail` it "
     "stays until the VNF is instantiated again."
 )
-HEAL_OF_ALL = Advice(
+_HEAL_OF_ALL = (
     "`retry` goes on from here; after `fail` what there is stays until the whole VNF "
     "is healed again."
+)
+#: Tacker's v1 API calls only the ``_end`` hook again.
+V1_HEAL_OF_ALL = Advice(
+    _HEAL_OF_ALL,
+    refused="Send `fail` for this operation, and heal the whole VNF again: `retry` "
+    "would have Heat replace nothing.",
+)
+#: The v2 API begins the whole operation again.
+V2_HEAL_OF_ALL = Advice(
+    _HEAL_OF_ALL,
+    refused="`retry` has Heat replace them again; after `fail` the cluster stays as it "
+    "is.",
+)
+#: A request whose list of VNFCs is empty.
+NO_VNFC = (
+    "vnfcInstanceId is an empty list, which names no VNFC. A request without "
+    "vnfcInstanceId heals the whole VNF; nothing was changed."
 )
 
 

@@ -169,8 +169,8 @@ class Expose(_OfServices):
 class Unexpose(_OnCluster):
     """Removes all exposures of a CNF; the load balancer need not be there.
 
-    Nor need the cluster: a heal of the whole VNF removes its inventory, and keeps the
-    record until the cluster is built anew.
+    Nor need the cluster: a heal of the whole VNF may have deleted its VMs or removed
+    its inventory, and keeps the record until the cluster is built anew.
 
     :param owner: id of the CNF's VNF instance.
     """
@@ -207,6 +207,8 @@ class Unexpose(_OnCluster):
         if state.nodes:
             state.machines = state.site.machines()
             settle(state, state.nodes)
+        if not any(node.server_id in state.machines.places for node in state.nodes):
+            state.nodes = ()
 
     def _find(self) -> None:
         state = self._state

@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Instantiation: the VMs that Heat has built become a Kubernetes cluster.
 
+Heal of the whole VNF: as a termination and an instantiation, with one difference from
+the specification. What describes the cluster is removed by ``heal_end``, which finds
+that Heat has replaced the VMs; if Heat or Tacker stops before, the cluster stays as it
+was.
+
 Specification, "Instantiate Kubernetes cluster VNF", steps 9 to 14, with one difference
 in order: the load balancer is installed before ``cluster.yml`` runs, because the nodes
 and the VIM reach the API through it.
 """
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
@@ -25,15 +33,25 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     vim,
 )
 from tacker_k8s_mgmt.lifecycle.steps.compare import settle
-from tacker_k8s_mgmt.lifecycle.steps.records import JOINED_FILE
+from tacker_k8s_mgmt.lifecycle.steps.records import (
+    EXPOSURES_FILE,
+    JOINED_FILE,
+    nodes_in,
+    rebuilt,
+)
+from tacker_k8s_mgmt.lifecycle.terminate import remove_own, terminate_start
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
 from tacker_k8s_mgmt.model.nodes import Role, name_nodes
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
 from tacker_k8s_mgmt.request import option_types
+from tacker_k8s_mgmt.topology.heal_record import WHOLE_FILE, WholeHeal
 
 
 class Instantiate:
-    """The steps of ``instantiate_end``, and of ``heal_end`` for a whole VNF."""
+    """The steps of ``instantiate_end``."""
+
+    #: Names of the files that stay when those of a former cluster are removed.
+    _kept_files: tuple[str, ...] = ()
 
     def __init__(self, deps: Dependencies) -> None:
         self._state = ClusterState(deps)
@@ -111,6 +129,10 @@ class Instantiate:
         state.site.workdir.claim()
         self._claimed = True
         state.site.lock()
+        former = state.records.servers()
+        if former and former.isdisjoint(state.machines.places):
+            # Nothing of it is there any more, but a directory that was not removed.
+            remove_own(state.deps.vnf_id, state.site, keep=self._kept_files)
         rebuild.inventory(state)
         if previous := state.previous():
             rebuild.machines(state, previous)
@@ -140,3 +162,118 @@ class Instantiate:
 
     def _read_access(self) -> None:
         self._access = self._state.cluster().admin_access()
+
+
+class WholeHealStart:
+    """The steps of ``heal_start`` for a whole VNF, which remove nothing.
+
+    :param listed: ids of the servers that Tacker lists.
+    :param kept: returns the ids of the servers that Tacker leaves as they are.
+    """
+
+    def __init__(
+        self,
+        deps: Dependencies,
+        *,
+        listed: Collection[str],
+        kept: Callable[[], Collection[str]] = frozenset,
+    ) -> None:
+        self._state = ClusterState(deps)
+        self._listed = listed
+        self._kept = kept
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work."""
+        return (
+            preflight.step(self._state.deps),
+            *terminate_start(self._state.site.vims),
+            Step("record the VMs that are replaced", self._record),
+        )
+
+    def left(self) -> str:
+        """What stays behind when a step fails."""
+        return ""
+
+    def _record(self) -> None:
+        state = self._state
+        state.site.workdir.claim()
+        state.site.lock()
+        former = state.records.servers()
+        if kept := former & set(self._kept()):
+            raise errors.UnsupportedOperation(
+                detail="Tacker does not list these VMs, so Heat would leave them as "
+                f"they are: {_named(state, kept)}.",
+                hint='With "all": true in additionalParams, Heat deletes and creates '
+                "the whole stack.",
+            )
+        _write(state, WholeHeal({*former, *self._listed}))
+
+
+class WholeHealEnd(Instantiate):
+    """The steps of ``heal_end`` for a whole VNF."""
+
+    _kept_files = (EXPOSURES_FILE, WHOLE_FILE)
+
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in the order of work."""
+        state = self._state
+        check, *install = super().steps()
+        return (
+            check,
+            Step("check that Heat has replaced the VMs", self._check_replaced),
+            Step(
+                "remove the former cluster's VIM",
+                state.site.vims.remove,
+                probe=self._is_cleared,
+            ),
+            Step(
+                "remove the former cluster's records",
+                self._clear,
+                probe=self._is_cleared,
+            ),
+            *install,
+            Step("end the heal", lambda: _write(state, WholeHeal())),
+        )
+
+    def _check_replaced(self) -> None:
+        """Record what is replaced, as a heal without ``heal_start`` has not."""
+        state = self._state
+        recorded = _recorded(state) or WholeHeal()
+        is_new = recorded == WholeHeal()
+        heal = WholeHeal(state.records.servers()) if is_new else recorded
+        if there := set(heal.former) & state.site.machines().places.keys():
+            raise errors.UnsupportedOperation(
+                detail=f"Heat has not replaced these VMs: {_named(state, there)}. The "
+                "cluster, its directory and its VIM are as they were.",
+            )
+        if is_new and state.site.workdir.owner() == state.deps.vnf_id:
+            state.site.lock()
+            _write(state, heal)
+
+    def _is_cleared(self) -> bool:
+        heal = _recorded(self._state)
+        return heal is not None and heal.cleared
+
+    def _clear(self) -> None:
+        state = self._state
+        heal = _recorded(state)
+        remove_own(state.deps.vnf_id, state.site, keep=self._kept_files)
+        if heal is not None:
+            _write(state, replace(heal, cleared=True))
+
+
+def _recorded(state: ClusterState) -> WholeHeal | None:
+    how = "The servers of the former cluster are those of the other records."
+    return rebuilt(state.records.whole_heal, how)
+
+
+def _write(state: ClusterState, heal: WholeHeal) -> None:
+    state.site.workdir.write(WHOLE_FILE, heal.text())
+
+
+def _named(state: ClusterState, servers: Collection[str]) -> str:
+    """Servers with the names of their nodes, as far as these are known."""
+    how = "The names of the nodes are not known."
+    nodes = nodes_in(rebuilt(state.records.last_inventory, how))
+    names = {node.server_id: f"{node.name} " for node in nodes}
+    return ", ".join(sorted(f"{names.get(s, '')}(server {s})" for s in servers))

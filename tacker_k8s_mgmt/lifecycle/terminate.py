@@ -15,7 +15,7 @@ from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import application_removal
-from tacker_k8s_mgmt.lifecycle.steps.records import EXPOSURES_FILE, ClusterRecords
+from tacker_k8s_mgmt.lifecycle.steps.records import ClusterRecords
 
 LOG = logging.getLogger(__name__)
 
@@ -91,30 +91,23 @@ def terminate_end(
     vnf_id: str,
     vims: ports.Vims,
     server: ports.AnsibleServer | None,
-    *,
-    heals: bool = False,
 ) -> tuple[Step, ...]:
     """The steps of ``terminate_end``, in the order of work.
 
     :param server: the Ansible server; None if the parameters were never good enough
         for a directory to be made.
-    :param heals: the cluster is built anew, and its CNFs will be exposed again.
     """
     remove_vim = Step("remove the cluster's VIM", vims.remove)
     if server is None:
         return (remove_vim,)
     directory = "remove the inventory directory"
-    keep = (EXPOSURES_FILE,) if heals else ()
-    remove = Step(directory, lambda: _remove_directory(vnf_id, server, keep))
-    return (remove_vim, remove)
+    return (remove_vim, Step(directory, lambda: _remove_directory(vnf_id, server)))
 
 
-def _remove_directory(
-    vnf_id: str, server: ports.AnsibleServer, keep: Sequence[str]
-) -> None:
+def _remove_directory(vnf_id: str, server: ports.AnsibleServer) -> None:
     """Best effort: the VMs are gone, so a failure here must not keep the VNF."""
     try:
-        _remove_own(vnf_id, server, keep)
+        remove_own(vnf_id, server)
     except (errors.K8sMgmtError, OSError, ValueError) as exc:
         # Unreachable, spoiled, or the server's host key cannot be stored.
         LOG.warning(
@@ -124,7 +117,13 @@ def _remove_directory(
         )
 
 
-def _remove_own(vnf_id: str, server: ports.AnsibleServer, keep: Sequence[str]) -> None:
+def remove_own(
+    vnf_id: str, server: ports.AnsibleServer, keep: Sequence[str] | None = None
+) -> None:
+    """Stop what runs for the cluster, whose VMs are gone, and remove its directory.
+
+    :param keep: names of the files that stay in a directory that is only emptied.
+    """
     workdir = server.workdir
     owner = workdir.owner()
     if owner != vnf_id:
@@ -139,4 +138,7 @@ def _remove_own(vnf_id: str, server: ports.AnsibleServer, keep: Sequence[str]) -
             error,
         )
     server.playbooks.stop()
-    server.workdir.remove(keep=keep)
+    if keep is None:
+        server.workdir.remove()
+    else:
+        server.workdir.clear(keep)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of a heal, for its later hooks and for operations after a failure.
+"""The records of a heal, for its later hooks and for operations after a failure.
 
-The file is in the cluster's directory, because the hooks may run in different
-conductors. It has the names of the control plane that is rebuilt, which is not in the
-inventory meanwhile.
+The files are in the cluster's directory, because the hooks may run in different
+conductors. That of a heal of VNFCs has the names of the control plane that is rebuilt,
+which is not in the inventory meanwhile; that of a heal of the whole VNF has the servers
+that Heat is to replace.
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +16,7 @@ from tacker_k8s_mgmt.model import json_text
 from tacker_k8s_mgmt.model.nodes import Node, Role
 
 FILE_NAME = "healing.json"
+WHOLE_FILE = "whole_heal.json"
 _NAMES = ("name", "server_id", "ssh_address", "address", "etcd_member_name")
 
 
@@ -70,3 +73,29 @@ def parse(text: str | None) -> Healing:
         return healing
     node = Node(role=Role.CONTROL_PLANE, **{name: plane[name] for name in _NAMES})
     return replace(healing, plane=node, first=plane["first"])
+
+
+@dataclass(frozen=True)
+class WholeHeal:
+    """A heal of the whole VNF that is under way, or was given up.
+
+    :param former: ids of the servers that it replaces.
+    :param cleared: whether the records of their cluster and its VIM are removed.
+    """
+
+    former: Collection[str] = ()
+    cleared: bool = False
+
+    def text(self) -> str:
+        """The content of the file."""
+        values = {"former": sorted(self.former), "cleared": self.cleared}
+        return json.dumps(values, indent=2) + "\n"
+
+
+def parse_whole(text: str) -> WholeHeal:
+    """Parse a record file of a heal of the whole VNF."""
+    values = json_text.parse(text)
+    former, cleared = values["former"], values["cleared"]
+    if not isinstance(cleared, bool) or not all(isinstance(s, str) for s in former):
+        raise TypeError("no record of a heal")
+    return WholeHeal(frozenset(former), cleared)

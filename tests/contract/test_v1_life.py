@@ -18,12 +18,20 @@ from tacker.common import driver_manager
 
 from tacker_k8s_mgmt import config, errors, journal
 from tacker_k8s_mgmt.csar import sources
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, vim
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, context, requests, vim
 from tacker_k8s_mgmt.model.nodes import Role
+from tacker_k8s_mgmt.topology.heal_record import WHOLE_FILE
 from tacker_k8s_mgmt.topology.scaling_groups import GroupSize
 from tests.contract.v1_instances import DEFINITIONS, GOOD, NAME, OpenSite, instance
 from tests.helpers.fakes.nodes import machine
-from tests.helpers.operations import FIFTY_FIVE, FIVE, MASTER, SIX, instantiated
+from tests.helpers.operations import (
+    FIFTY_FIVE,
+    FIVE,
+    MASTER,
+    SIX,
+    instantiated,
+    replace_all,
+)
 from tests.helpers.requests import VNF
 
 CNF = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
@@ -55,6 +63,8 @@ def site(monkeypatch, tmp_path):
     monkeypatch.setattr(context, "V1Site", opened)
     monkeypatch.setattr(config, "state_path", lambda _: str(tmp_path))
     monkeypatch.setattr(checkpoint, "save", lambda *_, **__: None)
+    # Tacker's database has the body of the request; see test_v1_heal_requests.py.
+    monkeypatch.setattr(requests, "refuse_empty_heal", lambda *_: None)
     return made
 
 
@@ -216,13 +226,62 @@ def test_heal_of_a_control_plane_is_refused(manager, site, vnf):
     assert site.members == [MASTER, FIVE, FIFTY_FIVE]
 
 
-def test_heal_of_the_whole_vnf_is_terminate_and_instantiate(manager, site, vnf):
+def test_heal_of_the_whole_vnf_removes_and_installs_when_heat_is_done(
+    manager, site, vnf
+):
+    former = copy.deepcopy((site.vim, site.owner, site.files))
     call(manager, "heal_start", vnf, heal())
-    assert (site.vim, site.owner, site.files) == (None, None, {})
-    site.cluster_nodes = []
+    note = site.files.pop(WHOLE_FILE)
+    assert (site.vim, site.owner, site.files) == former
+    site.files[WHOLE_FILE] = note
+    # Heat could not delete the stack, and a retry has Tacker update it instead.
+    with pytest.raises(errors.StepFailed, match="has not replaced") as caught:
+        call(manager, "heal_end", vnf, heal(), vnf={})
+    for name in (MASTER, FIVE, FIFTY_FIVE):
+        assert f"{name} (server " in str(caught.value)
+    assert "Send `fail` for this operation, and heal the whole VNF again" in (
+        str(caught.value)
+    )
+    assert (site.vim, site.owner, {**site.files, WHOLE_FILE: note}) == (
+        *former[:2],
+        {**former[2], WHOLE_FILE: note},
+    )
+    replace_all(site)
     call(manager, "heal_end", vnf, heal(), vnf={})
     assert site.vim is not None
     assert site.members == [MASTER, FIVE, FIFTY_FIVE]
+    assert {node.machine_id for node in site.cluster_nodes} == {
+        f"server-{number}-new" for number in (4, 5, 55)
+    }
+
+
+def test_cluster_of_a_heal_of_all_that_was_given_up_can_be_scaled(manager, site, vnf):
+    """Keystone or Heat did not answer, and nothing was replaced."""
+    call(manager, "heal_start", vnf, heal())
+    site.workers.append(machine(Role.WORKER, 6))
+    more = {"scale_out_id_list": ["member-server-6"], "vnf": {}}
+    call(manager, "scale_end", vnf, scale("SCALE_OUT"), **more)
+    assert site.members == [MASTER, FIVE, FIFTY_FIVE, SIX]
+
+
+@pytest.mark.parametrize("what", ["scale", "heal"])
+def test_cluster_whose_vms_heat_has_replaced_names_the_heal_of_all(
+    manager, site, vnf, what
+):
+    """The heal was given up before heal_end, when Heat could not build a worker."""
+    call(manager, "heal_start", vnf, heal())
+    replace_all(site)
+    site.unfinished.add(site.workers[0].server_id)
+    before = copy.deepcopy(site.files)
+    more = {"scale_out_id_list": ["member-server-6"], "vnf": {}}
+    given = {
+        "scale": ("scale_end", vnf, scale("SCALE_OUT"), more),
+        "heal": ("heal_start", vnf, heal(5), {}),
+    }
+    *arguments, more = given[what]
+    with pytest.raises(errors.StepFailed, match="Heal the whole VNF"):
+        call(manager, *arguments, **more)
+    assert site.files == before
 
 
 def test_heal_of_the_whole_vnf_is_refused_while_the_vim_is_in_use(manager, site, vnf):
@@ -236,8 +295,7 @@ def test_heal_of_the_whole_vnf_is_refused_while_the_vim_is_in_use(manager, site,
 def test_heal_of_the_whole_vnf_exposes_the_cnfs_again(manager, site, vnf):
     site.files["exposures.json"] = EXPOSED
     call(manager, "heal_start", vnf, heal())
-    assert list(site.files) == ["exposures.json"]
-    site.cluster_nodes = []
+    replace_all(site)
     call(manager, "heal_end", vnf, heal(), vnf={})
     assert [(one.port, one.node_port) for one in site.exposed] == [(53, 30053)]
 

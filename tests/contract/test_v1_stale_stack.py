@@ -4,13 +4,17 @@
 import types
 
 import pytest
+from pydantic import SecretStr
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import openstack, stale_stack
+from tacker_k8s_mgmt.hooks.v1 import driver, openstack, stale_stack
+from tacker_k8s_mgmt.lifecycle.ports import VimSpec
+from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.site import FakeSite
-from tests.helpers.requests import VNF
+from tests.helpers.operations import dependencies
+from tests.helpers.requests import VNF, params
 
 
 class Heat:
@@ -43,6 +47,39 @@ def step_with(monkeypatch, site, heat):
     monkeypatch.setattr(openstack, "heat_of", lambda *_: heat)
     site.context, site.instance = None, types.SimpleNamespace(id=VNF)
     return stale_stack.step(site)
+
+
+def started(monkeypatch, site, heat):
+    """The steps of ``instantiate_start``."""
+    monkeypatch.setattr(openstack, "heat_of", lambda *_: heat)
+    instance = types.SimpleNamespace(id=VNF)
+    site.context, site.instance = None, instance
+    request = types.SimpleNamespace(additional_params={})
+    hook = types.SimpleNamespace(context=None, instance=instance, request=request)
+    deps = dependencies(params(), site, FakeClock())
+    return driver._instantiate_start(hook, deps, site).steps
+
+
+def test_vims_of_the_former_cluster_are_removed_too(monkeypatch, site):
+    site.vim = site.tenant_vims["blue"] = VimSpec("a", "b", SecretStr("c"), "d")
+    heat = Heat(looks=2)
+    for step in started(monkeypatch, site, heat):
+        step.take()
+    assert (site.vim, site.tenant_vims, heat.deleted) == (None, {}, ["stack-1"])
+    assert [step.take() for step in started(monkeypatch, site, Heat(looks=-1))][1:] == (
+        ["already so"] * 2
+    )
+
+
+def test_stack_stays_while_a_vnf_uses_its_vim(monkeypatch, site):
+    site.vim = VimSpec("a", "b", SecretStr("c"), "d")
+    site.faults.add("vims.remove")
+    heat = Heat(looks=2)
+    check, vims, _ = started(monkeypatch, site, heat)
+    check.take()
+    with pytest.raises(errors.RemoteError):
+        vims.take()
+    assert heat.deleted == []
 
 
 def test_none_is_the_usual_case_and_costs_one_question(monkeypatch, site):

@@ -10,11 +10,14 @@ import pytest
 
 pytest.importorskip("tacker", reason="the contract is with an installed Tacker")
 
+from tacker.sol_refactored.api import validator
+from tacker.sol_refactored.api.schemas import vnflcm_v2
 from tacker.sol_refactored.common import exceptions as sol_ex
 
 from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.nodes import Role
 from tacker_k8s_mgmt.topology.connection_points import Attachment
+from tacker_k8s_mgmt.topology.heal_record import WHOLE_FILE
 from tests.contract import v2_world
 from tests.contract.v2_operations import (
     EIGHT,
@@ -287,6 +290,64 @@ class TestHeal:
         assert next(iter(cluster.instance["vimConnectionInfo"])) == "vim1"
         assert len(cluster.instance["vimConnectionInfo"]) == 2
         assert "k8s_mgmt" in cluster.instance["metadata"]
+
+    def test_whole_vnf_that_heat_has_stopped_leaves_the_cluster(self, cluster):
+        before, instance = cluster.site, cluster.instance
+        cluster.stopped = True
+        with pytest.raises(RuntimeError, match="Heat"):
+            heal(cluster)
+        after = cluster.site
+        del after.files[WHOLE_FILE]
+        assert after.files == before.files
+        assert (after.owner, cluster.instance) == (before.owner, instance)
+        cluster.stopped = False
+        scale(cluster, "SCALE_OUT")
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE, EIGHT]
+
+    def test_whole_vnf_is_retried_after_its_own_installation(self, cluster):
+        """A retry has Heat replace the VMs once more."""
+        with cluster.world() as site:
+            site.faults.add("cluster.admin_access")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+            heal(cluster)
+        assert "server-4-new" in cluster.site.files["machines.json"]
+        cluster.retry()
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE]
+        assert {node.machine_id for node in cluster.site.cluster_nodes} == {
+            f"server-{number}-new-new" for number in (4, 5, 55)
+        }
+
+    def test_no_vnfc_is_refused(self, cluster):
+        """Tacker accepts an empty list, and takes it for a heal of no VNFC."""
+        before, instance = cluster.site, cluster.instance
+        body = {"vnfcInstanceId": [], "additionalParams": REPEATED}
+        validator.SolSchemaValidator(vnflcm_v2.HealVnfRequest_V200).validate(body)
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            cluster.operate("HEAL", body)
+        assert "vnfcInstanceId is an empty list" in caught.value.detail
+        assert "Send `fail` for this operation" in caught.value.detail
+        after = cluster.site
+        assert (after.files, after.owner) == (before.files, before.owner)
+        assert cluster.instance == instance
+
+    @pytest.mark.parametrize("more", [{}, {"all": True}])
+    def test_whole_vnf_with_a_node_that_tacker_does_not_list(self, cluster, more):
+        """After a scale-out that was given up, Heat would replace the others only."""
+        with cluster.world() as site:
+            site.faults.add("workdir.write joined.json")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed):
+            scale(cluster, "SCALE_OUT")
+        before = cluster.site
+        assert EIGHT in before.files["hosts.yaml"]
+        if more:
+            heal(cluster, **more)
+            assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE, EIGHT]
+            return
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            heal(cluster)
+        assert f"{EIGHT} (server server-8)" in caught.value.detail
+        assert "all" in caught.value.detail
+        assert cluster.site.files == before.files
 
     def test_whole_vnf_exposes_the_cnfs_again(self, cluster):
         expose_cnf(cluster)

@@ -156,13 +156,22 @@ class Heat:
             site.workers = [w for w in site.workers if w.server_id in known]
 
     def heal(self, req, inst, grant_req, *_):
-        """Like Tacker, it has Heat replace whatever is in the VNFCs' places now."""
+        """Like Tacker, it has Heat replace whatever is in the VNFCs' places now.
+
+        With ``all``, it has the stack deleted and created.
+        """
+        if self._tacker.stopped:
+            raise RuntimeError("Heat does not answer")
+        every = req.obj_attr_is_set("additionalParams") and (
+            req.additionalParams.get("all")
+            and not req.obj_attr_is_set("vnfcInstanceId")
+        )
         places = self._places(inst, grant_req)
         with self._tacker.world() as site:
             here = {server: stack for server, _, stack in site.vnfcs()}
 
             def built(one):
-                if here[one.server_id] not in places:
+                if here[one.server_id] not in places and not every:
                     return one
                 return replace(one, server_id=f"{one.server_id}-new")
 
@@ -171,7 +180,7 @@ class Heat:
                 built(control_plane) for control_plane in site.control_planes
             ]
             site.load_balancer = built(site.load_balancer)
-            if not hasattr(req, "_obj_vnfcInstanceId"):
+            if not req.obj_attr_is_set("vnfcInstanceId"):
                 site.cluster_nodes = []
         self._tell(inst, inst.instantiatedVnfInfo.flavourId)
 
@@ -216,7 +225,10 @@ class Tacker:
 
     :ivar instance: the VNF instance in its database.
     :ivar data: ``userScriptErrHandlingData`` of an operation that has failed.
+    :ivar stopped: whether Heat does not answer when Tacker has it heal.
     """
+
+    stopped = False
 
     def __init__(self, package, directory):
         objects.register_all()

@@ -6,7 +6,11 @@ from typing import Any, cast
 
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.instantiate import (
+    Instantiate,
+    WholeHealEnd,
+    WholeHealStart,
+)
 from tacker_k8s_mgmt.lifecycle.runner import Runner
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
@@ -111,6 +115,33 @@ def rebuild(site: FakeSite, *servers: str) -> tuple[str, ...]:
     site.load_balancer = built(site.load_balancer)
     site.dead -= set(servers)
     return tuple(new.values())
+
+
+def heal_all_start(site: FakeSite, wanted: Any = None, **arguments: Any) -> FakeJournal:
+    arguments = {"listed": servers_of(site), **arguments}
+    return run(WholeHealStart, site, wanted, **arguments)
+
+
+def heal_all_end(site: FakeSite, wanted: Any = None) -> FakeJournal:
+    return run(WholeHealEnd, site, wanted)
+
+
+def servers_of(site: FakeSite) -> list[str]:
+    """Ids of all servers in the stack."""
+    return list(site.machines().places)
+
+
+def replace_all(site: FakeSite, suffix: str = "new") -> None:
+    """What Heat does between the hooks of a heal of the whole VNF."""
+
+    def built(one: Machine) -> Machine:
+        return replace(one, server_id=f"{one.server_id}-{suffix}")
+
+    site.control_planes = [built(one) for one in site.control_planes]
+    site.workers = [built(one) for one in site.workers]
+    site.load_balancer = site.load_balancer and built(site.load_balancer)
+    site.cluster_nodes, site.cordoned = [], frozenset()
+    site.routes, site.balanced, site.exposed = frozenset(), None, ()
 
 
 def silenced(site: FakeSite, name: str) -> None:

@@ -177,9 +177,16 @@ class Cluster:
         self.begin_heal(*servers, **changes)
         return self.wait(expect)
 
-    def begin_heal(self, *servers: str, **changes: Any) -> None:
-        """Send the request to heal."""
+    def begin_heal(
+        self, *servers: str, vnfcs: list[str] | None = None, **changes: Any
+    ) -> None:
+        """Send the request to heal.
+
+        :param vnfcs: ``vnfcInstanceId``, in place of that of the servers.
+        """
         body: dict[str, Any] = {"cause": "a test", **overriding(changes)}
+        if vnfcs is not None:
+            body["vnfcInstanceId"] = vnfcs
         if servers:
             body["vnfcInstanceId"] = [self.vnfc(server) for server in servers]
         self._begin_heal(body)

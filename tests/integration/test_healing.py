@@ -100,6 +100,12 @@ def _in_progress(names: list[str]) -> list[str]:
     return [name for name in names if states[name].endswith("_IN_PROGRESS")]
 
 
+def servers_of_workers(cluster: Cluster) -> dict[str, str]:
+    """Server of each worker's node, by the node's name."""
+    workers = cluster.workers()
+    return {f"worker-{one.replace('.', '-')}": workers[one] for one in workers}
+
+
 def level(cluster: Cluster) -> int:
     """Tacker's scale level of the workers."""
     (found,) = cluster.show()["instantiatedVnfInfo"]["scaleStatus"]
@@ -359,6 +365,37 @@ class TestHealing:
         with cluster.by_command():
             guide.does("scale-out", VNF_INSTANCE_ID=cluster.id)
         consistent(cluster, 4)
+
+    def test_empty_list_of_vnfcs_is_refused_and_nothing_is_touched(self, cluster):
+        before = cluster.servers(), cluster.inventory(), cluster.routes()
+        cluster.begin_heal(vnfcs=[])
+        error = cluster.wait("FAILED_TEMP")
+        assert "vnfcInstanceId is an empty list" in error
+        cluster.handle("fail", "FAILED")
+        assert before == (cluster.servers(), cluster.inventory(), cluster.routes())
+
+    def test_whole_vnf_that_heat_has_stopped_leaves_a_cluster_that_works(self, cluster):
+        before, size = cluster.servers(), len(cluster.workers())
+        services("stop", "heat-api")
+        try:
+            cluster.heal(expect="FAILED_TEMP")
+        finally:
+            services("restart", "heat-api")
+        assert names(cluster) <= set(cluster.inventory())
+        # Tacker does not delete the stack at a retry, so Heat replaces no VM.
+        error = cluster.handle("retry", "FAILED_TEMP")
+        assert "Heat has not replaced these VMs" in error
+        for name, server in servers_of_workers(cluster).items():
+            assert f"{name} (server {server})" in error
+        cluster.handle("fail", "FAILED")
+        assert set(cluster.servers()) == set(before)
+        consistent(cluster, size)
+        types = [one["vimType"] for one in cluster.show()["vimConnectionInfo"]]
+        assert types == ["openstack", "kubernetes"]
+        cluster.scale("OUT")
+        consistent(cluster, size + 1)
+        cluster.scale("IN")
+        consistent(cluster, size)
 
     def test_whole_vnf_keeps_its_scale_level(self, cluster, guide):
         servers = cluster.servers()

@@ -414,6 +414,14 @@ class TestLife:
         after = cluster.servers(), cluster.routes(), exposed.ports(cluster)
         assert after == before
 
+    def test_heal_of_no_vnfc_is_refused_and_nothing_is_touched(self, cluster):
+        before = cluster.servers(), cluster.routes(), cluster.inventory()
+        cluster.begin_heal(vnfcs=[])
+        assert "vnfcInstanceId is an empty list" in cluster.wait("FAILED_TEMP")
+        cluster.handle("fail", "FAILED")
+        assert before == (cluster.servers(), cluster.routes(), cluster.inventory())
+        consistent(cluster, 2)
+
     def test_heal_of_the_whole_vnf_in_its_stack(self, cluster, guide, web):
         servers, stack = cluster.servers(), cluster.stack_id
         known = exposed.ports(cluster)

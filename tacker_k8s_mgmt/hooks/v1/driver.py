@@ -29,13 +29,17 @@ from tacker_k8s_mgmt.hooks.v1.context import V1Hook, V1Site
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_check import connectivity_start
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.instantiate import (
+    Instantiate,
+    WholeHealEnd,
+    WholeHealStart,
+)
 from tacker_k8s_mgmt.lifecycle.modify import Modify
+from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
-from tacker_k8s_mgmt.lifecycle.terminate import terminate_end, terminate_start
 from tacker_k8s_mgmt.request import user_data
 from tacker_k8s_mgmt.request.params import InstallParams
 
@@ -64,8 +68,14 @@ def _instantiate_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     stack = partial(
         checkpoint.save, hook.context, hook.instance, checkpoint.STACK_POINT
     )
+    former = Step(
+        "remove the VIM of an abandoned instantiation",
+        site.vims.remove,
+        probe=lambda: not site.vims.registered() and not site.vims.of_tenants(),
+    )
     check = preflight.step(deps, partial(_names, hook, site))
-    return Plan((check, stale_stack.step(site)), after=stack)
+    # Refused while VNFs use that VIM, before their cluster is deleted.
+    return Plan((check, former, stale_stack.step(site)), after=stack)
 
 
 def _names(hook: V1Hook, site: V1Site) -> Sequence[str]:
@@ -109,15 +119,17 @@ def _scale_out(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     return Plan.of(work, advice=advice, after=follow)
 
 
+def _params_of_heal(hook: V1Hook, advice: str) -> InstallParams | None:
+    params = hook.merged(advice)
+    if params is not None and not hook.request.vnfc_instance_id:
+        requests.refuse_empty_heal(hook.context, hook.instance)
+    return params
+
+
 def _heal_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     if not hook.request.vnfc_instance_id:
-        return Plan(
-            (
-                preflight.step(deps),
-                *terminate_start(site.vims),
-                *terminate_end(deps.vnf_id, site.vims, site, heals=True),
-            )
-        )
+        listed = requests.vnfcs(hook.instance).values()
+        return Plan.of(WholeHealStart(deps, listed=listed))
     work = HealStart(deps, servers=requests.servers(hook.instance, hook.request))
     same = heal_update.step(site, hook.request)
     return Plan((same, scale_level.step(site), *work.steps()), work.left)
@@ -125,7 +137,7 @@ def _heal_start(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
 
 def _heal_end(hook: V1Hook, deps: Dependencies, site: V1Site) -> Plan:
     if not hook.request.vnfc_instance_id:
-        return Plan.of(Instantiate(deps), advice=hints.HEAL_OF_ALL)
+        return Plan.of(WholeHealEnd(deps), advice=hints.V1_HEAL_OF_ALL)
     servers = requests.servers(hook.instance, hook.request)
     return Plan.of(HealEnd(deps, servers=servers))
 
@@ -217,7 +229,7 @@ HOOKS: Mapping[str, _Method] = {
     "heal_start": _Method(
         "heal_vnf_request",
         _Entry(
-            V1Hook.merged,
+            _params_of_heal,
             _heal_start,
             param_advice=hints.UNCHANGED_SEND_FAIL,
             followed_by="heal_end",

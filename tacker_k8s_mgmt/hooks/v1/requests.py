@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contents of Tacker's v1 requests: our parameters, VNFCs, connection points."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from tacker import objects
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.hooks import hints
+from tacker_k8s_mgmt.hooks.v1 import database
 from tacker_k8s_mgmt.request import params
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.connection_points import Attachment
@@ -47,6 +51,27 @@ def servers(vnf_instance: Any, request: Any) -> dict[str, str]:
     """
     wanted = set(request.vnfc_instance_id or ())
     return {s: vnfc for vnfc, s in vnfcs(vnf_instance).items() if vnfc in wanted}
+
+
+def refuse_empty_heal(context: Any, vnf_instance: Any) -> None:
+    """See that a heal of the whole VNF names no list of VNFCs.
+
+    Tacker takes an empty one for none (``HealVnfRequest`` has it as its default), and
+    deletes all VMs. The body of the request is kept with the operation.
+
+    :raises UnsupportedOperation: it names an empty list.
+    """
+    under_way = (
+        ("operation", "==", "HEAL"),
+        ("operation_state", "==", "PROCESSING"),
+    )
+    rows = database.ask(
+        context, lambda own: occurrences(own, vnf_instance.id, *under_way)
+    )
+    for row in rows:
+        body = json.loads(row.operation_params or "{}")
+        if isinstance(body, Mapping) and body.get("vnfcInstanceId") == []:
+            raise errors.UnsupportedOperation(detail=hints.NO_VNFC)
 
 
 def vnfcs(vnf_instance: Any) -> dict[str, str]:

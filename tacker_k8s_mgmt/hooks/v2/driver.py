@@ -31,7 +31,11 @@ from tacker_k8s_mgmt.hooks.v2.vim import Connections
 from tacker_k8s_mgmt.lifecycle.connectivity import ConnectivityEnd
 from tacker_k8s_mgmt.lifecycle.connectivity_check import connectivity_start
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
+from tacker_k8s_mgmt.lifecycle.instantiate import (
+    Instantiate,
+    WholeHealEnd,
+    WholeHealStart,
+)
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
@@ -155,16 +159,19 @@ def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     return Plan(terminate_end(deps.vnf_id, site.vims, site))
 
 
+def _params_of_heal(hook: V2Hook, advice: str) -> InstallParams:
+    if hook.call.request.get("vnfcInstanceId") == []:
+        # Tacker takes it for a heal of VNFCs, and has Heat replace none.
+        raise errors.UnsupportedOperation(detail=hints.NO_VNFC)
+    return hook.merged(advice)
+
+
 def _heal_start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Remove the nodes that Tacker is about to rebuild, or refuse."""
     call = hook.call
-    if not call.request.get("vnfcInstanceId"):
-        return Plan(
-            (
-                preflight.step(deps),
-                *terminate_end(deps.vnf_id, site.vims, site, heals=True),
-            )
-        )
+    if "vnfcInstanceId" not in call.request:
+        listed, kept = call.servers(), partial(_kept, call)
+        return Plan.of(WholeHealStart(deps, listed=listed, kept=kept))
     call.note_healed()
     servers = {server: vnfc for vnfc, server, _ in call.healed()}
     work = HealStart(deps, servers=servers)
@@ -190,10 +197,26 @@ def _present(call: Call) -> Mapping[str, str]:
     }
 
 
+def _kept(call: Call) -> frozenset[str]:
+    """The resources that a heal of the whole VNF leaves as they are.
+
+    Without ``all``, Tacker has Heat replace what is in the places of the servers that
+    it lists (``sol_refactored/infra_drivers/openstack/openstack.py``, ``heal``).
+    """
+    if call.additional_params.get("all"):
+        return frozenset()
+    places = call.places()
+    return frozenset(
+        resource.physical_id
+        for resource in resources_of(call)
+        if (resource.stack_id, resource.name) not in places
+    )
+
+
 def _heal_end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     """Install the cluster again, or join the rebuilt VMs."""
-    if not hook.call.request.get("vnfcInstanceId"):
-        return Plan.of(Instantiate(deps), advice=hints.HEAL_OF_ALL)
+    if "vnfcInstanceId" not in hook.call.request:
+        return Plan.of(WholeHealEnd(deps), advice=hints.V2_HEAL_OF_ALL)
     servers: dict[str, str] = {}
     work = HealEnd(deps, servers=servers)
     return Plan((_lookup(hook.call, servers), *work.steps()), work.left)
@@ -279,7 +302,7 @@ HOOKS: Mapping[str, Callable[[V2Hook], None]] = {
     ),
     "scale_rollback_end": _nothing,
     "heal_start": _Entry(
-        V2Hook.merged,
+        _params_of_heal,
         _heal_start,
         param_advice=hints.UNCHANGED_SEND_FAIL,
         followed_by="heal_end",

@@ -194,6 +194,10 @@ class Call:
         """Ids of all servers that Tacker lists."""
         return [_server(vnfc) for vnfc in self.resources()]
 
+    def places(self) -> set[Place]:
+        """The places of all servers that Tacker lists."""
+        return set(map(_place, self.resources()))
+
     def images(self) -> dict[str, str]:
         """Name or id of the image of each VDU's VMs, where Tacker knows it."""
         images = {}
@@ -250,7 +254,7 @@ class Call:
         :param present: id and place of every server in the stack. A server that Heat
             has rebuilt in the place of a listed one does not count.
         """
-        listed, places = set(self.servers()), set(map(_place, self.resources()))
+        listed, places = set(self.servers()), self.places()
         return Counter(
             place[1]
             for server, place in present

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares Heat, the inventory and the cluster, with which an operation begins."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from oslo_log import log as logging
@@ -10,7 +10,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import load_balancer, rebuild
 from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
-from tacker_k8s_mgmt.model.nodes import Node, names_of
+from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.topology import membership
 from tacker_k8s_mgmt.topology.membership import Membership
 
@@ -33,8 +33,8 @@ def compare(
 
     :param meanwhile: called before the cluster lists its nodes.
     :param leaves: whether the operation removes or rebuilds the VM with this server id.
-    :raises ClusterError: there is no inventory to compare with, or the load balancer
-        has no VM that can be used.
+    :raises ClusterError: there is no inventory to compare with, no control plane of it
+        is there any more, or the load balancer has no VM that can be used.
     :raises UnsupportedOperation: an address in the cluster has changed.
     :raises SettingsError: the settings of nodes are wrong.
     """
@@ -50,16 +50,17 @@ def compare(
     state.healing = state.records.healing()
     out = (state.healing.plane,) if state.healing.plane else ()
     previous = state.previous()
-    settle(state, (*previous, *out))
-    load_balancer.require(state, leaves)
-    _refuse_moved(state, previous, leaves)
-    away = {node.name for node in out}
-    state.nodes = tuple(n for n in previous if n.name not in away) or previous
     recorded = rebuilt(state.records.joined, "It is rebuilt from the cluster's nodes.")
     there = state.machines.places.keys()
     # A server that did not join has no etcd and no API server.
     hosts = there if recorded is None else there & set(recorded)
     missing = {node.server_id for node in previous} - hosts
+    _refuse_lost(previous, missing)
+    settle(state, (*previous, *out))
+    load_balancer.require(state, leaves)
+    _refuse_moved(state, previous, leaves)
+    away = {node.name for node in out}
+    state.nodes = tuple(n for n in previous if n.name not in away) or previous
     state.silent_planes |= missing
     if state.nodes == listed and not missing:
         # No other control plane can be asked: a refused password is not tried again.
@@ -130,6 +131,17 @@ def _refuse_moved(
             detail="Addresses inside the cluster have changed, which cannot while it "
             f"runs: {', '.join(stay)}. Nothing was changed.",
             hint=_GIVE_BACK,
+        )
+
+
+def _refuse_lost(previous: Sequence[Node], missing: Collection[str]) -> None:
+    """Check that a VM is left of those that the cluster's API was on."""
+    planes = of_role(previous, Role.CONTROL_PLANE)
+    if planes and all(plane.server_id in missing for plane in planes):
+        raise errors.ClusterError(
+            detail="No VM of the cluster's control planes is there any more, or all "
+            f"were replaced: {names_of(planes)}. With them the cluster is lost.",
+            hint="Heal the whole VNF, which builds the cluster anew.",
         )
 
 

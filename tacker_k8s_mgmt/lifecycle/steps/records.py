@@ -20,7 +20,7 @@ from tacker_k8s_mgmt.model.exposure import Exposure
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
 from tacker_k8s_mgmt.model.nodes import Machine, Node, Role
 from tacker_k8s_mgmt.topology import heal_record, upgrade_plan
-from tacker_k8s_mgmt.topology.heal_record import Healing
+from tacker_k8s_mgmt.topology.heal_record import Healing, WholeHeal
 from tacker_k8s_mgmt.topology.heat_stack import Machines
 
 LOG = logging.getLogger(__name__)
@@ -122,6 +122,18 @@ class ClusterRecords:
     def healing(self) -> Healing:
         """The heal that is under way or was given up."""
         return self._read(heal_record.FILE_NAME, heal_record.parse) or Healing()
+
+    def whole_heal(self) -> WholeHeal | None:
+        """The heal of the whole VNF that is under way; None where none is recorded."""
+        return self._read(heal_record.WHOLE_FILE, heal_record.parse_whole)
+
+    def servers(self) -> frozenset[str]:
+        """Ids of all servers in the records, as far as these can be read."""
+        how = "The servers in it are not known."
+        nodes = nodes_in(rebuilt(self.last_inventory, how))
+        machines = rebuilt(self.machines, how) or {}
+        joined = rebuilt(self.joined, how) or ()
+        return frozenset((*(node.server_id for node in nodes), *machines, *joined))
 
     def upgrade(self) -> upgrade_plan.Record:
         """The cluster's version and the upgrade that is under way."""

@@ -36,6 +36,8 @@ _LONGEST = 16 * _LINE  # bytes of the answer
 #: belongs to the Ansible server's account, which other clusters may use, too.
 _LONGEST_PROMISE = 3600.0
 
+#: In the cluster's directory; see ``run_files/hold.sh``.
+LOCK_FILE = "operation.lock"
 _HOLD = resources.files(__package__).joinpath("run_files/hold.sh").read_text()
 
 
@@ -101,7 +103,7 @@ class ClusterLock:
         channel.close()
         if not line.startswith("busy"):
             raise errors.RemoteError(
-                detail=f"On {self._session.host}, {self._workdir}/operation.lock could "
+                detail=f"On {self._session.host}, {self._workdir}/{LOCK_FILE} could "
                 "not be taken.",
                 hint="`flock` must be installed there and the directory be writable.",
             )

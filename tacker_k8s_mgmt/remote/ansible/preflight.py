@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of an Ansible server before a cluster: keys, kubespray, directory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import checkout
 from tacker_k8s_mgmt.remote.ansible import server
-from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir
+from tacker_k8s_mgmt.remote.ansible.work_directory import WorkDir, cluster_above
 from tacker_k8s_mgmt.remote.ssh import bastion_errors, disk_space, probe
 from tacker_k8s_mgmt.remote.ssh.logins import Logins
 from tacker_k8s_mgmt.remote.ssh.session import Session
@@ -68,6 +68,7 @@ def look(
         foreign = WorkDir(connect(), ansible.directory, owner_id).obstacle()
         directory = (foreign, _space(params, connect()))
         others = (_way(params, connect()), _ended(params, connect()))
+        others += tuple(_inside(params, connect()))
     except errors.PrivateKeyError:
         return Readiness(keys)
     except bastion_errors.BastionError as error:
@@ -98,6 +99,22 @@ def _space(params: InstallParams, session: Session) -> str:
         f"ansible.transferring_inventory_path: {directory} needs {_MEBIBYTES} MiB and "
         f"{_FILES} inodes, and on {session.host} there are {space}; make room there"
     )
+
+
+def _inside(params: InstallParams, session: Session) -> Iterator[str]:
+    """Yield a finding for each installation that is deleted with another cluster."""
+    ansible = params.ansible
+    installed = {
+        "kubespray_root_path": ansible.kubespray_root,
+        "venv_path": ansible.venv,
+    }
+    for name, path in installed.items():
+        if path and (above := cluster_above(session, path)):
+            yield (
+                f"ansible.{name}: {path} on {session.host} is inside {above}, the "
+                "directory of a cluster, and would be deleted with it; install it "
+                "elsewhere"
+            )
 
 
 def _ended(params: InstallParams, session: Session) -> str:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cluster's directory on the Ansible server, and its ownership.
 
-Two requests may name the same directory, or one a directory with other content. So a
-VNF instance claims its directory with a marker file that holds its id, and removes only
-a directory with that id.
+Two requests may name the same directory, one inside another, or one with other content.
+So a VNF instance claims its directory with a marker file that holds its id, and removes
+only a directory with that id. No directory is claimed inside another one with a marker;
+where earlier releases have done so, what is inside stays when the outer one is removed.
 """
 
 import json
@@ -16,6 +17,7 @@ from typing import Any
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.model import json_text
+from tacker_k8s_mgmt.remote.ansible.lock import LOCK_FILE
 from tacker_k8s_mgmt.remote.ssh.channel import Result
 from tacker_k8s_mgmt.remote.ssh.session import Session
 
@@ -23,6 +25,8 @@ LOG = logging.getLogger(__name__)
 
 MARKER = ".tacker-k8s-mgmt.json"
 FACTS = "facts"  # Ansible's fact cache, see run_files/run.sh
+# What the name of an inventory's file ends with.
+_FILE_SUFFIXES = (".ini", ".yaml", ".yml", ".json")
 _SHORT = 30.0  # seconds
 _REMOVE_LIMIT = 120.0  # seconds
 # Prints the directory, or the nearest one above it that is there, if the user may not
@@ -50,6 +54,28 @@ for place in "$1" "$(realpath -m -- "$1")"; do
   done
 done | head -n 1
 """
+
+
+# Prints the nearest directory above a path, or on its way over links, that has a
+# marker. Arguments: the path, the marker's name.
+_MARKED_ABOVE = """
+for place in "$1" "$(realpath -m -- "$1")"; do
+  until [ "$place" = / ]; do
+    place=${place%/*}
+    place=${place:-/}
+    if [ -e "$place/$2" ]; then
+      printf '%s\n' "$place"
+      exit 0
+    fi
+  done
+done
+"""
+
+
+def cluster_above(session: Session, path: str) -> str:
+    """The nearest cluster's directory that a path is inside; "" for none."""
+    argv = ["sh", "-c", _MARKED_ABOVE, "sh", posixpath.normpath(path), MARKER]
+    return session.run(argv, timeout=_SHORT).stdout.rstrip("\n")
 
 
 class WorkDir:
@@ -82,18 +108,26 @@ class WorkDir:
         self._refuse_foreign()
         parent = posixpath.dirname(self.path)
         self._run("mkdir", "-p", "--", parent)
-        if self.owner() is None:
-            made = self._succeeds("mkdir", "-m", "0700", "--", self.path)
-            try:
-                self._mark()
-            except errors.RemoteError:
+        made = marked = False
+        try:
+            if self.owner() is None:
+                made = self._succeeds("mkdir", "-m", "0700", "--", self.path)
+                marked = self._mark()
+            # Another VNF may have claimed it since the first check.
+            self._refuse_foreign()
+            if marked:
+                # Or one around it, or inside.
+                self._refuse_place()
+                if nested := self._nested():
+                    raise self._refusal(_others(nested))
+        except (errors.RemoteError, errors.OwnershipError):
+            # The first error matters more than a directory that stays.
+            with suppress(errors.RemoteError):
+                if marked:
+                    self._run("rm", "-f", "--", f"{self.path}/{MARKER}")
                 if made:
-                    # The first error matters more than a directory that stays.
-                    with suppress(errors.RemoteError):
-                        self._succeeds("rmdir", "--", self.path)
-                raise
-        # Another VNF may have claimed it since the first check.
-        self._refuse_foreign()
+                    self._succeeds("rmdir", "--", self.path)
+            raise
 
     def obstacle(self) -> str | None:
         """Return why :meth:`claim` would be refused, or None; changes nothing."""
@@ -129,32 +163,71 @@ class WorkDir:
         if paths:
             self._run("rm", "-f", "--", *paths)
 
-    def remove(self, *, keep: Sequence[str] = ()) -> bool:
+    def clear(self, keep: Sequence[str] = ()) -> bool:
+        """Empty the directory if this VNF owns it; return whether it did.
+
+        It stays this VNF's, and locked.
+
+        :param keep: names of files that stay, if they exist.
+        :raises OwnershipError: it was moved, or is a link, since it was claimed.
+        """
+        if not self._is_removable():
+            return False
+        self._empty((LOCK_FILE, *keep))
+        LOG.info("%s: %s was emptied", self._session.host, self.path)
+        return True
+
+    def remove(self) -> bool:
         """Remove the directory if this VNF owns it; return whether it did.
 
         It is no error if it does not exist or belongs to another VNF.
 
-        :param keep: names of files that stay, if they exist, in a directory that this
-            VNF owns.
-        :raises OwnershipError: it was moved, or is a link, since it was claimed.
+        :raises OwnershipError: it was moved, or is a link, since it was claimed; or
+            there are directories of other clusters in it, and only the rest is deleted.
         """
+        if not self._is_removable():
+            return False
+        # The marker last, so that an interrupted removal can be repeated.
+        if nested := self._empty(()):
+            raise self._refusal(
+                _others(nested),
+                "The rest of it was deleted; delete it when those clusters are gone.",
+            )
+        self._run("rm", "-rf", "--", self.path)
+        LOG.info("%s: %s was removed", self._session.host, self.path)
+        return True
+
+    def _is_removable(self) -> bool:
         marker = self._marker()
         if marker.get("owner") != self._owner_id:
             return False
         self._refuse_link()
         if self._real_path() != marker.get("path"):
             raise self._refusal("is not where it was when it was claimed")
-        # The marker last, so that an interrupted removal can be repeated.
+        return True
+
+    def _empty(self, keep: Sequence[str]) -> Sequence[str]:
+        """Delete what is in it, but the marker, these files and what others own.
+
+        :returns: the directories of other clusters, which stay.
+        """
+        nested = self._nested()
+        entries = {path[len(self.path) + 1 :].partition("/")[0] for path in nested}
         kept = [word for name in (MARKER, *keep) for word in ("!", "-name", name)]
+        for entry in sorted(entries):
+            # Its name may have characters that -name takes for a pattern.
+            kept += ["!", "-samefile", f"{self.path}/{entry}"]
         others = ["-mindepth", "1", "-maxdepth", "1", *kept]
         delete = ("-exec", "rm", "-rf", "--", "{}", "+")
         self._run("find", self.path, *others, *delete, timeout=_REMOVE_LIMIT)
-        if any(self._succeeds("test", "-e", f"{self.path}/{name}") for name in keep):
-            LOG.info("%s: %s was emptied", self._session.host, self.path)
-            return True
-        self._run("rm", "-rf", "--", self.path)
-        LOG.info("%s: %s was removed", self._session.host, self.path)
-        return True
+        return nested
+
+    def _nested(self) -> Sequence[str]:
+        """The directories inside that have a marker."""
+        marked = ["-mindepth", "2", "-name", MARKER, "-print0"]
+        found = self._run("find", self.path, *marked, timeout=_REMOVE_LIMIT)
+        paths = found.stdout.rstrip("\0").split("\0")
+        return sorted(posixpath.dirname(path) for path in filter(None, paths))
 
     def _marker(self) -> dict[str, Any]:
         data = self._session.get(f"{self.path}/{MARKER}")
@@ -177,6 +250,7 @@ class WorkDir:
             if owner != self._owner_id:
                 raise self._refusal(f"belongs to the VNF instance {owner}")
             return
+        self._refuse_place()
         listing = self._run("ls", "-A", "--", f"{self.path}/", check=False)
         if listing.rc != 0:
             if self._succeeds("test", "-e", self.path):
@@ -187,6 +261,20 @@ class WorkDir:
             for name in listing.stdout.splitlines()
         ):
             raise self._refusal("is not empty and has no marker of this driver")
+
+    def _refuse_place(self) -> None:
+        """Raise if a new directory cannot be where this one is to be."""
+        name = posixpath.basename(self.path)
+        if name.lower().endswith(_FILE_SUFFIXES):
+            raise self._refusal(
+                "has the name of a file: transferring_inventory_path is the directory "
+                f"of the cluster's files, such as {posixpath.dirname(self.path)}"
+            )
+        if above := cluster_above(self._session, self.path):
+            outer = WorkDir(self._session, above, self._owner_id)
+            raise self._refusal(
+                f"is inside {above}, which belongs to the VNF instance {outer.owner()}"
+            )
 
     def _refuse_shared(self) -> None:
         """Raise if users of other accounts could replace it."""
@@ -205,8 +293,11 @@ class WorkDir:
                 f"cannot be used: {place} is no directory that the user may write to"
             )
 
-    def _mark(self) -> None:
-        """Create the marker atomically, as a link, unless there is one."""
+    def _mark(self) -> bool:
+        """Create the marker atomically, as a link, unless there is one.
+
+        :returns: whether it is ours.
+        """
         marker = {"owner": self._owner_id, "path": self._real_path(), "format": 1}
         marker_path = f"{self.path}/{MARKER}"
         temp = f"{marker_path}.{secrets.token_hex(4)}"
@@ -214,11 +305,13 @@ class WorkDir:
         linked = self._run("ln", "-T", "--", temp, marker_path, check=False)
         self._run("rm", "-f", "--", temp)
         self._run("chmod", "0700", "--", self.path)
-        if self.owner() is None:
+        owner = self.owner()
+        if owner is None:
             raise errors.RemoteError(
                 detail=f"On {self._session.host}, {marker_path} could not be made: "
                 f"{linked.stderr.strip()}."
             )
+        return owner == self._owner_id
 
     def _refuse_link(self) -> None:
         if self._succeeds("test", "-L", self.path):
@@ -236,10 +329,14 @@ class WorkDir:
     def _file(self, name: str) -> str:
         return f"{self.path}/{_plain(name)}"
 
-    def _refusal(self, reason: str) -> errors.OwnershipError:
+    def _refusal(self, reason: str, hint: str | None = None) -> errors.OwnershipError:
         return errors.OwnershipError(
-            path=self.path, host=self._session.host, reason=reason
+            hint=hint, path=self.path, host=self._session.host, reason=reason
         )
+
+
+def _others(nested: Sequence[str]) -> str:
+    return f"has the directories of other clusters in it: {', '.join(nested)}"
 
 
 def _plain(name: str) -> str:

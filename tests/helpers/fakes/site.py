@@ -36,9 +36,10 @@ class FakeSite(SiteState):
     def machines(self) -> Machines:
         self.touch("machines")
         everything = [*self.control_planes, *self.workers]
+        balancer = [self.load_balancer] if self.load_balancer else []
         places = {
             one.server_id: frozenset({"top", f"member-{one.server_id}"})
-            for one in everything
+            for one in (*everything, *balancer)
         }
         return Machines(
             control_planes=self._complete(self.control_planes),

@@ -41,13 +41,19 @@ class FakeWorkDir:
             raise errors.SpoiledFile(path=path, host="a", reason="it is no text")
         return text
 
-    def remove(self, *, keep: Sequence[str] = ()) -> bool:
+    def clear(self, keep: Sequence[str] = ()) -> bool:
+        self._site.touch("workdir.clear")
+        return self._empty(keep)
+
+    def remove(self) -> bool:
         self._site.touch("workdir.remove")
-        there = self._site.owner is not None
-        kept = {
-            name: self._site.files[name] for name in keep if name in self._site.files
-        }
-        self._site.files = kept
-        if not kept:
-            self._site.change("owner", None)
+        there = self._empty(())
+        self._site.change("owner", None)
         return there
+
+    def _empty(self, keep: Sequence[str]) -> bool:
+        files = self._site.files
+        self._site.files = {name: files[name] for name in keep if name in files}
+        # The runs are in the directory.
+        self._site.ran = self._site.running = ""
+        return self._site.owner is not None

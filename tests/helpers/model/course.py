@@ -17,8 +17,8 @@ class Course(RuleBasedStateMachine):
     """The course of a history: what is checked after each operation, and its end.
 
     :cvar api: makes Tacker, with a load balancer or without.
-    :ivar broken: a whole heal or a termination was given up, so that only another one
-        can follow.
+    :ivar broken: a whole heal that had replaced the VMs, or a termination, was given
+        up, so that only another one can follow.
     """
 
     api: Any
@@ -58,11 +58,18 @@ class Course(RuleBasedStateMachine):
             tacker.fail()
             # They may be out of service, which the error text says.
             self.tampered.settings |= tacker.site.targets
-            if operation.kind in (Kind.HEAL_ALL, Kind.TERMINATE):
+            heals_all = operation.kind is Kind.HEAL_ALL
+            if operation.kind is Kind.TERMINATE or (heals_all and self._is_lost()):
                 self.broken = True
         else:
             done = tacker.rollback(troubles)
             self._check(operation, self._undone(operation) if done else ())
+
+    def _is_lost(self) -> bool:
+        """Whether the VMs of a cluster's control planes were replaced."""
+        full = self.tacker.site.full_members()
+        planes = self.tacker.site.control_planes
+        return not any(vm.server_id in full for vm in planes)
 
     def _undone(self, operation: Operation) -> Iterator[str]:
         # What cannot be removed is logged, and keeps no VNF instance.
@@ -135,8 +142,11 @@ class Course(RuleBasedStateMachine):
     def _check(self, operation: Operation, found: Iterable[str]) -> None:
         tacker = self.tacker
         problems = [*tacker.violations, *found]
-        if not tacker.site.free:
-            problems += invariants.nothing_lost(tacker.site, self.tampered)
+        site, heals_all = tacker.site, operation.kind is Kind.HEAL_ALL
+        if not site.free or heals_all:
+            problems += invariants.nothing_lost(site, self.tampered)
+        if heals_all and site.begun & site.every() and not tacker.vim_count():
+            problems.append("the cluster is there, and its VIM is gone")
         assert not problems, f"{operation.kind.name}: {problems}"
 
     def _mend(self) -> None:
@@ -162,7 +172,7 @@ class Course(RuleBasedStateMachine):
             return
         workers = self._workers()
         if self.broken or not workers:
-            self._send(Operation(Kind.HEAL_ALL))
+            self._send(Operation(Kind.HEAL_ALL, everything=True))
         else:
             self._send(Operation(Kind.HEAL, (workers[0],)))
         assert tacker.failed is None, tacker.failed

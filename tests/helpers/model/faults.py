@@ -17,7 +17,7 @@ _PORTS = ("workdir", "playbooks", "vims")
 _CONNECTING = ("cluster", "manifests", "balancer", "etcd", "pod_network", "helm")
 #: Calls that change the cluster or its directory, so that they need its lock.
 _CHANGES = {
-    "workdir": ("write", "remove"),
+    "workdir": ("write", "remove", "clear"),
     "playbooks": ("run",),
     "cluster": (
         *("cordon", "uncordon", "drain", "evict_dead", "remove_nodes"),
@@ -129,7 +129,8 @@ class Gate:
 
     def _see_lock(self, port: str, call: str) -> None:
         # At the end of a cluster its lock is no reason to keep the directory.
-        allowed = self.locked or (call == "remove" and self.lock_failed)
+        ends = call in ("remove", "clear")
+        allowed = self.locked or (ends and self.lock_failed)
         if call in _CHANGES.get(port, ()) and not allowed:
             self.violations.append(f"{port}.{call} without the cluster's lock")
 

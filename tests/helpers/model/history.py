@@ -126,9 +126,11 @@ class History(Course):
         self._send(Operation(Kind.HEAL, tuple(vnfcs)), troubles)
 
     @when(_idle)
-    @rule(troubles=troubles)
-    def heal_all(self, troubles: Troubles) -> None:
-        self._send(Operation(Kind.HEAL_ALL), troubles)
+    @rule(everything=st.booleans(), troubles=troubles)
+    def heal_all(self, everything: bool, troubles: Troubles) -> None:
+        # Tacker can have nothing replaced in a stack that is gone.
+        everything = everything or not self.tacker.site.every()
+        self._send(Operation(Kind.HEAL_ALL, everything=everything), troubles)
 
     @when(_whole)
     @rule(value=st.sampled_from(["ssd", "hdd", None]), troubles=troubles)

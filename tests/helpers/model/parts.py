@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class ModelWorkDir(FakeWorkDir):
     """The directory; the records of runs are in it."""
 
-    def remove(self, *, keep: Sequence[str] = ()) -> bool:
+    def _empty(self, keep: Sequence[str]) -> bool:
         self._site.ran = ""
-        return super().remove(keep=keep)
+        return super()._empty(keep)
 
 
 class ModelPlaybooks(FakePlaybooks):

@@ -57,7 +57,7 @@ class ModelSite(FakeSite):
         """Delete the stack."""
         self.control_planes, self.workers, self.load_balancer = [], [], None
         self.dead, self.unfinished = set(), set()
-        self._forget_cluster()
+        self.forget_cluster()
 
     def create(self, size: int) -> None:
         """Create the stack, or what is missing of it."""
@@ -67,7 +67,8 @@ class ModelSite(FakeSite):
             self.load_balancer = self._vm(Role.LOAD_BALANCER, 9)
         self.resize(size)
 
-    def _forget_cluster(self) -> None:
+    def forget_cluster(self) -> None:
+        """Forget what was in the VMs, of which all were replaced."""
         self.cluster_nodes, self.cordoned, self.pods = [], frozenset(), {}
         self.marks.clear()
         self.routes, self.balanced, self.exposed = frozenset(), None, ()
@@ -166,8 +167,7 @@ class ModelSite(FakeSite):
         found = super().machines()
         places = {
             server: frozenset({"top", server, stack})
-            for server, vdu, stack in self.vnfcs()
-            if vdu != "externalLB"
+            for server, _, stack in self.vnfcs()
         }
         groups = self.scaling_groups(places)
         balancer = self.load_balancer

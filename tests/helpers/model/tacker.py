@@ -68,6 +68,7 @@ class Operation:
     """One operation occurrence.
 
     :ivar vnfcs: ids of the VNFCs that are healed.
+    :ivar everything: whether the v2 API is to delete and create the whole stack.
     :ivar stage: where it has failed.
     :ivar text: its error text; "" if it is none of ours.
     :ivar died: whether its conductor was killed.
@@ -76,6 +77,7 @@ class Operation:
     kind: Kind
     vnfcs: tuple[str, ...] = ()
     patch: Mapping[str, Any] = field(default_factory=dict)
+    everything: bool = False
     stage: Stage = Stage.START
     text: str = ""
     died: bool = False

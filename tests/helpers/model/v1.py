@@ -24,6 +24,7 @@ from tacker_k8s_mgmt.hooks.v1 import (
     driver,
     metadata_patch,
     openstack,
+    requests,
     rollback,
     vim,
 )
@@ -95,6 +96,7 @@ class V1(Tacker):
             patch(database, "release", lambda *_: None),
             patch(metadata_patch, "read", lambda hook: hook.patch),
             patch(openstack, "heat_of", lambda *_: self._heat_client()),
+            patch(requests, "refuse_empty_heal", lambda *_: None),
             patch(rollback, "_follows_scale", lambda *_: True),
             patch(vim, "VimRegistry", lambda *_: vims),
             patch(vnflcm_utils, "get_vnfd_dict", lambda *_: {}),
@@ -257,6 +259,8 @@ class V1(Tacker):
 
     def _heat(self, operation: Operation, trouble: str) -> None:
         if trouble == "refuses":
+            # Before the stack is deleted.
+            operation.data["retried"] = operation.kind is Kind.HEAL_ALL
             raise HeatFailed
         kind, site = operation.kind, self.site
         before = site.every()
@@ -265,9 +269,7 @@ class V1(Tacker):
         elif kind is Kind.TERMINATE:
             site.erase()
         elif kind is Kind.HEAL_ALL:
-            site.replace_all(self._counted)
-            self.template_size = None
-            self._listed().clear()
+            self._respawn(operation)
         elif kind is Kind.HEAL:
             self._heal(operation, trouble == "unfinished")
         elif kind is Kind.SCALE_IN:
@@ -287,6 +289,19 @@ class V1(Tacker):
             site.gate.open(NONE)
             raise ConductorDied
         self._note(kind)
+
+    def _respawn(self, operation: Operation) -> None:
+        """Delete the stack and create it; a retry does not delete it.
+
+        It updates the stack, if there is one (``OpenStack.instantiate_vnf``), in which
+        Heat replaces no VM then.
+        """
+        if operation.data.get("retried") and self.site.every():
+            self.site.resize(self._counted)
+        else:
+            self.site.replace_all(self._counted)
+        self.template_size = None
+        self._listed().clear()
 
     def _note(self, kind: Kind) -> None:
         """Tacker lists what has changed, and counts what it has asked for."""

@@ -236,6 +236,8 @@ class V2(Tacker):
             request["terminationType"] = "GRACEFUL"
         elif kind is Kind.HEAL:
             request["vnfcInstanceId"] = list(operation.vnfcs)
+        elif operation.everything:
+            request["additionalParams"] = {**self.params, "all": True}
         return request
 
     # Heat
@@ -251,7 +253,7 @@ class V2(Tacker):
         elif kind is Kind.TERMINATE:
             site.erase()
         elif kind is Kind.HEAL_ALL:
-            site.replace_all(self._counted())
+            self._replace_all(operation, trouble == "unfinished")
         elif kind is Kind.HEAL:
             self._rebuild(operation, trouble == "unfinished")
         elif kind is Kind.SCALE_IN:
@@ -286,6 +288,18 @@ class V2(Tacker):
         there = self.site.every()
         healed = [s for s in dict.fromkeys(self._healed(operation)) if s in there]
         self.site.rebuild(healed, fails)
+
+    def _replace_all(self, operation: Operation, fails: bool) -> None:
+        """Replace what is in the places of the listed servers; or the whole stack."""
+        if operation.everything:
+            # With the size that the group has in its parameters.
+            self.site.replace_all(len(self.site.workers))
+        else:
+            listed = [one["computeResource"]["resourceId"] for one in self._listed()]
+            there = self.site.every()
+            servers = dict.fromkeys(self._in_places(listed))
+            self.site.rebuild([s for s in servers if s in there], fails)
+            self.site.forget_cluster()
 
     def _counted(self) -> int:
         return sum(one["vduId"] == "workerNode" for one in self._listed())

@@ -189,6 +189,25 @@ class TestServer:
         code, _, err = run("--vnf-instance-id", "another")
         assert (code, "name another is recorded" in err) == (2, True)
 
+    def test_a_directory_inside_another_clusters(self, findings, sshd):
+        marker = {"owner": OWNER, "path": str(sshd.home / "clusters"), "format": 1}
+        (sshd.home / "clusters").mkdir()
+        (sshd.home / "clusters" / MARKER).write_text(json.dumps(marker))
+        (text,) = findings()["cluster's directory"]
+        assert f"is inside {sshd.home}/clusters, which belongs to the VNF" in text
+
+    def test_what_is_installed_inside_a_clusters_directory(self, findings, sshd):
+        """It would be deleted with that cluster."""
+        marker = {"owner": OWNER, "path": str(sshd.home), "format": 1}
+        (sshd.home / "venv" / MARKER).write_text(json.dumps(marker))
+        (sshd.home / "kubespray" / MARKER).write_text(json.dumps(marker))
+        text = str(findings())
+        assert "ansible.venv_path" not in text
+        (sshd.home / MARKER).write_text(json.dumps(marker))
+        text = str(findings())
+        for name in ("kubespray_root_path", "venv_path"):
+            assert re.search(f"ansible.{name}: .* is inside {sshd.home}, the", text)
+
     @pytest.mark.parametrize("free", ["99 4000 4000", "4000 4000 12"])
     def test_too_little_space_for_the_directory(self, findings, sshd, free):
         sshd.program("df", f"echo '{free} /srv'")

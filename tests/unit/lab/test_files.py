@@ -31,6 +31,16 @@ def test_what_was_claimed_can_be_claimed_again_and_removed(tmp_path):
     files.remove(ours)
 
 
+@pytest.mark.parametrize("below", ["lab", "data/lab"])
+def test_a_directory_inside_a_lab_is_not_claimed(tmp_path, below):
+    outer = tmp_path / "outer"
+    files.claim(outer)
+    inner = outer / below
+    with pytest.raises(LabError, match=f"is inside the lab {outer}"):
+        files.claim(inner)
+    assert not files.is_ours(inner)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -93,6 +93,25 @@ class TestInstantiate:
         assert json.loads(site.files["services.json"]) == []
         assert json.loads(site.files["healing.json"]) == {}
 
+    @pytest.mark.parametrize("kept", ["all", "hosts.yaml", "joined.json"])
+    def test_nothing_is_left_of_a_former_cluster_whose_vms_are_gone(self, kept):
+        """It was given up, or its directory could not be removed at its end."""
+        site = operations.instantiated()
+        exposed = {"owner": VNF, "namespace": "shop", "service": "web"}
+        exposed |= {"protocol": "tcp", "port": 80, "node_port": 30080}
+        site.files |= {"exposures.json": json.dumps([exposed]), "moving.json": "{}"}
+        if kept != "all":
+            others = {"hosts.yaml", "hosts.last.yaml", "machines.json", "joined.json"}
+            for name in others - {kept}:
+                del site.files[name]
+        operations.replace_all(site)
+        site.vim = None
+        instantiate(site)
+        new = FakeSite()
+        operations.replace_all(new)
+        instantiate(new)
+        assert (site.files, site.exposed, site.members) == (new.files, (), NAMES)
+
     def test_outcome_is_a_registered_cluster(self):
         site = FakeSite()
         instantiate(site)

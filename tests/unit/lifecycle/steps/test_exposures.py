@@ -9,12 +9,12 @@ import pytest
 
 from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.heal import HealEnd, HealStart
-from tacker_k8s_mgmt.lifecycle.instantiate import Instantiate
 from tacker_k8s_mgmt.lifecycle.state import ClusterState
 from tacker_k8s_mgmt.lifecycle.steps import exposures, load_balancer
-from tacker_k8s_mgmt.lifecycle.terminate import refuse_exposed, terminate_end
+from tacker_k8s_mgmt.lifecycle.terminate import refuse_exposed
 from tacker_k8s_mgmt.model.exposure import Exposure, of_service
 from tacker_k8s_mgmt.model.load_balancer import ExposedService
+from tests.helpers import operations
 from tests.helpers.fakes.clock import FakeClock
 from tests.helpers.fakes.site import FakeSite
 from tests.helpers.operations import dependencies, instantiated, rebuild, run
@@ -196,19 +196,10 @@ def test_they_survive_a_heal_of_the_load_balancer(answers: bool) -> None:
 def test_they_survive_a_heal_of_the_whole_vnf() -> None:
     site = instantiated()
     put(site, ONE, WEB, DNS)
-    for step in terminate_end(VNF, site.vims, site, heals=True):
-        step.take()
-    assert list(site.files) == [FILE]
-    site.exposed, site.cluster_nodes, site.balanced, site.ran = (), [], None, ""
-    run(Instantiate, site)
+    operations.heal_all_start(site)
+    operations.replace_all(site)
+    operations.heal_all_end(site)
     assert on_balancer(site) == record(site) == {WEB, DNS}
-
-
-def test_a_heal_of_all_leaves_nothing_where_nothing_is_exposed() -> None:
-    site = instantiated()
-    for step in terminate_end(VNF, site.vims, site, heals=True):
-        step.take()
-    assert (site.owner, site.files) == (None, {})
 
 
 def test_the_cluster_is_not_terminated_while_cnfs_are_exposed(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacker_k8s_mgmt import errors
+from tacker_k8s_mgmt.remote.ansible.lock import ClusterLock
 from tacker_k8s_mgmt.remote.ansible.work_directory import MARKER, WorkDir
 
 
@@ -256,16 +257,148 @@ def test_remove_takes_all_that_is_ours_and_nothing_beside(workdir, path):
     assert workdir.remove() is False
 
 
-def test_remove_keeps_named_files_for_what_is_built_anew(workdir, path):
+def test_clear_keeps_named_files_for_what_is_built_anew(session, workdir, path):
+    """And the lock: while it is held, no other operation begins."""
     workdir.claim()
     workdir.write("hosts.yaml", "x")
     workdir.write("exposures.json", "[]")
-    assert workdir.remove(keep=["exposures.json"]) is True
-    assert sorted(tree(path)) == sorted([MARKER, "exposures.json"])
+    lock = ClusterLock(session, str(path), "heal_end")
+    lock.acquire()
+    assert workdir.clear(["exposures.json"]) is True
+    assert sorted(tree(path)) == sorted([MARKER, "exposures.json", "operation.lock"])
+    with pytest.raises(errors.LockedError, match="heal_end"):
+        ClusterLock(session, str(path), "scale_end").acquire(0.1)
     workdir.claim()
     assert workdir.read("exposures.json") == "[]"
+    assert lock.held
     (path / "exposures.json").unlink()
-    assert workdir.remove(keep=["exposures.json"]) is True
+    assert workdir.clear(["exposures.json"]) is True
+    assert workdir.owner() == "vnf-1"
+
+
+def test_clear_leaves_what_belongs_to_another(workdir, foreign, path):
+    foreign.claim()
+    foreign.write("hosts.yaml", "precious")
+    before = tree(path)
+    assert workdir.clear() is False
+    assert tree(path) == before
+
+
+@pytest.fixture
+def inside(session, path):
+    """Claimed by an earlier release, which has allowed it."""
+
+    def claimed(below, owner="vnf-2"):
+        place = path / below
+        place.mkdir(parents=True)
+        marker = {"owner": owner, "path": str(place), "format": 1}
+        (place / MARKER).write_text(json.dumps(marker))
+        (place / "hosts.yaml").write_text("precious")
+        return WorkDir(session, str(place), owner)
+
+    return claimed
+
+
+BELOW = ["two", "runs/two", "a/b c/*[x]", "facts/-rf"]
+
+
+@pytest.mark.parametrize("below", BELOW)
+@pytest.mark.parametrize("owner", ["vnf-1", "vnf-2"])
+def test_claim_inside_a_clusters_directory_is_refused(session, workdir, below, owner):
+    """At any depth, in the runs as well, and whichever cluster has left the outer."""
+    workdir.claim()
+    path = Path(workdir.path)
+    before = tree(path.parent)
+    inner = WorkDir(session, f"{path}/{below}", owner)
+    for refused in (inner.obstacle() or "", str(raised(inner.claim))):
+        assert f"is inside {path}, which belongs to the VNF instance vnf-1" in refused
+        assert "Give this VNF a transferring_inventory_path of its own" in refused
+    assert tree(path.parent) == before
+
+
+def test_claim_inside_one_through_a_link_is_refused(session, workdir, path, tmp_path):
+    workdir.claim()
+    (tmp_path / "link").symlink_to(path)
+    inner = WorkDir(session, str(tmp_path / "link" / "two"), "vnf-2")
+    assert f"is inside {tmp_path}/link" in str(raised(inner.claim))
+    deep = WorkDir(session, str(tmp_path / "deep" / "two"), "vnf-2")
+    (path / "runs").mkdir()
+    (tmp_path / "deep").symlink_to(path / "runs")
+    assert f"is inside {path.resolve()}" in str(raised(deep.claim))
+    assert not (path / "two").exists()
+
+
+def test_claim_around_a_clusters_directory_is_refused(session, foreign, path):
+    foreign.claim()
+    outer = WorkDir(session, str(path.parent), "vnf-1")
+    before = tree(path.parent)
+    assert "is not empty and has no marker" in (outer.obstacle() or "")
+    assert "is not empty and has no marker" in str(raised(outer.claim))
+    assert tree(path.parent) == before
+
+
+@pytest.mark.parametrize("place", [".", "two", "two/three"])
+def test_claims_at_once_of_one_inside_the_other_leave_one_or_none(
+    session, workdir, path, sshd, place, monkeypatch
+):
+    """The other one is claimed between the first check and the marker."""
+    other = WorkDir(session, str(path / place), "vnf-2")
+    mark = WorkDir._mark
+
+    def late(self):
+        monkeypatch.undo()
+        other.claim()
+        return mark(self)
+
+    monkeypatch.setattr(WorkDir, "_mark", late)
+    text = str(raised(workdir.claim))
+    assert "vnf-2" in text or str(path / place) in text
+    assert [one.parent for one in path.rglob(MARKER)] == [path / place]
+    assert other.owner() == "vnf-2"
+
+
+def raised(work):
+    with pytest.raises(errors.OwnershipError) as caught:
+        work()
+    return caught.value
+
+
+@pytest.mark.parametrize("name", ["hosts.ini", "hosts.yaml", "Inventory.YML", "a.json"])
+def test_path_of_a_file_is_refused(session, tmp_path, name):
+    place = tmp_path / "inventory" / name
+    named = WorkDir(session, str(place), "vnf-1")
+    for refused in (named.obstacle() or "", str(raised(named.claim))):
+        assert "has the name of a file" in refused
+        assert f"such as {tmp_path}/inventory" in refused
+    assert not place.parent.exists()
+
+
+def test_directory_of_an_earlier_release_with_such_a_name_stays_in_use(session, inside):
+    named = inside("hosts.ini")
+    assert named.obstacle() is None
+    named.claim()
+    assert named.remove() is True
+
+
+@pytest.mark.parametrize("below", BELOW)
+@pytest.mark.parametrize("owner", ["vnf-1", "vnf-2"])
+def test_what_is_inside_outlives_the_outer_one(workdir, path, inside, below, owner):
+    workdir.claim()
+    workdir.write("hosts.yaml", "ours")
+    (path / "runs" / "1").mkdir(parents=True)
+    inner = inside(below, owner)
+    assert inner.obstacle() is None
+    assert workdir.clear() is True
+    assert inner.read("hosts.yaml") == "precious"
+    workdir.write("hosts.yaml", "ours")
+    refusal = raised(workdir.remove)
+    assert f"other clusters in it: {path}/{below}." in str(refusal)
+    assert "delete it when those clusters are gone" in str(refusal)
+    assert inner.read("hosts.yaml") == "precious"
+    assert not (path / "hosts.yaml").exists()
+    assert (path / "runs" / "1").exists() == below.startswith("runs")
+    assert inner.remove() is True
+    assert workdir.remove() is True
     assert not path.exists()
 
 
