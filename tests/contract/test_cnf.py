@@ -208,6 +208,7 @@ def v1(monkeypatch, tmp_path, done):
         for name, value in changes.items():
             setattr(one, name, value)
         getattr(made, hook)(context=CONTEXT, vnf_instance=one, **{keyword: request})
+        return one.vnf_metadata
 
     return call
 
@@ -313,6 +314,42 @@ class TestV1:
         metadata = {ATTRIBUTE: '{"services": [{"name": "lb"}]}', "namespace": "theirs"}
         v1("heal_end", "request", stored={ATTRIBUTE: WEB}, vnf_metadata=metadata)
         assert [one.name for one in done[0][3]["params"].services] == ["lb"]
+
+    def test_patch_of_a_former_life_does_not_hold_for_the_next_one(self, v1, done):
+        """Tacker keeps the metadata of a terminated VNF instance."""
+        patched = {ATTRIBUTE: '{"services": [{"name": "lb"}]}', "namespace": "theirs"}
+        kept = v1(
+            "terminate_end",
+            "terminate_vnf_request",
+            requested(),
+            **({"stored": {ATTRIBUTE: WEB}, "vnf_metadata": patched}),
+        )
+        assert kept == {"namespace": "theirs"}
+        assert ATTRIBUTE in patched  # a new dict, or Tacker would not store it
+
+    @pytest.mark.parametrize("hook", ["instantiate_start", "instantiate_end"])
+    def test_request_of_the_instantiation_comes_before_the_metadata(
+        self, v1, done, hook
+    ):
+        """A VNF instance may be given up without the hook of its end."""
+        patched = {ATTRIBUTE: '{"services": [{"name": "lb"}]}', "namespace": "theirs"}
+        request = requested(**{ATTRIBUTE: WEB})
+        kept = v1(hook, self.REQUEST, request, vnf_metadata=patched)
+        named = [
+            one.name
+            for call in done
+            for one in getattr(call[3].get("params"), "services", ())
+        ]
+        assert named == (["web"] if hook == "instantiate_end" else [])
+        if hook == "instantiate_end":
+            # Later operations follow the stored request.
+            assert kept == {"namespace": "theirs"}
+
+    def test_metadata_hold_where_the_request_has_none(self, v1, done):
+        patched = {ATTRIBUTE: '{"services": [{"name": "lb"}]}', "namespace": "theirs"}
+        kept = v1("instantiate_end", self.REQUEST, requested(), vnf_metadata=patched)
+        assert [one.name for one in done[0][3]["params"].services] == ["lb"]
+        assert kept == patched
 
     def test_it_is_removed_before_its_services_go(self, v1, done):
         v1("terminate_start", "terminate_vnf_request", stored={ATTRIBUTE: WEB})
@@ -428,6 +465,13 @@ class TestV2:
         end = v2_call("terminate_end", metadata=call.instance["metadata"])
         driver.perform(V2Call(end))
         assert end.instance["metadata"] == {}
+
+    def test_request_of_the_instantiation_comes_before_the_metadata(self, done):
+        params, metadata = {ATTRIBUTE: WEB}, {ATTRIBUTE: ONLY_LB, "owner": "us"}
+        call = v2_call("instantiate_end", params=params, metadata=metadata)
+        driver.perform(V2Call(call))
+        assert call.instance["metadata"] == {ATTRIBUTE: WEB, "owner": "us"}
+        assert [one.name for one in done[0][3]["params"].services] == ["web"]
 
     def test_services_are_told_by_label_or_release(self):
         info = {"metadata": {"namespace": "ours", "release_name": "r"}}

@@ -26,7 +26,7 @@ from tacker.db.nfvo import nfvo_db_plugin
 from tacker.nfvo import nfvo_plugin
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import checkpoint, database, openstack, vim
+from tacker_k8s_mgmt.hooks.v1 import checkpoint, database, openstack, vim, vim_login
 from tacker_k8s_mgmt.lifecycle.ports import VimSpec
 from tacker_k8s_mgmt.model.helm import HelmLogin
 from tests.contract.v1_instances import saved_instance
@@ -174,6 +174,7 @@ def test_a_vim_that_was_stored_when_the_connection_broke_is_the_one(
     context, plugin, instance, spec, monkeypatch
 ):
     create = plugin.create_vim
+    monkeypatch.setattr(vim_login, "is_current", lambda *_: True)
 
     def break_once(own, body):
         monkeypatch.setattr(plugin, "create_vim", create)

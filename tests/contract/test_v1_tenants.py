@@ -15,14 +15,16 @@ from tacker import context as tacker_context
 from tacker import manager, objects
 from tacker.common.container import kubernetes_utils as translate_inputs
 from tacker.db.nfvo import nfvo_db_plugin
+from tacker.extensions import nfvo
 from tacker.nfvo import nfvo_plugin
 from tacker.nfvo.drivers.vim import kubernetes_driver
 from tacker.plugins.common import constants
 from tacker.vnfm import vim_client
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks.v1 import vim, vim_login
+from tacker_k8s_mgmt.hooks.v1 import helm_login, vim, vim_login
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
+from tacker_k8s_mgmt.model.helm import HelmLogin
 from tests.contract.v1_instances import saved_instance
 from tests.contract.v1_vims import FakePlugin, spec
 
@@ -82,6 +84,58 @@ def test_present_token_is_written_into_a_vim_also_while_it_is_in_use(plugin):
     assert plugin.vims[red] == former
 
 
+@pytest.mark.parametrize("changed", ["token", "ca_certificate", "both"])
+@pytest.mark.parametrize("used", [False, True])
+@pytest.mark.parametrize("tenant", ["", "blue"])
+def test_another_cluster_at_the_same_address_has_its_own_login(
+    plugin, changed, used, tenant
+):
+    """After `fail`, the next instantiation may get the same address."""
+    one = saved_instance()
+    former = dataclasses.replace(spec(), tenant=tenant)
+    first = registry(one).register(former)
+    if used:
+        plugin.used.add(first)
+    values = {"token": SecretStr("n3w"), "ca_certificate": "NEW-CA"}
+    if changed != "both":
+        values = {changed: values[changed]}
+    new = dataclasses.replace(former, **values)
+    for _ in range(2):
+        assert registry(one).register(new) == first
+        assert plugin.vims[first]["auth_cred"] == {
+            "bearer_token": new.token.get_secret_value(),
+            "ssl_ca_cert": new.ca_certificate,
+        }
+    assert list(plugin.vims) == [first]
+
+
+HELM = HelmLogin(("192.0.2.4",), SecretStr("of-helm"))
+MOVED = HelmLogin(("192.0.2.5", "192.0.2.6"), SecretStr("another"))
+
+
+@pytest.mark.parametrize("before", [None, HELM])
+@pytest.mark.parametrize("after", [None, HELM, MOVED])
+def test_another_cluster_at_the_same_address_has_its_own_helm(plugin, before, after):
+    one = saved_instance()
+    registry(one).register(dataclasses.replace(spec(), helm=before))
+    wanted = dataclasses.replace(spec(), helm=after)
+    vim_id = registry(one).register(wanted)
+    assert list(plugin.vims) == [vim_id]
+    assert plugin.vims[vim_id]["extra"] == helm_login.kept(wanted)
+    assert [info.vim_id for info in one.vim_connection_info] == ["openstack", vim_id]
+
+
+def test_an_operators_login_for_helm_stays(plugin):
+    one = saved_instance()
+    vim_id = registry(one).register(spec())
+    theirs = {"helm_info": {"masternode_username": "somebody"}}
+    plugin.vims[vim_id]["extra"] = theirs
+    for helm in (HELM, None):
+        wanted = dataclasses.replace(spec(), helm=helm)
+        assert registry(one).register(wanted) == vim_id
+        assert plugin.vims[vim_id]["extra"] == theirs
+
+
 def test_login_that_cannot_be_read_is_written_anew(plugin, monkeypatch, caplog):
     one = saved_instance()
     blue = registry(one).register(of("blue"))
@@ -91,7 +145,8 @@ def test_login_that_cannot_be_read_is_written_anew(plugin, monkeypatch, caplog):
 
     monkeypatch.setattr(vim_client.VimClient, "_decode_vim_auth", lost)
     updates = []
-    monkeypatch.setattr(plugin, "update_vim", lambda *given: updates.append(given[1:]))
+    note = lambda self, context, *given: updates.append(given)  # noqa: E731
+    monkeypatch.setattr(FakePlugin, "update_vim", note)
     assert registry(one).register(of("blue")) == blue
     login = {"bearer_token": "t0ken", "ssl_ca_cert": "CA"}
     assert updates == [(blue, {"vim": {"auth_cred": login}})]
@@ -147,19 +202,27 @@ def test_tacker_encrypts_the_new_login_and_reads_it_back(monkeypatch):
     plugin._vim_drivers = types.SimpleNamespace(
         invoke=lambda kind, method, **given: getattr(driver, method)(**given)
     )
-    monkeypatch.setattr(plugin, "_get_vim", lambda *_: copy.deepcopy(stored), False)
-    monkeypatch.setattr(
-        plugin, "get_vim", lambda *_, **__: copy.deepcopy(stored), False
-    )
-    monkeypatch.setattr(nfvo_db_plugin.NfvoPluginDb, "update_vim", write)
+    used = nfvo.VimInUseException(vim_id="blue")
+
+    def in_use(*_):
+        raise used
+
+    base = nfvo_db_plugin.NfvoPluginDb
+    monkeypatch.setattr(base, "is_vim_still_in_use", in_use)
+    monkeypatch.setattr(base, "get_vim", lambda *_, **__: copy.deepcopy(stored))
+    monkeypatch.setattr(base, "update_vim", write)
     plugins = {constants.NFVO: plugin}
     monkeypatch.setattr(manager.TackerManager, "get_service_plugins", lambda: plugins)
-    old, new = (ClusterAccess(SecretStr(one), "CA") for one in ("0ld", "n3w"))
+    old, new = (ClusterAccess(SecretStr(one), "CA") for one in ("0ld", "n3w token"))
     assert vim_login.is_current(CONTEXT, "blue", old)
-    plugin.update_vim(CONTEXT, "blue", {"vim": {"auth_cred": vim_login.of(new)}})
+    login = {"auth_cred": vim_login.of(new)}
+    with pytest.raises(nfvo.VimInUseException):
+        plugin.update_vim(CONTEXT, "blue", {"vim": login})
+    assert vim_login.is_current(CONTEXT, "blue", old)
+    vim_login.update(plugin, CONTEXT, "blue", login)
     assert vim_login.is_current(CONTEXT, "blue", new)
     assert not vim_login.is_current(CONTEXT, "blue", old)
-    assert "n3w" not in str(stored)
+    assert "n3w token" not in str(stored)
     assert list(keys) == ["1"]
 
 

@@ -30,6 +30,8 @@ class FakePlugin:
         return body
 
     def update_vim(self, context, vim_id, vim):
+        # As NfvoPlugin._get_vim does.
+        self.is_vim_still_in_use(context, vim_id)
         utils.deep_update(self.vims[vim_id], vim["vim"])
 
     def delete_vim(self, context, vim_id):

@@ -70,7 +70,10 @@ class Call(Protocol):
         """Prepare for work."""
 
     def keep(self, params: Any) -> None:
-        """Keep the parameter of the instantiation for later operations."""
+        """Keep the parameter of the instantiation for later operations.
+
+        :param params: None: it has none, and what the metadata have holds.
+        """
 
     def forget(self) -> None:
         """Remove what is kept."""
@@ -87,11 +90,16 @@ def perform(call: Call) -> None:
 def _params(call: Call, wrong: str = "") -> ExposureParams:
     """The parameter: in the metadata (by a PATCH) or of the instantiation.
 
+    The request of an instantiation goes before the metadata, and later after them.
+
     :param wrong: what to send when it is wrong.
     """
-    raw = call.metadata.get(cnf_exposure.ATTRIBUTE)
-    if raw is None:
-        raw = cnf_exposure.given(call.additional_params)
+    given = cnf_exposure.given(call.additional_params)
+    patched = call.metadata.get(cnf_exposure.ATTRIBUTE)
+    # A PATCH of an earlier life of the VNF instance does not hold for a new one.
+    instantiates = call.name.startswith("instantiate_")
+    first, second = (given, patched) if instantiates else (patched, given)
+    raw = second if first is None else first
     if cnf_exposure.SAMPLE_ATTRIBUTE in call.additional_params:
         LOG.warning(
             "CNF %s: %s of its request is not used: the driver has the load balancer's "

@@ -20,6 +20,7 @@ from tacker_k8s_mgmt.hooks.v1 import database, metadata_patch, openstack, reques
 from tacker_k8s_mgmt.hooks.v1.context import V1Hook
 from tacker_k8s_mgmt.model import node_settings
 from tacker_k8s_mgmt.model.services import Cnf, Service
+from tacker_k8s_mgmt.request.cnf_exposure import ATTRIBUTE
 
 TYPE = "mgmt-drivers-cnf-exposure"
 _FORCEFUL = "FORCEFUL"
@@ -113,10 +114,16 @@ class V1Call:
         self._hook.begin()
 
     def keep(self, params: Any) -> None:
-        """Nothing: Tacker keeps the parameters of the instantiation."""
+        """Remove an earlier one: Tacker keeps the parameters of the instantiation."""
+        if params is not None:
+            self.forget()
 
     def forget(self) -> None:
-        """Nothing is kept."""
+        """Remove what a PATCH has left, which would hold for the next instantiation."""
+        metadata = dict(self._instance.vnf_metadata or {})
+        if metadata.pop(ATTRIBUTE, None) is not None:
+            # A new dict: Tacker does not notice a change inside the old one.
+            self._instance.vnf_metadata = metadata
 
 
 def _hook(name: str, keyword: str) -> Callable[..., None]:

@@ -95,7 +95,7 @@ class V2Call:
         """Keep the parameter of the instantiation in the VNF instance's metadata."""
         if params is not None:
             metadata = self._call.instance.get("metadata") or {}
-            self._call.instance["metadata"] = {ATTRIBUTE: params, **metadata}
+            self._call.instance["metadata"] = {**metadata, ATTRIBUTE: params}
 
     def forget(self) -> None:
         """Remove what is kept."""

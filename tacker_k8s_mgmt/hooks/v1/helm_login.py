@@ -29,6 +29,13 @@ def kept(spec: ports.VimSpec) -> dict[str, Any]:
     return {KEY: info}
 
 
+def missing(vim: Mapping[str, Any], spec: ports.VimSpec) -> dict[str, Any]:
+    """What ``extra`` of a VIM lacks of this login; empty where it has an operator's."""
+    extra, wanted = vim.get("extra") or {}, kept(spec)
+    foreign = KEY in extra and ours(vim) is None
+    return {} if foreign or extra.get(KEY) == wanted.get(KEY) else wanted
+
+
 def ours(vim: Mapping[str, Any]) -> dict[str, Any] | None:
     """The driver's login; an operator may have put another one there."""
     info = (vim.get("extra") or {}).get(KEY)

@@ -114,15 +114,21 @@ class VimRegistry:
     def register(self, spec: ports.VimSpec) -> str:
         """Get or create the VIM, and name it in the VNF instance.
 
-        A VIM with another address is that of a former cluster, and is replaced; a
-        tenant's gets another login also while it is in use. The instance is saved at
-        once, so that a later failure cannot lose the id. That of a tenant is found by
-        its description alone, and not named in the VNF instance.
+        A VIM with another address, or with a login for Helm that this cluster has not,
+        is that of a former cluster, and is replaced. At the same address there may have
+        been another cluster, too: the VIM gets the present token and certificate, even
+        while it is in use. The instance is saved at once, so that a later failure
+        cannot lose the id. That of a tenant is found by its description alone, and not
+        named in the VNF instance.
 
         :returns: the VIM's id.
         :raises VimError: Tacker refused, e.g. it cannot reach the API.
         """
-        if self._find("auth_url", spec.tenant) not in (None, spec.auth_url):
+        former = self._ask(partial(self._look, tenant=spec.tenant))
+        if former and (
+            former["auth_url"] != spec.auth_url
+            or (helm_login.ours(former) and spec.helm is None)
+        ):
             self._remove(spec.tenant)
         try:
             vim_id = self._ask(partial(self._create, spec), _LIMIT)
@@ -269,10 +275,14 @@ class VimRegistry:
         # After a lost connection, a first attempt may have succeeded.
         access = ClusterAccess(spec.token, spec.ca_certificate)
         if known := self._look(context, spec.tenant):
-            vim_id, login = str(known["id"]), {"auth_cred": vim_login.of(access)}
-            if spec.tenant and not vim_login.is_current(context, vim_id, access):
-                self._plugin.update_vim(context, vim_id, {"vim": login})
-                LOG.info("VIM %s has the present token", vim_id)
+            vim_id, change = str(known["id"]), {}
+            if not vim_login.is_current(context, vim_id, access):
+                change["auth_cred"] = vim_login.of(access)
+            if extra := helm_login.missing(known, spec):
+                change["extra"] = extra
+            if change:
+                vim_login.update(self._plugin, context, vim_id, change)
+                LOG.info("VIM %s has the present login", vim_id)
             return vim_id
         body = {
             "name": spec.name,
@@ -296,7 +306,7 @@ class VimRegistry:
             return False
         # Tacker merges it into what the VIM has.
         change = {"extra": {helm_login.KEY: {helm_login.ADDRESSES: hosts}}}
-        self._plugin.update_vim(context, vim["id"], {"vim": change})
+        vim_login.update(self._plugin, context, vim["id"], change)
         LOG.info("VIM %s: Tacker logs in for Helm at %s", vim["id"], ", ".join(hosts))
         return True
 

