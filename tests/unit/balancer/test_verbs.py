@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lab import suites
+from lab.settings import from_environment
 from tests.unit.balancer.sandbox import (
     CONTROL_PLANES,
     INSTALL,
@@ -235,6 +237,13 @@ def test_haproxy_takes_the_golden_configuration_without_a_warning(
         text=True,
         check=False,
     )
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_haproxy_of_debian_13_takes_it_without_a_warning() -> None:
+    program = suites.path(from_environment(), suites.HAPROXY_DEBIAN_13)
+    asked = [program, "-W", "-dW", "-c", "-f", str(GOLDEN)]
+    checked = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
 
 
