@@ -8,7 +8,7 @@ import threading
 import traceback
 from collections.abc import Sequence
 
-from . import custom, persistence
+from . import custom, default_roles, persistence
 from .controllers import accounts, endpoints, jobs, namespaces, workloads
 from .controllers.evictions import TaintEviction
 from .controllers.hollow import HollowKubelets
@@ -25,7 +25,6 @@ from .tokens import Tokens
 
 _PERIOD = 0.1  # seconds between two rounds of the controllers
 _ROUNDS_PER_SAVE = 5
-_ALL = ["*"]
 
 
 class Cluster:
@@ -62,9 +61,8 @@ class Cluster:
     def _bootstrap(self) -> None:
         for name in ("default", "kube-system", "kube-public", LEASE_NAMESPACE):
             self._ensure(NAMESPACES, None, {"metadata": {"name": name}})
-        rule = {"apiGroups": _ALL, "resources": _ALL, "verbs": _ALL}
-        admin = {"metadata": {"name": "cluster-admin"}, "rules": [rule]}
-        self._ensure(CLUSTER_ROLES, None, admin)
+        for role in default_roles.all_roles():
+            self._ensure(CLUSTER_ROLES, None, role)
         network = ipaddress.ip_network(self.settings.service_network)
         api = {
             "metadata": {"name": "kubernetes"},
@@ -86,6 +84,7 @@ class Cluster:
             self._monitor.step()
             accounts.step(self.store, self.tokens, self.settings.ca_certificate)
             custom.step(self.store)
+            default_roles.step(self.store)
             namespaces.step(self.store)
             workloads.step(self.store)
             jobs.step(self.store)

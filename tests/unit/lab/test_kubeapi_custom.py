@@ -91,3 +91,53 @@ def test_a_deprecated_version_comes_with_a_warning(kube):
         )
     done = kube.kubectl("get", "volumesnapshots.v1beta1.snapshot.storage.k8s.io", "-A")
     assert f"Warning: {OLD} VolumeSnapshot is deprecated" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("role", "verb", "kind", "allowed"),
+    [
+        ("view", "list", "pods", True),
+        ("view", "get", "secrets", False),
+        ("view", "delete", "pods", False),
+        ("edit", "list", "pods", True),
+        ("edit", "get", "secrets", True),
+        ("edit", "create", "roles.rbac.authorization.k8s.io", False),
+        ("admin", "create", "roles.rbac.authorization.k8s.io", True),
+        ("admin", "delete", "jobs.batch", True),
+        ("admin", "list", "nodes", False),
+        ("view", "list", "volumesnapshots.snapshot.storage.k8s.io", True),
+    ],
+)
+def test_default_roles_and_what_is_added_to_them(kube, role, verb, kind, allowed):
+    """Kubernetes' documentation, "Using RBAC Authorization", "User-facing roles"."""
+    bed.define(kube)
+    group = "rbac.authorization.k8s.io"
+    label = {f"{group}/aggregate-to-view": "true"}
+    rule = {"apiGroups": ["snapshot.storage.k8s.io"], "verbs": ["list"]}
+    added = {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "snapshots", "labels": label},
+        "rules": [{**rule, "resources": ["volumesnapshots"]}],
+    }
+    account = {"kind": "ServiceAccount", "name": "one", "namespace": "default"}
+    place = {"name": "one", "namespace": "default"}
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "RoleBinding",
+        "metadata": place,
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [account],
+    }
+    one = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": place}
+    kube.apply(one, binding, added)
+    path = "/api/v1/namespaces/default/serviceaccounts/one/token"
+    _, made, _ = kube.request("POST", path, {"spec": {}})
+    token = made["status"]["token"]
+    ask = ("auth", "can-i", verb, kind, "-n", "default")
+    wait_for(
+        lambda: (
+            (kube.kubectl(*ask, token=token, check=False).returncode == 0) is allowed
+        ),
+        20,
+    )
