@@ -72,7 +72,9 @@ class Site(context.V1Site):
         for name in (
             "machines",
             "identity",
-            "unreachable",
+            "unusable",
+            "clocks",
+            "clocks_of",
             "cluster",
             "manifests",
             "pod_network",
