@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -177,7 +177,7 @@ def tests_of(path: str, folders: tuple[str, ...]) -> tuple[tuple[str, ...], ...]
         return [str(t.relative_to(ROOT)) for t in tests if wanted & _imports(t)]
 
     package = Path(path).parent.relative_to(PACKAGE)
-    beside = {ROOT / folder / package for folder in folders}
+    beside = {_nearest(ROOT / folder, package) for folder in folders}
     named = [
         str(t.relative_to(ROOT))
         for t in tests
@@ -189,12 +189,27 @@ def tests_of(path: str, folders: tuple[str, ...]) -> tuple[tuple[str, ...], ...]
     }
     package_tests = [str(t.relative_to(ROOT)) for t in tests if t.parent in beside]
     first = list(dict.fromkeys([*named, *naming([module])]))
+    # A command is run by its words, without an import.
+    spellings = [stem.replace("_", by) for by in ("_", " ", "-", '", "')]
+    mentioning = [
+        str(t.relative_to(ROOT))
+        for t in tests
+        if "_" in stem and any(word in t.read_text() for word in spellings)
+    ]
     second = [
         t
-        for t in dict.fromkeys([*naming(users), *package_tests])
+        for t in dict.fromkeys([*mentioning, *naming(users), *package_tests])
         if t not in set(first)
     ]
     return tuple(tuple(stage) for stage in (first, second) if stage)
+
+
+def _nearest(folder: Path, package: Path) -> Path:
+    """The folder of a package's tests, or else of the package above it."""
+    place = folder / package
+    while not place.is_dir() and place != folder:
+        place = place.parent
+    return place
 
 
 class Copy:
@@ -291,7 +306,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 copies.put(copy)
 
         with ThreadPoolExecutor(options.jobs) as pool:
-            for one, result in pool.map(outcome, sample):
+            runs = [pool.submit(outcome, one) for one in sample]
+            for run in as_completed(runs):
+                one, result = run.result()
                 counts[result] += 1
                 if result != "killed":
                     print(f"{result}: {one.diff(sources[one.path])}\n", flush=True)

@@ -56,6 +56,12 @@ def test_a_mutant_meets_the_tests_of_its_module_first():
     assert not set(first) & set(second)
 
 
+def test_a_command_meets_the_tests_that_run_it():
+    path = "tacker_k8s_mgmt/cli/commands/csar_build.py"
+    met = {test for stage in mutation.tests_of(path, ("tests/unit",)) for test in stage}
+    assert {"tests/unit/csar/test_cli.py", "tests/unit/cli/test_docs.py"} <= met
+
+
 @pytest.mark.parametrize(
     ("test", "outcome"),
     [
