@@ -169,13 +169,15 @@ class TestList:
         assert rows[known["vim"]]["VMs"] == {"masterNode": 1, "workerNode": 2}
 
     @pytest.mark.usefixtures("_quick")
-    def test_without_a_database_it_is_an_error(self, tmp_path):
+    def test_without_a_database_it_is_an_error_and_none_is_made(self, tmp_path):
+        database = tmp_path / "absent.sqlite"
         config = tmp_path / "tacker.conf"
-        config.write_text("[database]\nconnection = sqlite:////nonexistent/x\n")
+        config.write_text(f"[database]\nconnection = sqlite:///{database}\n")
         words = ("cluster", "list", "--config-file", str(config))
         done = python("-m", "tacker_k8s_mgmt.cli", *words)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert "Tacker's database could not be read" in done.stderr
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"Tacker's database {database} is not there." in done.stderr
+        assert not database.exists()
 
 
 class TestV2:
