@@ -202,8 +202,9 @@ class KubeControl:
         get = (*_CLUSTER_INFO, "--ignore-not-found")
         data = self._client.get(*get, read=lambda configmap: configmap.get("data", {}))
         try:
-            config = kubernetes_yaml.document(str(data.get("kubeconfig", ""))) or {}
-            clusters = [entry["cluster"] for entry in config.get("clusters", ())]
+            text = str(data.get("kubeconfig", ""))
+            config = kubernetes_yaml.document(text) if text else {"clusters": ()}
+            clusters = [entry["cluster"] for entry in config["clusters"]]
             leaving = [
                 cluster
                 for cluster in clusters
