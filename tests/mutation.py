@@ -178,6 +178,7 @@ def tests_of(path: str, folders: tuple[str, ...]) -> tuple[tuple[str, ...], ...]
 
     package = Path(path).parent.relative_to(PACKAGE)
     beside = {_nearest(ROOT / folder, package) for folder in folders}
+    beside -= {ROOT / folder for folder in folders}
     named = [
         str(t.relative_to(ROOT))
         for t in tests
