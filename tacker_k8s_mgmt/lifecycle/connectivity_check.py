@@ -7,6 +7,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.lifecycle.runner import Step
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
+from tacker_k8s_mgmt.lifecycle.steps.compare import see_none_rebuilt
 from tacker_k8s_mgmt.topology import connection_points
 from tacker_k8s_mgmt.topology.connection_points import Attachment
 
@@ -73,3 +74,4 @@ def _check(deps: Dependencies, points: Sequence[Attachment]) -> None:
             hint=f"{_UNCHANGED} Terminate and delete these VNFs first, or leave "
             f"{entry} out of the request.",
         )
+    see_none_rebuilt(deps)

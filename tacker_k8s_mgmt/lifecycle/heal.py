@@ -15,7 +15,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.kubespray import runs
 from tacker_k8s_mgmt.kubespray.inventory import FILE_NAME
 from tacker_k8s_mgmt.lifecycle.runner import Step
-from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies, NodeObjects
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import (
     exposures,
     helm,
@@ -24,7 +24,7 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     node_settings,
     readiness,
 )
-from tacker_k8s_mgmt.lifecycle.steps.compare import compare
+from tacker_k8s_mgmt.lifecycle.steps.compare import compare, refuse_rebuilt
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_guard import ControlPlaneGuard
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_join import ControlPlaneJoin
 from tacker_k8s_mgmt.lifecycle.steps.control_plane_leave import ControlPlaneLeave
@@ -91,7 +91,8 @@ class HealStart:
         _refuse_unlisted(state, members)
         nodes = (*members.nodes, *members.returning)
         leaving = tuple(node for node in nodes if node.server_id in self._servers)
-        self._refuse_others([n for n in nodes if n not in leaving], seen)
+        staying = [node for node in nodes if node not in leaving]
+        refuse_rebuilt(state.machines, staying, seen)
         planes = of_role(leaving, Role.CONTROL_PLANE)
         self._see_one_version(planes)
         leave.plane = self._guard.judge(planes, members, seen)
@@ -111,34 +112,6 @@ class HealStart:
             # Without a load balancer no node would be Ready.
             self._not_ready = sorted({n for n in seen if not_ready(seen[n])} - names)
         leave.sort(leaving, members, seen)
-
-    def _refuse_others(self, staying: Sequence[Node], seen: NodeObjects) -> None:
-        """Check that Heat builds no other node again.
-
-        It replaces with whatever update what is marked unhealthy, which a heal that was
-        given up, or an operator, has done. A worker that is not Ready loses nothing.
-        """
-        machines = self._state.machines
-        rebuilt = machines.rebuilt_by_update()
-        others = [
-            node
-            for node in staying
-            if node.server_id in rebuilt
-            and (
-                node.role is Role.CONTROL_PLANE
-                or (node.name in seen and seen[node.name].ready)
-            )
-        ]
-        if others:
-            raise errors.UnsupportedOperation(
-                detail=f"Heat would also build the VM of {names_of(others)} again, "
-                "which is CHECK_FAILED there, or its group is. No VM and no node was "
-                "touched.",
-                hint="Heal these VNFCs first, or in the same request. If their VMs are "
-                "healthy, `openstack stack resource mark unhealthy --reset` says so to "
-                f"Heat; `openstack stack resource list -n 5 {machines.stack_id}` lists "
-                "them.",
-            )
 
     def _is_rebuilt(self, server_id: str) -> bool:
         # Of a VM that Heat has not begun to build, Tacker has a former server's id.

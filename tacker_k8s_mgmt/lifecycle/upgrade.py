@@ -24,6 +24,7 @@ from tacker_k8s_mgmt.lifecycle.steps import (
     preflight,
     readiness,
 )
+from tacker_k8s_mgmt.lifecycle.steps.compare import see_none_rebuilt
 from tacker_k8s_mgmt.lifecycle.steps.upgrade_check import UpgradeCheck
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.model.playbook_runs import PlaybookRequest
@@ -50,12 +51,17 @@ class UpgradeStart:
         """The steps in the order of work."""
         return (
             Step(_SERVER, lambda: preflight.check_server(self._deps.site)),
-            Step(_NODES, self._check.check_cluster),
+            Step(_NODES, self._check_nodes),
         )
 
     def left(self) -> str:
         """What stays behind when a step fails."""
         return self._check.left()
+
+    def _check_nodes(self) -> None:
+        self._check.check_cluster()
+        # Tacker updates the stack, although with what it has.
+        see_none_rebuilt(self._deps)
 
 
 class Upgrade:

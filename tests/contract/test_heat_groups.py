@@ -110,6 +110,20 @@ def test_a_group_that_is_not_complete_ignores_signals():
         assert answer["left"] == ["m0", "m1", "m2"]
 
 
+def test_a_signal_to_grow_rebuilds_an_unhealthy_member_and_may_add_none():
+    """The v1 API calls no hook before; the guide says so."""
+    usual = ("CREATE_COMPLETE",) * 2
+    cases = [
+        (group((*usual, state)), {"steps": -1})
+        for state in ("CREATE_COMPLETE", "CHECK_FAILED", "UPDATE_FAILED")
+    ]
+    whole, unhealthy, failed = heat(cases)
+    assert whole == {"left": ["m0", "m1", "m2", "NEW"], "replaced": []}
+    assert set(unhealthy["left"]) == {"m0", "m1", "m2"}
+    assert unhealthy["replaced"] == ["m2"]
+    assert set(failed["left"]) == {"m0", "m1", "m2"}
+
+
 def test_what_an_issue_has_seen():
     """v1 deletes the failed one, too; v2 deletes it and rebuilds the announced one."""
     usual = ("CREATE_COMPLETE",) * 3

@@ -182,6 +182,24 @@ class TestScale:
         assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE]
         assert cluster.site.cordoned == frozenset()
 
+    def test_scale_out_rebuilds_no_other_worker(self, cluster):
+        """Any update of the stack has Heat replace what is marked unhealthy."""
+        with cluster.world() as site:
+            site.unfinished.add("server-55")
+        with pytest.raises(sol_ex.MgmtDriverExecutionFailed) as caught:
+            scale(cluster, "SCALE_OUT")
+        assert f"build the VM of {FIFTY_FIVE} again" in caught.value.detail
+        assert "send `fail`" in caught.value.detail
+        assert len(cluster.site.workers) == 2
+        assert cluster.site.members == [MASTER, FIVE, FIFTY_FIVE]
+
+    def test_scale_out_beside_one_that_loses_nothing(self, cluster):
+        with cluster.world() as site:
+            site.unfinished.add("server-55")
+            site.kill("server-55")
+        scale(cluster, "SCALE_OUT")
+        assert EIGHT in cluster.site.members
+
     def test_worker_whose_heal_failed_is_drained_before_removal(self, cluster):
         with cluster.world() as site:
             site.faults.add("balancer.add-worker")

@@ -84,6 +84,17 @@ def stored(instance):
     return {**instance, "vimConnectionInfo": {name: infos[name] for name in names}}
 
 
+def _replace_unhealthy(site):
+    """What any update of the stack does, whatever it is for."""
+    site.workers = [
+        replace(one, server_id=f"{one.server_id}-new")
+        if one.server_id in site.unfinished
+        else one
+        for one in site.workers
+    ]
+    site.unfinished.clear()
+
+
 class Heat:
     """What Tacker's OpenStack driver does to the fake VMs and to the VNF instance."""
 
@@ -118,6 +129,7 @@ class Heat:
                 ]
             site.workers.sort(key=lambda one: one.server_id not in site.unfinished)
             site.workers = site.workers[-size:]
+            _replace_unhealthy(site)
         self._tell(inst, inst.instantiatedVnfInfo.flavourId)
 
     @staticmethod
@@ -139,6 +151,7 @@ class Heat:
         with self._tacker.world() as site:
             first, *others = site.workers
             site.workers = [replace(first, ssh_address="192.0.2.200"), *others]
+            _replace_unhealthy(site)
         self._tell(inst, inst.instantiatedVnfInfo.flavourId)
 
     def change_ext_conn_rollback(self, req, inst, *_):

@@ -3,7 +3,8 @@
 
 A program of its own, for an environment with Heat. Standard input has a list of groups:
 ``status``, ``members`` (name, status, creation time), and either ``size``, which an
-update of the stack sets, or ``steps``, as many signals to a policy that removes one.
+update of the stack sets, or ``steps``, as many signals to a policy that removes one,
+or that adds one where it is negative.
 """
 
 import json
@@ -48,8 +49,10 @@ def signalled(group: dict[str, Any]) -> list[str]:
     def resize(size: int) -> None:
         left = kept(members, size)
         members[:] = [one for one in members if one[0] in left]
+        members.extend([one, "", ""] for one in left if one == "NEW")
 
-    for _ in range(group["steps"]):
+    change = -1 if group["steps"] > 0 else 1
+    for _ in range(abs(group["steps"])):
         fake = mock.Mock(status=group["status"].partition("_")[2], COMPLETE="COMPLETE")
         fake.resize = resize
         capacity = inspector(members).size(include_failed=False)
@@ -63,7 +66,7 @@ def signalled(group: dict[str, Any]) -> list[str]:
         ):
             try:
                 module.AutoScalingGroup.adjust(
-                    fake, -1, scalingutil.CHANGE_IN_CAPACITY, None, 0
+                    fake, change, scalingutil.CHANGE_IN_CAPACITY, None, 0
                 )
             except resource.NoActionRequired:
                 break

@@ -22,6 +22,7 @@ from tacker_k8s_mgmt.lifecycle.scale_in import ScaleIn
 from tacker_k8s_mgmt.lifecycle.scale_out import ScaleOut, ScaleOutRollback
 from tacker_k8s_mgmt.lifecycle.state import Dependencies
 from tacker_k8s_mgmt.lifecycle.steps import preflight
+from tacker_k8s_mgmt.lifecycle.steps.compare import see_none_rebuilt
 from tacker_k8s_mgmt.request.params import InstallParams
 from tacker_k8s_mgmt.topology.heat_stack import StackResource
 
@@ -52,7 +53,10 @@ def start(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
     steps = (
         counted,
         preflight.step(deps),
-        Step("see that it is workers that come", partial(_see_workers, hook, site)),
+        Step(
+            "see that workers come and the others stay",
+            partial(_see_workers, hook, deps, site),
+        ),
     )
     note = partial(call.between.update, {_SERVERS: call.servers()})
     return Plan(steps, advice=_OUT_START_ADVICE, after=note)
@@ -79,8 +83,8 @@ def _see_counted(call: Call) -> None:
         )
 
 
-def _see_workers(hook: V2Hook, site: V2Site) -> None:
-    """Refuse if the new VMs are of the control plane."""
+def _see_workers(hook: V2Hook, deps: Dependencies, site: V2Site) -> None:
+    """Refuse if the new VMs are of the control plane, or Heat builds others again."""
     control_planes = [machine.server_id for machine in site.machines().control_planes]
     if hook.call.vdus(control_planes) & set(hook.call.added()):
         aspect = hook.call.request.get("aspectId")
@@ -89,6 +93,7 @@ def _see_workers(hook: V2Hook, site: V2Site) -> None:
             "cannot be scaled; nothing was changed.",
             hint="Take the aspect out of the VNFD.",
         )
+    see_none_rebuilt(deps)
 
 
 def params_of_scale_out(hook: V2Hook, advice: str) -> InstallParams | None:

@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from oslo_log import log as logging
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.lifecycle.state import ClusterState, NodeObjects
+from tacker_k8s_mgmt.lifecycle.state import ClusterState, Dependencies, NodeObjects
 from tacker_k8s_mgmt.lifecycle.steps import load_balancer, rebuild
 from tacker_k8s_mgmt.lifecycle.steps.records import rebuilt
 from tacker_k8s_mgmt.model.nodes import Node, Role, names_of, of_role
 from tacker_k8s_mgmt.topology import membership
+from tacker_k8s_mgmt.topology.heat_stack import Machines
 from tacker_k8s_mgmt.topology.membership import Membership
 
 LOG = logging.getLogger(__name__)
@@ -76,6 +77,49 @@ def compare(
     state.kept_in_service = frozenset(_in_service(state, seen))
     _note_absent(state, members)
     return members, seen
+
+
+def refuse_rebuilt(
+    machines: Machines, staying: Sequence[Node], seen: NodeObjects
+) -> None:
+    """Check that an update of the stack builds no node again that is to stay.
+
+    Heat replaces with whatever update what is marked unhealthy, which a heal that was
+    given up, or an operator, has done. A worker that is not Ready loses nothing.
+
+    :raises UnsupportedOperation: it would.
+    """
+    rebuilt = machines.rebuilt_by_update()
+    others = [
+        node
+        for node in staying
+        if node.server_id in rebuilt
+        and (
+            node.role is Role.CONTROL_PLANE
+            or (node.name in seen and seen[node.name].ready)
+        )
+    ]
+    if others:
+        raise errors.UnsupportedOperation(
+            detail=f"Heat would also build the VM of {names_of(others)} again, "
+            "which is CHECK_FAILED there, or its group is. No VM and no node was "
+            "touched.",
+            hint="First heal these VNFCs, all in one request. If their VMs are "
+            "healthy, `openstack stack resource mark unhealthy --reset` says so to "
+            f"Heat; `openstack stack resource list -n 5 {machines.stack_id}` lists "
+            "them.",
+        )
+
+
+def see_none_rebuilt(deps: Dependencies) -> None:
+    """Check that an update of the stack, which heals nothing, builds no node again.
+
+    :raises UnsupportedOperation: it would.
+    """
+    if deps.site.machines().rebuilt_by_update():
+        state = ClusterState(deps)
+        members, seen = compare(state)
+        refuse_rebuilt(state.machines, members.nodes, seen)
 
 
 def _note_absent(state: ClusterState, members: Membership) -> None:

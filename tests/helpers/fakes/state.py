@@ -70,6 +70,7 @@ class SiteState:
     """
 
     def __init__(self, load_balancer: bool = True) -> None:
+        self._begin_stack(load_balancer)
         self.faults: set[str] = set()
         self.error: Exception | None = None
         self.calls: list[str] = []
@@ -80,13 +81,8 @@ class SiteState:
         self.running = ""
         self.runs: list[PlaybookRequest] = []
         self.inventories: list[str] = []
-        self.control_planes = [machine(Role.CONTROL_PLANE, 4)]
-        self.workers = [machine(Role.WORKER, 55), machine(Role.WORKER, 5)]
-        self.load_balancer = machine(Role.LOAD_BALANCER, 9) if load_balancer else None
         self.nic_mtu = 1450
         self.version = "v1.31.9"
-        self.unfinished: set[str] = set()
-        self.group_status = "CREATE_COMPLETE"
         self.dead: set[str] = set()
         self.unfit: dict[str, errors.RemoteError] = {}
         self.ahead: dict[str, float] = {}
@@ -106,8 +102,6 @@ class SiteState:
         self.helm_password: SecretStr | None = SecretStr("of-helm")
         self.helm_hosts: dict[str, str] = {}
         self.foreign_vims: set[str] = set()
-        self.groups: dict[str, GroupSize] = {}
-        self.heal_changes: dict[str, list[str]] = {}
         self.counted: tuple[Count, ...] = ()
         self.balanced: Balanced | None = None
         self.routes: frozenset[tuple[str, str]] = frozenset()
@@ -124,8 +118,6 @@ class SiteState:
         self.looks_for_certificate = 0
         self.known: dict[str, str] = {}
         self.stored: dict[str, str] = {}
-        self.present: list[Attachment] = []
-        self.fixed: tuple[str, ...] = ()
         self.pod_probes: list[tuple[str, list[str]]] = []
         self.pod_sizes: dict[tuple[str, str], int] = {}
         self.pod_service = ""
@@ -133,6 +125,18 @@ class SiteState:
         self.marks: dict[str, NodeMarks] = {}
         self.workloads: list[Workload] = []
         self.conflicts = 0
+
+    def _begin_stack(self, load_balancer: bool) -> None:
+        """What Heat has."""
+        self.control_planes = [machine(Role.CONTROL_PLANE, 4)]
+        self.workers = [machine(Role.WORKER, 55), machine(Role.WORKER, 5)]
+        self.load_balancer = machine(Role.LOAD_BALANCER, 9) if load_balancer else None
+        self.unfinished: set[str] = set()
+        self.group_status = "CREATE_COMPLETE"
+        self.groups: dict[str, GroupSize] = {}
+        self.heal_changes: dict[str, list[str]] = {}
+        self.present: list[Attachment] = []
+        self.fixed: tuple[str, ...] = ()
 
     def touch(self, call: str) -> None:
         self.calls.append(call)

@@ -461,3 +461,12 @@ class TestStart:
         site.server = ("the Ansible server does not answer",)
         with pytest.raises(errors.StepFailed, match="does not answer"):
             start(site, Attachment("lb_ssh", "other"))
+
+    def test_node_that_heat_would_build_again_is_reported(self, site):
+        """The update of the stack replaces whatever is marked unhealthy."""
+        site.unfinished.add("server-55")
+        with pytest.raises(errors.StepFailed, match=f"the VM of {FIFTY_FIVE} again"):
+            start(site, Attachment("lb_ssh", "other"))
+        assert site.changes == []
+        site.kill("server-55")
+        start(site, Attachment("lb_ssh", "other"))

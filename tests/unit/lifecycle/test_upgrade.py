@@ -176,6 +176,13 @@ class TestChecks:
         site.workers.append(machine(Role.WORKER, 60))
         assert "worker-10-10-0-60 is a worker VM that is not in" in failure(site)
 
+    def test_node_that_heat_would_build_again_is_reported(self):
+        site = UpgradingSite()
+        site.group_status = "CHECK_FAILED"
+        with pytest.raises(errors.StepFailed, match="Heat would also build the VM of"):
+            check(site)
+        assert site.changes == []
+
     def test_what_the_ansible_server_lacks_is_reported_first(self):
         site = UpgradingSite()
         site.server = ("kubespray 2.30.0 cannot install Kubernetes 1.35.4",)
