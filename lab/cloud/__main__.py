@@ -13,9 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lab.cloud import CloudError, cli, networks
+from lab.cloud import CloudError, addresses, cli, networks
 from lab.cloud.hosts import Hosts, find
 from lab.cloud.refusals import Refusals
+from lab.cloud.state import State
 
 
 def show(hosts: Hosts, *, as_json: bool) -> None:
@@ -65,6 +66,8 @@ def _run(args: argparse.Namespace) -> None:
             show(hosts, as_json=args.json)
         case "cut" | "restore" | "kill" | "refuse" | "admit":
             _harm(hosts, args)
+        case "delete-server" | "add-address":
+            _change_records(hosts, args)
         case "exec":
             host = find(hosts.all(), args.host)
             argv = hosts.enter(host, cli.command_of(args.argv))
@@ -93,6 +96,18 @@ def _harm(hosts: Hosts, args: argparse.Namespace) -> None:
             hosts.kill(find(hosts.all(), args.host))
         case verb:
             hosts.connect(find(hosts.all(), args.host), up=verb == "restore")
+
+
+def _change_records(hosts: Hosts, args: argparse.Namespace) -> None:
+    """What Nova and Neutron do when they are asked themselves, not by Heat."""
+    host = find(hosts.all(), args.host)
+    if args.verb == "delete-server":
+        hosts.delete(host.id)
+    with State(args.state).edit() as records:
+        if args.verb == "delete-server":
+            addresses.forget_server(records, host.id)
+        else:
+            addresses.add_address(records, host.id, args.address)
 
 
 def _document() -> dict[str, Any]:

@@ -190,12 +190,7 @@ def new_port(
     :raises CloudError: see :func:`find_pool` and :meth:`Pool.take`.
     """
     pool = find_pool(records, network, subnet)
-    used = {
-        port["address"]
-        for port in records["ports"].values()
-        if port["bridge"] == pool.bridge and not port["released"]
-    }
-    taken = pool.take(used, address)
+    taken = pool.take(_used(records, pool.bridge), address)
     records["ports"][port_id] = {
         "id": port_id,
         "name": name,
@@ -207,8 +202,48 @@ def new_port(
         "mac": mac or mac_of(taken),
         "server_id": "",
         "released": False,
+        "more": [],
     }
     return records["ports"][port_id]
+
+
+def _used(records: Records, bridge: str) -> set[str]:
+    return {
+        address
+        for port in records["ports"].values()
+        if port["bridge"] == bridge and not port["released"]
+        for address in addresses_of(port)
+    }
+
+
+def addresses_of(port: Mapping[str, Any]) -> list[str]:
+    """The addresses of a port, in Neutron's order, which is that of texts."""
+    return sorted((port["address"], *port["more"]))
+
+
+def add_address(records: Records, server_id: str, address: str) -> None:
+    """Give that port of a server in whose subnet it is an address beside its own.
+
+    :raises CloudError: it is in no subnet of its ports, or in use.
+    """
+    for port_id in records["servers"][server_id]["ports"]:
+        port = records["ports"][port_id]
+        pool = find_pool(records, port["network_id"], port["subnet_id"])
+        if ipaddress.IPv4Address(address) in pool.cidr:
+            port["more"].append(pool.take(_used(records, pool.bridge), address))
+            return
+    raise CloudError(f"No port of the server is in a subnet with {address}")
+
+
+def forget_server(records: Records, server_id: str) -> None:
+    """Delete a server's record: ports that it was given are unbound, others go."""
+    row = records["servers"].pop(server_id, {"ports": []})
+    for port_id in row["ports"]:
+        if records["ports"].get(port_id, {}).get("own"):
+            del records["ports"][port_id]
+    for port in records["ports"].values():
+        if port["server_id"] == server_id:
+            port["server_id"] = ""
 
 
 def readdress(
@@ -227,12 +262,7 @@ def readdress(
     pool = find_pool(records, port["network_id"], subnet)
     if address in (None, port["address"]) and pool.subnet == port["subnet_id"]:
         return False
-    used = {
-        other["address"]
-        for other in records["ports"].values()
-        if other["bridge"] == pool.bridge and not other["released"]
-    }
-    taken = pool.take(used, address)
+    taken = pool.take(_used(records, pool.bridge), address)
     port.update(
         subnet_id=pool.subnet,
         address=taken,

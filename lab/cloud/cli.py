@@ -32,8 +32,12 @@ def add_verbs(verbs: Any) -> None:
         ("cut", "pull the network cables of a host"),
         ("restore", "plug them in again"),
         ("kill", "switch a host off; its files are lost"),
+        ("delete-server", "delete it as Nova does, behind Heat: ports are unbound"),
     ):
         verbs.add_parser(verb, help=text).add_argument("host", help=one)
+    more = verbs.add_parser("add-address", help="give the port of a host another one")
+    more.add_argument("host", help=one)
+    more.add_argument("address", help="in the subnet of one of its ports")
     acting = verbs.add_parser(
         "kubespray", help="have the stand-in for kubespray act as a release"
     )
@@ -62,6 +66,8 @@ def run(lab: "Lab", args: argparse.Namespace) -> None:
     else:
         kubespray = args.host_verb == "kubespray"
         arguments.append(args.release if kubespray else args.host)
+    if args.host_verb == "add-address":
+        arguments.append(args.address)
     if args.host_verb == "exec":
         arguments += ["--", *command_of(args.argv)]
     python = ["env", f"PYTHONPATH={ROOT}", SYSTEM_PYTHON]

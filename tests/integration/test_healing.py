@@ -15,6 +15,7 @@ from tests.integration.conftest import (
     Cluster,
     Guide,
     Lab,
+    cloud,
     eventually,
     services,
 )
@@ -243,6 +244,23 @@ class TestHealing:
         assert server not in cluster.workers().values()
         running(cluster)
         agents_run(cluster)
+
+    def test_worker_whose_server_was_deleted_in_nova(self, cluster):
+        """And a control plane's port has another address, which Neutron lists first."""
+        before, inventory = consistent(cluster, 2), cluster.inventory()
+        lost, other = cluster.workers().values()
+        cloud("add-address", cluster.server("masterNode"), "10.10.0.100")
+        cloud("delete-server", lost)
+        eventually(lambda: not all(cluster.ready_nodes().values()))
+        assert "is not attached to a VM" in check(cluster).stdout
+        cluster.heal(other)
+        assert len(names(cluster)) == 2
+        cluster.heal(lost)
+        assert consistent(cluster, 2) == before
+        assert cluster.inventory() == inventory
+        assert all(cluster.ready_nodes().values())
+        assert not {lost, other} & set(cluster.workers().values())
+        running(cluster)
 
     def test_two_workers_one_of_them_dead(self, cluster):
         before = consistent(cluster, 2)

@@ -160,11 +160,7 @@ class Server(LabResource):
 
     def _forget(self) -> None:
         with state().edit() as records:
-            row = records[self.table].pop(self.resource_id, {"ports": []})
-            for port_id in row["ports"]:
-                if records["ports"].get(port_id, {}).get("own"):
-                    del records["ports"][port_id]
-            self._release_ports(records)
+            addresses.forget_server(records, self.resource_id)
 
     def handle_check(self) -> None:
         status = self.shown()["status"]

@@ -153,7 +153,6 @@ class Port(LabResource):
 
     def shown(self) -> Row:
         row = self.row(state().read())
-        fixed = {"subnet_id": row["subnet_id"], "ip_address": row["address"]}
         return {
             "id": row["id"],
             "name": row["name"],
@@ -163,7 +162,10 @@ class Port(LabResource):
             "device_owner": "compute:lab" if row["server_id"] else "",
             "mac_address": row["mac"],
             "network_id": row["network_id"],
-            "fixed_ips": [fixed],
+            "fixed_ips": [
+                {"subnet_id": row["subnet_id"], "ip_address": address}
+                for address in addresses.addresses_of(row)
+            ],
             "subnets": [{"id": row["subnet_id"]}],
             "tenant_id": "",
             "security_groups": [],

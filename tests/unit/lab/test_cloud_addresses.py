@@ -206,3 +206,37 @@ def test_a_port_does_not_get_the_address_of_another_one():
     first, second = port(data, 1), port(data, 2)
     with pytest.raises(CloudError, match="already in use"):
         addresses.readdress(data, first["id"], address=second["address"])
+
+
+def with_server(data):
+    """A server with a port that it was given, and one of its own."""
+    given, own = port(data, 1), port(data, 2)
+    own["own"] = True
+    for one in (given, own):
+        one["server_id"] = "server"
+    data["servers"]["server"] = {"id": "server", "ports": [given["id"], own["id"]]}
+    return given, own
+
+
+def test_more_addresses_of_a_port_are_listed_in_the_order_of_texts():
+    data = records(cidr="10.10.0.0/24")
+    given, _ = with_server(data)
+    addresses.add_address(data, "server", "10.10.0.100")
+    assert addresses.addresses_of(given) == ["10.10.0.100", "10.10.0.2"]
+    with pytest.raises(CloudError, match="already in use"):
+        port(data, 3, address="10.10.0.100")
+    with pytest.raises(CloudError, match="No port of the server is in a subnet"):
+        addresses.add_address(data, "server", "10.20.0.7")
+
+
+def test_ports_of_a_server_that_nova_has_deleted_are_unbound():
+    data = records()
+    given, _ = with_server(data)
+    other = port(data, 3)
+    other["server_id"] = "other"
+    addresses.forget_server(data, "server")
+    assert data["servers"] == {}
+    assert data["ports"] == {given["id"]: given, other["id"]: other}
+    assert (given["server_id"], other["server_id"]) == ("", "other")
+    # Heat deletes it afterwards.
+    addresses.forget_server(data, "server")

@@ -32,6 +32,14 @@ def words_inside(*line):
             ["restore", "10.99.0.10"], ["restore", "10.99.0.10"], id="restore"
         ),
         pytest.param(["kill", "worker"], ["kill", "worker"], id="kill"),
+        pytest.param(
+            ["delete-server", "worker"], ["delete-server", "worker"], id="delete-server"
+        ),
+        pytest.param(
+            ["add-address", "worker", "10.10.0.100"],
+            ["add-address", "worker", "10.10.0.100"],
+            id="add-address",
+        ),
         pytest.param(["kubespray", "HEAD"], ["kubespray", "HEAD"], id="kubespray"),
         pytest.param(["refuse", "*LB*"], ["refuse", "*LB*"], id="refuse"),
         pytest.param(
