@@ -341,6 +341,15 @@ class UnsupportedOperation(K8sMgmtError):
     """
 
 
+class NoVnfcError(UnsupportedOperation):
+    """A heal whose list of VNFCs is empty."""
+
+    message = (
+        "vnfcInstanceId is an empty list, which names no VNFC. A request without "
+        "vnfcInstanceId heals the whole VNF; nothing was changed."
+    )
+
+
 class StepFailed(K8sMgmtError):
     """What Tacker shows: which step of which operation failed, why and what next.
 

@@ -94,6 +94,9 @@ class _Site:
 
     server_findings = package_findings
 
+    def api_problem(self) -> str:
+        return ""
+
     def measure(self, nodes: Sequence[Node], hub: Node) -> Sequence[Measurement]:
         return ()
 
@@ -108,7 +111,7 @@ class _Site:
     # As in the v2 API: no login is made on machines that are not there.
     helm_password = _do_nothing
     # As in the v2 API: tenants have no VIMs.
-    of_tenants = apply = delete = _do_nothing
+    of_tenants = apply = delete = wait_gone = _do_nothing
 
     def identity(self, node: Node, **_: object) -> ports.MachineIdentity:
         return ports.MachineIdentity("", "", _ASSUMED_MTU)

@@ -173,7 +173,7 @@ class Hook(abc.ABC, Generic[S]):
             textfile.write(self.state_path, directory)
         except Exception as error:
             # Whatever there may be in a file.
-            LOG.warning("The metrics in %s cannot be written: %s", directory, error)
+            LOG.warning("The metrics of %s are not up to date: %s", directory, error)
 
     def dependencies(self, params: InstallParams, site: ports.Site) -> Dependencies:
         """The dependencies of an operation on the cluster."""

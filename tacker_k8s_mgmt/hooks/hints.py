@@ -76,11 +76,6 @@ V2_HEAL_OF_ALL = Advice(
     refused="`retry` has Heat replace them again; after `fail` the cluster stays as it "
     "is.",
 )
-#: A request whose list of VNFCs is empty.
-NO_VNFC = (
-    "vnfcInstanceId is an empty list, which names no VNFC. A request without "
-    "vnfcInstanceId heals the whole VNF; nothing was changed."
-)
 
 
 @contextmanager

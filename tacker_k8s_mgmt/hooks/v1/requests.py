@@ -8,7 +8,6 @@ from typing import Any
 from tacker import objects
 
 from tacker_k8s_mgmt import errors
-from tacker_k8s_mgmt.hooks import hints
 from tacker_k8s_mgmt.hooks.v1 import database
 from tacker_k8s_mgmt.request import params
 from tacker_k8s_mgmt.request.params import InstallParams
@@ -59,7 +58,7 @@ def refuse_empty_heal(context: Any, vnf_instance: Any) -> None:
     Tacker takes an empty one for none (``HealVnfRequest`` has it as its default), and
     deletes all VMs. The body of the request is kept with the operation.
 
-    :raises UnsupportedOperation: it names an empty list.
+    :raises NoVnfcError: it names an empty list.
     """
     under_way = (
         ("operation", "==", "HEAL"),
@@ -71,7 +70,7 @@ def refuse_empty_heal(context: Any, vnf_instance: Any) -> None:
     for row in rows:
         body = json.loads(row.operation_params or "{}")
         if isinstance(body, Mapping) and body.get("vnfcInstanceId") == []:
-            raise errors.UnsupportedOperation(detail=hints.NO_VNFC)
+            raise errors.NoVnfcError
 
 
 def vnfcs(vnf_instance: Any) -> dict[str, str]:

@@ -162,7 +162,7 @@ def _end(hook: V2Hook, deps: Dependencies, site: V2Site) -> Plan:
 def _params_of_heal(hook: V2Hook, advice: str) -> InstallParams:
     if hook.call.request.get("vnfcInstanceId") == []:
         # Tacker takes it for a heal of VNFCs, and has Heat replace none.
-        raise errors.UnsupportedOperation(detail=hints.NO_VNFC)
+        raise errors.NoVnfcError
     return hook.merged(advice)
 
 
