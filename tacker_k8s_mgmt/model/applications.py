@@ -123,7 +123,11 @@ class Record:
 
     def pack(self) -> str:
         """As base64 text of compressed JSON."""
-        text = json.dumps({"format": _FORMAT, **asdict(self)}, sort_keys=True)
+        fields = asdict(self)
+        if not self.leaving:
+            # Earlier releases do not know it.
+            del fields["leaving"]
+        text = json.dumps({"format": _FORMAT, **fields}, sort_keys=True)
         # Without the time, so that the same record is the same text.
         return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
@@ -147,8 +151,9 @@ def unpack(text: str) -> Record:
         fields = json_text.parse(_unpacked(base64.b64decode(text, validate=True)))
         if fields.pop("format") != _FORMAT:
             raise Spoiled("it is of another release of tacker-k8s-mgmt")
-        good = fields.pop("good")
-        return Record(**fields, good=Content(**good) if good else None)
+        good, leaving = fields.pop("good"), tuple(fields.pop("leaving", ()))
+        content = Content(**good) if good else None
+        return Record(**fields, good=content, leaving=leaving)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise Spoiled("its content cannot be understood") from None
 

@@ -3,6 +3,7 @@
 
 import base64
 import gzip
+import json
 import tarfile
 
 import pytest
@@ -114,6 +115,14 @@ def test_a_record_in_the_cluster_unpacks_to_no_more_than_it_may_have():
         applications.unpack(packed)
     record = applications.Record("shop", "shop", applications.APPLIED)
     assert applications.unpack(record.pack()) == record
+    leaves = record.changed(leaving=({"kind": "Job", "metadata": {"name": "seed"}},))
+    assert applications.unpack(leaves.pack()) == leaves
+
+
+def test_an_earlier_release_reads_the_record_of_what_does_not_leave():
+    record = applications.Record("shop", "shop", applications.APPLIED)
+    text = gzip.decompress(base64.b64decode(record.pack()))
+    assert "leaving" not in json.loads(text)
 
 
 def test_a_member_is_not_larger_than_its_archive():
