@@ -109,6 +109,33 @@ def test_another_cluster_at_the_same_address_has_its_own_login(
     assert list(plugin.vims) == [first]
 
 
+@pytest.mark.parametrize("tenant", ["", "blue"])
+@pytest.mark.parametrize(
+    ("former", "now", "same"),
+    [
+        ("https://[2001:DB8:0::9]:6443/", "https://[2001:db8::9]:6443", True),
+        ("https://K8S.example.org.:6443", "https://k8s.example.org:6443", True),
+        ("https://k8s.example.org:443", "https://k8s.example.org", True),
+        ("https://[2001:db8::9]:6443", "https://[2001:db8::90]:6443", False),
+        ("https://k8s.example.org:6443", "https://k8s.example.org", False),
+    ],
+)
+def test_a_vim_in_use_at_the_same_address_stays_however_that_is_written(
+    plugin, former, now, same, tenant
+):
+    one = saved_instance()
+    known = dataclasses.replace(spec(), tenant=tenant, auth_url=former)
+    first = registry(one).register(known)
+    plugin.used.add(first)
+    wanted = dataclasses.replace(known, auth_url=now)
+    if same:
+        assert registry(one).register(wanted) == first
+    else:
+        with pytest.raises(errors.VimError, match="is still used by a VNF"):
+            registry(one).register(wanted)
+    assert list(plugin.vims) == [first]
+
+
 HELM = HelmLogin(("192.0.2.4",), SecretStr("of-helm"))
 MOVED = HelmLogin(("192.0.2.5", "192.0.2.6"), SecretStr("another"))
 

@@ -25,6 +25,7 @@ from tacker_k8s_mgmt import errors
 from tacker_k8s_mgmt.hooks.v1 import database, helm_login, vim_login
 from tacker_k8s_mgmt.lifecycle import ports
 from tacker_k8s_mgmt.model.cluster import ClusterAccess
+from tacker_k8s_mgmt.model.nodes import same_server
 from tacker_k8s_mgmt.model.redaction import Redactor
 from tacker_k8s_mgmt.status.facts import Vim
 
@@ -94,7 +95,7 @@ class VimRegistry:
 
         :param tenant: whose VIM is meant; "" for the cluster's.
         """
-        own = self._find(tenant=tenant)
+        own = self._find(tenant)
         return any(
             vim["name"] == name and vim["id"] != own
             for vim in self._ask(self._plugin.get_vims)
@@ -126,7 +127,7 @@ class VimRegistry:
         """
         former = self._ask(partial(self._look, tenant=spec.tenant))
         if former and (
-            former["auth_url"] != spec.auth_url
+            not same_server(former["auth_url"], spec.auth_url)
             or (helm_login.ours(former) and spec.helm is None)
         ):
             self._remove(spec.tenant)
@@ -172,7 +173,7 @@ class VimRegistry:
         """
         if tenant is None:
             return any(map(self.in_use, ("", *self.of_tenants())))
-        vim_id = self._find(tenant=tenant)
+        vim_id = self._find(tenant)
         if vim_id is None:
             return False
         try:
@@ -199,7 +200,7 @@ class VimRegistry:
         self._remove(tenant)
 
     def _remove(self, tenant: str) -> bool:
-        vim_id = self._find(tenant=tenant)
+        vim_id = self._find(tenant)
         if vim_id is not None:
             whose = f"tenant {tenant}" if tenant else "the cluster"
             try:
@@ -239,7 +240,7 @@ class VimRegistry:
 
     def has_login(self, tenant: str, access: ClusterAccess) -> bool:
         """Whether a tenant's VIM has this login. Changes nothing."""
-        vim_id = self._find(tenant=tenant)
+        vim_id = self._find(tenant)
         return vim_id is not None and self._ask(
             lambda own: vim_login.is_current(own, vim_id, access), _LIMIT
         )
@@ -255,9 +256,9 @@ class VimRegistry:
     def _mark_of(self, tenant: str) -> str:
         return f"{_TENANT.format(tenant)}{self._mark}" if tenant else self._mark
 
-    def _find(self, attribute: str = "id", tenant: str = "") -> str | None:
+    def _find(self, tenant: str = "") -> str | None:
         vim = self._ask(partial(self._look, tenant=tenant))
-        return None if vim is None else str(vim[attribute])
+        return None if vim is None else str(vim["id"])
 
     def _ask(self, question: Callable[[Any], T], limit: float | None = None) -> T:
         return database.ask(self._context, question, limit)
